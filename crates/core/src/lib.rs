@@ -1,0 +1,16 @@
+//! The pure core of Probity.
+//!
+//! Everything here is a function of its arguments: no sockets, no clock, no randomness, no threads and no iteration over
+//! hash maps, so that a simulation can replay a run exactly and so that tests and fuzz targets take seconds. The shell
+//! around it is `probity-engine`; it owns sockets, clocks and caches, performs one step and reports back.
+//!
+//! A tour in the order in which an address travels: [`address`] and [`domain`] (text to a parsed address), [`facts`]
+//! (what lists and models say of it), [`dns`] (who takes its mail), [`plan`] and [`smtp`] (how to ask them),
+//! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
+
+pub mod classify;
+pub mod dns;
+pub mod rng;
+pub mod smtp;
+pub mod time;
+pub mod verdict;

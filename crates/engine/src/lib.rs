@@ -1,0 +1,2 @@
+//! The shell around the core.
+pub mod net;
