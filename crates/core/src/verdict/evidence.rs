@@ -1,0 +1,111 @@
+//! What a verdict rests on, in the shape in which `explain` shows it. Parts that were not needed are absent.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::classify::Stage;
+use crate::smtp::reply::Enhanced;
+
+/// Where the deciding facts came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvidenceSource {
+    /// Nothing was asked: syntax and lists decided.
+    #[default]
+    Facts,
+    /// An earlier verdict, still fresh.
+    Cache,
+    /// The DNS decided.
+    Dns,
+    /// A mail server was asked.
+    Smtp,
+    /// The sandbox.
+    Sandbox,
+}
+
+impl EvidenceSource {
+    /// The name in `evidence.source`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Facts => "facts",
+            Self::Cache => "cache",
+            Self::Dns => "dns",
+            Self::Smtp => "smtp",
+            Self::Sandbox => "sandbox",
+        }
+    }
+}
+
+/// One mail exchanger of a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MxHost {
+    /// Lower is asked first.
+    pub preference: u16,
+    /// The exchanger's name in A-labels.
+    pub host: Arc<str>,
+}
+
+/// What the DNS says of a domain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DomainEvidence {
+    /// Whether the name exists; none where that could not be found out.
+    pub exists: Option<bool>,
+    /// The exchangers in the order in which they are asked; the domain itself for an implicit MX (RFC 5321 §5.1).
+    pub mx: Vec<MxHost>,
+    /// Whether the domain says that it takes no mail (RFC 7505).
+    pub null_mx: bool,
+    /// The id of the mail provider that its exchangers belong to.
+    pub provider: Option<Arc<str>>,
+}
+
+/// What a mail server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeEvidence {
+    /// The exchanger that was asked.
+    pub host: Arc<str>,
+    /// The address that was dialled, if any was.
+    pub ip: Option<IpAddr>,
+    /// Whether the deciding question went over TLS.
+    pub tls: bool,
+    /// Where in the dialogue the deciding reply came.
+    pub stage: Option<Stage>,
+    /// The reply's code.
+    pub code: Option<u16>,
+    /// The reply's enhanced code.
+    pub enhanced: Option<Enhanced>,
+    /// The reply's text: printable, at most 512 bytes, without the address that was asked about.
+    pub text: String,
+    /// The rule that read the reply.
+    pub rule: Arc<str>,
+    /// How many times the address was asked about.
+    pub attempts: u32,
+    /// Whether the exchanger accepts any local part of the domain; none where that is not known.
+    pub catch_all: Option<bool>,
+}
+
+/// Where the time went, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Names.
+    pub dns: u32,
+    /// Connecting.
+    pub connect: u32,
+    /// The dialogue.
+    pub smtp: u32,
+    /// From question to verdict.
+    pub total: u32,
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Evidence {
+    /// What the DNS says.
+    pub domain: Option<Arc<DomainEvidence>>,
+    /// What a mail server answered.
+    pub probe: Option<Box<ProbeEvidence>>,
+    /// Where the time went.
+    pub timings: Timings,
+    /// Where the deciding facts came from.
+    pub source: EvidenceSource,
+    /// How old they are, in seconds.
+    pub age_s: u32,
+}
