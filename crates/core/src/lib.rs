@@ -8,8 +8,10 @@
 //! (what lists and models say of it), [`dns`] (who takes its mail), [`plan`] and [`smtp`] (how to ask them),
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
 
+pub mod address;
 pub mod classify;
 pub mod dns;
+pub mod domain;
 pub mod rng;
 pub mod smtp;
 pub mod time;

@@ -1,0 +1,118 @@
+//! Internationalized labels: UTS 46 mapping, then IDNA 2008 (RFC 5890 to 5893).
+//!
+//! UTS 46 (non-transitional) is how people's spellings become names: case folding, full-width forms, NFC. It also lets
+//! through symbols and emoji, which no registry may sell under IDNA 2008 and which serve look-alikes, so every label is
+//! checked against RFC 5892 as well ([`super::idna2008`]). The two directions must agree: an A-label that is not what its
+//! own U-label encodes to is refused.
+//!
+//! Each label is mapped for itself, so that an error can name the label; the rule about writing directions (RFC 5893)
+//! concerns the whole name and comes last.
+
+use std::borrow::Cow;
+
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+
+use super::{MAX_LABEL_BYTES, check_ldh, has_a_label_prefix, idna2008, is_ldh, labels, place};
+use super::{unexpected, unsafe_character};
+use crate::address::{AddressError, AddressReason};
+
+/// The characters that UTS 46 §4.5 takes as label separators.
+const DOTS: &[char] = &['.', '\u{3002}', '\u{ff0e}', '\u{ff61}'];
+
+/// Reads a domain with at least one label that is not plain ASCII: its A-label form, and its U-label form if different.
+pub(super) fn read(text: &str) -> Result<(String, Option<String>), AddressError> {
+    let mut ascii = String::with_capacity(text.len() + 16);
+    let mut internationalized = false;
+    for (at, label) in labels(text, DOTS) {
+        if at > 0 {
+            ascii.push('.');
+        }
+        let label = a_label(label).map_err(|error| place(text, at, error))?;
+        internationalized |= has_a_label_prefix(&label);
+        ascii.push_str(&label);
+    }
+    if !internationalized {
+        return Ok((ascii, None));
+    }
+    let (unicode, outcome) = Uts46::new().to_unicode(
+        ascii.as_bytes(),
+        AsciiDenyList::STD3,
+        Hyphens::CheckFirstLast,
+    );
+    // Every label is valid for itself, so what is left is the rule on names that hold a right-to-left label.
+    if outcome.is_err() {
+        return Err(AddressReason::Bidi.at(0));
+    }
+    let unicode = unicode.into_owned();
+    Ok((ascii, Some(unicode)))
+}
+
+/// One label in lower case as the DNS holds it.
+fn a_label(typed: &str) -> Result<Cow<'_, str>, AddressError> {
+    if typed.is_ascii() {
+        check_ldh(typed)?;
+        if !has_a_label_prefix(typed) {
+            return Ok(Cow::Owned(typed.to_ascii_lowercase()));
+        }
+        return encoded(typed).ok_or(AddressReason::BadALabel.at(0));
+    }
+    check_typed(typed)?;
+    let label = encoded(typed).ok_or(AddressReason::IdnaDisallowed.at(0))?;
+    if label.len() > MAX_LABEL_BYTES {
+        return Err(AddressReason::LabelTooLong.at(0));
+    }
+    Ok(label)
+}
+
+/// Names what cannot stand in any label before the mapping can drop or change it.
+fn check_typed(label: &str) -> Result<(), AddressError> {
+    for (at, character) in label.char_indices() {
+        if let Ok(byte) = u8::try_from(character)
+            && byte.is_ascii()
+        {
+            if !is_ldh(byte) {
+                return Err(unexpected(byte).at(at));
+            }
+            continue;
+        }
+        // The two joiners are format characters with a meaning in some scripts; RFC 5892 says where.
+        if matches!(character, '\u{200c}' | '\u{200d}') {
+            continue;
+        }
+        if let Some(reason) = unsafe_character(character) {
+            return Err(reason.at(at));
+        }
+    }
+    Ok(())
+}
+
+/// The label mapped, judged and encoded; none where IDNA 2008 knows no such label.
+fn encoded(typed: &str) -> Option<Cow<'_, str>> {
+    let mapped = to_ascii(typed)?;
+    // The mapping of one label must be one label.
+    if mapped.is_empty() || mapped.contains('.') {
+        return None;
+    }
+    if has_a_label_prefix(&mapped) {
+        let (unicode, outcome) =
+            Uts46::new().to_unicode(mapped.as_bytes(), AsciiDenyList::STD3, Hyphens::Check);
+        outcome.ok()?;
+        // RFC 5891 §5.4: an A-label must be the encoding of its U-label.
+        if !idna2008::allows(&unicode) || to_ascii(&unicode)? != mapped {
+            return None;
+        }
+    }
+    Some(mapped)
+}
+
+/// The `ToASCII` of UTS 46 for one label; hyphens at its ends and in the third and fourth place are refused (RFC 5891 §4.2.3.1).
+fn to_ascii(label: &str) -> Option<Cow<'_, str>> {
+    Uts46::new()
+        .to_ascii(
+            label.as_bytes(),
+            AsciiDenyList::STD3,
+            Hyphens::Check,
+            DnsLength::Ignore,
+        )
+        .ok()
+}
