@@ -5,6 +5,8 @@
 //! [`Net::connect`]: the engine hands over only addresses that it has let through, and an implementation that reaches a real
 //! network checks once more.
 
+pub mod real;
+
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;

@@ -1,0 +1,192 @@
+//! The stub resolver: questions to recursive name servers, over UDP and, where an answer is truncated, TCP.
+//!
+//! Built on hickory's name server pool, one pool for each server, and not on its `Resolver`: that one adds a cache which the
+//! engine has itself, answers some names on its own (localhost), reads no further than the first server's SERVFAIL, and
+//! costs a sixth more CPU. Each datagram leaves from a fresh random port with a random id and random letter case, the defences
+//! of a stub against forged answers; a validating resolver on the loopback interface is still the better one.
+//!
+//! hickory refuses questions above a number in flight on one connection as "busy". That number is set far above the one
+//! that our own semaphore lets through, so that a burst waits in line here; what still comes back as busy, or for want of
+//! file descriptors, is our overload and never an answer about a name.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hickory_proto::op::{DnsRequestOptions, DnsResponse, Query, ResponseCode};
+use hickory_resolver::config::{ConnectionConfig, NameServerConfig, ResolverOpts};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::net::xfer::{DnsHandle, FirstAnswer};
+use hickory_resolver::net::{DnsError, NetError};
+use hickory_resolver::{NameServerPool, PoolContext, TlsConfig, system_conf};
+use probity_core::dns::{DnsFailure, Kind, Lookup};
+use tokio::sync::Semaphore;
+
+use super::answer::{Chain, Reading, failed, record_type};
+use super::{NAME_SERVERS_MAX, RealNetConfig, dial, names};
+
+type Upstream = NameServerPool<TokioRuntimeProvider>;
+
+/// The resolver.
+pub(super) struct Resolver {
+    upstreams: Vec<Upstream>,
+    /// The index of the upstream that is asked first: the one that last gave an answer where others failed.
+    preferred: AtomicUsize,
+    attempts: usize,
+    queued: Semaphore,
+    in_flight: Semaphore,
+}
+
+impl Resolver {
+    pub(super) fn new(config: &RealNetConfig) -> io::Result<Self> {
+        let in_flight_max = config.in_flight_max.max(1);
+        let mut options = ResolverOpts::default();
+        options.timeout = Duration::from_millis(config.timeout_ms.max(1));
+        options.num_concurrent_reqs = 1;
+        options.max_active_requests = in_flight_max.saturating_mul(2);
+        options.case_randomization = true;
+        let context = Arc::new(PoolContext::new(
+            options,
+            TlsConfig::new().map_err(io::Error::other)?,
+        ));
+        let servers = name_servers(config)?;
+        let upstream = |server: &SocketAddr| {
+            Upstream::from_config(
+                [server_config(*server)],
+                context.clone(),
+                TokioRuntimeProvider::default(),
+            )
+        };
+        Ok(Self {
+            upstreams: servers
+                .iter()
+                .take(NAME_SERVERS_MAX)
+                .map(upstream)
+                .collect(),
+            preferred: AtomicUsize::new(0),
+            attempts: config.attempts.max(1),
+            queued: Semaphore::new(
+                config
+                    .queued_max
+                    .clamp(in_flight_max, Semaphore::MAX_PERMITS),
+            ),
+            in_flight: Semaphore::new(in_flight_max.min(Semaphore::MAX_PERMITS)),
+        })
+    }
+
+    pub(super) async fn lookup(&self, name: &str, kind: Kind) -> Lookup {
+        let Some(name) = names::wire(name) else {
+            return failed(DnsFailure::Malformed);
+        };
+        let Ok(_place) = self.queued.try_acquire() else {
+            return failed(DnsFailure::Overload);
+        };
+        let _turn = self
+            .in_flight
+            .acquire()
+            .await
+            .expect("the semaphore is never closed");
+        let mut chain = Chain::new(name, kind);
+        // Ends because a chain that asks further has grown, and a chain's length is limited.
+        loop {
+            let query = Query::query(chain.name().clone(), record_type(kind));
+            let reading = match self.ask(query).await {
+                Ok(response) => chain.read(&response, response.negative_ttl()),
+                Err(NetError::Dns(DnsError::NoRecordsFound(negative))) => {
+                    chain.read_negative(&negative)
+                }
+                Err(error) => Reading::Done(failed(failure(&error))),
+            };
+            if let Reading::Done(lookup) = reading {
+                return lookup;
+            }
+        }
+    }
+
+    /// Asks the upstreams in turn until one answers about the name. A server that answered with a failure is not asked again
+    /// (RFC 9520 section 3.1: failures are not to be hammered at); silence is worth another round.
+    async fn ask(&self, query: Query) -> Result<DnsResponse, NetError> {
+        let first = self.preferred.load(Ordering::Relaxed);
+        let mut telling: Option<NetError> = None;
+        for _round in 0..self.attempts {
+            for step in 0..self.upstreams.len() {
+                let index = (first + step) % self.upstreams.len();
+                let result = self.upstreams[index]
+                    .lookup(query.clone(), DnsRequestOptions::default())
+                    .first_answer()
+                    .await;
+                match result {
+                    Err(error) if !error.is_no_records_found() => {
+                        telling = Some(more_telling(telling, error));
+                    }
+                    answered => {
+                        if step > 0 {
+                            self.preferred.store(index, Ordering::Relaxed);
+                        }
+                        return answered;
+                    }
+                }
+            }
+            if telling
+                .as_ref()
+                .is_some_and(|error| failure(error) != DnsFailure::TimedOut)
+            {
+                break;
+            }
+        }
+        Err(telling.unwrap_or(NetError::Timeout))
+    }
+}
+
+/// The error that says more: the first one, unless it was silence.
+fn more_telling(before: Option<NetError>, now: NetError) -> NetError {
+    match before {
+        Some(error) if failure(&error) != DnsFailure::TimedOut => error,
+        _ => now,
+    }
+}
+
+fn failure(error: &NetError) -> DnsFailure {
+    match error {
+        NetError::Busy => DnsFailure::Overload,
+        NetError::Io(error) if dial::is_local(error) => DnsFailure::Overload,
+        NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail)) => DnsFailure::ServFail,
+        NetError::Dns(_) => DnsFailure::Refused,
+        NetError::Proto(_)
+        | NetError::QueryCaseMismatch
+        | NetError::ForeignClassRecord { .. }
+        | NetError::Truncated => DnsFailure::Malformed,
+        // Timeouts, and connections that could not be opened or broke off: no answer came.
+        _ => DnsFailure::TimedOut,
+    }
+}
+
+fn server_config(server: SocketAddr) -> NameServerConfig {
+    let mut connections = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
+    for connection in &mut connections {
+        connection.port = server.port();
+    }
+    NameServerConfig::new(server.ip(), true, connections)
+}
+
+/// The configured name servers, else the system's. Of resolv.conf only the servers count; no search list, no options.
+fn name_servers(config: &RealNetConfig) -> io::Result<Vec<SocketAddr>> {
+    if !config.name_servers.is_empty() {
+        return Ok(config.name_servers.clone());
+    }
+    let (system, _options) = system_conf::read_system_conf().map_err(io::Error::other)?;
+    let servers: Vec<_> = system
+        .name_servers()
+        .iter()
+        .map(|server| SocketAddr::new(server.ip, 53))
+        .collect();
+    if servers.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            "no name server is configured",
+        ));
+    }
+    Ok(servers)
+}
