@@ -1,6 +1,36 @@
 //! `Reply -> Meaning`, by rules that are data.
+//!
+//! A reply may be about *us* (our address, name, rate, sender), about the *server* (busy, broken, not responsible for the
+//! domain) or about the *recipient*. Only the last can make an address undeliverable, and a wrong "no such user" is the
+//! worst mistake this crate can make; so everything here leans the other way. The order of evidence:
+//!
+//! 1. the class digit: a 2xx is an acceptance, and what is said with a 4xx never makes an address undeliverable;
+//! 2. the stage: only an answer to RCPT can be about the recipient (and need not be: servers put off refusals of the
+//!    client to that stage);
+//! 3. the rules of `data/replies.toml`, the first that fits: those of the answering provider, then the general ones, from
+//!    unmistakable wording over enhanced codes (RFC 3463, RFC 5248) to loose wording. 5.7.x is about us unless a rule of
+//!    the first two kinds says otherwise;
+//! 4. what is left is [`Meaning::Unmatched`] (5xx) or [`Meaning::ServerTemporary`] (4xx, rule `class.4xx`).
+//!
+//! The first two are not left to the data: [`Rules::parse`] refuses a rule that would make a recipient undeliverable from
+//! a 4xx or outside of RCPT. Reading cannot fail. Texts are reduced to plain words first (`words`), which takes
+//! addresses out of them, so that a mailbox called `spam.unknown@` does not judge itself. One pass of an automaton finds all phrases
+//! (`phrases`), and rules are masks over what was found (`rules`). Regular expressions were the alternative: slower by an
+//! order of magnitude, and their authors forget word ends.
+
+mod answers;
+mod file;
+mod hint;
+mod pattern;
+mod phrases;
+mod rules;
+mod words;
 
 use std::sync::Arc;
+
+pub use answers::Undeliverable;
+pub use file::RuleError;
+pub use rules::Rules;
 
 /// Where in the dialogue a reply came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

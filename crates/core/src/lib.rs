@@ -12,6 +12,7 @@ pub mod address;
 pub mod classify;
 pub mod dns;
 pub mod domain;
+pub mod policy;
 pub mod rng;
 pub mod smtp;
 pub mod time;

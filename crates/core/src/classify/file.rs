@@ -1,0 +1,374 @@
+//! The rule file: its form, its checks and its compilation.
+//!
+//! Strict on purpose. An unknown key, a list that nobody defined, a rule that could make an address undeliverable from a
+//! temporary refusal: each is an error that names the rule and the line, since a rule that silently never fits is found
+//! by nobody.
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    AboutUs, Meaning, Stage,
+    pattern::{CodePattern, EnhancedPattern},
+    phrases::{GROUPS_MAX, Groups, PhraseBookBuilder},
+    rules::{Rule, Rules, Stages},
+};
+
+/// The form of file that this program reads.
+const FORMAT: u32 = 1;
+
+/// How deep lists of phrases may refer to each other.
+const DEPTH_MAX: usize = 8;
+
+/// Why a rule file was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleError {
+    /// The rule at fault, if it is one rule's.
+    pub rule: Option<String>,
+    /// The line of the file, from 1, if known.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        if let Some(rule) = &self.rule {
+            write!(f, "rule {rule}: ")?;
+        }
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+/// A rule file as it is written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Document {
+    /// The form of the file.
+    format: u32,
+    /// Counts up with each change of the rules.
+    version: u32,
+    /// Other names of a provider, by its id.
+    #[serde(default)]
+    providers: BTreeMap<String, Vec<String>>,
+    /// Named lists of words, for `<name>` inside phrases.
+    #[serde(default)]
+    words: BTreeMap<String, Vec<String>>,
+    /// Named lists of phrases.
+    #[serde(default)]
+    phrases: BTreeMap<String, Vec<String>>,
+    #[serde(default, rename = "rule")]
+    rules: Vec<WrittenRule>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    id: Spanned<String>,
+    provider: Option<String>,
+    #[serde(default)]
+    stage: Vec<String>,
+    #[serde(default)]
+    code: Vec<String>,
+    #[serde(default)]
+    enhanced: Vec<String>,
+    #[serde(default)]
+    any: Vec<String>,
+    #[serde(default)]
+    all: Vec<String>,
+    #[serde(default)]
+    none: Vec<String>,
+    meaning: String,
+    wait_s: Option<u32>,
+    /// Where the wording comes from. For readers; the program has no use for it, but demands it.
+    source: String,
+    /// Filled in after parsing.
+    #[serde(skip)]
+    line: Option<usize>,
+}
+
+impl Document {
+    pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
+        let mut document: Self = toml::from_str(text).map_err(|error| RuleError {
+            rule: None,
+            line: error.span().map(|span| line_at(text, span.start)),
+            what: error.message().to_owned(),
+        })?;
+        if document.format != FORMAT {
+            let what = format!(
+                "format {} is not known; this program reads format {FORMAT}",
+                document.format
+            );
+            return Err(RuleError {
+                rule: None,
+                line: None,
+                what,
+            });
+        }
+        for rule in &mut document.rules {
+            rule.line = Some(line_at(text, rule.id.span().start));
+        }
+        Ok(document)
+    }
+
+    /// This document with another one's rules in front; what has the same name is replaced.
+    pub(super) fn overlaid(mut self, over: Self) -> Self {
+        self.version = self.version.max(over.version);
+        self.providers.extend(over.providers);
+        self.words.extend(over.words);
+        self.phrases.extend(over.phrases);
+        self.rules.retain(|rule| {
+            !over
+                .rules
+                .iter()
+                .any(|own| own.id.get_ref() == rule.id.get_ref())
+        });
+        self.rules.splice(0..0, over.rules);
+        self
+    }
+}
+
+fn line_at(text: &str, offset: usize) -> usize {
+    text.bytes()
+        .take(offset)
+        .filter(|byte| *byte == b'\n')
+        .count()
+        + 1
+}
+
+/// Checks a document and makes it fast.
+pub(super) fn compile(document: Document) -> Result<Rules, RuleError> {
+    let mut compiler = Compiler {
+        named: &document.phrases,
+        numbers: BTreeMap::new(),
+        builder: PhraseBookBuilder::default(),
+        providers: providers(&document),
+    };
+    let mut rules: Vec<Rule> = Vec::with_capacity(document.rules.len());
+    for written in &document.rules {
+        let error = |what| RuleError {
+            rule: Some(written.id.get_ref().clone()),
+            line: written.line,
+            what,
+        };
+        if rules.iter().any(|rule| *rule.id == **written.id.get_ref()) {
+            return Err(error("the id is used twice".to_owned()));
+        }
+        rules.push(compiler.rule(written).map_err(error)?);
+    }
+    let Compiler {
+        builder, providers, ..
+    } = compiler;
+    let book = builder.build(&document.words).map_err(|what| RuleError {
+        rule: None,
+        line: None,
+        what,
+    })?;
+    Ok(Rules::new(document.version, book, rules, providers))
+}
+
+/// Numbers for all providers that are named, by id and by every other name.
+fn providers(document: &Document) -> BTreeMap<String, u16> {
+    let mut numbers = BTreeMap::new();
+    for (number, (id, names)) in (0..).zip(&document.providers) {
+        for name in names.iter().chain([id]) {
+            numbers.insert(name.to_ascii_lowercase(), number);
+        }
+    }
+    numbers
+}
+
+struct Compiler<'d> {
+    named: &'d BTreeMap<String, Vec<String>>,
+    /// Lists of phrases that are groups already.
+    numbers: BTreeMap<Vec<String>, usize>,
+    builder: PhraseBookBuilder,
+    providers: BTreeMap<String, u16>,
+}
+
+impl Compiler<'_> {
+    fn rule(&mut self, written: &WrittenRule) -> Result<Rule, String> {
+        check_id(written.id.get_ref())?;
+        let rule = Rule {
+            id: written.id.get_ref().as_str().into(),
+            provider: self.provider(written.provider.as_deref())?,
+            stages: stages(&written.stage)?,
+            codes: codes(&written.code)?,
+            enhanced: written
+                .enhanced
+                .iter()
+                .map(|text| enhanced(text))
+                .collect::<Result<_, _>>()?,
+            all: self.demanded(written)?,
+            none: self.group_of(&written.none)?,
+            meaning: meaning(&written.meaning)?,
+            wait_ms: written.wait_s.map(|seconds| i64::from(seconds) * 1000),
+        };
+        if written.source.trim().is_empty() {
+            return Err(
+                "a rule needs a source: where is this wording or code known from?".to_owned(),
+            );
+        }
+        check_safety(&rule)?;
+        if rule.all == Groups::default() && rule.enhanced.is_empty() && written.code.is_empty() {
+            return Err("a rule needs a code, an enhanced code or a phrase to look for".to_owned());
+        }
+        Ok(rule)
+    }
+
+    fn provider(&self, name: Option<&str>) -> Result<Option<u16>, String> {
+        match name {
+            None => Ok(None),
+            Some(name) => match self.providers.get(name) {
+                Some(number) => Ok(Some(*number)),
+                None => Err(format!("provider {name:?} is not in [providers]")),
+            },
+        }
+    }
+
+    /// The groups that must be found: one for `any`, and one for each item of `all`.
+    fn demanded(&mut self, written: &WrittenRule) -> Result<Groups, String> {
+        let mut groups = self.group_of(&written.any)?;
+        for item in &written.all {
+            groups.insert(self.number(std::slice::from_ref(item))?);
+        }
+        Ok(groups)
+    }
+
+    /// The set of the one group that is a list of phrases; empty for an empty list.
+    fn group_of(&mut self, items: &[String]) -> Result<Groups, String> {
+        let mut groups = Groups::default();
+        if !items.is_empty() {
+            groups.insert(self.number(items)?);
+        }
+        Ok(groups)
+    }
+
+    fn number(&mut self, items: &[String]) -> Result<usize, String> {
+        if let Some(number) = self.numbers.get(items) {
+            return Ok(*number);
+        }
+        let number = self.numbers.len();
+        if number >= GROUPS_MAX {
+            return Err(format!("more than {GROUPS_MAX} different lists of phrases"));
+        }
+        self.numbers.insert(items.to_vec(), number);
+        self.fill(items, number, 0)?;
+        Ok(number)
+    }
+
+    fn fill(&mut self, items: &[String], number: usize, depth: usize) -> Result<(), String> {
+        if depth > DEPTH_MAX {
+            return Err("lists of phrases refer to each other too deeply".to_owned());
+        }
+        let named = self.named;
+        for item in items {
+            match item.strip_prefix('@') {
+                Some(name) => {
+                    let list = named
+                        .get(name)
+                        .ok_or_else(|| format!("no list of phrases is called {name:?}"))?;
+                    self.fill(list, number, depth + 1)?;
+                }
+                None if self.builder.add(item, number) => {}
+                None => return Err(format!("phrase {item:?} has nothing to look for")),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The two principles that no rule may break: only RCPT is about the recipient, and only a 5xx makes undeliverable.
+fn check_safety(rule: &Rule) -> Result<(), String> {
+    if rule.meaning.makes_undeliverable().is_none() {
+        return Ok(());
+    }
+    if rule.stages != Stages::RCPT {
+        return Err(
+            "a rule that makes an address undeliverable must have stage = [\"rcpt\"]".to_owned(),
+        );
+    }
+    if rule.codes.iter().any(|code| !code.touches(5)) {
+        return Err(
+            "a rule that makes an address undeliverable must have 5xx codes only".to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn check_id(id: &str) -> Result<(), String> {
+    let known =
+        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+    if id.is_empty() || id.len() > 64 || !id.chars().all(known) {
+        return Err("an id has 1 to 64 characters of a-z, 0-9, '.', '_' and '-'".to_owned());
+    }
+    Ok(())
+}
+
+fn stages(names: &[String]) -> Result<Stages, String> {
+    if names.is_empty() {
+        return Ok(Stages::ALL);
+    }
+    let stages = names.iter().map(|name| match name.as_str() {
+        "connect" => Ok(Stage::Connect),
+        "ehlo" => Ok(Stage::Ehlo),
+        "starttls" => Ok(Stage::StartTls),
+        "mail" => Ok(Stage::Mail),
+        "rcpt" => Ok(Stage::Rcpt),
+        "unsolicited" => Ok(Stage::Unsolicited),
+        _ => Err(format!("{name:?} is no stage")),
+    });
+    Ok(Stages::of(&stages.collect::<Result<Vec<_>, _>>()?))
+}
+
+fn codes(texts: &[String]) -> Result<Vec<CodePattern>, String> {
+    if texts.is_empty() {
+        return Ok(vec![CodePattern::class(4), CodePattern::class(5)]);
+    }
+    texts
+        .iter()
+        .map(|text| CodePattern::parse(text).ok_or_else(|| format!("{text:?} is no reply code")))
+        .collect()
+}
+
+fn enhanced(text: &str) -> Result<EnhancedPattern, String> {
+    EnhancedPattern::parse(text).ok_or_else(|| format!("{text:?} is no enhanced code"))
+}
+
+/// Meanings by the names that the file uses.
+fn meaning(name: &str) -> Result<Meaning, String> {
+    let meaning = match name {
+        "exists" => Meaning::Exists,
+        "no_such_user" => Meaning::NoSuchUser,
+        "deactivated" => Meaning::Deactivated,
+        "inbox_full" => Meaning::InboxFull,
+        "quota_temporary" => Meaning::QuotaTemporary,
+        "restricted" => Meaning::Restricted,
+        "cannot_verify" => Meaning::CannotVerify,
+        "greylisted" => Meaning::Greylisted,
+        "in_progress" => Meaning::InProgress,
+        "access_denied" => Meaning::AccessDenied,
+        "not_responsible" => Meaning::NotResponsible,
+        "session_limit" => Meaning::SessionLimit,
+        "server_temporary" => Meaning::ServerTemporary,
+        "server_permanent" => Meaning::ServerPermanent,
+        "needs_smtputf8" => Meaning::NeedsSmtpUtf8,
+        "unmatched" => Meaning::Unmatched,
+        "us.blocked" => Meaning::AboutUs(AboutUs::Blocked),
+        "us.rate_limited" => Meaning::AboutUs(AboutUs::RateLimited),
+        "us.identity" => Meaning::AboutUs(AboutUs::Identity),
+        "us.sender" => Meaning::AboutUs(AboutUs::Sender),
+        "us.tls_required" => Meaning::AboutUs(AboutUs::TlsRequired),
+        "us.auth_required" => Meaning::AboutUs(AboutUs::AuthRequired),
+        "us.policy" => Meaning::AboutUs(AboutUs::Policy),
+        _ => return Err(format!("{name:?} is no meaning")),
+    };
+    Ok(meaning)
+}

@@ -1,0 +1,239 @@
+//! The small patterns of a rule: reply codes, enhanced codes and phrases.
+
+use super::words;
+use crate::smtp::reply::Enhanced;
+
+/// A reply code (`550`) or a class of them (`5xx`), as the range of codes that it covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct CodePattern {
+    first: u16,
+    last: u16,
+}
+
+impl CodePattern {
+    /// All codes of a class.
+    pub(super) fn class(class: u16) -> Self {
+        Self {
+            first: class * 100,
+            last: class * 100 + 99,
+        }
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "2xx" => Some(Self::class(2)),
+            "4xx" => Some(Self::class(4)),
+            "5xx" => Some(Self::class(5)),
+            _ => {
+                let code: u16 = text.parse().ok()?;
+                (200..=599).contains(&code).then_some(Self {
+                    first: code,
+                    last: code,
+                })
+            }
+        }
+    }
+
+    pub(super) fn fits(self, code: u16) -> bool {
+        (self.first..=self.last).contains(&code)
+    }
+
+    /// Whether the pattern covers any code of a class.
+    pub(super) fn touches(self, class: u16) -> bool {
+        self.first / 100 == class
+    }
+}
+
+/// An enhanced code: `5.1.1`, `5.7.*`, `x.2.2` (any class), `5.7.606-649`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EnhancedPattern {
+    /// None is any class.
+    pub(super) class: Option<u8>,
+    subject: u16,
+    first: u16,
+    last: u16,
+}
+
+impl EnhancedPattern {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split('.');
+        let class = match parts.next()? {
+            "x" => None,
+            "2" => Some(2),
+            "4" => Some(4),
+            "5" => Some(5),
+            _ => return None,
+        };
+        let subject = parts.next()?.parse().ok()?;
+        let detail = parts.next()?;
+        let (first, last) = match detail.split_once('-') {
+            _ if detail == "*" => (0, 999),
+            Some((first, last)) => (first.parse().ok()?, last.parse().ok()?),
+            None => (detail.parse().ok()?, detail.parse().ok()?),
+        };
+        (parts.next().is_none() && first <= last).then_some(Self {
+            class,
+            subject,
+            first,
+            last,
+        })
+    }
+
+    pub(super) fn fits(self, code: Enhanced) -> bool {
+        self.class.is_none_or(|class| class == code.class)
+            && self.subject == code.subject
+            && (self.first..=self.last).contains(&code.detail)
+    }
+}
+
+/// How an address is written in a phrase.
+const ADDRESS_MARK: &str = "{addr}";
+
+/// One step of a phrase.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Element {
+    /// What to find, in plain words; a blank at an end is a word's end.
+    pub(super) what: What,
+    /// Whether a star stands before it: other text may lie between it and the element before.
+    pub(super) after_gap: bool,
+}
+
+/// What one step of a phrase looks for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum What {
+    /// These bytes.
+    Literal(Vec<u8>),
+    /// Any entry of the list of words with this name.
+    Class(String),
+}
+
+/// The steps of a phrase. `*` stands for a short stretch of anything, so that `blacklist*` also finds `blacklisted` and
+/// `user * unknown` finds `user smith unknown`; `<who>` stands for any entry of the list of words `who`.
+pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
+    let mut elements = Vec::new();
+    let (mut rest, mut after_gap, mut open_start) = (text, false, false);
+    while !rest.is_empty() {
+        if let Some(tail) = rest.strip_prefix('*') {
+            (rest, after_gap, open_start) = (tail, true, true);
+        } else if let Some((name, tail)) =
+            rest.strip_prefix('<').and_then(|tail| tail.split_once('>'))
+        {
+            elements.push(Element {
+                what: What::Class(name.to_owned()),
+                after_gap,
+            });
+            (rest, after_gap, open_start) = (tail, false, false);
+        } else {
+            let end = rest.find(['*', '<']).unwrap_or(rest.len());
+            let (piece, tail) = rest.split_at(end);
+            if !piece.trim().is_empty() {
+                let literal = literal(piece, open_start, tail.starts_with('*'))?;
+                elements.push(Element {
+                    what: What::Literal(literal),
+                    after_gap,
+                });
+                after_gap = false;
+            }
+            (rest, open_start) = (tail, false);
+        }
+    }
+    if let Some(first) = elements.first_mut() {
+        first.after_gap = false;
+    }
+    (!elements.is_empty()).then_some(elements)
+}
+
+/// A piece in plain words. `plain` puts blanks around; next to a star that touches a word, they must go.
+fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> {
+    let mut literal = words::plain(&piece.replace(ADDRESS_MARK, "a@b"));
+    if star_before && !piece.starts_with(' ') {
+        literal.remove(0);
+    }
+    if star_after && !piece.ends_with(' ') {
+        literal.pop();
+    }
+    literal.iter().any(|byte| *byte != b' ').then_some(literal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CodePattern, Element, EnhancedPattern, What, phrase};
+    use crate::smtp::reply::Enhanced;
+
+    #[test]
+    fn code_patterns_are_codes_or_classes() {
+        let class = CodePattern::parse("5xx").expect("a class");
+        assert!(class.fits(500) && class.fits(599) && !class.fits(499));
+        assert!(CodePattern::parse("550").expect("a code").fits(550));
+        for bad in ["", "55", "xxx", "600", "5x0"] {
+            assert_eq!(CodePattern::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn enhanced_patterns_know_ranges_and_stars() {
+        let fits = |pattern: &str, detail| {
+            EnhancedPattern::parse(pattern)
+                .expect("a pattern")
+                .fits(Enhanced {
+                    class: 5,
+                    subject: 7,
+                    detail,
+                })
+        };
+        assert!(fits("5.7.606-649", 606) && fits("5.7.606-649", 649) && !fits("5.7.606-649", 650));
+        assert!(fits("x.7.*", 1) && fits("5.7.1", 1) && !fits("4.7.1", 1) && !fits("5.1.1", 1));
+        for bad in ["", "5.1", "5.1.1.1", "6.1.1", "5.a.1", "5.7.9-1"] {
+            assert_eq!(EnhancedPattern::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn stars_lift_word_ends_and_classes_stand_for_words() {
+        let found = |text| {
+            phrase(text)
+                .map(|elements| format!("{elements:?}"))
+                .unwrap_or_default()
+        };
+        let literal = |bytes: &[u8], after_gap| Element {
+            what: What::Literal(bytes.to_vec()),
+            after_gap,
+        };
+        let class = |name: &str, after_gap| Element {
+            what: What::Class(name.to_owned()),
+            after_gap,
+        };
+        assert_eq!(
+            phrase("User unknown"),
+            Some(vec![literal(b" user unknown ", false)])
+        );
+        assert_eq!(
+            phrase("blacklist*"),
+            Some(vec![literal(b" blacklist", false)])
+        );
+        assert_eq!(phrase("*spam*"), Some(vec![literal(b"spam", false)]));
+        assert_eq!(
+            phrase("user * unknown"),
+            Some(vec![literal(b" user ", false), literal(b" unknown ", true)])
+        );
+        assert_eq!(
+            phrase("mailbox*full"),
+            Some(vec![literal(b" mailbox", false), literal(b"full ", true)])
+        );
+        assert_eq!(
+            phrase("{addr} not found"),
+            Some(vec![literal(b" \x01 not found ", false)])
+        );
+        assert_eq!(
+            phrase("no such <who>"),
+            Some(vec![literal(b" no such ", false), class("who", false)])
+        );
+        assert_eq!(
+            phrase("<who> * <gone>"),
+            Some(vec![class("who", false), class("gone", true)])
+        );
+        for nothing in ["", "*", " ", "...", "* *"] {
+            assert_eq!(found(nothing), "", "{nothing:?}");
+        }
+    }
+}
