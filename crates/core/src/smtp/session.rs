@@ -1,1 +1,440 @@
 //! One connection as a state machine without I/O.
+//!
+//! The shell dials, hands events to [`Session::on`] and does what the [`Step`] says. The session knows the protocol:
+//!
+//! ```text
+//! Opened -> banner -> EHLO (-> HELO) (-> STARTTLS -> handshake -> EHLO) -> Ready -> Ask -> Answered -> Ask ... -> Quit -> Ended
+//! ```
+//!
+//! What the caller can rely on:
+//! * Each [`Event::Ask`] is answered by exactly one [`Step::Answered`] with one entry for each recipient. Where the session
+//!   dies inside a flight, `Answered` comes first and the next event of any other kind (a [`Event::Tick`] will do) gives
+//!   [`Step::Ended`]; [`Session::end`] tells at once.
+//! * Only complete replies count. A protocol error voids the whole flight, because answers may have been shifted; a
+//!   connection that closes, times out or is shut by a 421 keeps the answers that were complete.
+//! * After the end nothing is sent, but for a parting QUIT that [`Session::outgoing`] may hold.
+//! * An event that does not fit the state (a second `Opened`, `Ask` before `Ready`) changes nothing.
+//!
+//! A reply more than there were commands can come after its flight was handed out. The session then ends with
+//! [`End::Protocol`] at stage [`Stage::Unsolicited`]; a caller that can still withdraw that flight's answers should.
+//!
+//! Never said: VRFY, EXPN, DATA. There is no code that could say them.
+
+use std::sync::Arc;
+
+use crate::classify::Stage;
+use crate::time::Millis;
+
+use super::command::{self, Bare, check_word};
+use super::deadline::{Clocks, Progress};
+use super::flight::{Asking, Taken};
+use super::reply::{Reply, ReplyParser};
+
+pub use super::capabilities::Capabilities;
+pub use super::command::{EncodeError, Recipient};
+pub use super::deadline::Timeouts;
+pub use super::flight::{Flight, RcptAnswer};
+
+/// The most bytes that are read from a server in one session, besides what recipients add.
+const READ_MAX_BYTES: u64 = 128 * 1024;
+/// What each RCPT adds to the bytes that may be read: twice the longest reply line of RFC 5321 §4.5.3.1.5.
+const READ_PER_RCPT_BYTES: u64 = 1024;
+/// How long the answer to QUIT is waited for, in milliseconds. Nothing depends on it.
+const QUIT_MS: i64 = 2_000;
+
+/// Whether a session uses STARTTLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TlsMode {
+    /// Where it is offered. A refusal is no reason to stop: the session goes on in the clear.
+    Opportunistic,
+    /// Always; a server without it ends the session.
+    Required,
+    /// Not even where it is offered.
+    Never,
+}
+
+/// What a session says of us and how patient it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The name for EHLO.
+    pub helo: String,
+    /// The path of MAIL FROM without angle brackets; `""` is the null reverse-path `<>`.
+    pub mail_from: String,
+    /// Whether STARTTLS is used.
+    pub tls: TlsMode,
+    /// How long the server may take.
+    pub timeouts: Timeouts,
+}
+
+impl Config {
+    /// Checks that the names can be written in a command. A session with names that cannot ends at once.
+    pub fn check(&self) -> Result<(), EncodeError> {
+        if self.helo.is_empty() {
+            return Err(EncodeError::Empty);
+        }
+        check_word(&self.helo)?;
+        check_word(&self.mail_from)
+    }
+}
+
+/// What happened to the connection, or what the caller wants.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// The connection stands.
+    Opened,
+    /// The server sent these bytes.
+    Received(&'a [u8]),
+    /// The server closed or reset the connection.
+    Closed,
+    /// The handshake that [`Step::StartTls`] asked for is done.
+    TlsReady,
+    /// The handshake failed.
+    TlsFailed,
+    /// Time has passed; a deadline may have as well.
+    Tick,
+    /// Ask for these recipients.
+    Ask(Flight),
+    /// Say goodbye.
+    Quit,
+}
+
+/// What the caller does next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Write [`Session::outgoing`], then read. Also the answer to an event that changed nothing.
+    NeedInput,
+    /// Do a TLS handshake on this connection, reading nothing in the clear before, and report back.
+    StartTls,
+    /// The session is open and idle: ask or quit.
+    Ready,
+    /// The flight is complete or cut short: one entry for each recipient, in order.
+    Answered(Vec<RcptAnswer>),
+    /// The session is over. Write what [`Session::outgoing`] still holds if that is easy, and close.
+    Ended(End),
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// We said goodbye.
+    Quit,
+    /// The server sent us away: at the banner, at EHLO, at a required STARTTLS, or anywhere with 421.
+    Refused {
+        /// What had been asked.
+        stage: Stage,
+        /// The refusal.
+        reply: Reply,
+    },
+    /// The connection closed, or the server announced it with 221.
+    Closed {
+        /// What was being waited for.
+        stage: Stage,
+    },
+    /// The server took too long.
+    TimedOut {
+        /// What was being waited for.
+        stage: Stage,
+    },
+    /// The server broke the protocol in a way that makes its answers worthless.
+    Protocol {
+        /// What was being waited for.
+        stage: Stage,
+        /// What it did.
+        what: &'static str,
+    },
+    /// The TLS handshake failed. A new connection with [`TlsMode::Never`] may do better.
+    TlsFailed,
+    /// TLS is required and not offered.
+    TlsUnavailable,
+    /// Bytes in the clear came behind the server's agreement to STARTTLS (RFC 3207 §5): someone is in the middle.
+    Injected,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    New,
+    Banner,
+    Ehlo,
+    Helo,
+    StartTls,
+    Handshake,
+    Idle,
+    Asking,
+    /// QUIT is said; a reply that was not 221 may have come.
+    Quitting {
+        odd: bool,
+    },
+    Over,
+}
+
+/// One connection to one server.
+#[derive(Clone, Debug)]
+pub struct Session {
+    config: Arc<Config>,
+    state: State,
+    parser: ReplyParser,
+    capabilities: Capabilities,
+    /// The refusal of EHLO that HELO followed.
+    ehlo_refusal: Option<Reply>,
+    asking: Option<Asking>,
+    end: Option<End>,
+    clocks: Clocks,
+    out: Vec<u8>,
+    out_sent: usize,
+    last_reply: Option<Reply>,
+    tls: bool,
+    transaction_open: bool,
+    mails_sent: u32,
+    rcpts_sent: u32,
+    bytes_read: u64,
+}
+
+mod replies;
+
+impl Session {
+    /// A session on a connection that is not open yet.
+    pub fn new(config: Arc<Config>) -> Self {
+        Self {
+            config,
+            state: State::New,
+            parser: ReplyParser::new(),
+            capabilities: Capabilities::default(),
+            ehlo_refusal: None,
+            asking: None,
+            end: None,
+            clocks: Clocks::default(),
+            out: Vec::new(),
+            out_sent: 0,
+            last_reply: None,
+            tls: false,
+            transaction_open: false,
+            mails_sent: 0,
+            rcpts_sent: 0,
+            bytes_read: 0,
+        }
+    }
+
+    /// Takes an event at the time `now` and says what to do next.
+    pub fn on(&mut self, event: Event<'_>, now: Millis) -> Step {
+        if let Some(end) = &self.end {
+            return match event {
+                Event::Ask(flight) => Step::Answered(unanswered(&flight)),
+                _ => Step::Ended(end.clone()),
+            };
+        }
+        match event {
+            Event::Opened if self.state == State::New => self.open(now),
+            Event::Received(bytes) => self.receive(bytes, now),
+            Event::Closed => self.closed(),
+            Event::TlsReady if self.state == State::Handshake => self.secured(now),
+            Event::TlsFailed if self.state == State::Handshake => self.finish(End::TlsFailed),
+            Event::Ask(flight) => self.ask(flight, now),
+            Event::Quit => self.quit(now),
+            Event::Opened | Event::TlsReady | Event::TlsFailed | Event::Tick => {
+                self.unless_late(now)
+            }
+        }
+    }
+
+    /// What is to be written to the server.
+    pub fn outgoing(&self) -> &[u8] {
+        self.out.get(self.out_sent..).unwrap_or_default()
+    }
+
+    /// The first `count` bytes of [`Self::outgoing`] are written.
+    pub fn sent(&mut self, count: usize) {
+        self.out_sent = self.out_sent.saturating_add(count).min(self.out.len());
+        if self.out_sent == self.out.len() {
+            self.out.clear();
+            self.out_sent = 0;
+        }
+    }
+
+    /// When to come back with [`Event::Tick`] if nothing else happens; `Millis(i64::MAX)` before the start and after the end.
+    pub fn deadline(&self) -> Millis {
+        self.clocks.earliest()
+    }
+
+    /// What the server offers; after STARTTLS what it offers under TLS.
+    pub fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    /// What is being waited for; [`Stage::Unsolicited`] while nothing that matters is.
+    pub fn stage(&self) -> Stage {
+        match self.state {
+            State::New | State::Banner => Stage::Connect,
+            State::Ehlo | State::Helo => Stage::Ehlo,
+            State::StartTls | State::Handshake => Stage::StartTls,
+            State::Asking => self
+                .asking
+                .as_ref()
+                .map_or(Stage::Unsolicited, Asking::stage),
+            State::Idle | State::Quitting { .. } | State::Over => Stage::Unsolicited,
+        }
+    }
+
+    /// Whether the connection is under TLS.
+    pub fn tls(&self) -> bool {
+        self.tls
+    }
+
+    /// How many RCPT commands were said.
+    pub fn rcpt_sent(&self) -> u32 {
+        self.rcpts_sent
+    }
+
+    /// How many bytes the server has sent, TLS not counted.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// The last complete reply.
+    pub fn last_reply(&self) -> Option<&Reply> {
+        self.last_reply.as_ref()
+    }
+
+    /// How the session ended, if it has: known as soon as it is, also before [`Step::Ended`] was returned.
+    pub fn end(&self) -> Option<&End> {
+        self.end.as_ref()
+    }
+
+    fn open(&mut self, now: Millis) -> Step {
+        if self.config.check().is_err() {
+            return self.fail("a name of ours cannot be written in a command");
+        }
+        self.state = State::Banner;
+        self.clocks.open(now, &self.config.timeouts);
+        Step::NeedInput
+    }
+
+    fn closed(&mut self) -> Step {
+        match self.state {
+            State::Quitting { .. } => self.finish(End::Quit),
+            State::Handshake => self.finish(End::TlsFailed),
+            _ => self.finish(End::Closed {
+                stage: self.stage(),
+            }),
+        }
+    }
+
+    /// RFC 3207 §4.2: what was learnt before TLS is forgotten, and EHLO is said again.
+    fn secured(&mut self, now: Millis) -> Step {
+        self.tls = true;
+        self.say_ehlo(now)
+    }
+
+    fn say_ehlo(&mut self, now: Millis) -> Step {
+        self.capabilities = Capabilities::default();
+        command::ehlo(&mut self.out, &self.config.helo);
+        self.await_reply(State::Ehlo, now)
+    }
+
+    fn await_reply(&mut self, state: State, now: Millis) -> Step {
+        self.state = state;
+        self.clocks
+            .wait(now, self.config.timeouts.command_ms, &self.config.timeouts);
+        Step::NeedInput
+    }
+
+    fn ask(&mut self, flight: Flight, now: Millis) -> Step {
+        if self.state != State::Idle {
+            return Step::Answered(unanswered(&flight));
+        }
+        let mails_left = self
+            .capabilities
+            .mail_max
+            .map(|most| most.saturating_sub(self.mails_sent));
+        let asking = Asking::plan(
+            flight,
+            &self.capabilities,
+            self.transaction_open,
+            mails_left,
+        );
+        if asking.is_complete() {
+            return Step::Answered(asking.into_answers());
+        }
+        self.asking = Some(asking);
+        self.state = State::Asking;
+        if self.parser.is_inside_reply() {
+            return self.fail("a reply without a question");
+        }
+        self.write_flight();
+        self.await_reply(State::Asking, now)
+    }
+
+    fn write_flight(&mut self) {
+        if let Some(asking) = &mut self.asking {
+            let written = asking.write(&mut self.out, &self.config.mail_from);
+            self.mails_sent = self.mails_sent.saturating_add(written.mails);
+            self.rcpts_sent = self.rcpts_sent.saturating_add(written.rcpts);
+        }
+    }
+
+    fn quit(&mut self, now: Millis) -> Step {
+        match self.state {
+            State::Idle => {
+                command::bare(&mut self.out, Bare::Quit);
+                self.state = State::Quitting { odd: false };
+                let wait_ms = QUIT_MS.min(self.config.timeouts.command_ms);
+                self.clocks.wait(now, wait_ms, &self.config.timeouts);
+                Step::NeedInput
+            }
+            State::Quitting { .. } => self.unless_late(now),
+            // A caller in a hurry: whatever is under way is dropped.
+            _ => self.finish(End::Quit),
+        }
+    }
+
+    /// The step of an event that changed nothing, unless a deadline has passed.
+    fn unless_late(&mut self, now: Millis) -> Step {
+        if now >= self.clocks.earliest() {
+            let end = match self.state {
+                State::Quitting { .. } => End::Quit,
+                _ => End::TimedOut {
+                    stage: self.stage(),
+                },
+            };
+            return self.finish(end);
+        }
+        match self.state {
+            State::Idle => Step::Ready,
+            _ => Step::NeedInput,
+        }
+    }
+
+    fn fail(&mut self, what: &'static str) -> Step {
+        self.finish(End::Protocol {
+            stage: self.stage(),
+            what,
+        })
+    }
+
+    fn finish(&mut self, end: End) -> Step {
+        self.out.clear();
+        self.out_sent = 0;
+        // RFC 5321 §3.1 and §4.3.2: a server that refuses us waits for QUIT; one that said 421 closes by itself.
+        let parting = match &end {
+            End::Refused { reply, .. } => reply.code != 421,
+            End::TlsUnavailable => true,
+            _ => false,
+        };
+        if parting {
+            command::bare(&mut self.out, Bare::Quit);
+        }
+        let asking = self.asking.take().map(|mut asking| {
+            if matches!(end, End::Protocol { .. }) {
+                asking.void();
+            }
+            asking.into_answers()
+        });
+        self.state = State::Over;
+        self.clocks.stop();
+        self.end = Some(end.clone());
+        asking.map_or(Step::Ended(end), Step::Answered)
+    }
+}
+
+fn unanswered(flight: &Flight) -> Vec<RcptAnswer> {
+    vec![RcptAnswer::Unanswered; flight.recipients.len()]
+}

@@ -1,0 +1,149 @@
+//! The text of a reply as it is kept: without codes, printable, capped.
+
+use super::{Enhanced, Reply, TEXT_MAX_BYTES};
+
+/// The text of the lines so far and what was found at their beginnings.
+#[derive(Clone, Debug)]
+pub(super) struct Text {
+    enhanced: Option<Enhanced>,
+    text: String,
+    /// Whether the text has reached its cap.
+    cut: bool,
+    pub(super) nonconforming: bool,
+}
+
+impl Text {
+    /// The text of the first line of a reply, which alone decides about the enhanced code.
+    pub(super) fn first(code: u16, line: &[u8]) -> Self {
+        let found = enhanced(line).filter(|(found, _)| u16::from(found.class) == code / 100);
+        let (enhanced, rest) = match found {
+            Some((enhanced, rest)) => (Some(enhanced), rest),
+            None => (None, line),
+        };
+        let text = String::with_capacity(rest.len().min(TEXT_MAX_BYTES));
+        let mut first = Self {
+            enhanced,
+            text,
+            cut: false,
+            nonconforming: false,
+        };
+        first.append(rest);
+        first
+    }
+
+    /// A further line. Servers repeat the enhanced code on each line (RFC 2034 §4); it is kept once.
+    pub(super) fn push(&mut self, line: &[u8]) {
+        let repeated = enhanced(line).filter(|(found, _)| self.enhanced == Some(*found));
+        self.append(repeated.map_or(line, |(_, rest)| rest));
+    }
+
+    pub(super) fn into_reply(self, code: u16) -> Reply {
+        let mut text = self.text;
+        text.truncate(text.trim_end().len());
+        Reply {
+            code,
+            enhanced: self.enhanced,
+            text,
+            nonconforming: self.nonconforming,
+        }
+    }
+
+    fn append(&mut self, line: &[u8]) {
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.put(' ');
+        }
+        if !line.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+            self.append_unclean(line);
+        } else if !self.cut {
+            let room = TEXT_MAX_BYTES - self.text.len();
+            self.cut = line.len() > room;
+            let kept = &line[..line.len().min(room)];
+            self.text
+                .push_str(std::str::from_utf8(kept).unwrap_or_default());
+        }
+    }
+
+    /// RFC 5321 §4.2 allows HT and printable US-ASCII; valid UTF-8 is kept because people write it.
+    fn append_unclean(&mut self, line: &[u8]) {
+        for chunk in line.utf8_chunks() {
+            for char in chunk.valid().chars() {
+                self.nonconforming |= !char.is_ascii() || (char.is_control() && char != '\t');
+                self.put(printable(char));
+            }
+            for _ in chunk.invalid() {
+                self.nonconforming = true;
+                self.put('?');
+            }
+        }
+    }
+
+    /// Adds a character if it fits as a whole. After one that did not, none does: what is kept is a prefix.
+    fn put(&mut self, char: char) {
+        self.cut |= self.text.len() + char.len_utf8() > TEXT_MAX_BYTES;
+        if !self.cut {
+            self.text.push(char);
+        }
+    }
+}
+
+/// A character as it may be shown. Controls, and what breaks or reorders a line (Unicode's "Trojan Source" characters),
+/// become `?`; a tab becomes a blank.
+fn printable(char: char) -> char {
+    match char {
+        '\t' => ' ',
+        '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}' => '?',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+        char if char.is_control() => '?',
+        char => char,
+    }
+}
+
+/// An enhanced code at the start of a line (RFC 3463 §2) and the text after it.
+///
+/// Cisco gateways write `#5.1.0`. What goes on as a fourth number or as a word (`5.1.2.3`, `5.1.1a`) is none.
+fn enhanced(line: &[u8]) -> Option<(Enhanced, &[u8])> {
+    let line = line.trim_ascii_start();
+    let line = line.strip_prefix(b"#").unwrap_or(line);
+    let (class @ (b'2' | b'4' | b'5'), rest) = line.split_first()? else {
+        return None;
+    };
+    let (subject, rest) = number(rest.strip_prefix(b".")?)?;
+    let (detail, rest) = number(rest.strip_prefix(b".")?)?;
+    let ends = match rest {
+        [] => true,
+        [b'.', next, ..] => !next.is_ascii_alphanumeric(),
+        [next, ..] => !next.is_ascii_alphanumeric() && *next != b'_',
+    };
+    let rest = rest.strip_prefix(b":").unwrap_or(rest);
+    ends.then_some((
+        Enhanced {
+            class: class - b'0',
+            subject,
+            detail,
+        },
+        rest,
+    ))
+}
+
+/// One to three digits.
+fn number(text: &[u8]) -> Option<(u16, &[u8])> {
+    let len = text
+        .iter()
+        .take(4)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
+    if !(1..=3).contains(&len) {
+        return None;
+    }
+    let (digits, rest) = text.split_at(len);
+    Some((
+        digits
+            .iter()
+            .fold(0, |n, digit| n * 10 + u16::from(digit - b'0')),
+        rest,
+    ))
+}

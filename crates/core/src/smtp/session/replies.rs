@@ -1,0 +1,228 @@
+//! What each reply means for the session.
+//!
+//! Every reply belongs to the oldest command that has none. Bytes behind the last reply that is due belong to no question:
+//! they are a 421 that shuts the session, or a server (or someone in between) that answers before it is asked.
+
+use super::{
+    Bare, End, Event, Millis, Progress, READ_MAX_BYTES, READ_PER_RCPT_BYTES, Reply, ReplyParser,
+    Session, Stage, State, Step, Taken, TlsMode, command,
+};
+
+/// A reply that announces the end of the session at any point (RFC 5321 §3.8).
+const SHUTTING_DOWN: u16 = 421;
+/// The answer to QUIT; anywhere else a server that goes away without saying why.
+const GOODBYE: u16 = 221;
+/// What a server is told to have done when it answers nothing.
+const UNASKED: &str = "a reply without a question";
+
+impl Session {
+    pub(super) fn receive(&mut self, bytes: &[u8], now: Millis) -> Step {
+        if self.state == State::New {
+            let step = self.on(Event::Opened, now);
+            if self.end.is_some() {
+                return step;
+            }
+        }
+        if self.state == State::Handshake && !bytes.is_empty() {
+            return self.finish(End::Injected);
+        }
+        self.bytes_read = self
+            .bytes_read
+            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        if self.bytes_read > READ_MAX_BYTES + READ_PER_RCPT_BYTES * u64::from(self.rcpts_sent) {
+            return self.fail("more bytes than a session may have");
+        }
+        self.read(bytes, now)
+    }
+
+    fn read(&mut self, bytes: &[u8], now: Millis) -> Step {
+        let mut rest = bytes;
+        let mut progress = Progress::Bytes;
+        loop {
+            let in_ehlo = self.state == State::Ehlo;
+            let capabilities = &mut self.capabilities;
+            let read = self.parser.next_with(&mut rest, |number, line| {
+                progress = progress.max(Progress::Line);
+                if in_ehlo {
+                    capabilities.take_line(number, line);
+                }
+            });
+            match read {
+                None => break,
+                Some(Err(error)) => return self.fail(error.what()),
+                Some(Ok(reply)) => {
+                    progress = Progress::Reply;
+                    self.last_reply = Some(reply.clone());
+                    if let Some(step) = self.take(reply, rest, now) {
+                        return step;
+                    }
+                }
+            }
+        }
+        if !bytes.is_empty() {
+            self.clocks.heard(
+                now,
+                &self.config.timeouts,
+                progress,
+                self.parser.is_inside_line(),
+            );
+        }
+        self.unless_late(now)
+    }
+
+    /// Takes one reply; `rest` is what came behind it. `None` goes on reading.
+    fn take(&mut self, reply: Reply, rest: &[u8], now: Millis) -> Option<Step> {
+        match self.state {
+            State::Asking => return self.take_answer(reply, rest),
+            State::Quitting { odd } => return self.take_goodbye(&reply, odd),
+            _ => {}
+        }
+        match reply.code {
+            SHUTTING_DOWN => {
+                return Some(self.finish(End::Refused {
+                    stage: self.stage(),
+                    reply,
+                }));
+            }
+            GOODBYE => {
+                return Some(self.finish(End::Closed {
+                    stage: self.stage(),
+                }));
+            }
+            _ => {}
+        }
+        if self.state == State::StartTls && reply.code == 220 && !rest.is_empty() {
+            return Some(self.finish(End::Injected));
+        }
+        if self.state == State::Idle {
+            return Some(self.fail(UNASKED));
+        }
+        let refused = self.refusal(&reply);
+        if let Some(reply) = refused {
+            return Some(self.finish(End::Refused {
+                stage: self.stage(),
+                reply,
+            }));
+        }
+        if !rest.is_empty() {
+            return Some(self.talked_early(rest));
+        }
+        Some(self.advance(reply, now))
+    }
+
+    /// The refusal that ends the session here, if this reply does.
+    fn refusal(&self, reply: &Reply) -> Option<Reply> {
+        match self.state {
+            State::Banner => (!reply.is_positive()).then(|| reply.clone()),
+            // RFC 5321 §3.2: a server that does not know EHLO is asked with HELO; 554 means that it wants none of us.
+            State::Ehlo => (!reply.is_positive() && (!reply.is_permanent() || reply.code == 554))
+                .then(|| reply.clone()),
+            State::Helo if !reply.is_positive() => {
+                // A server that knows EHLO and refuses us says why at EHLO; what it says to HELO is an echo of that.
+                let knew_ehlo = self
+                    .ehlo_refusal
+                    .clone()
+                    .filter(|first| !matches!(first.code, 500..=502 | 504));
+                Some(knew_ehlo.unwrap_or_else(|| reply.clone()))
+            }
+            State::StartTls => {
+                (reply.code != 220 && self.config.tls == TlsMode::Required).then(|| reply.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// The next question of the opening, or readiness.
+    fn advance(&mut self, reply: Reply, now: Millis) -> Step {
+        match self.state {
+            State::Banner => self.say_ehlo(now),
+            State::Ehlo if !reply.is_positive() => {
+                self.capabilities = super::Capabilities::default();
+                self.ehlo_refusal = Some(reply);
+                command::helo(&mut self.out, &self.config.helo);
+                self.await_reply(State::Helo, now)
+            }
+            State::StartTls if reply.code == 220 => {
+                self.await_reply(State::Handshake, now);
+                Step::StartTls
+            }
+            State::Ehlo | State::Helo if self.tls || self.config.tls == TlsMode::Never => {
+                self.ready()
+            }
+            State::Ehlo | State::Helo if self.capabilities.starttls => {
+                command::bare(&mut self.out, Bare::StartTls);
+                self.await_reply(State::StartTls, now)
+            }
+            State::Ehlo | State::Helo if self.config.tls == TlsMode::Required => {
+                self.finish(End::TlsUnavailable)
+            }
+            _ => self.ready(),
+        }
+    }
+
+    fn ready(&mut self) -> Step {
+        self.state = State::Idle;
+        self.clocks.rest();
+        Step::Ready
+    }
+
+    fn take_answer(&mut self, reply: Reply, rest: &[u8]) -> Option<Step> {
+        let stage = self.stage();
+        if reply.code == GOODBYE {
+            return Some(self.finish(End::Closed { stage }));
+        }
+        let asking = self.asking.as_mut()?;
+        if reply.code == SHUTTING_DOWN {
+            // It is the answer to the oldest command as well; the ones behind it stay without one.
+            asking.take(reply.clone());
+            return Some(self.finish(End::Refused { stage, reply }));
+        }
+        if asking.take(reply) == Taken::Shifted {
+            return Some(self.fail("a refusal of RSET, so that the answers may be shifted"));
+        }
+        if !asking.is_waiting() && !rest.is_empty() {
+            return Some(self.talked_early(rest));
+        }
+        if asking.is_complete() {
+            self.transaction_open = asking.leaves_open();
+            let answers = self
+                .asking
+                .take()
+                .map(super::Asking::into_answers)
+                .unwrap_or_default();
+            self.ready();
+            return Some(Step::Answered(answers));
+        }
+        self.write_flight();
+        None
+    }
+
+    /// A reply to QUIT that is not 221 is waited past once: a second one shows that an earlier answer was one too many.
+    fn take_goodbye(&mut self, reply: &Reply, odd: bool) -> Option<Step> {
+        if odd {
+            return Some(self.fail("more replies than commands"));
+        }
+        if matches!(reply.code, GOODBYE | SHUTTING_DOWN) || !reply.is_positive() {
+            return Some(self.finish(End::Quit));
+        }
+        self.state = State::Quitting { odd: true };
+        None
+    }
+
+    /// Bytes came behind the last reply that was due.
+    fn talked_early(&mut self, rest: &[u8]) -> Step {
+        match ReplyParser::new().next(&mut &*rest) {
+            Some(Ok(reply)) if reply.code == SHUTTING_DOWN => {
+                self.last_reply = Some(reply.clone());
+                self.finish(End::Refused {
+                    stage: Stage::Unsolicited,
+                    reply,
+                })
+            }
+            Some(Ok(reply)) if reply.code == GOODBYE => self.finish(End::Closed {
+                stage: Stage::Unsolicited,
+            }),
+            _ => self.fail(UNASKED),
+        }
+    }
+}
