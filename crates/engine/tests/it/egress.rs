@@ -1,0 +1,261 @@
+//! The guard against the edges of every network it must refuse. The list is written out here once more, as text, so that a
+//! slip in the engine's table shows.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use probity_engine::egress::{DENIED, Guard, GuardConfig, Why};
+use probity_engine::net::{Dial, Source};
+use proptest::prelude::*;
+
+const REFUSED: &[&str] = &[
+    "0.0.0.0/8",
+    "10.0.0.0/8",
+    "100.64.0.0/10",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "172.16.0.0/12",
+    "192.0.0.0/24",
+    "192.0.2.0/24",
+    "192.88.99.0/24",
+    "192.168.0.0/16",
+    "198.18.0.0/15",
+    "198.51.100.0/24",
+    "203.0.113.0/24",
+    "224.0.0.0/4",
+    "240.0.0.0/4",
+    "255.255.255.255/32",
+    "168.63.129.16/32",
+    "169.254.169.254/32",
+    "100.100.100.200/32",
+    "::/128",
+    "::1/128",
+    "::/96",
+    "::ffff:0:0/96",
+    "64:ff9b::/96",
+    "64:ff9b:1::/48",
+    "100::/64",
+    "100:0:0:1::/64",
+    "2001::/23",
+    "2001::/32",
+    "2001:2::/48",
+    "2001:10::/28",
+    "2001:20::/28",
+    "2001:db8::/32",
+    "2002::/16",
+    "3fff::/20",
+    "5f00::/16",
+    "fc00::/7",
+    "fd00:ec2::254/128",
+    "fe80::/10",
+    "fec0::/10",
+    "ff00::/8",
+];
+
+/// The first and the last address of a network as numbers, without the help of the type under test.
+fn range(network: &str) -> (bool, u128, u128) {
+    let (address, prefix) = network.split_once('/').unwrap();
+    let prefix: u32 = prefix.parse().unwrap();
+    let (v4, first, bits) = match address.parse().unwrap() {
+        IpAddr::V4(v4) => (true, u128::from(v4.to_bits()), 32),
+        IpAddr::V6(v6) => (false, v6.to_bits(), 128),
+    };
+    let span = 1u128
+        .checked_shl(bits - prefix)
+        .map_or(u128::MAX, |size| size - 1);
+    (v4, first, first + span)
+}
+
+fn address(v4: bool, number: u128) -> Option<IpAddr> {
+    if v4 {
+        u32::try_from(number)
+            .ok()
+            .map(|bits| IpAddr::V4(bits.into()))
+    } else {
+        Some(IpAddr::V6(number.into()))
+    }
+}
+
+fn expected(v4: bool, number: u128) -> bool {
+    let mapped = |number: u128| !v4 && number >> 32 == 0xffff;
+    if mapped(number) {
+        return expected(true, number & 0xffff_ffff);
+    }
+    !REFUSED.iter().any(|network| {
+        let (network_v4, first, last) = range(network);
+        network_v4 == v4 && *network != "::ffff:0:0/96" && (first..=last).contains(&number)
+    })
+}
+
+fn strict() -> Guard {
+    Guard::new(GuardConfig::default())
+}
+
+fn allowing(networks: &[&str]) -> Guard {
+    let allow_networks = networks
+        .iter()
+        .map(|network| network.parse::<IpNet>().unwrap())
+        .collect();
+    Guard::new(GuardConfig {
+        allow_networks,
+        ..GuardConfig::default()
+    })
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+#[test]
+fn every_edge_of_every_network() {
+    let guard = strict();
+    for network in REFUSED {
+        let (v4, first, last) = range(network);
+        let edges = [
+            first.checked_sub(1),
+            Some(first),
+            Some(last),
+            last.checked_add(1),
+        ];
+        for number in edges.into_iter().flatten() {
+            let Some(address) = address(v4, number) else {
+                continue;
+            };
+            assert_eq!(
+                guard.allows(address).is_ok(),
+                expected(v4, number),
+                "{address}, an edge of {network}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_table_is_the_list() {
+    for network in REFUSED {
+        let network: IpNet = network.parse().unwrap();
+        assert!(
+            DENIED.iter().any(|(denied, _)| *denied == network),
+            "{network} is missing"
+        );
+    }
+    assert_eq!(DENIED.len(), REFUSED.len());
+}
+
+#[test]
+fn reasons_name_the_narrowest_network() {
+    for (address, use_of) in [
+        ("169.254.169.254", "cloud metadata"),
+        ("fd00:ec2::254", "cloud metadata"),
+        ("::1", "loopback (RFC 4291)"),
+        ("::ffff:127.0.0.1", "loopback (RFC 1122)"),
+        ("2001:0:1::", "Teredo (RFC 4380)"),
+    ] {
+        assert_eq!(
+            strict().allows(ip(address)).unwrap_err().why,
+            Why::Special(use_of),
+            "{address}"
+        );
+    }
+}
+
+#[test]
+fn allowed_networks_open_only_themselves() {
+    let guard = allowing(&["127.0.0.0/8", "::1/128"]);
+    for open in [
+        "127.0.0.1",
+        "127.255.255.255",
+        "::ffff:127.0.0.1",
+        "::1",
+        "192.0.1.1",
+        "2606:4700::1",
+    ] {
+        assert_eq!(guard.allows(ip(open)), Ok(()), "{open}");
+    }
+    for shut in ["128.0.0.1", "10.0.0.1"] {
+        assert_eq!(
+            guard.allows(ip(shut)).is_ok(),
+            shut == "128.0.0.1",
+            "{shut}"
+        );
+    }
+}
+
+#[test]
+fn carried_addresses_must_pass_too() {
+    let guard = allowing(&["64:ff9b::/96", "2002::/16", "2001::/32"]);
+    for (address, open) in [
+        ("64:ff9b::808:808", true),
+        ("64:ff9b::7f00:1", false),
+        ("64:ff9b::a9fe:a9fe", false),
+        ("2002:808:808::1", true),
+        ("2002:a00:1::1", false),
+        // Server 8.8.8.8, client 8.8.4.4 inverted; then a server and a client of a private network.
+        ("2001:0:808:808:0:0:f7f7:fbfb", true),
+        ("2001:0:a00:1:0:0:f7f7:fbfb", false),
+        ("2001:0:808:808:0:0:f5ff:fffe", false),
+    ] {
+        assert_eq!(guard.allows(ip(address)).is_ok(), open, "{address}");
+    }
+}
+
+#[test]
+fn own_addresses_are_refused_unless_allowed() {
+    let own_addresses = vec![ip("8.8.8.8"), ip("::ffff:9.9.9.9")];
+    let config = GuardConfig {
+        own_addresses,
+        ..GuardConfig::default()
+    };
+    let guard = Guard::new(config.clone());
+    assert_eq!(guard.allows(ip("8.8.8.8")).unwrap_err().why, Why::Own);
+    assert_eq!(guard.allows(ip("9.9.9.9")).unwrap_err().why, Why::Own);
+    assert_eq!(guard.allows(ip("8.8.8.9")), Ok(()));
+    let guard = Guard::new(GuardConfig {
+        allow_networks: vec!["8.8.8.8/32".parse().unwrap()],
+        ..config
+    });
+    assert_eq!(guard.allows(ip("8.8.8.8")), Ok(()));
+}
+
+#[test]
+fn a_dial_is_judged_by_port_and_source() {
+    let dial = |address: &str, port| Dial {
+        address: ip(address),
+        port,
+        source: Arc::new(Source {
+            bind: Some(ip("10.0.0.5")),
+            public: Some(ip("8.8.8.8")),
+            helo: "mail.example".into(),
+            proxy: None,
+        }),
+        timeout_ms: 1,
+    };
+    let why = |dial: &Dial| strict().allows_dial(dial).map_err(|refusal| refusal.why);
+    assert_eq!(why(&dial("9.9.9.9", 25)), Ok(()));
+    assert_eq!(why(&dial("9.9.9.9", 80)), Err(Why::Port));
+    assert_eq!(why(&dial("8.8.8.8", 25)), Err(Why::Own));
+    assert_eq!(why(&dial("::ffff:8.8.8.8", 25)), Err(Why::Own));
+}
+
+proptest! {
+    #[test]
+    fn any_v4(bits: u32) {
+        let number = u128::from(bits);
+        prop_assert_eq!(strict().allows(IpAddr::V4(bits.into())).is_ok(), expected(true, number));
+        // The same address in its IPv6 disguise fares the same.
+        let mapped = IpAddr::V6((0xffff_0000_0000 | number).into());
+        prop_assert_eq!(strict().allows(mapped).is_ok(), expected(true, number));
+    }
+
+    #[test]
+    fn any_v6_near_a_network(index in 0..REFUSED.len(), offset: i64) {
+        let (v4, first, last) = range(REFUSED[index]);
+        for edge in [first, last] {
+            let number = edge.wrapping_add_signed(i128::from(offset));
+            if let (false, Some(address)) = (v4, address(v4, number)) {
+                prop_assert_eq!(strict().allows(address).is_ok(), expected(v4, number), "{}", address);
+            }
+        }
+    }
+}
