@@ -1,4 +1,5 @@
 //! Integration tests of the engine.
+#![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
 mod dialing;
 mod egress;

@@ -70,8 +70,24 @@ fn zone(question: &Message, via: Via) -> Option<Vec<u8>> {
                 .collect(),
         ),
         "ageless.example" => answer(vec![mx(owner, 0x8000_0001, 1, name("mx.example"))]),
+        // Echoes the question in lower case, as an answer would look that was forged blindly.
+        "lower-case-question.example" => {
+            let mut lowered = question.clone();
+            lowered.queries[0].set_name(name(owner));
+            let address = |octet| vec![record(owner, 60, RData::A(A::new(192, 0, 2, octet)))];
+            let from = if via == Via::Udp { 66 } else { 1 };
+            bytes(&response(&lowered, ResponseCode::NoError, address(from)))
+        }
         _ if owner.ends_with("many.example") => many(question, owner, via),
         _ if owner.ends_with("load.example") => {
+            answer(vec![record(owner, 60, RData::A(A::new(192, 0, 2, 1)))])
+        }
+        _ if owner.ends_with("slow.example") && via == Via::Udp => {
+            let mut truncated = code(ResponseCode::NoError);
+            truncated.metadata.truncation = true;
+            bytes(&truncated)
+        }
+        _ if owner.ends_with("slow.example") => {
             answer(vec![record(owner, 60, RData::A(A::new(192, 0, 2, 1)))])
         }
         _ => aliases(question, owner),
@@ -346,6 +362,16 @@ async fn truncated_answers_come_by_tcp() {
 }
 
 #[tokio::test]
+async fn a_datagram_that_does_not_keep_the_case_is_not_believed() {
+    let server = NameServer::start(zone).await;
+    let net = patient_net(&[server.address]);
+    let answer = net.lookup("lower-case-question.example", Kind::A).await;
+    let genuine = Found::Address("192.0.2.1".parse().unwrap());
+    // One question in 2^24 happens to be all lower case.
+    assert_eq!(answer, found(vec![genuine], 60_000));
+}
+
+#[tokio::test]
 async fn weird_hosts_come_out_escaped_and_are_never_asked_for() {
     let server = NameServer::start(zone).await;
     let net = patient_net(&[server.address]);
@@ -415,14 +441,14 @@ async fn another_server_answers_where_one_fails() {
     }
 }
 
-#[tokio::test]
-async fn thousands_at_once_wait_in_line() {
+/// 5,000 questions at once, none of which may come back as anything but answered.
+async fn all_at_once(zone_name: &'static str) {
     let server = NameServer::start(zone).await;
     let net = Arc::new(patient_net(&[server.address]));
     let lookups = (0..5_000).map(|n| {
         let net = net.clone();
         tokio::spawn(async move {
-            net.lookup(&format!("d{n}.load.example"), Kind::A)
+            net.lookup(&format!("d{n}.{zone_name}"), Kind::A)
                 .await
                 .answer
         })
@@ -430,6 +456,16 @@ async fn thousands_at_once_wait_in_line() {
     for answer in join_all(lookups).await {
         assert!(matches!(answer, Ok(Answer::Records(_))), "{answer:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn thousands_at_once_wait_in_line() {
+    all_at_once("load.example").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn thousands_at_once_by_tcp_wait_in_line() {
+    all_at_once("slow.example").await;
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@
 //! costs a sixth more CPU. Each datagram leaves from a fresh random port with a random id and random letter case, the defences
 //! of a stub against forged answers; a validating resolver on the loopback interface is still the better one.
 //!
-//! hickory refuses questions above a number in flight on one connection as "busy". That number is set far above the one
-//! that our own semaphore lets through, so that a burst waits in line here; what still comes back as busy, or for want of
-//! file descriptors, is our overload and never an answer about a name.
+//! hickory refuses what exceeds its own queues: as "busy" above a number in flight on one connection, and as a plain error
+//! above 32 questions that wait to be written to a TCP connection. So our own semaphores stand in front of both and a burst
+//! waits in line here; for the same reason UDP and TCP are separate pools, and the turn to TCP is ours. What still comes
+//! back as busy, or for want of file descriptors, is our overload and never an answer about a name.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +28,47 @@ use tokio::sync::Semaphore;
 use super::answer::{Chain, Reading, failed, record_type};
 use super::{NAME_SERVERS_MAX, RealNetConfig, dial, names};
 
-type Upstream = NameServerPool<TokioRuntimeProvider>;
+type Pool = NameServerPool<TokioRuntimeProvider>;
+
+/// How many questions may be on one TCP connection at a time. hickory's queue for a connection holds 32 and fails beyond.
+const TCP_IN_FLIGHT_MAX: usize = 32;
+
+/// One name server.
+struct Upstream {
+    udp: Pool,
+    tcp: Pool,
+    tcp_turns: Semaphore,
+}
+
+impl Upstream {
+    fn new(server: SocketAddr, context: &Arc<PoolContext>) -> Self {
+        let pool = |mut connection: ConnectionConfig| {
+            connection.port = server.port();
+            let config = NameServerConfig::new(server.ip(), true, vec![connection]);
+            Pool::from_config([config], context.clone(), TokioRuntimeProvider::default())
+        };
+        Self {
+            udp: pool(ConnectionConfig::udp()),
+            tcp: pool(ConnectionConfig::tcp()),
+            tcp_turns: Semaphore::new(TCP_IN_FLIGHT_MAX),
+        }
+    }
+
+    /// One exchange by UDP, and by TCP where the datagram was truncated (RFC 7766 section 5) or did not keep the letter case
+    /// of the question and may be forged; hickory says the latter as "no connections", for it then wants TCP at once.
+    async fn exchange(&self, query: Query) -> Result<DnsResponse, NetError> {
+        let options = DnsRequestOptions::default();
+        match self.udp.lookup(query.clone(), options).first_answer().await {
+            Err(NetError::Truncated | NetError::NoConnections) => {
+                let _turn = self.tcp_turns.acquire().await.expect(NEVER_CLOSED);
+                self.tcp.lookup(query, options).first_answer().await
+            }
+            result => result,
+        }
+    }
+}
+
+const NEVER_CLOSED: &str = "the semaphore is never closed";
 
 /// The resolver.
 pub(super) struct Resolver {
@@ -52,18 +93,11 @@ impl Resolver {
             TlsConfig::new().map_err(io::Error::other)?,
         ));
         let servers = name_servers(config)?;
-        let upstream = |server: &SocketAddr| {
-            Upstream::from_config(
-                [server_config(*server)],
-                context.clone(),
-                TokioRuntimeProvider::default(),
-            )
-        };
         Ok(Self {
             upstreams: servers
                 .iter()
                 .take(NAME_SERVERS_MAX)
-                .map(upstream)
+                .map(|server| Upstream::new(*server, &context))
                 .collect(),
             preferred: AtomicUsize::new(0),
             attempts: config.attempts.max(1),
@@ -83,11 +117,7 @@ impl Resolver {
         let Ok(_place) = self.queued.try_acquire() else {
             return failed(DnsFailure::Overload);
         };
-        let _turn = self
-            .in_flight
-            .acquire()
-            .await
-            .expect("the semaphore is never closed");
+        let _turn = self.in_flight.acquire().await.expect(NEVER_CLOSED);
         let mut chain = Chain::new(name, kind);
         // Ends because a chain that asks further has grown, and a chain's length is limited.
         loop {
@@ -113,10 +143,7 @@ impl Resolver {
         for _round in 0..self.attempts {
             for step in 0..self.upstreams.len() {
                 let index = (first + step) % self.upstreams.len();
-                let result = self.upstreams[index]
-                    .lookup(query.clone(), DnsRequestOptions::default())
-                    .first_answer()
-                    .await;
+                let result = self.upstreams[index].exchange(query.clone()).await;
                 match result {
                     Err(error) if !error.is_no_records_found() => {
                         telling = Some(more_telling(telling, error));
@@ -161,14 +188,6 @@ fn failure(error: &NetError) -> DnsFailure {
         // Timeouts, and connections that could not be opened or broke off: no answer came.
         _ => DnsFailure::TimedOut,
     }
-}
-
-fn server_config(server: SocketAddr) -> NameServerConfig {
-    let mut connections = vec![ConnectionConfig::udp(), ConnectionConfig::tcp()];
-    for connection in &mut connections {
-        connection.port = server.port();
-    }
-    NameServerConfig::new(server.ip(), true, connections)
 }
 
 /// The configured name servers, else the system's. Of resolv.conf only the servers count; no search list, no options.
