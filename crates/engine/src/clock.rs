@@ -19,28 +19,17 @@ pub struct Clock {
 
 impl Clock {
     /// A clock that counts from the Unix epoch, set by the system's clock.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the system's clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
     pub fn system() -> Self {
         // A system clock before 1970 counts as 1970: only labels of points in time suffer, no interval does.
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self::starting_at(Millis(whole_ms(since_epoch)))
     }
 
     /// A clock that says `origin` now. Simulations start where they like.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one place that reads the runtime's clock"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the runtime's clock")]
     pub fn starting_at(origin: Millis) -> Self {
-        Self {
-            origin,
-            start: Instant::now(),
-        }
+        Self { origin, start: Instant::now() }
     }
 
     /// The current point in time. Never goes backwards.
@@ -92,9 +81,6 @@ mod tests {
     async fn the_system_clock_counts_from_1970() {
         // 2024-01-01 and 2100-01-01: a unit mistaken for another would fall outside.
         let now = Clock::system().now();
-        assert!(
-            now > Millis(1_704_067_200_000) && now < Millis(4_102_444_800_000),
-            "{now:?}"
-        );
+        assert!(now > Millis(1_704_067_200_000) && now < Millis(4_102_444_800_000), "{now:?}");
     }
 }

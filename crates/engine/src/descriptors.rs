@@ -20,9 +20,7 @@ pub fn descriptor_limit() -> u64 {
 /// How many mail sessions fit under a limit of descriptors: what remains beside the reserve, at least half of all.
 pub fn sessions_max(descriptors: u64) -> usize {
     let share = descriptors.saturating_sub(RESERVED).max(descriptors / 2);
-    usize::try_from(share)
-        .unwrap_or(SESSIONS_MAX)
-        .clamp(1, SESSIONS_MAX)
+    usize::try_from(share).unwrap_or(SESSIONS_MAX).clamp(1, SESSIONS_MAX)
 }
 
 #[cfg(test)]
@@ -39,15 +37,9 @@ mod tests {
 
     #[test]
     fn sessions_stay_below_the_limit() {
-        for (descriptors, sessions) in [
-            (0, 1),
-            (64, 32),
-            (1_024, 512),
-            (8_192, 4_096),
-            (20_000, 15_904),
-            (1_048_576, 65_536),
-            (u64::MAX, 65_536),
-        ] {
+        for (descriptors, sessions) in
+            [(0, 1), (64, 32), (1_024, 512), (8_192, 4_096), (20_000, 15_904), (1_048_576, 65_536), (u64::MAX, 65_536)]
+        {
             assert_eq!(sessions_max(descriptors), sessions, "{descriptors}");
         }
     }

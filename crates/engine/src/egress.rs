@@ -37,11 +37,7 @@ pub struct GuardConfig {
 
 impl Default for GuardConfig {
     fn default() -> Self {
-        Self {
-            allow_networks: Vec::new(),
-            own_addresses: Vec::new(),
-            port: 25,
-        }
+        Self { allow_networks: Vec::new(), own_addresses: Vec::new(), port: 25 }
     }
 }
 
@@ -94,29 +90,20 @@ impl Guard {
         if port == self.config.port {
             return Ok(());
         }
-        Err(Refusal {
-            address: address.to_canonical(),
-            why: Why::Port,
-        })
+        Err(Refusal { address: address.to_canonical(), why: Why::Port })
     }
 
     /// Whether this may be dialled: address and port, the addresses of the dialling source among our own.
     pub fn allows_dial(&self, dial: &Dial) -> Result<(), Refusal> {
         self.allows_port(dial.address, dial.port)?;
-        let ours =
-            [dial.source.bind, dial.source.public].map(|own| own.map(|own| own.to_canonical()));
+        let ours = [dial.source.bind, dial.source.public].map(|own| own.map(|own| own.to_canonical()));
         self.judge(dial.address.to_canonical(), &ours)
     }
 
     /// `address` is canonical; `more_own` are own addresses beside those of the configuration.
     fn judge(&self, address: IpAddr, more_own: &[Option<IpAddr>]) -> Result<(), Refusal> {
         let refuse = |why| Err(Refusal { address, why });
-        if !self
-            .config
-            .allow_networks
-            .iter()
-            .any(|network| network.contains(&address))
-        {
+        if !self.config.allow_networks.iter().any(|network| network.contains(&address)) {
             if let Some(use_of) = special_use(address) {
                 return refuse(Why::Special(use_of));
             }
@@ -137,10 +124,7 @@ impl Guard {
 
 /// The use of the first network of [`DENIED`] that contains the address.
 fn special_use(address: IpAddr) -> Option<&'static str> {
-    DENIED
-        .iter()
-        .find(|(network, _)| network.contains(&address))
-        .map(|(_, use_of)| *use_of)
+    DENIED.iter().find(|(network, _)| network.contains(&address)).map(|(_, use_of)| *use_of)
 }
 
 /// IPv6 networks whose addresses carry an IPv4 address in the 32 bits that begin at this bit.
@@ -159,14 +143,10 @@ const TEREDO: Ipv6Net = v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
 
 /// The IPv4 addresses that an IPv6 address carries.
 fn embedded(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
-    let carrier = CARRIERS
-        .iter()
-        .find(|(network, _)| network.contains(&address));
+    let carrier = CARRIERS.iter().find(|(network, _)| network.contains(&address));
     let first = carrier.map(|(_, bit)| at_bit(address, *bit));
     // RFC 4380 section 4: the client's address, each bit inverted, ends a Teredo address.
-    let client = TEREDO
-        .contains(&address)
-        .then(|| Ipv4Addr::from_bits(!at_bit(address, 96).to_bits()));
+    let client = TEREDO.contains(&address).then(|| Ipv4Addr::from_bits(!at_bit(address, 96).to_bits()));
     [first, client]
 }
 

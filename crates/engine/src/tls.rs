@@ -6,7 +6,7 @@
 //! on a new connection.
 //!
 //! Bounds: the time of the handshake is the caller's; rustls refuses certificate chains and handshake messages over 64 KiB,
-//! and holds at most one record (16 KiB) of received data. Resumption remembers [`RESUMED_HOSTS_MAX`] hosts.
+//! and holds at most one record (16 KiB) of received data. Resumption remembers 256 hosts.
 
 use std::io;
 use std::sync::Arc;
@@ -65,10 +65,7 @@ pub struct TlsClient {
 impl TlsClient {
     /// A client that records certificates by the public roots that Mozilla trusts.
     pub fn new(clock: Clock) -> Self {
-        Self::with_roots(
-            clock,
-            webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(),
-        )
+        Self::with_roots(clock, webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect())
     }
 
     /// A client that records certificates by these roots. Panics when there is none.
@@ -77,21 +74,16 @@ impl TlsClient {
         let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
             .build()
             .expect("there are roots, and no revocation lists that could be wrong");
-        let mut config =
-            ClientConfig::builder_with_details(provider.clone(), Arc::new(Time(clock)))
-                .with_safe_default_protocol_versions()
-                .expect("ring offers suites for TLS 1.2 and 1.3")
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-                .with_no_client_auth();
+        let mut config = ClientConfig::builder_with_details(provider.clone(), Arc::new(Time(clock)))
+            .with_safe_default_protocol_versions()
+            .expect("ring offers suites for TLS 1.2 and 1.3")
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+            .with_no_client_auth();
         // rustls counts tickets, eight to a host.
         config.resumption = Resumption::in_memory_sessions(RESUMED_HOSTS_MAX * 8);
         config.max_fragment_size = Some(FRAGMENT_MAX);
-        Self {
-            connector: TlsConnector::from(Arc::new(config)),
-            judge,
-            clock,
-        }
+        Self { connector: TlsConnector::from(Arc::new(config)), judge, clock }
     }
 
     /// Shakes hands as the client. `server_name` is the exchanger's host as the MX record names it.
@@ -110,17 +102,12 @@ impl TlsClient {
             .map_err(|_| TlsFailure::TimedOut)?
             .map_err(|error| failure(&error))?;
         let (_, session) = tls.get_ref();
-        let version = session
-            .protocol_version()
-            .and_then(|version| version.as_str());
-        let cipher = session
-            .negotiated_cipher_suite()
-            .and_then(|suite| suite.suite().as_str());
+        let version = session.protocol_version().and_then(|version| version.as_str());
+        let cipher = session.negotiated_cipher_suite().and_then(|suite| suite.suite().as_str());
         let info = TlsInfo {
             version: version.unwrap_or("unknown"),
             cipher: cipher.unwrap_or("unknown"),
-            certificate_ok: self
-                .certificate_ok(session.peer_certificates().unwrap_or_default(), &name),
+            certificate_ok: self.certificate_ok(session.peer_certificates().unwrap_or_default(), &name),
         };
         Ok((Box::new(tls), info))
     }
@@ -130,21 +117,13 @@ impl TlsClient {
             return false;
         };
         let now = unix_time(&self.clock);
-        self.judge
-            .verify_server_cert(end_entity, intermediates, name, &[], now)
-            .is_ok()
+        self.judge.verify_server_cert(end_entity, intermediates, name, &[], now).is_ok()
     }
 }
 
 fn failure(error: &io::Error) -> TlsFailure {
-    let by_rustls = error
-        .get_ref()
-        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    if by_rustls.is_some() {
-        TlsFailure::Protocol
-    } else {
-        TlsFailure::Closed
-    }
+    let by_rustls = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    if by_rustls.is_some() { TlsFailure::Protocol } else { TlsFailure::Closed }
 }
 
 fn unix_time(clock: &Clock) -> UnixTime {
@@ -185,12 +164,7 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls12_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -199,12 +173,7 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        verify_tls13_signature(
-            message,
-            certificate,
-            signature,
-            &self.0.signature_verification_algorithms,
-        )
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -22,10 +22,7 @@ pub const DENIED: &[(IpNet, &str)] = &[
     (four([169, 254, 169, 254], 32), "cloud metadata"),
     (four([100, 100, 100, 200], 32), "cloud metadata"),
     (four([168, 63, 129, 16], 32), "cloud metadata"),
-    (
-        six([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128),
-        "cloud metadata",
-    ),
+    (six([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128), "cloud metadata"),
     (four([0, 0, 0, 0], 8), "this network (RFC 791)"),
     (four([10, 0, 0, 0], 8), "private use (RFC 1918)"),
     (four([100, 64, 0, 0], 10), "shared address space (RFC 6598)"),
@@ -40,82 +37,28 @@ pub const DENIED: &[(IpNet, &str)] = &[
     (four([198, 51, 100, 0], 24), "documentation (RFC 5737)"),
     (four([203, 0, 113, 0], 24), "documentation (RFC 5737)"),
     (four([224, 0, 0, 0], 4), "multicast (RFC 5771)"),
-    (
-        four([255, 255, 255, 255], 32),
-        "limited broadcast (RFC 919)",
-    ),
+    (four([255, 255, 255, 255], 32), "limited broadcast (RFC 919)"),
     (four([240, 0, 0, 0], 4), "reserved (RFC 1112)"),
     (six([0, 0, 0, 0, 0, 0, 0, 0], 128), "unspecified (RFC 4291)"),
     (six([0, 0, 0, 0, 0, 0, 0, 1], 128), "loopback (RFC 4291)"),
-    (
-        six([0, 0, 0, 0, 0, 0, 0, 0], 96),
-        "IPv4-compatible (RFC 4291)",
-    ),
+    (six([0, 0, 0, 0, 0, 0, 0, 0], 96), "IPv4-compatible (RFC 4291)"),
     // The guard judges mapped addresses as IPv4; the row is for readers of the table and for whoever looks up uncanonized.
-    (
-        six([0, 0, 0, 0, 0, 0xffff, 0, 0], 96),
-        "IPv4-mapped (RFC 4291)",
-    ),
-    (
-        six([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96),
-        "NAT64 (RFC 6052)",
-    ),
-    (
-        six([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48),
-        "local NAT64 (RFC 8215)",
-    ),
-    (
-        six([0x100, 0, 0, 0, 0, 0, 0, 0], 64),
-        "discard only (RFC 6666)",
-    ),
-    (
-        six([0x100, 0, 0, 1, 0, 0, 0, 0], 64),
-        "dummy prefix (RFC 9780)",
-    ),
+    (six([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), "IPv4-mapped (RFC 4291)"),
+    (six([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), "NAT64 (RFC 6052)"),
+    (six([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), "local NAT64 (RFC 8215)"),
+    (six([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "discard only (RFC 6666)"),
+    (six([0x100, 0, 0, 1, 0, 0, 0, 0], 64), "dummy prefix (RFC 9780)"),
     (six([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), "Teredo (RFC 4380)"),
-    (
-        six([0x2001, 2, 0, 0, 0, 0, 0, 0], 48),
-        "benchmarking (RFC 5180)",
-    ),
-    (
-        six([0x2001, 0x10, 0, 0, 0, 0, 0, 0], 28),
-        "ORCHID (RFC 4843)",
-    ),
-    (
-        six([0x2001, 0x20, 0, 0, 0, 0, 0, 0], 28),
-        "ORCHID (RFC 7343)",
-    ),
-    (
-        six([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
-        "protocol assignments (RFC 2928)",
-    ),
-    (
-        six([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
-        "documentation (RFC 3849)",
-    ),
+    (six([0x2001, 2, 0, 0, 0, 0, 0, 0], 48), "benchmarking (RFC 5180)"),
+    (six([0x2001, 0x10, 0, 0, 0, 0, 0, 0], 28), "ORCHID (RFC 4843)"),
+    (six([0x2001, 0x20, 0, 0, 0, 0, 0, 0], 28), "ORCHID (RFC 7343)"),
+    (six([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), "protocol assignments (RFC 2928)"),
+    (six([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), "documentation (RFC 3849)"),
     (six([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), "6to4 (RFC 3056)"),
-    (
-        six([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
-        "documentation (RFC 9637)",
-    ),
-    (
-        six([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16),
-        "segment routing (RFC 9602)",
-    ),
-    (
-        six([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7),
-        "unique local (RFC 4193)",
-    ),
-    (
-        six([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10),
-        "link local (RFC 4291)",
-    ),
-    (
-        six([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10),
-        "site local (RFC 3879)",
-    ),
-    (
-        six([0xff00, 0, 0, 0, 0, 0, 0, 0], 8),
-        "multicast (RFC 4291)",
-    ),
+    (six([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), "documentation (RFC 9637)"),
+    (six([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), "segment routing (RFC 9602)"),
+    (six([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "unique local (RFC 4193)"),
+    (six([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), "link local (RFC 4291)"),
+    (six([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "site local (RFC 3879)"),
+    (six([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), "multicast (RFC 4291)"),
 ];

@@ -67,10 +67,7 @@ pub struct RealNet {
 impl RealNet {
     /// Sets the network up; no packet is sent yet. Fails where no name server is known. Call within a tokio runtime.
     pub fn new(config: RealNetConfig) -> io::Result<Self> {
-        Ok(Self {
-            resolver: dns::Resolver::new(&config)?,
-            guard: config.guard,
-        })
+        Ok(Self { resolver: dns::Resolver::new(&config)?, guard: config.guard })
     }
 }
 

@@ -17,37 +17,20 @@ fn ip(text: &str) -> IpAddr {
 
 fn net(port: u16, allow: &[&str]) -> RealNet {
     let guard = Guard::new(GuardConfig {
-        allow_networks: allow
-            .iter()
-            .map(|network| network.parse().unwrap())
-            .collect(),
+        allow_networks: allow.iter().map(|network| network.parse().unwrap()).collect(),
         own_addresses: Vec::new(),
         port,
     });
     let name_servers = vec!["127.0.0.1:53".parse().unwrap()];
-    RealNet::new(RealNetConfig {
-        name_servers,
-        ..RealNetConfig::new(Arc::new(guard))
-    })
-    .unwrap()
+    RealNet::new(RealNetConfig { name_servers, ..RealNetConfig::new(Arc::new(guard)) }).unwrap()
 }
 
 fn source(bind: Option<&str>, proxy: Option<Proxy>) -> Source {
-    Source {
-        bind: bind.map(ip),
-        public: None,
-        helo: "client.example".into(),
-        proxy,
-    }
+    Source { bind: bind.map(ip), public: None, helo: "client.example".into(), proxy }
 }
 
 fn dial(target: SocketAddr, source: Source) -> Dial {
-    Dial {
-        address: target.ip(),
-        port: target.port(),
-        source: Arc::new(source),
-        timeout_ms: 5_000,
-    }
+    Dial { address: target.ip(), port: target.port(), source: Arc::new(source), timeout_ms: 5_000 }
 }
 
 async fn listen() -> (TcpListener, SocketAddr) {
@@ -64,10 +47,7 @@ fn failure(result: Result<Box<dyn Stream>, ConnectFailure>) -> ConnectFailure {
 async fn dials_from_the_source() {
     let (listener, address) = listen().await;
     let net = net(address.port(), &["127.0.0.0/8"]);
-    let mut ours = net
-        .connect(dial(address, source(Some("127.0.0.3"), None)))
-        .await
-        .unwrap();
+    let mut ours = net.connect(dial(address, source(Some("127.0.0.3"), None))).await.unwrap();
     let (mut theirs, peer) = listener.accept().await.unwrap();
     assert_eq!(peer.ip(), ip("127.0.0.3"));
     ours.write_all(b"EHLO x\r\n").await.unwrap();
@@ -83,17 +63,9 @@ async fn guarded_addresses_are_never_reached() {
     let other_port = address.port().wrapping_add(1);
     for (net, target, from) in [
         (net(address.port(), &[]), address, None),
-        (
-            net(address.port(), &[]),
-            at("::ffff:127.0.0.1", address.port()),
-            None,
-        ),
+        (net(address.port(), &[]), at("::ffff:127.0.0.1", address.port()), None),
         (net(address.port(), &["10.0.0.0/8"]), address, None),
-        (
-            net(address.port(), &["127.0.0.2/32"]),
-            address,
-            Some("127.0.0.1"),
-        ),
+        (net(address.port(), &["127.0.0.2/32"]), address, Some("127.0.0.1")),
         (net(other_port, &["127.0.0.0/8"]), address, None),
     ] {
         let failed = failure(net.connect(dial(target, source(from, None))).await);
@@ -112,9 +84,7 @@ async fn failures_are_told_apart() {
     let other_family = net.connect(dial(address, source(Some("::1"), None))).await;
     assert_eq!(failure(other_family), ConnectFailure::Unreachable);
     // Nobody has an address of a documentation network.
-    let no_such_address = net
-        .connect(dial(address, source(Some("192.0.2.1"), None)))
-        .await;
+    let no_such_address = net.connect(dial(address, source(Some("192.0.2.1"), None))).await;
     assert_eq!(failure(no_such_address), ConnectFailure::Local);
 }
 
@@ -128,13 +98,7 @@ async fn silence_times_out() {
     let net = net(address.port(), &["127.0.0.0/8"]);
     let mut waiting = Vec::new();
     let failed = loop {
-        match net
-            .connect(Dial {
-                timeout_ms: 100,
-                ..dial(address, source(None, None))
-            })
-            .await
-        {
+        match net.connect(Dial { timeout_ms: 100, ..dial(address, source(None, None)) }).await {
             Ok(stream) => waiting.push(stream),
             Err(failed) => break failed,
         }
@@ -147,22 +111,13 @@ async fn silence_times_out() {
 async fn an_abandoned_connection_is_reset_and_a_finished_one_closed() {
     let (listener, address) = listen().await;
     let net = net(address.port(), &["127.0.0.0/8"]);
-    let abandoned = net
-        .connect(dial(address, source(None, None)))
-        .await
-        .unwrap();
+    let abandoned = net.connect(dial(address, source(None, None))).await.unwrap();
     let (mut theirs, _) = listener.accept().await.unwrap();
     drop(abandoned);
     let read = theirs.read(&mut [0; 1]).await;
-    assert_eq!(
-        read.map_err(|error| error.kind()),
-        Err(io::ErrorKind::ConnectionReset)
-    );
+    assert_eq!(read.map_err(|error| error.kind()), Err(io::ErrorKind::ConnectionReset));
 
-    let mut finished = net
-        .connect(dial(address, source(None, None)))
-        .await
-        .unwrap();
+    let mut finished = net.connect(dial(address, source(None, None))).await.unwrap();
     let (mut theirs, _) = listener.accept().await.unwrap();
     finished.write_all(b"QUIT\r\n").await.unwrap();
     finished.shutdown().await.unwrap();
@@ -196,17 +151,12 @@ async fn proxy(listener: TcpListener, target: SocketAddr, login: Option<(&str, &
     // RFC 1928 section 4: CONNECT to an IPv4 address, not to a name.
     let mut request = [0; 10];
     client.read_exact(&mut request).await.unwrap();
-    let IpAddr::V4(v4) = target.ip() else {
-        panic!("{target} is no IPv4 address")
-    };
+    let IpAddr::V4(v4) = target.ip() else { panic!("{target} is no IPv4 address") };
     let mut expected = vec![5, 1, 0, 1];
     expected.extend(v4.octets());
     expected.extend(target.port().to_be_bytes());
     assert_eq!(&request[..], expected);
-    client
-        .write_all(&[5, reply, 0, 1, 0, 0, 0, 0, 0, 0])
-        .await
-        .unwrap();
+    client.write_all(&[5, reply, 0, 1, 0, 0, 0, 0, 0, 0]).await.unwrap();
     if reply == 0 {
         let (mut read, mut write) = client.split();
         tokio::io::copy(&mut read, &mut write).await.unwrap();
@@ -230,9 +180,7 @@ async fn through(
     let target = SocketAddr::new(ip("9.9.9.9"), 25);
     tokio::spawn(proxy(listener, target, server, reply));
     let login = client.map(|(user, password)| (user.to_owned(), password.to_owned()));
-    net(25, &[])
-        .connect(dial(target, source(None, Some(Proxy { address, login }))))
-        .await
+    net(25, &[]).connect(dial(target, source(None, Some(Proxy { address, login })))).await
 }
 
 #[tokio::test]
@@ -257,11 +205,7 @@ async fn a_proxys_refusals_are_told_apart() {
         (6, ConnectFailure::TimedOut),
         (7, ConnectFailure::Proxy),
     ] {
-        assert_eq!(
-            failure(through(None, None, reply).await),
-            expected,
-            "reply {reply}"
-        );
+        assert_eq!(failure(through(None, None, reply).await), expected, "reply {reply}");
     }
     let wrong_password = through(Some(("user", "pass")), Some(("user", "word")), 0).await;
     assert_eq!(failure(wrong_password), ConnectFailure::Proxy);
@@ -270,22 +214,12 @@ async fn a_proxys_refusals_are_told_apart() {
 #[tokio::test]
 async fn a_proxy_does_not_get_around_the_guard() {
     let (listener, address) = listen().await;
-    let proxy = Proxy {
-        address,
-        login: None,
-    };
+    let proxy = Proxy { address, login: None };
     let target = SocketAddr::new(ip("10.0.0.1"), 25);
-    let failed = net(25, &[])
-        .connect(dial(target, source(None, Some(proxy.clone()))))
-        .await;
+    let failed = net(25, &[]).connect(dial(target, source(None, Some(proxy.clone())))).await;
     assert_eq!(failure(failed), ConnectFailure::Guarded);
     assert!(listener.accept().now_or_never().is_none());
     drop(listener);
-    let absent = net(25, &[])
-        .connect(dial(
-            SocketAddr::new(ip("9.9.9.9"), 25),
-            source(None, Some(proxy)),
-        ))
-        .await;
+    let absent = net(25, &[]).connect(dial(SocketAddr::new(ip("9.9.9.9"), 25), source(None, Some(proxy)))).await;
     assert_eq!(failure(absent), ConnectFailure::Proxy);
 }

@@ -61,20 +61,12 @@ fn range(network: &str) -> (bool, u128, u128) {
         IpAddr::V4(v4) => (true, u128::from(v4.to_bits()), 32),
         IpAddr::V6(v6) => (false, v6.to_bits(), 128),
     };
-    let span = 1u128
-        .checked_shl(bits - prefix)
-        .map_or(u128::MAX, |size| size - 1);
+    let span = 1u128.checked_shl(bits - prefix).map_or(u128::MAX, |size| size - 1);
     (v4, first, first + span)
 }
 
 fn address(v4: bool, number: u128) -> Option<IpAddr> {
-    if v4 {
-        u32::try_from(number)
-            .ok()
-            .map(|bits| IpAddr::V4(bits.into()))
-    } else {
-        Some(IpAddr::V6(number.into()))
-    }
+    if v4 { u32::try_from(number).ok().map(|bits| IpAddr::V4(bits.into())) } else { Some(IpAddr::V6(number.into())) }
 }
 
 fn expected(v4: bool, number: u128) -> bool {
@@ -93,14 +85,8 @@ fn strict() -> Guard {
 }
 
 fn allowing(networks: &[&str]) -> Guard {
-    let allow_networks = networks
-        .iter()
-        .map(|network| network.parse::<IpNet>().unwrap())
-        .collect();
-    Guard::new(GuardConfig {
-        allow_networks,
-        ..GuardConfig::default()
-    })
+    let allow_networks = networks.iter().map(|network| network.parse::<IpNet>().unwrap()).collect();
+    Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -112,21 +98,12 @@ fn every_edge_of_every_network() {
     let guard = strict();
     for network in REFUSED {
         let (v4, first, last) = range(network);
-        let edges = [
-            first.checked_sub(1),
-            Some(first),
-            Some(last),
-            last.checked_add(1),
-        ];
+        let edges = [first.checked_sub(1), Some(first), Some(last), last.checked_add(1)];
         for number in edges.into_iter().flatten() {
             let Some(address) = address(v4, number) else {
                 continue;
             };
-            assert_eq!(
-                guard.allows(address).is_ok(),
-                expected(v4, number),
-                "{address}, an edge of {network}"
-            );
+            assert_eq!(guard.allows(address).is_ok(), expected(v4, number), "{address}, an edge of {network}");
         }
     }
 }
@@ -135,10 +112,7 @@ fn every_edge_of_every_network() {
 fn the_table_is_the_list() {
     for network in REFUSED {
         let network: IpNet = network.parse().unwrap();
-        assert!(
-            DENIED.iter().any(|(denied, _)| *denied == network),
-            "{network} is missing"
-        );
+        assert!(DENIED.iter().any(|(denied, _)| *denied == network), "{network} is missing");
     }
     assert_eq!(DENIED.len(), REFUSED.len());
 }
@@ -152,33 +126,18 @@ fn reasons_name_the_narrowest_network() {
         ("::ffff:127.0.0.1", "loopback (RFC 1122)"),
         ("2001:0:1::", "Teredo (RFC 4380)"),
     ] {
-        assert_eq!(
-            strict().allows(ip(address)).unwrap_err().why,
-            Why::Special(use_of),
-            "{address}"
-        );
+        assert_eq!(strict().allows(ip(address)).unwrap_err().why, Why::Special(use_of), "{address}");
     }
 }
 
 #[test]
 fn allowed_networks_open_only_themselves() {
     let guard = allowing(&["127.0.0.0/8", "::1/128"]);
-    for open in [
-        "127.0.0.1",
-        "127.255.255.255",
-        "::ffff:127.0.0.1",
-        "::1",
-        "192.0.1.1",
-        "2606:4700::1",
-    ] {
+    for open in ["127.0.0.1", "127.255.255.255", "::ffff:127.0.0.1", "::1", "192.0.1.1", "2606:4700::1"] {
         assert_eq!(guard.allows(ip(open)), Ok(()), "{open}");
     }
     for shut in ["128.0.0.1", "10.0.0.1"] {
-        assert_eq!(
-            guard.allows(ip(shut)).is_ok(),
-            shut == "128.0.0.1",
-            "{shut}"
-        );
+        assert_eq!(guard.allows(ip(shut)).is_ok(), shut == "128.0.0.1", "{shut}");
     }
 }
 
@@ -203,18 +162,12 @@ fn carried_addresses_must_pass_too() {
 #[test]
 fn own_addresses_are_refused_unless_allowed() {
     let own_addresses = vec![ip("8.8.8.8"), ip("::ffff:9.9.9.9")];
-    let config = GuardConfig {
-        own_addresses,
-        ..GuardConfig::default()
-    };
+    let config = GuardConfig { own_addresses, ..GuardConfig::default() };
     let guard = Guard::new(config.clone());
     assert_eq!(guard.allows(ip("8.8.8.8")).unwrap_err().why, Why::Own);
     assert_eq!(guard.allows(ip("9.9.9.9")).unwrap_err().why, Why::Own);
     assert_eq!(guard.allows(ip("8.8.8.9")), Ok(()));
-    let guard = Guard::new(GuardConfig {
-        allow_networks: vec!["8.8.8.8/32".parse().unwrap()],
-        ..config
-    });
+    let guard = Guard::new(GuardConfig { allow_networks: vec!["8.8.8.8/32".parse().unwrap()], ..config });
     assert_eq!(guard.allows(ip("8.8.8.8")), Ok(()));
 }
 

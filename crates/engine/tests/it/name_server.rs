@@ -75,10 +75,7 @@ async fn serve_tcp(mut stream: TcpStream, behaviour: Behaviour, questions: Arc<A
         stream.read_exact(&mut bytes).await.unwrap();
         questions.fetch_add(1, Ordering::SeqCst);
         if let Some(response) = behaviour(&Message::from_vec(&bytes).unwrap(), Via::Tcp) {
-            stream
-                .write_u16(response.len().try_into().unwrap())
-                .await
-                .unwrap();
+            stream.write_u16(response.len().try_into().unwrap()).await.unwrap();
             stream.write_all(&response).await.unwrap();
         }
     }
@@ -86,11 +83,7 @@ async fn serve_tcp(mut stream: TcpStream, behaviour: Behaviour, questions: Arc<A
 
 /// The name of the question, in lower case without the last dot.
 pub(crate) fn asked(question: &Message) -> String {
-    question.queries[0]
-        .name()
-        .to_ascii()
-        .trim_end_matches('.')
-        .to_ascii_lowercase()
+    question.queries[0].name().to_ascii().trim_end_matches('.').to_ascii_lowercase()
 }
 
 pub(crate) fn name(text: &str) -> Name {
@@ -108,18 +101,8 @@ pub(crate) fn response(question: &Message, code: ResponseCode, answers: Vec<Reco
 
 /// Adds the SOA that makes a negative answer authoritative.
 pub(crate) fn with_soa(mut response: Message, ttl: u32, minimum: u32) -> Option<Vec<u8>> {
-    let soa = SOA::new(
-        name("ns.example"),
-        name("hostmaster.example"),
-        1,
-        2,
-        3,
-        4,
-        minimum,
-    );
-    response
-        .authorities
-        .push(Record::from_rdata(name("example"), ttl, RData::SOA(soa)));
+    let soa = SOA::new(name("ns.example"), name("hostmaster.example"), 1, 2, 3, 4, minimum);
+    response.authorities.push(Record::from_rdata(name("example"), ttl, RData::SOA(soa)));
     bytes(&response)
 }
 

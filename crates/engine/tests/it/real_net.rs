@@ -21,54 +21,36 @@ fn zone(question: &Message, via: Via) -> Option<Vec<u8>> {
     let answer = |records| bytes(&response(question, ResponseCode::NoError, records));
     let code = |code| response(question, code, Vec::new());
     match owner {
-        "ok.example" => answer(vec![
-            mx(owner, 300, 10, name("MX1.Example.COM")),
-            mx(owner, 200, 20, name("mx2.example.com")),
-        ]),
+        "ok.example" => {
+            answer(vec![mx(owner, 300, 10, name("MX1.Example.COM")), mx(owner, 200, 20, name("mx2.example.com"))])
+        }
         "v4.example" => answer(vec![record(owner, 60, RData::A(A::new(192, 0, 2, 1)))]),
-        "v6.example" => answer(vec![record(
-            owner,
-            60,
-            RData::AAAA(AAAA::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)),
-        )]),
+        "v6.example" => answer(vec![record(owner, 60, RData::AAAA(AAAA::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1)))]),
         "text.example" => {
             let strings = vec!["v=spf1 ".to_owned(), "-all".to_owned()];
             answer(vec![record(owner, 60, RData::TXT(TXT::new(strings)))])
         }
-        "7.2.0.192.in-addr.arpa" => answer(vec![record(
-            owner,
-            60,
-            RData::PTR(PTR(name("Host.Example"))),
-        )]),
+        "7.2.0.192.in-addr.arpa" => answer(vec![record(owner, 60, RData::PTR(PTR(name("Host.Example"))))]),
         "absent.example" => with_soa(code(ResponseCode::NXDomain), 300, 60),
         "empty.example" => with_soa(code(ResponseCode::NoError), 30, 900),
         "bare.example" => bytes(&code(ResponseCode::NoError)),
         "referral.example" => {
             let mut referral = code(ResponseCode::NoError);
             let server = hickory_proto::rr::rdata::NS(name("ns.example"));
-            referral
-                .authorities
-                .push(record(owner, 60, RData::NS(server)));
+            referral.authorities.push(record(owner, 60, RData::NS(server)));
             bytes(&referral)
         }
         "servfail.example" => bytes(&code(ResponseCode::ServFail)),
         "refused.example" => bytes(&code(ResponseCode::Refused)),
         "formerr.example" => bytes(&code(ResponseCode::FormErr)),
         "silent.example" => None,
-        "unreadable.example" => {
-            answer(vec![mx(owner, 60, 1, name("mx.example"))]).map(|mut bytes| {
-                bytes.truncate(bytes.len() - 3);
-                bytes
-            })
-        }
+        "unreadable.example" => answer(vec![mx(owner, 60, 1, name("mx.example"))]).map(|mut bytes| {
+            bytes.truncate(bytes.len() - 3);
+            bytes
+        }),
         "foreign.example" => answer(vec![mx("other.example", 60, 1, name("mx.example"))]),
         "null.example" => answer(vec![mx(owner, 60, 0, Name::root())]),
-        "weird.example" => answer(
-            weird_hosts()
-                .into_iter()
-                .map(|host| mx(owner, 60, 1, host))
-                .collect(),
-        ),
+        "weird.example" => answer(weird_hosts().into_iter().map(|host| mx(owner, 60, 1, host)).collect()),
         "ageless.example" => answer(vec![mx(owner, 0x8000_0001, 1, name("mx.example"))]),
         // Echoes the question in lower case, as an answer would look that was forged blindly.
         "lower-case-question.example" => {
@@ -79,17 +61,13 @@ fn zone(question: &Message, via: Via) -> Option<Vec<u8>> {
             bytes(&response(&lowered, ResponseCode::NoError, address(from)))
         }
         _ if owner.ends_with("many.example") => many(question, owner, via),
-        _ if owner.ends_with("load.example") => {
-            answer(vec![record(owner, 60, RData::A(A::new(192, 0, 2, 1)))])
-        }
+        _ if owner.ends_with("load.example") => answer(vec![record(owner, 60, RData::A(A::new(192, 0, 2, 1)))]),
         _ if owner.ends_with("slow.example") && via == Via::Udp => {
             let mut truncated = code(ResponseCode::NoError);
             truncated.metadata.truncation = true;
             bytes(&truncated)
         }
-        _ if owner.ends_with("slow.example") => {
-            answer(vec![record(owner, 60, RData::A(A::new(192, 0, 2, 1)))])
-        }
+        _ if owner.ends_with("slow.example") => answer(vec![record(owner, 60, RData::A(A::new(192, 0, 2, 1)))]),
         _ => aliases(question, owner),
     }
 }
@@ -99,25 +77,15 @@ fn record(owner: &str, ttl: u32, data: RData) -> Record {
 }
 
 fn weird_hosts() -> Vec<Name> {
-    let labels: [&[&[u8]]; 4] = [
-        &[b"a.b", b"example"],
-        &[b"\0\xff", b"example"],
-        &[b" "],
-        &[b"*", b"example"],
-    ];
-    labels
-        .iter()
-        .map(|labels| Name::from_labels(labels.iter().copied()).unwrap())
-        .collect()
+    let labels: [&[&[u8]]; 4] = [&[b"a.b", b"example"], &[b"\0\xff", b"example"], &[b" "], &[b"*", b"example"]];
+    labels.iter().map(|labels| Name::from_labels(labels.iter().copied()).unwrap()).collect()
 }
 
 /// 1,000 exchangers, which do not fit into a datagram.
 fn many(question: &Message, owner: &str, via: Via) -> Option<Vec<u8>> {
     let mut records = Vec::new();
     if via == Via::Tcp {
-        records = (0..1_000)
-            .map(|n| mx(owner, 60, n, name(&format!("mx{n}.example"))))
-            .collect();
+        records = (0..1_000).map(|n| mx(owner, 60, n, name(&format!("mx{n}.example")))).collect();
     }
     let mut response = response(question, ResponseCode::NoError, records);
     response.metadata.truncation = via == Via::Udp;
@@ -143,35 +111,21 @@ fn aliases(question: &Message, owner: &str) -> Option<Vec<u8>> {
         }
         "toservfail.example" => answer(vec![cname(owner, 600, "servfail.example")]),
         "stepwise.example" => answer(vec![cname(owner, 100, "ok.example")]),
-        "loop.example" => answer(vec![
-            cname(owner, 60, "pool.example"),
-            cname("pool.example", 60, owner),
-        ]),
+        "loop.example" => answer(vec![cname(owner, 60, "pool.example"), cname("pool.example", 60, owner)]),
         "steploop.example" => answer(vec![cname(owner, 60, "looped.example")]),
         "looped.example" => answer(vec![cname(owner, 60, "steploop.example")]),
         "self.example" => answer(vec![cname(owner, 60, owner)]),
         "longchain.example" => {
             let mut chain = vec![cname(owner, 60, "l0.example")];
-            chain.extend(
-                (0..40)
-                    .map(|n| cname(&format!("l{n}.example"), 60, &format!("l{}.example", n + 1))),
-            );
+            chain.extend((0..40).map(|n| cname(&format!("l{n}.example"), 60, &format!("l{}.example", n + 1))));
             chain.push(mx("l40.example", 60, 1, name("mx.example")));
             answer(chain)
         }
         // "step7.example" is an alias of "step6.example" and so on, to "step0.example", which has the records.
         "step0.example" => answer(vec![mx(owner, 60, 1, name("mx.example"))]),
         _ => {
-            let steps: u32 = owner
-                .strip_prefix("step")?
-                .strip_suffix(".example")?
-                .parse()
-                .ok()?;
-            answer(vec![cname(
-                owner,
-                60,
-                &format!("step{}.example", steps - 1),
-            )])
+            let steps: u32 = owner.strip_prefix("step")?.strip_suffix(".example")?.parse().ok()?;
+            answer(vec![cname(owner, 60, &format!("step{}.example", steps - 1))])
         }
     }
 }
@@ -189,70 +143,36 @@ fn net(servers: &[SocketAddr]) -> RealNet {
 /// A net whose questions are not cut short on a busy machine.
 fn patient_net(servers: &[SocketAddr]) -> RealNet {
     let guard = Arc::new(Guard::new(GuardConfig::default()));
-    RealNet::new(RealNetConfig {
-        name_servers: servers.to_vec(),
-        timeout_ms: 30_000,
-        ..RealNetConfig::new(guard)
-    })
-    .unwrap()
+    RealNet::new(RealNetConfig { name_servers: servers.to_vec(), timeout_ms: 30_000, ..RealNetConfig::new(guard) })
+        .unwrap()
 }
 
 fn found(records: Vec<Found>, ttl_ms: i64) -> Lookup {
-    Lookup {
-        answer: Answer::Records(records),
-        ttl_ms,
-    }
+    Lookup { answer: Answer::Records(records), ttl_ms }
 }
 
 fn failed(failure: DnsFailure) -> Lookup {
-    Lookup {
-        answer: Answer::Failed(failure),
-        ttl_ms: 0,
-    }
+    Lookup { answer: Answer::Failed(failure), ttl_ms: 0 }
 }
 
 fn exchanger(preference: u16, host: &str) -> Found {
-    Found::Mx {
-        preference,
-        host: host.into(),
-    }
+    Found::Mx { preference, host: host.into() }
 }
 
 #[tokio::test]
 async fn reads_every_kind_of_record() {
     let server = NameServer::start(zone).await;
     let net = patient_net(&[server.address]);
-    let exchangers = vec![
-        exchanger(10, "mx1.example.com"),
-        exchanger(20, "mx2.example.com"),
-    ];
-    assert_eq!(
-        net.lookup("ok.example", Kind::Mx).await,
-        found(exchangers, 200_000)
-    );
+    let exchangers = vec![exchanger(10, "mx1.example.com"), exchanger(20, "mx2.example.com")];
+    assert_eq!(net.lookup("ok.example", Kind::Mx).await, found(exchangers, 200_000));
     let address = |text: &str| vec![Found::Address(text.parse().unwrap())];
-    assert_eq!(
-        net.lookup("v4.example", Kind::A).await,
-        found(address("192.0.2.1"), 60_000)
-    );
-    assert_eq!(
-        net.lookup("v6.example", Kind::Aaaa).await,
-        found(address("2001:db8::1"), 60_000)
-    );
+    assert_eq!(net.lookup("v4.example", Kind::A).await, found(address("192.0.2.1"), 60_000));
+    assert_eq!(net.lookup("v6.example", Kind::Aaaa).await, found(address("2001:db8::1"), 60_000));
     let text = vec![Found::Txt("v=spf1 -all".into())];
-    assert_eq!(
-        net.lookup("text.example", Kind::Txt).await,
-        found(text, 60_000)
-    );
+    assert_eq!(net.lookup("text.example", Kind::Txt).await, found(text, 60_000));
     let reverse = reverse_name("192.0.2.7".parse().unwrap());
-    assert_eq!(
-        net.lookup(&reverse, Kind::Ptr).await,
-        found(vec![Found::Ptr("host.example".into())], 60_000)
-    );
-    assert_eq!(
-        net.lookup("null.example", Kind::Mx).await,
-        found(vec![exchanger(0, "")], 60_000)
-    );
+    assert_eq!(net.lookup(&reverse, Kind::Ptr).await, found(vec![Found::Ptr("host.example".into())], 60_000));
+    assert_eq!(net.lookup("null.example", Kind::Mx).await, found(vec![exchanger(0, "")], 60_000));
 }
 
 #[tokio::test]
@@ -273,10 +193,7 @@ async fn tells_no_from_no_answer() {
         ("unreadable.example", failed(DnsFailure::Malformed)),
         ("foreign.example", failed(DnsFailure::Malformed)),
         // RFC 2181 section 8.
-        (
-            "ageless.example",
-            found(vec![exchanger(1, "mx.example")], 0),
-        ),
+        ("ageless.example", found(vec![exchanger(1, "mx.example")], 0)),
     ] {
         assert_eq!(net.lookup(name, Kind::Mx).await, expected, "{name}");
     }
@@ -285,9 +202,7 @@ async fn tells_no_from_no_answer() {
 #[tokio::test]
 async fn a_failure_is_not_hammered_at() {
     let server = NameServer::start(zone).await;
-    patient_net(&[server.address])
-        .lookup("servfail.example", Kind::Mx)
-        .await;
+    patient_net(&[server.address]).lookup("servfail.example", Kind::Mx).await;
     assert_eq!(server.questions(), 1);
 }
 
@@ -297,24 +212,9 @@ async fn follows_aliases_as_far_as_is_sane() {
     let net = patient_net(&[server.address]);
     let mx = |ttl_ms| found(vec![exchanger(1, "mx.example")], ttl_ms);
     for (name, expected) in [
-        (
-            "alias.example",
-            found(vec![exchanger(5, "mx.example")], 40_000),
-        ),
-        (
-            "toabsent.example",
-            Lookup {
-                answer: Answer::NoName,
-                ttl_ms: 20_000,
-            },
-        ),
-        (
-            "toempty.example",
-            Lookup {
-                answer: Answer::Empty,
-                ttl_ms: 60_000,
-            },
-        ),
+        ("alias.example", found(vec![exchanger(5, "mx.example")], 40_000)),
+        ("toabsent.example", Lookup { answer: Answer::NoName, ttl_ms: 20_000 }),
+        ("toempty.example", Lookup { answer: Answer::Empty, ttl_ms: 60_000 }),
         ("toservfail.example", failed(DnsFailure::ServFail)),
         ("step8.example", mx(60_000)),
         ("step9.example", failed(DnsFailure::Malformed)),
@@ -325,39 +225,23 @@ async fn follows_aliases_as_far_as_is_sane() {
     ] {
         let before = server.questions();
         assert_eq!(net.lookup(name, Kind::Mx).await, expected, "{name}");
-        assert!(
-            server.questions() - before <= 12,
-            "{name} took {} questions",
-            server.questions() - before
-        );
+        assert!(server.questions() - before <= 12, "{name} took {} questions", server.questions() - before);
     }
     let stepwise = net.lookup("stepwise.example", Kind::Mx).await;
-    assert_eq!(
-        stepwise.ttl_ms, 100_000,
-        "the link's lifetime is the shortest"
-    );
+    assert_eq!(stepwise.ttl_ms, 100_000, "the link's lifetime is the shortest");
 }
 
 #[tokio::test]
 async fn truncated_answers_come_by_tcp() {
     let server = NameServer::start(zone).await;
     let net = patient_net(&[server.address]);
-    let expected: Vec<_> = (0..1_000)
-        .map(|n| exchanger(n, &format!("mx{n}.example")))
-        .collect();
-    assert_eq!(
-        net.lookup("many.example", Kind::Mx).await,
-        found(expected, 60_000)
-    );
+    let expected: Vec<_> = (0..1_000).map(|n| exchanger(n, &format!("mx{n}.example"))).collect();
+    assert_eq!(net.lookup("many.example", Kind::Mx).await, found(expected, 60_000));
     // Many at once share one connection and none is turned away as busy.
     let names: Vec<_> = (0..300).map(|n| format!("n{n}.many.example")).collect();
     let answers = join_all(names.iter().map(|name| net.lookup(name, Kind::Mx))).await;
     for lookup in answers {
-        assert!(
-            matches!(&lookup.answer, Answer::Records(records) if records.len() == 1_000),
-            "{:?}",
-            lookup.answer
-        );
+        assert!(matches!(&lookup.answer, Answer::Records(records) if records.len() == 1_000), "{:?}", lookup.answer);
     }
 }
 
@@ -381,32 +265,12 @@ async fn weird_hosts_come_out_escaped_and_are_never_asked_for() {
     assert_eq!(records.len(), weird_hosts().len());
     let before = server.questions();
     for record in records {
-        let Found::Mx { host, .. } = record else {
-            panic!("{record:?} is no exchanger")
-        };
-        assert!(
-            host.is_ascii() && !host.contains(char::is_control),
-            "{host:?}"
-        );
-        assert_eq!(
-            net.lookup(&host, Kind::A).await,
-            failed(DnsFailure::Malformed),
-            "{host:?}"
-        );
+        let Found::Mx { host, .. } = record else { panic!("{record:?} is no exchanger") };
+        assert!(host.is_ascii() && !host.contains(char::is_control), "{host:?}");
+        assert_eq!(net.lookup(&host, Kind::A).await, failed(DnsFailure::Malformed), "{host:?}");
     }
-    for name in [
-        "",
-        ".",
-        "a..example",
-        "bücher.example",
-        "a b.example",
-        "a\0.example",
-    ] {
-        assert_eq!(
-            net.lookup(name, Kind::Mx).await,
-            failed(DnsFailure::Malformed),
-            "{name:?}"
-        );
+    for name in ["", ".", "a..example", "bücher.example", "a b.example", "a\0.example"] {
+        assert_eq!(net.lookup(name, Kind::Mx).await, failed(DnsFailure::Malformed), "{name:?}");
     }
     assert_eq!(server.questions(), before);
 }
@@ -420,24 +284,14 @@ async fn another_server_answers_where_one_fails() {
         None
     }
     let good = NameServer::start(zone).await;
-    for bad in [
-        NameServer::start(broken).await,
-        NameServer::start(dead).await,
-    ] {
+    for bad in [NameServer::start(broken).await, NameServer::start(dead).await] {
         let net = net(&[bad.address, good.address]);
         for _ in 0..2 {
-            assert!(matches!(
-                net.lookup("ok.example", Kind::Mx).await.answer,
-                Answer::Records(_)
-            ));
+            assert!(matches!(net.lookup("ok.example", Kind::Mx).await.answer, Answer::Records(_)));
         }
         let asked_in_vain = bad.questions();
         net.lookup("v4.example", Kind::A).await;
-        assert_eq!(
-            bad.questions(),
-            asked_in_vain,
-            "the server that answers is asked first from then on"
-        );
+        assert_eq!(bad.questions(), asked_in_vain, "the server that answers is asked first from then on");
     }
 }
 
@@ -447,11 +301,7 @@ async fn all_at_once(zone_name: &'static str) {
     let net = Arc::new(patient_net(&[server.address]));
     let lookups = (0..5_000).map(|n| {
         let net = net.clone();
-        tokio::spawn(async move {
-            net.lookup(&format!("d{n}.{zone_name}"), Kind::A)
-                .await
-                .answer
-        })
+        tokio::spawn(async move { net.lookup(&format!("d{n}.{zone_name}"), Kind::A).await.answer })
     });
     for answer in join_all(lookups).await {
         assert!(matches!(answer, Ok(Answer::Records(_))), "{answer:?}");
@@ -486,13 +336,7 @@ async fn beyond_the_line_it_is_our_overload() {
     .unwrap();
     let names = ["a.example", "b.example", "c.example", "d.example"];
     let answers = join_all(names.map(|name| net.lookup(name, Kind::A))).await;
-    let overloaded = answers
-        .iter()
-        .filter(|lookup| **lookup == failed(DnsFailure::Overload))
-        .count();
-    let timed_out = answers
-        .iter()
-        .filter(|lookup| **lookup == failed(DnsFailure::TimedOut))
-        .count();
+    let overloaded = answers.iter().filter(|lookup| **lookup == failed(DnsFailure::Overload)).count();
+    let timed_out = answers.iter().filter(|lookup| **lookup == failed(DnsFailure::TimedOut)).count();
     assert_eq!((overloaded, timed_out), (1, 3));
 }

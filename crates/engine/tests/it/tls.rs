@@ -26,10 +26,7 @@ fn identity(expired: bool) -> Identity {
     let key = KeyPair::generate().unwrap();
     let mut params = CertificateParams::new(vec![HOST.to_owned()]).unwrap();
     params.not_after = date_time_ymd(if expired { 2001 } else { 2100 }, 1, 1);
-    Identity {
-        certificate: params.self_signed(&key).unwrap().der().clone(),
-        key,
-    }
+    Identity { certificate: params.self_signed(&key).unwrap().der().clone(), key }
 }
 
 fn private(key: &KeyPair) -> PrivateKeyDer<'static> {
@@ -52,10 +49,7 @@ fn server(
     versions: &[&'static SupportedProtocolVersion],
 ) -> TlsAcceptor {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let key = provider
-        .key_provider
-        .load_private_key(private(key))
-        .unwrap();
+    let key = provider.key_provider.load_private_key(private(key)).unwrap();
     let config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .unwrap()
@@ -102,19 +96,11 @@ async fn any_certificate_will_do_and_is_recorded() {
         (strangers.clone(), &good, HOST, false),
         (strangers, &expired, "under_score.example.com", false),
     ] {
-        let server = server(
-            vec![shown.certificate.clone()],
-            &shown.key,
-            rustls::ALL_VERSIONS,
-        );
+        let server = server(vec![shown.certificate.clone()], &shown.key, rustls::ALL_VERSIONS);
         // Twice, because the second is resumed.
         for _ in 0..2 {
             let info = meet(&client, &server, host).await.unwrap();
-            let expected = TlsInfo {
-                version: "TLSv1_3",
-                cipher: "TLS13_AES_256_GCM_SHA384",
-                certificate_ok: ok,
-            };
+            let expected = TlsInfo { version: "TLSv1_3", cipher: "TLS13_AES_256_GCM_SHA384", certificate_ok: ok };
             assert_eq!(info, expected, "{host}");
         }
     }
@@ -123,11 +109,7 @@ async fn any_certificate_will_do_and_is_recorded() {
 #[tokio::test]
 async fn version_1_2_is_spoken() {
     let shown = identity(false);
-    let server = server(
-        vec![shown.certificate.clone()],
-        &shown.key,
-        &[&rustls::version::TLS12],
-    );
+    let server = server(vec![shown.certificate.clone()], &shown.key, &[&rustls::version::TLS12]);
     let info = meet(&trusting(&shown), &server, HOST).await.unwrap();
     assert_eq!((info.version, info.certificate_ok), ("TLSv1_2", true));
 }
@@ -137,10 +119,7 @@ async fn the_peer_must_hold_the_key() {
     let (shown, other) = (identity(false), identity(false));
     for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
         let server = server(vec![shown.certificate.clone()], &other.key, &[version]);
-        assert_eq!(
-            meet(&trusting(&shown), &server, HOST).await,
-            Err(TlsFailure::Protocol)
-        );
+        assert_eq!(meet(&trusting(&shown), &server, HOST).await, Err(TlsFailure::Protocol));
     }
 }
 
@@ -148,15 +127,8 @@ async fn the_peer_must_hold_the_key() {
 async fn a_huge_chain_is_refused() {
     let shown = identity(false);
     let copies = 200_000 / shown.certificate.len();
-    let server = server(
-        vec![shown.certificate.clone(); copies],
-        &shown.key,
-        rustls::ALL_VERSIONS,
-    );
-    assert_eq!(
-        meet(&trusting(&shown), &server, HOST).await,
-        Err(TlsFailure::Protocol)
-    );
+    let server = server(vec![shown.certificate.clone(); copies], &shown.key, rustls::ALL_VERSIONS);
+    assert_eq!(meet(&trusting(&shown), &server, HOST).await, Err(TlsFailure::Protocol));
 }
 
 async fn against(talk: impl AsyncFnOnce(DuplexStream)) -> Option<TlsFailure> {
@@ -178,9 +150,6 @@ async fn failed_handshakes_are_told_apart() {
     let stalling = client.handshake(Box::new(ours), HOST, 10_000).await.err();
     assert_eq!(stalling, Some(TlsFailure::TimedOut));
     let (ours, _unused) = duplex(16_384);
-    let nameless = client
-        .handshake(Box::new(ours), "not a name", 10_000)
-        .await
-        .err();
+    let nameless = client.handshake(Box::new(ours), "not a name", 10_000).await.err();
     assert_eq!(nameless, Some(TlsFailure::Name));
 }

@@ -34,26 +34,17 @@ pub(super) struct Chain {
 
 /// A lookup that found nothing out.
 pub(super) fn failed(failure: DnsFailure) -> Lookup {
-    Lookup {
-        answer: Answer::Failed(failure),
-        ttl_ms: 0,
-    }
+    Lookup { answer: Answer::Failed(failure), ttl_ms: 0 }
 }
 
 impl Chain {
     pub(super) fn new(name: Name, kind: Kind) -> Self {
-        Self {
-            kind,
-            names: vec![name],
-            ttl: u32::MAX,
-        }
+        Self { kind, names: vec![name], ttl: u32::MAX }
     }
 
     /// The name at the open end.
     pub(super) fn name(&self) -> &Name {
-        self.names
-            .last()
-            .expect("a chain starts with a name and never loses one")
+        self.names.last().expect("a chain starts with a name and never loses one")
     }
 
     /// Reads a response to a question for [`Chain::name`].
@@ -73,14 +64,10 @@ impl Chain {
         match response.response_code {
             // RFC 6604 section 3: the code is about the end of the chain.
             ResponseCode::NXDomain => self.none(Answer::NoName, negative_ttl),
-            ResponseCode::NoError if negative_ttl.is_some() => {
-                self.none(Answer::Empty, negative_ttl)
-            }
+            ResponseCode::NoError if negative_ttl.is_some() => self.none(Answer::Empty, negative_ttl),
             ResponseCode::NoError if moved => Reading::AskNext,
             // Records came, and none of them is for the name in question.
-            ResponseCode::NoError if !response.answers.is_empty() => {
-                Reading::Done(failed(DnsFailure::Malformed))
-            }
+            ResponseCode::NoError if !response.answers.is_empty() => Reading::Done(failed(DnsFailure::Malformed)),
             ResponseCode::NoError => self.none(Answer::Empty, None),
             _ => Reading::Done(failed(DnsFailure::Refused)),
         }
@@ -102,10 +89,7 @@ impl Chain {
     /// An authoritative no. RFC 2308 section 5: it lives as long as the SOA's minimum or the SOA record itself, whichever is
     /// less, and without an SOA it is not kept.
     fn none(&self, answer: Answer, negative_ttl: Option<u32>) -> Reading {
-        Reading::Done(Lookup {
-            answer,
-            ttl_ms: ttl_ms(negative_ttl.unwrap_or(0).min(self.ttl)),
-        })
+        Reading::Done(Lookup { answer, ttl_ms: ttl_ms(negative_ttl.unwrap_or(0).min(self.ttl)) })
     }
 
     /// The records of the kind asked for at the current name.
@@ -119,23 +103,15 @@ impl Chain {
                 records.extend(convert(&record.data));
             }
         }
-        (!records.is_empty()).then(|| Lookup {
-            answer: Answer::Records(records),
-            ttl_ms: ttl_ms(ttl),
-        })
+        (!records.is_empty()).then(|| Lookup { answer: Answer::Records(records), ttl_ms: ttl_ms(ttl) })
     }
 
     /// Goes on to the target of an alias at the current name; false where there is none.
     fn follow(&mut self, response: &Message) -> Result<bool, DnsFailure> {
-        let link = response
-            .answers
-            .iter()
-            .find_map(|record| match &record.data {
-                RData::CNAME(target) if &record.name == self.name() => {
-                    Some((&target.0, record.ttl))
-                }
-                _ => None,
-            });
+        let link = response.answers.iter().find_map(|record| match &record.data {
+            RData::CNAME(target) if &record.name == self.name() => Some((&target.0, record.ttl)),
+            _ => None,
+        });
         let Some((target, ttl)) = link else {
             return Ok(false);
         };
@@ -160,16 +136,11 @@ pub(super) fn record_type(kind: Kind) -> RecordType {
 
 fn convert(data: &RData) -> Option<Record> {
     match data {
-        RData::MX(mx) => Some(Record::Mx {
-            preference: mx.preference,
-            host: names::text(&mx.exchange),
-        }),
+        RData::MX(mx) => Some(Record::Mx { preference: mx.preference, host: names::text(&mx.exchange) }),
         RData::A(a) => Some(Record::Address(a.0.into())),
         RData::AAAA(aaaa) => Some(Record::Address(aaaa.0.into())),
         // RFC 7208 section 3.3: the strings of one record are joined without anything between them.
-        RData::TXT(txt) => Some(Record::Txt(
-            String::from_utf8_lossy(&txt.txt_data.concat()).into_owned(),
-        )),
+        RData::TXT(txt) => Some(Record::Txt(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned())),
         RData::PTR(ptr) => Some(Record::Ptr(names::text(&ptr.0))),
         _ => None,
     }
@@ -177,11 +148,7 @@ fn convert(data: &RData) -> Option<Record> {
 
 /// RFC 2181 section 8: a lifetime with the highest bit set is zero.
 fn sane(ttl: u32) -> u32 {
-    if ttl > i32::MAX.unsigned_abs() {
-        0
-    } else {
-        ttl
-    }
+    if ttl > i32::MAX.unsigned_abs() { 0 } else { ttl }
 }
 
 fn ttl_ms(ttl: u32) -> i64 {

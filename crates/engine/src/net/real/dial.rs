@@ -26,13 +26,8 @@ pub(super) async fn connect(guard: &Guard, dial: Dial) -> Result<Box<dyn Stream>
         return Err(ConnectFailure::Guarded);
     }
     let whole = Duration::from_millis(dial.timeout_ms);
-    let tcp = timeout(whole, open(&dial))
-        .await
-        .unwrap_or(Err(ConnectFailure::TimedOut))?;
-    Ok(Box::new(Connection {
-        tcp,
-        finished: false,
-    }))
+    let tcp = timeout(whole, open(&dial)).await.unwrap_or(Err(ConnectFailure::TimedOut))?;
+    Ok(Box::new(Connection { tcp, finished: false }))
 }
 
 async fn open(dial: &Dial) -> Result<TcpStream, ConnectFailure> {
@@ -50,27 +45,18 @@ async fn open(dial: &Dial) -> Result<TcpStream, ConnectFailure> {
 }
 
 async fn direct(bind: Option<IpAddr>, target: SocketAddr) -> Result<TcpStream, ConnectFailure> {
-    let socket = if target.is_ipv4() {
-        TcpSocket::new_v4()
-    } else {
-        TcpSocket::new_v6()
-    };
+    let socket = if target.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
     let socket = socket.map_err(|error| failure(&error))?;
     if let Some(bind) = bind {
         if bind.is_ipv4() != target.is_ipv4() {
             return Err(ConnectFailure::Unreachable);
         }
         // Whatever is wrong with a local address is no fact about the destination.
-        socket
-            .bind(SocketAddr::new(bind, 0))
-            .map_err(|_| ConnectFailure::Local)?;
+        socket.bind(SocketAddr::new(bind, 0)).map_err(|_| ConnectFailure::Local)?;
     }
     // Commands are small and each waits for its reply, so holding them back gains nothing.
     socket.set_nodelay(true).map_err(|error| failure(&error))?;
-    socket
-        .connect(target)
-        .await
-        .map_err(|error| failure(&error))
+    socket.connect(target).await.map_err(|error| failure(&error))
 }
 
 /// RFC 1928. Only addresses go to the proxy, never names: what is dialled is what the guard has seen.
@@ -88,23 +74,17 @@ async fn through(
     };
     let dialogue = match &proxy.login {
         // RFC 1929.
-        Some((user, password)) => {
-            Socks5Stream::connect_with_password_and_socket(tcp, target, user, password).await
-        }
+        Some((user, password)) => Socks5Stream::connect_with_password_and_socket(tcp, target, user, password).await,
         None => Socks5Stream::connect_with_socket(tcp, target).await,
     };
-    dialogue
-        .map(Socks5Stream::into_inner)
-        .map_err(|error| proxy_failure(&error))
+    dialogue.map(Socks5Stream::into_inner).map_err(|error| proxy_failure(&error))
 }
 
 /// RFC 1928 section 6: some replies are about the destination, the rest about the proxy.
 fn proxy_failure(error: &tokio_socks::Error) -> ConnectFailure {
     match error {
         tokio_socks::Error::ConnectionRefused => ConnectFailure::Refused,
-        tokio_socks::Error::HostUnreachable | tokio_socks::Error::NetworkUnreachable => {
-            ConnectFailure::Unreachable
-        }
+        tokio_socks::Error::HostUnreachable | tokio_socks::Error::NetworkUnreachable => ConnectFailure::Unreachable,
         tokio_socks::Error::TtlExpired => ConnectFailure::TimedOut,
         _ => ConnectFailure::Proxy,
     }
@@ -113,9 +93,7 @@ fn proxy_failure(error: &tokio_socks::Error) -> ConnectFailure {
 fn failure(error: &io::Error) -> ConnectFailure {
     match error.kind() {
         _ if is_local(error) => ConnectFailure::Local,
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => {
-            ConnectFailure::Refused
-        }
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => ConnectFailure::Refused,
         io::ErrorKind::TimedOut => ConnectFailure::TimedOut,
         _ => ConnectFailure::Unreachable,
     }
@@ -129,10 +107,7 @@ pub(super) fn is_local(error: &io::Error) -> bool {
         io::ErrorKind::OutOfMemory,
         io::ErrorKind::PermissionDenied,
     ];
-    kinds.contains(&error.kind())
-        || error
-            .raw_os_error()
-            .is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code))
+    kinds.contains(&error.kind()) || error.raw_os_error().is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code))
 }
 
 /// A connection that is reset when it is dropped without having been shut down: an abandoned session leaves neither a
@@ -152,21 +127,13 @@ impl Drop for Connection {
 }
 
 impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.tcp).poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.tcp).poll_write(cx, bytes)
     }
 

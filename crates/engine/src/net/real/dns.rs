@@ -88,24 +88,13 @@ impl Resolver {
         options.num_concurrent_reqs = 1;
         options.max_active_requests = in_flight_max.saturating_mul(2);
         options.case_randomization = true;
-        let context = Arc::new(PoolContext::new(
-            options,
-            TlsConfig::new().map_err(io::Error::other)?,
-        ));
+        let context = Arc::new(PoolContext::new(options, TlsConfig::new().map_err(io::Error::other)?));
         let servers = name_servers(config)?;
         Ok(Self {
-            upstreams: servers
-                .iter()
-                .take(NAME_SERVERS_MAX)
-                .map(|server| Upstream::new(*server, &context))
-                .collect(),
+            upstreams: servers.iter().take(NAME_SERVERS_MAX).map(|server| Upstream::new(*server, &context)).collect(),
             preferred: AtomicUsize::new(0),
             attempts: config.attempts.max(1),
-            queued: Semaphore::new(
-                config
-                    .queued_max
-                    .clamp(in_flight_max, Semaphore::MAX_PERMITS),
-            ),
+            queued: Semaphore::new(config.queued_max.clamp(in_flight_max, Semaphore::MAX_PERMITS)),
             in_flight: Semaphore::new(in_flight_max.min(Semaphore::MAX_PERMITS)),
         })
     }
@@ -124,9 +113,7 @@ impl Resolver {
             let query = Query::query(chain.name().clone(), record_type(kind));
             let reading = match self.ask(query).await {
                 Ok(response) => chain.read(&response, response.negative_ttl()),
-                Err(NetError::Dns(DnsError::NoRecordsFound(negative))) => {
-                    chain.read_negative(&negative)
-                }
+                Err(NetError::Dns(DnsError::NoRecordsFound(negative))) => chain.read_negative(&negative),
                 Err(error) => Reading::Done(failed(failure(&error))),
             };
             if let Reading::Done(lookup) = reading {
@@ -156,10 +143,7 @@ impl Resolver {
                     }
                 }
             }
-            if telling
-                .as_ref()
-                .is_some_and(|error| failure(error) != DnsFailure::TimedOut)
-            {
+            if telling.as_ref().is_some_and(|error| failure(error) != DnsFailure::TimedOut) {
                 break;
             }
         }
@@ -196,16 +180,9 @@ fn name_servers(config: &RealNetConfig) -> io::Result<Vec<SocketAddr>> {
         return Ok(config.name_servers.clone());
     }
     let (system, _options) = system_conf::read_system_conf().map_err(io::Error::other)?;
-    let servers: Vec<_> = system
-        .name_servers()
-        .iter()
-        .map(|server| SocketAddr::new(server.ip, 53))
-        .collect();
+    let servers: Vec<_> = system.name_servers().iter().map(|server| SocketAddr::new(server.ip, 53)).collect();
     if servers.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::NotFound,
-            "no name server is configured",
-        ));
+        return Err(io::Error::new(io::ErrorKind::NotFound, "no name server is configured"));
     }
     Ok(servers)
 }
