@@ -164,10 +164,13 @@ fn labels<'a>(text: &'a str, dots: &'static [char]) -> impl Iterator<Item = (usi
 
 /// Moves an error of the label at `at` to its place in the text. An empty last label is a trailing dot.
 fn place(text: &str, at: usize, error: AddressError) -> AddressError {
-    if error.reason == AddressReason::EmptyLabel && at > 0 && at == text.len() {
-        return AddressReason::TrailingDot.at(at - 1);
+    if error.reason != AddressReason::EmptyLabel || at < text.len() {
+        return error.shifted(at);
     }
-    error.shifted(at)
+    match text.char_indices().next_back() {
+        Some((dot, _)) if dot > 0 => AddressReason::TrailingDot.at(dot),
+        _ => error.shifted(0),
+    }
 }
 
 /// RFC 5321 §4.1.2: `sub-domain = Let-dig [Ldh-str]`, at most 63 octets.
