@@ -1,0 +1,200 @@
+//! What lists say of an address: role, disposable, free, relay, mail provider, parked.
+//!
+//! Every list is a text file of sorted lines (see `docs/data.md` for sources and licences), embedded in the program and
+//! replaceable at run time by files of the same names: [`Lists::with_files`] takes their contents, because the core does
+//! no I/O. `NAME.txt` replaces an embedded list, `NAME.add.txt` adds lines, `NAME.remove.txt` takes lines away. A file
+//! that cannot be read or is not known refuses the whole change with a [`ListError`], so that a slip of the pen never
+//! turns a list off silently.
+//!
+//! Domains are lower-case A-labels. A domain on the guard list (real providers and large sites) is never disposable,
+//! whatever the other lists say: public lists name real ones now and then.
+
+mod files;
+mod role;
+pub(crate) mod text_set;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use crate::gibberish::Model;
+use crate::suggest::Suggester;
+use files::{Source, set};
+use text_set::{KeyHash, TextSet, suffixes};
+
+pub use files::FILES;
+
+/// A list file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}, line {line}: {what}")]
+pub struct ListError {
+    /// The file's name.
+    pub file: String,
+    /// The line, counted from 1; 0 when the whole file is meant.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Who runs an exchanger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// A stable short name, such as `google` or `microsoft365`; policies are keyed on it.
+    pub id: String,
+    /// The name for people.
+    pub name: String,
+}
+
+/// All lists and models about addresses.
+#[derive(Debug)]
+pub struct Lists {
+    role: TextSet,
+    role_parts: TextSet,
+    disposable: TextSet,
+    disposable_exchangers: TextSet,
+    parked_exchangers: TextSet,
+    guard: TextSet,
+    free: TextSet,
+    relay: TextSet,
+    no_catch_all: TextSet,
+    provider_suffixes: TextSet,
+    providers: BTreeMap<String, Provider>,
+    pub(crate) suggester: Suggester,
+    pub(crate) model: Model,
+}
+
+impl Lists {
+    /// The lists that come with the program, indexed at the first call.
+    pub fn embedded() -> &'static Arc<Self> {
+        static EMBEDDED: OnceLock<Arc<Lists>> = OnceLock::new();
+        EMBEDDED.get_or_init(|| {
+            Arc::new(Self::with_files(&BTreeMap::new()).expect("the embedded lists are checked by a test"))
+        })
+    }
+
+    /// The embedded lists with some replaced, extended or shortened: names of files and their contents.
+    pub fn with_files(changes: &BTreeMap<String, String>) -> Result<Self, ListError> {
+        let source = Source::new(changes)?;
+        let provider_suffixes = set(&source, "providers")?;
+        let model = Model::parse(&source.text("gibberish"))
+            .map_err(|error| ListError { file: "gibberish.txt".into(), line: error.line, what: error.what.into() })?;
+        Ok(Self {
+            role: set(&source, "role")?,
+            role_parts: set(&source, "role_parts")?,
+            disposable: set(&source, "disposable")?,
+            disposable_exchangers: set(&source, "disposable_exchangers")?,
+            parked_exchangers: set(&source, "parked_exchangers")?,
+            guard: set(&source, "guard")?,
+            free: set(&source, "free")?,
+            relay: set(&source, "relay")?,
+            no_catch_all: set(&source, "no_catch_all")?,
+            providers: providers(&provider_suffixes)?,
+            provider_suffixes,
+            suggester: Suggester::new(&set(&source, "popular")?)?,
+            model,
+        })
+    }
+
+    /// Is the local part (or the part before `+`) that of a function and not of a person?
+    pub fn role(&self, local: &str) -> bool {
+        role::is_role(&self.role, &self.role_parts, local)
+    }
+
+    /// Is the domain, or a domain above it, a throw-away one? Never for a guarded domain.
+    pub fn disposable(&self, domain: &str) -> bool {
+        self.listed(&self.disposable, domain) && !self.guarded(domain)
+    }
+
+    /// Does this exchanger serve throw-away domains? A guarded host never does.
+    pub fn disposable_exchanger(&self, mx_host: &str) -> bool {
+        self.disposable_exchangers.suffix_value(mx_host).is_some()
+            || (self.listed(&self.disposable, mx_host) && !self.guarded(mx_host))
+    }
+
+    /// Does this exchanger take the mail of parked and for-sale domains?
+    pub fn parked_exchanger(&self, mx_host: &str) -> bool {
+        self.parked_exchangers.suffix_value(mx_host).is_some()
+    }
+
+    /// Is the domain, or the one above it, that of a real provider or a large site?
+    pub fn guarded(&self, domain: &str) -> bool {
+        self.listed(&self.guard, domain) || self.listed(&self.free, domain)
+    }
+
+    /// Does everybody get an address here (consumer mail)?
+    pub fn free(&self, domain: &str) -> bool {
+        self.free.has(KeyHash::of(domain), domain)
+    }
+
+    /// Does the domain forward to a mailbox that its owner hides (masking and alias services)?
+    pub fn relay(&self, domain: &str) -> bool {
+        self.listed(&self.relay, domain)
+    }
+
+    /// Is it known that this domain refuses unknown recipients?
+    pub fn known_not_catch_all(&self, domain: &str) -> bool {
+        self.no_catch_all.contains(domain)
+    }
+
+    /// Who runs this exchanger, by the longest known suffix of its name.
+    pub fn provider(&self, mx_host: &str) -> Option<&Provider> {
+        let value = self.provider_suffixes.suffix_value(mx_host)?;
+        let (id, _) = value.split_once('\t')?;
+        self.providers.get(id)
+    }
+
+    /// All mail providers, by id.
+    pub fn providers(&self) -> impl Iterator<Item = &Provider> {
+        self.providers.values()
+    }
+
+    /// How many lines each list has, for the log and the doctor.
+    pub fn counts(&self) -> [(&'static str, usize); 10] {
+        [
+            ("role", self.role.len()),
+            ("role_parts", self.role_parts.len()),
+            ("disposable", self.disposable.len()),
+            ("disposable_exchangers", self.disposable_exchangers.len()),
+            ("parked_exchangers", self.parked_exchangers.len()),
+            ("guard", self.guard.len()),
+            ("free", self.free.len()),
+            ("relay", self.relay.len()),
+            ("no_catch_all", self.no_catch_all.len()),
+            ("providers", self.provider_suffixes.len()),
+        ]
+    }
+
+    /// Is the domain or one of its parents (at least two labels) in the set?
+    ///
+    /// The walk needs no public suffix list: the lists hold none of its suffixes (the refresh command removes them), so
+    /// that nothing above a registrable domain can match.
+    #[expect(clippy::unused_self, reason = "reads as a question to the lists")]
+    fn listed(&self, set: &TextSet, domain: &str) -> bool {
+        suffixes(domain).take_while(|name| name.contains('.')).any(|name| set.contains(name))
+    }
+
+    /// A domain that needs no correction: some list of real domains has it or a domain above it.
+    pub(crate) fn is_real(&self, domain: &str) -> bool {
+        suffixes(domain).take_while(|name| name.contains('.')).any(|name| {
+            let hash = KeyHash::of(name);
+            self.free.has(hash, name) || self.guard.has(hash, name) || self.relay.has(hash, name)
+        })
+    }
+}
+
+fn providers(suffixes: &TextSet) -> Result<BTreeMap<String, Provider>, ListError> {
+    let mut found = BTreeMap::new();
+    for (suffix, value) in suffixes.iter() {
+        let Some((id, name)) = value.split_once('\t') else {
+            return Err(ListError {
+                file: "providers.txt".into(),
+                line: 0,
+                what: format!("{suffix}: the line is SUFFIX, ID and NAME, divided by tabs"),
+            });
+        };
+        found.insert(id.to_owned(), Provider { id: id.to_owned(), name: name.to_owned() });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,5 @@
+use super::*;
+
+fn lists() -> &'static Lists {
+    Lists::embedded()
+}

@@ -1,0 +1,235 @@
+//! "Did you mean": the address that was probably meant, for slips in the domain.
+//!
+//! Two questions, in this order. Is the domain a real one (free, guard and relay lists, popular domains)? Then nothing is
+//! suggested, however near it is to another: `ymail.com`, `gmx.de`, `email.com`. If not: is its name a few slips away
+//! from a popular one, or is its ending one slip away from a real ending? A slip has a price ([`cost`]): doubled letters,
+//! swaps and neighbouring keys are cheap, strange letters dear; a name may cost more the longer and the more popular its
+//! original is. Candidates come from an index of deletions ([`bags`]), never from a comparison with every popular domain.
+//!
+//! A wrong suggestion costs trust and a missing one little, so an unknown name with a real ending must be very near to a
+//! popular domain. A suggestion never changes a verdict. Text that is no address at all is [`text`]'s.
+
+mod bags;
+pub(crate) mod cost;
+mod ending;
+mod text;
+
+use crate::lists::text_set::{KeyHash, TextSet};
+use crate::lists::{ListError, Lists};
+use bags::Bags;
+use cost::{FAR, slip};
+use ending::Cut;
+
+/// What a name of this many letters may cost at most, hundredths of an edit, by the letters of the meant name.
+fn budget(letters: usize, tier: u32) -> u32 {
+    let full = match letters {
+        0..=3 => 100,
+        4 => 120,
+        5..=6 => 160,
+        7..=9 => 200,
+        _ => 240,
+    };
+    match tier {
+        1 => full,
+        2 => full.min(160),
+        _ if letters <= 4 => 0,
+        _ => 100,
+    }
+}
+
+/// A popular domain.
+#[derive(Clone, Debug)]
+struct Target {
+    domain: String,
+    name: String,
+    ending: String,
+    /// 1: used all over the world; 2: the large ones of a country; 3: the others.
+    tier: u32,
+}
+
+/// Popular domains, indexed for slips.
+#[derive(Debug)]
+pub(crate) struct Suggester {
+    targets: Vec<Target>,
+    bags: Bags,
+    popular: TextSet,
+    /// Skeletons of the tier 1 and 2 domains (UTS 39), for look-alikes in other scripts.
+    skeletons: Vec<(String, usize)>,
+}
+
+impl Suggester {
+    /// Reads `popular.txt`: lines `DOMAIN<TAB>TIER`.
+    pub(crate) fn new(popular: &TextSet) -> Result<Self, ListError> {
+        let mut targets = Vec::new();
+        for (domain, tier) in popular.iter() {
+            let cut = ending::cut(domain).filter(|cut| cut.real && !cut.name.contains('.'));
+            let (Some(cut), Ok(tier @ 1..=3)) = (cut, tier.parse()) else {
+                let what = format!("{domain}: the line is a registrable DOMAIN, a tab and a TIER of 1 to 3");
+                return Err(ListError { file: "popular.txt".into(), line: 0, what });
+            };
+            let (name, ending) = (cut.name.to_owned(), cut.ending.to_owned());
+            targets.push(Target { domain: domain.to_owned(), name, ending, tier });
+        }
+        let bags = Bags::new(targets.iter().map(|target| target.name.as_str()));
+        let mut skeletons: Vec<_> = (0..targets.len())
+            .filter(|&n| targets[n].tier <= 2)
+            .map(|n| (unicode_security::skeleton(&targets[n].domain).collect(), n))
+            .collect();
+        skeletons.sort_unstable();
+        Ok(Self { targets, bags, popular: popular.clone(), skeletons })
+    }
+
+    fn is_popular(&self, domain: &str) -> bool {
+        self.popular.has(KeyHash::of(domain), domain)
+    }
+
+    /// The popular domain that `cut` is the cheapest slip of.
+    fn nearest(&self, cut: Cut<'_>) -> Option<&Target> {
+        let mut best: Option<(u32, u32, &Target)> = None;
+        self.bags.near(cut.name.as_bytes(), |number| {
+            let Some(target) = usize::try_from(number).ok().and_then(|n| self.targets.get(n)) else { return };
+            let Some(price) = price(cut, target) else { return };
+            let better = match best {
+                None => true,
+                Some((lowest, tier, other)) => {
+                    (price, target.tier) < (lowest, tier)
+                        || ((price, target.tier) == (lowest, tier) && closer(cut.name, target, other))
+                }
+            };
+            if better {
+                best = Some((price, target.tier, target));
+            }
+        });
+        best.map(|(_, _, target)| target)
+    }
+
+    /// A look-alike of a popular domain in other letters: `xn--gmal-nza.com`, `grnail.com`, `gmai1.com`.
+    fn look_alike(&self, domain: &str) -> Option<&str> {
+        let looks_odd = domain.contains("xn--") || domain.bytes().any(|b| b.is_ascii_digit()) || domain.contains("rn");
+        if !looks_odd && !domain.contains("vv") {
+            return None;
+        }
+        let shown = if domain.contains("xn--") { idna::domain_to_unicode(domain).0 } else { domain.to_owned() };
+        let bare = without_marks(&shown);
+        self.by_skeleton(&shown).or_else(|| self.by_skeleton(&bare)).filter(|found| *found != domain)
+    }
+
+    fn by_skeleton(&self, shown: &str) -> Option<&str> {
+        // UTS 39 keeps o and 0 apart (0 looks like O, and O is folded to o by mail), so zeros are folded here.
+        let typed: String = unicode_security::skeleton(&shown.to_lowercase().replace('0', "o")).collect();
+        let at = self.skeletons.binary_search_by(|(skeleton, _)| skeleton.as_str().cmp(&typed)).ok()?;
+        Some(&self.targets[self.skeletons[at].1].domain)
+    }
+}
+
+/// Letters without their accents: `gmaïl` is `gmail`.
+fn without_marks(text: &str) -> String {
+    use unicode_normalization::UnicodeNormalization;
+    text.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)).collect()
+}
+
+/// Price of reading a cut domain as a target, if it is within the budget.
+fn price(cut: Cut<'_>, target: &Target) -> Option<u32> {
+    let name = slip(cut.name.as_bytes(), target.name.as_bytes());
+    let budget = budget(target.name.len(), target.tier);
+    if name > budget {
+        return None;
+    }
+    let mut ending = ending::price(cut.ending, cut.real, &target.ending);
+    if ending == FAR && name == 0 && target.tier == 1 && is_single_brand(&target.name) {
+        // Nobody but the owner has mail under this name, so any other ending is a slip.
+        ending = 100;
+    }
+    if name > 0 && ending > 0 && cut.real && target.name.len() < 4 && name + ending > 100 {
+        return None;
+    }
+    let total = name.saturating_add(ending);
+    // A right name bears a wrong ending better than a wrong name does.
+    let limit = if name == 0 { budget.max(160) } else { budget };
+    (total <= limit).then_some(total)
+}
+
+/// Names that are an address only under the endings that the lists have.
+fn is_single_brand(name: &str) -> bool {
+    ["gmail", "googlemail", "icloud"].contains(&name)
+}
+
+/// Between candidates of one price the one with the more similar beginning.
+fn closer(typed: &str, one: &Target, other: &Target) -> bool {
+    strsim::jaro_winkler(typed, &one.name) > strsim::jaro_winkler(typed, &other.name)
+}
+
+impl Lists {
+    /// The whole address that was probably meant, for a parsed address (decoded local part, A-label domain).
+    ///
+    /// Never the same address; `None` for a domain that is real, or that is like no other.
+    pub fn suggest(&self, local: &str, domain: &str) -> Option<String> {
+        let meant = self.suggest_domain(domain)?;
+        Some(format!("{}@{meant}", written_local(local)))
+    }
+
+    /// The domain that was probably meant, if it is not this one.
+    pub(crate) fn suggest_domain(&self, domain: &str) -> Option<String> {
+        let suggester = &self.suggester;
+        if self.is_real(domain) || suggester.is_popular(domain) {
+            return None;
+        }
+        if !domain.contains('.') {
+            return self.without_dot(domain);
+        }
+        if let Some(rest) = domain.strip_prefix("www.").filter(|rest| suggester.is_popular(rest)) {
+            return Some(rest.to_owned());
+        }
+        let found = self.by_name(domain);
+        found.or_else(|| ending::put_right(domain).map(|fixed| self.by_name(&fixed).unwrap_or(fixed)))
+    }
+
+    fn by_name(&self, domain: &str) -> Option<String> {
+        let suggester = &self.suggester;
+        if suggester.is_popular(domain) {
+            return None;
+        }
+        if let Some(found) = suggester.look_alike(domain) {
+            return Some(found.to_owned());
+        }
+        let cut = ending::cut(domain).filter(|cut| !cut.name.contains('.'))?;
+        if let Some(found) = suggester.nearest(cut) {
+            return Some(found.domain.clone());
+        }
+        // Digits behind the name: `gmail123.com`.
+        let bare = cut.name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let joined = format!("{bare}.{}", cut.ending);
+        let popular = bare.len() < cut.name.len() && suggester.is_popular(&joined);
+        popular.then_some(joined)
+    }
+
+    /// `exampleorg`, `gmailcom` and `gmail`.
+    fn without_dot(&self, domain: &str) -> Option<String> {
+        if let Some(fixed) = ending::missing_dot(domain) {
+            return Some(self.by_name(&fixed).unwrap_or(fixed));
+        }
+        let target = self.suggester.targets.iter().filter(|t| t.tier == 1 && t.name == domain && t.name.len() > 3);
+        target.min_by_key(|t| (t.ending != "com", t.domain.as_str())).map(|t| t.domain.clone())
+    }
+}
+
+/// A local part as it is written in an address: quoted where it must be (RFC 5321 §4.1.2).
+fn written_local(local: &str) -> String {
+    let is_atext = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || !c.is_ascii();
+    if local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atext)) {
+        return local.to_owned();
+    }
+    let mut quoted = String::with_capacity(local.len() + 2);
+    quoted.push('"');
+    for c in local.chars() {
+        if matches!(c, '"' | '\\') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests;
