@@ -6,7 +6,7 @@ use super::{Enhanced, Reply, TEXT_MAX_BYTES};
 #[derive(Clone, Debug)]
 pub(super) struct Text {
     enhanced: Option<Enhanced>,
-    text: String,
+    kept: String,
     /// Whether the text has reached its cap.
     cut: bool,
     pub(super) nonconforming: bool,
@@ -20,10 +20,10 @@ impl Text {
             Some((enhanced, rest)) => (Some(enhanced), rest),
             None => (None, line),
         };
-        let text = String::with_capacity(rest.len().min(TEXT_MAX_BYTES));
+        let kept = String::with_capacity(rest.len().min(TEXT_MAX_BYTES));
         let mut first = Self {
             enhanced,
-            text,
+            kept,
             cut: false,
             nonconforming: false,
         };
@@ -38,7 +38,7 @@ impl Text {
     }
 
     pub(super) fn into_reply(self, code: u16) -> Reply {
-        let mut text = self.text;
+        let mut text = self.kept;
         text.truncate(text.trim_end().len());
         Reply {
             code,
@@ -53,16 +53,16 @@ impl Text {
         if line.is_empty() {
             return;
         }
-        if !self.text.is_empty() {
+        if !self.kept.is_empty() {
             self.put(' ');
         }
         if !line.iter().all(|byte| (b' '..=b'~').contains(byte)) {
             self.append_unclean(line);
         } else if !self.cut {
-            let room = TEXT_MAX_BYTES - self.text.len();
+            let room = TEXT_MAX_BYTES - self.kept.len();
             self.cut = line.len() > room;
             let kept = &line[..line.len().min(room)];
-            self.text
+            self.kept
                 .push_str(std::str::from_utf8(kept).unwrap_or_default());
         }
     }
@@ -83,9 +83,9 @@ impl Text {
 
     /// Adds a character if it fits as a whole. After one that did not, none does: what is kept is a prefix.
     fn put(&mut self, char: char) {
-        self.cut |= self.text.len() + char.len_utf8() > TEXT_MAX_BYTES;
+        self.cut |= self.kept.len() + char.len_utf8() > TEXT_MAX_BYTES;
         if !self.cut {
-            self.text.push(char);
+            self.kept.push(char);
         }
     }
 }
@@ -95,8 +95,12 @@ impl Text {
 fn printable(char: char) -> char {
     match char {
         '\t' => ' ',
-        '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{feff}' => '?',
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '?',
+        '\u{061c}'
+        | '\u{200e}'
+        | '\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{feff}' => '?',
         char if char.is_control() => '?',
         char => char,
     }
