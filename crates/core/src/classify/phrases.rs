@@ -116,7 +116,7 @@ impl Step {
             After::Start => true,
             After::Adjacent => {
                 let end = before();
-                end > 0 && start + 1 >= end && !words[end.min(start)..start].contains(&b' ')
+                end > 0 && start + 1 >= end && !words[end - 1..start].contains(&b' ')
             }
             After::Gap => before() > 0 && start + 1 >= before() && start <= before() + GAP_MAX,
         }

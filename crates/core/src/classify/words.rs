@@ -1,7 +1,7 @@
 //! A reply's text as plain words, the only form in which phrases are looked for.
 //!
 //! Lower case; accents folded; all punctuation is one blank, apart from dots inside words (`5.1.1`, `spamhaus.org`);
-//! apostrophes vanish (`doesn't` is `doesnt`); `e-mail` is `email`. The text starts and ends with a blank, so that a phrase with
+//! apostrophes vanish (`doesn't` is `doesnt`, but `l'adresse` is `l adresse`); `e-mail` is `email`. The text starts and ends with a blank, so that a phrase with
 //! blanks at its ends is found as whole words only. Addresses become [`ADDRESS`], and of a URL only the host and the
 //! value of a `p=` parameter stay (Google names its reason there): a path like `/help_spam.htm` says nothing.
 
@@ -121,6 +121,8 @@ fn push_words(token: &[u8], words: &mut Vec<u8>) {
         match byte {
             b'a'..=b'z' | b'0'..=b'9' | 0x80.. => words.push(*byte),
             b'A'..=b'Z' => words.push(byte.to_ascii_lowercase()),
+            // An elided article (`l'utilisateur`) is a word of its own.
+            b'\'' | b'`' if is_single_letter(words) => end_word(words),
             b'\'' | b'`' => {}
             b'.' if index > 0
                 && token[index - 1].is_ascii_alphanumeric()
@@ -132,6 +134,11 @@ fn push_words(token: &[u8], words: &mut Vec<u8>) {
             _ => end_word(words),
         }
     }
+}
+
+/// Whether the word that was begun has one letter.
+fn is_single_letter(words: &[u8]) -> bool {
+    matches!(words, [.., b' ', letter] if letter.is_ascii_alphabetic())
 }
 
 fn end_word(words: &mut Vec<u8>) {
@@ -191,6 +198,10 @@ mod tests {
         assert_eq!(
             words("Bo\u{ee}te du destinataire archiv\u{e9}e"),
             " boite du destinataire archivee "
+        );
+        assert_eq!(
+            words("L'utilisateur n'existe pas"),
+            " l utilisateur n existe pas "
         );
         assert_eq!(words(""), " ");
     }
