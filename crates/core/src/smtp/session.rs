@@ -411,14 +411,15 @@ impl Session {
     }
 
     fn finish(&mut self, end: End) -> Step {
-        self.out.clear();
-        self.out_sent = 0;
-        // RFC 5321 §3.1 and §4.3.2: a server that refuses us waits for QUIT; one that said 421 closes by itself.
+        // RFC 5321 §3.1 and §4.3.2: a server that refuses us waits for QUIT; one that said 421 closes by itself. Half a
+        // command may already be written: QUIT must not become its other half.
         let parting = match &end {
-            End::Refused { reply, .. } => reply.code != 421,
-            End::TlsUnavailable => true,
+            End::Refused { reply, .. } => reply.code != 421 && self.out_sent == 0,
+            End::TlsUnavailable => self.out_sent == 0,
             _ => false,
         };
+        self.out.clear();
+        self.out_sent = 0;
         if parting {
             command::bare(&mut self.out, Bare::Quit);
         }
@@ -438,3 +439,6 @@ impl Session {
 fn unanswered(flight: &Flight) -> Vec<RcptAnswer> {
     vec![RcptAnswer::Unanswered; flight.recipients.len()]
 }
+
+#[cfg(test)]
+mod tests;
