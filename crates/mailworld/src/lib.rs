@@ -1,1 +1,34 @@
-//! x
+//! A simulated mail internet: names, exchangers with personalities, mailboxes.
+//!
+//! One description, two ways to run it:
+//! - in memory ([`World::net`]): an implementation of the engine's [`Net`](probity_engine::net::Net) under tokio's paused
+//!   clock. One seed gives one run: no threads, no iteration over hash maps, no clock but tokio's. [`Trace::hash`] tells
+//!   whether two runs were the same.
+//! - on loopback ([`LoopbackWorld`]): a DNS server and SMTP listeners on 127.0.0.0/8, for processes and load tests.
+//!
+//! The servers are RFC-conforming except where their [`Personality`] says otherwise. Nothing here reaches another network.
+
+mod clock;
+mod dialect;
+pub mod load;
+mod mailbox;
+mod memory;
+mod personality;
+mod record;
+pub mod sandbox;
+mod serve;
+mod session;
+mod tls;
+mod world;
+mod zone;
+
+pub use dialect::{Dialect, Phrase};
+pub use mailbox::{MailboxState, Mailboxes};
+pub use memory::MemoryNet;
+pub use personality::{
+    AfterMisses, At, Fault, FaultKind, Greylist, Limits, Misbehaviour, Pace, Personality,
+    Pipelining, Recipients, Refusal, Tls,
+};
+pub use record::{Event, Happening, HostCounts, Trace, TraceHash};
+pub use world::{Builder, Host, HostPlan, Reach, World, WorldError};
+pub use zone::{DnsFault, Mx, Zone};

@@ -1,0 +1,366 @@
+//! What happened in a run: counters for assertions, and a trace whose hash says whether two runs were the same.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use probity_core::dns::Kind;
+
+use crate::mailbox::Hash64;
+use crate::personality::Personality;
+
+/// The most events a trace keeps; its hash covers all. A simulation of a million addresses must not fill the memory.
+const MAX_EVENTS: usize = 100_000;
+
+/// The most recipients that one host remembers for greylisting and call-outs; beyond, everybody is new.
+const MAX_REMEMBERED: usize = 100_000;
+
+/// For how long a host holds misses against a client, in milliseconds.
+const MISS_WINDOW_MS: i64 = 3_600_000;
+
+/// Locks, also after a panic elsewhere: the values are counters, valid after each step.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What one host has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounts {
+    /// Connections that were opened.
+    pub connections: u64,
+    /// Connections that are open.
+    pub open: u64,
+    /// The most connections of one client at a time.
+    pub most_from_one_source: u64,
+    /// Lines that came as commands.
+    pub commands: u64,
+    /// MAIL commands.
+    pub mail: u64,
+    /// RCPT commands.
+    pub rcpt: u64,
+    /// DATA commands: a verifier has no business there.
+    pub data: u64,
+    /// VRFY and EXPN commands: nor there.
+    pub vrfy: u64,
+    /// Connections on which TLS was set up.
+    pub tls: u64,
+    /// Commands out of order, unknown or malformed.
+    pub errors: u64,
+    /// RCPT commands that arrived on a connection after its 421 was sent.
+    pub rcpt_after_421: u64,
+}
+
+/// Counters of one session since they were last added to the host's.
+pub(crate) type Tally = HostCounts;
+
+/// What a host keeps beyond one connection.
+#[derive(Debug, Default)]
+pub(crate) struct HostState {
+    counts: Counters,
+    /// Replaces the description's personality from the next connection on.
+    pub(crate) retuned: Mutex<Option<Arc<Personality>>>,
+    sources: Mutex<BTreeMap<IpAddr, Source>>,
+    first_seen: Mutex<BTreeMap<String, i64>>,
+}
+
+#[derive(Debug, Default)]
+struct Source {
+    open: u64,
+    most: u64,
+    misses: u32,
+    misses_since_ms: i64,
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    connections: AtomicU64,
+    open: AtomicU64,
+    commands: AtomicU64,
+    mail: AtomicU64,
+    rcpt: AtomicU64,
+    data: AtomicU64,
+    vrfy: AtomicU64,
+    tls: AtomicU64,
+    errors: AtomicU64,
+    rcpt_after_421: AtomicU64,
+}
+
+impl HostState {
+    /// Counts a connection and tells how many of this client are open now, this one included.
+    pub(crate) fn open(&self, source: IpAddr) -> u64 {
+        self.counts.connections.fetch_add(1, Ordering::Relaxed);
+        self.counts.open.fetch_add(1, Ordering::Relaxed);
+        let mut sources = lock(&self.sources);
+        let entry = sources.entry(source).or_default();
+        entry.open += 1;
+        entry.most = entry.most.max(entry.open);
+        entry.open
+    }
+
+    fn close(&self, source: IpAddr) {
+        self.counts.open.fetch_sub(1, Ordering::Relaxed);
+        if let Some(entry) = lock(&self.sources).get_mut(&source) {
+            entry.open = entry.open.saturating_sub(1);
+        }
+    }
+
+    /// Counts a miss of a client, and tells how many it has had within the hour.
+    pub(crate) fn miss(&self, source: IpAddr, now_ms: i64) -> u32 {
+        let mut sources = lock(&self.sources);
+        let entry = sources.entry(source).or_default();
+        if entry.misses == 0 || now_ms - entry.misses_since_ms > MISS_WINDOW_MS {
+            entry.misses = 0;
+            entry.misses_since_ms = now_ms;
+        }
+        entry.misses += 1;
+        entry.misses
+    }
+
+    /// How many misses a client has had within the hour.
+    pub(crate) fn misses(&self, source: IpAddr, now_ms: i64) -> u32 {
+        let sources = lock(&self.sources);
+        sources
+            .get(&source)
+            .filter(|s| now_ms - s.misses_since_ms <= MISS_WINDOW_MS)
+            .map_or(0, |s| s.misses)
+    }
+
+    /// For how long this key has been known, in milliseconds; 0 when it is new.
+    pub(crate) fn known_for_ms(&self, key: String, now_ms: i64) -> i64 {
+        let mut seen = lock(&self.first_seen);
+        if seen.len() >= MAX_REMEMBERED && !seen.contains_key(&key) {
+            return 0;
+        }
+        now_ms - *seen.entry(key).or_insert(now_ms)
+    }
+
+    pub(crate) fn add(&self, tally: &mut Tally) {
+        let now = std::mem::take(tally);
+        let counts = &self.counts;
+        for (counter, n) in [
+            (&counts.commands, now.commands),
+            (&counts.mail, now.mail),
+            (&counts.rcpt, now.rcpt),
+            (&counts.data, now.data),
+            (&counts.vrfy, now.vrfy),
+            (&counts.tls, now.tls),
+            (&counts.errors, now.errors),
+            (&counts.rcpt_after_421, now.rcpt_after_421),
+        ] {
+            if n > 0 {
+                counter.fetch_add(n, Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub(crate) fn counts(&self) -> HostCounts {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        HostCounts {
+            connections: read(&self.counts.connections),
+            open: read(&self.counts.open),
+            most_from_one_source: lock(&self.sources)
+                .values()
+                .map(|s| s.most)
+                .max()
+                .unwrap_or(0),
+            commands: read(&self.counts.commands),
+            mail: read(&self.counts.mail),
+            rcpt: read(&self.counts.rcpt),
+            data: read(&self.counts.data),
+            vrfy: read(&self.counts.vrfy),
+            tls: read(&self.counts.tls),
+            errors: read(&self.counts.errors),
+            rcpt_after_421: read(&self.counts.rcpt_after_421),
+        }
+    }
+}
+
+/// Counts a connection as open while it lives.
+#[derive(Debug)]
+pub(crate) struct OpenConnection {
+    pub(crate) state: Arc<HostState>,
+    pub(crate) source: IpAddr,
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.state.close(self.source);
+    }
+}
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A question to the DNS.
+    Query(Kind),
+    /// A connection was asked for, from this address.
+    Connect(IpAddr),
+    /// A command arrived.
+    Command(String),
+    /// Replies were sent: their first line.
+    Reply(String),
+    /// TLS was set up.
+    Tls,
+    /// The server is done with the connection.
+    End,
+}
+
+/// One event of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in milliseconds since the start of the run.
+    pub at_ms: i64,
+    /// The number of the connection, counted from 1; 0 for questions to the DNS.
+    pub connection: u64,
+    /// The host, or the name that was asked for.
+    pub name: Arc<str>,
+    /// What.
+    pub what: Happening,
+}
+
+/// The sequence of events of a run.
+#[derive(Clone, Debug)]
+pub struct Trace {
+    hash: Hash64,
+    events: Vec<Event>,
+    total: u64,
+}
+
+impl Trace {
+    pub(crate) fn new() -> Self {
+        Self {
+            hash: Hash64::new(),
+            events: Vec::new(),
+            total: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, event: Event) {
+        self.hash.write(&event.at_ms.to_le_bytes());
+        self.hash.write(&event.connection.to_le_bytes());
+        self.hash.write(event.name.as_bytes());
+        self.hash.write(format!("{:?}", event.what).as_bytes());
+        self.total += 1;
+        if self.events.len() < MAX_EVENTS {
+            self.events.push(event);
+        }
+    }
+
+    /// A stable hash of all events with their times: equal for equal runs.
+    pub fn hash(&self) -> TraceHash {
+        TraceHash(self.hash.finish())
+    }
+
+    /// The first events, at most 100,000.
+    pub fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    /// How many events there were.
+    pub fn total(&self) -> u64 {
+        self.total
+    }
+}
+
+/// The hash of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceHash(pub u64);
+
+/// The record of a run.
+#[derive(Debug)]
+pub(crate) struct Record {
+    hosts: Mutex<BTreeMap<Arc<str>, Arc<HostState>>>,
+    queries: Mutex<BTreeMap<(Kind, String), u64>>,
+    query_total: AtomicU64,
+    connections: AtomicU64,
+    /// None where nobody reads it: on loopback, under load.
+    trace: Option<Mutex<Trace>>,
+}
+
+impl Record {
+    pub(crate) fn new(traced: bool) -> Self {
+        Self {
+            hosts: Mutex::default(),
+            queries: Mutex::default(),
+            query_total: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            trace: traced.then(|| Mutex::new(Trace::new())),
+        }
+    }
+
+    pub(crate) fn host(&self, name: &Arc<str>) -> Arc<HostState> {
+        let mut hosts = lock(&self.hosts);
+        Arc::clone(hosts.entry(Arc::clone(name)).or_default())
+    }
+
+    pub(crate) fn counts(&self, name: &str) -> HostCounts {
+        lock(&self.hosts)
+            .get(name)
+            .map(|host| host.counts())
+            .unwrap_or_default()
+    }
+
+    /// The sums over all hosts (of `most_from_one_source`: the largest).
+    pub(crate) fn sums(&self) -> HostCounts {
+        lock(&self.hosts)
+            .values()
+            .map(|host| host.counts())
+            .fold(HostCounts::default(), |a, b| HostCounts {
+                connections: a.connections + b.connections,
+                open: a.open + b.open,
+                most_from_one_source: a.most_from_one_source.max(b.most_from_one_source),
+                commands: a.commands + b.commands,
+                mail: a.mail + b.mail,
+                rcpt: a.rcpt + b.rcpt,
+                data: a.data + b.data,
+                vrfy: a.vrfy + b.vrfy,
+                tls: a.tls + b.tls,
+                errors: a.errors + b.errors,
+                rcpt_after_421: a.rcpt_after_421 + b.rcpt_after_421,
+            })
+    }
+
+    /// The number of the next connection.
+    pub(crate) fn connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Counts a question and tells how many there were before. Names are counted one by one only in traced runs.
+    pub(crate) fn query(&self, name: &str, kind: Kind) -> u64 {
+        if self.trace.is_some() {
+            *lock(&self.queries)
+                .entry((kind, name.to_owned()))
+                .or_default() += 1;
+        }
+        self.query_total.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn queries(&self, name: &str, kind: Kind) -> u64 {
+        lock(&self.queries)
+            .get(&(kind, name.to_owned()))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    pub(crate) fn query_total(&self) -> u64 {
+        self.query_total.load(Ordering::Relaxed)
+    }
+
+    /// Adds an event; `event` is called only in traced runs.
+    pub(crate) fn note(&self, event: impl FnOnce() -> Event) {
+        if let Some(trace) = &self.trace {
+            lock(trace).push(event());
+        }
+    }
+
+    pub(crate) fn is_traced(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    pub(crate) fn trace(&self) -> Trace {
+        self.trace
+            .as_ref()
+            .map_or_else(Trace::new, |trace| lock(trace).clone())
+    }
+}

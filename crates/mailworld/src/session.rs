@@ -1,0 +1,473 @@
+//! One SMTP connection as the exchanger sees it: lines in, replies out, no I/O.
+//!
+//! [`Session::line`] appends the reply to a buffer and says what comes next ([`Flow`]); `serve` owns the socket, waits and
+//! sends. So the replies to a flight of pipelined commands leave in one write, and the honest path allocates nothing for
+//! each recipient. Departures from the protocol are applied to a reply after it was made (`fault`), so that the
+//! honest server stays readable.
+
+mod fault;
+mod path;
+mod recipient;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use probity_core::rng::Rng;
+
+use self::path::Path;
+use crate::dialect::{Dialect, Phrase, Scene, Text};
+use crate::personality::{At, FaultKind, Personality, Pipelining, Tls};
+use crate::record::{HostState, Tally};
+use crate::world::{Responsible, World};
+
+/// What the server does after a reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Reads on.
+    #[default]
+    Continue,
+    /// Sets TLS up.
+    StartTls,
+    /// Closes the connection.
+    Close,
+    /// Resets the connection.
+    Reset,
+    /// Never says anything again.
+    Silence,
+    /// Sends lines for ever.
+    Endless,
+}
+
+/// How a reply leaves and what comes then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// To wait before the reply, in milliseconds.
+    pub wait_ms: u64,
+    pub then: Then,
+}
+
+impl From<Then> for Flow {
+    fn from(then: Then) -> Self {
+        Self { wait_ms: 0, then }
+    }
+}
+
+const CONTINUE: Flow = Flow {
+    wait_ms: 0,
+    then: Then::Continue,
+};
+const CLOSE: Flow = Flow {
+    wait_ms: 0,
+    then: Then::Close,
+};
+
+/// What Postfix waits before each reply to a client with many errors, in milliseconds.
+const ERROR_DELAY_MS: u64 = 1_000;
+
+/// Who talks to whom.
+#[derive(Debug)]
+pub(crate) struct Parties {
+    pub world: Arc<World>,
+    pub state: Arc<HostState>,
+    pub personality: Arc<Personality>,
+    pub dialect: Arc<Dialect>,
+    /// The host's name.
+    pub host: Arc<str>,
+    pub client: IpAddr,
+    /// Open connections of this client, this one included.
+    pub open: u64,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    parties: Parties,
+    rng: Rng,
+    tls: bool,
+    helo: String,
+    /// The sender of the open transaction.
+    sender: Option<String>,
+    /// Whether the transaction is internationalized.
+    utf8: bool,
+    in_data: bool,
+    transaction_rcpts: u32,
+    transaction_domain: String,
+    session_rcpts: u32,
+    errors: u32,
+    /// The last recipient's domain and whether the host takes its mail: a flight asks for one domain again and again.
+    known: Option<(String, Responsible)>,
+    local: String,
+    domain: String,
+    pub(crate) tally: Tally,
+    commands: u32,
+    /// A 421 was said.
+    pub(crate) said_421: bool,
+}
+
+impl Session {
+    pub(crate) fn new(parties: Parties, rng: Rng) -> Self {
+        Self {
+            parties,
+            rng,
+            tls: false,
+            helo: String::new(),
+            sender: None,
+            utf8: false,
+            in_data: false,
+            transaction_rcpts: 0,
+            transaction_domain: String::new(),
+            session_rcpts: 0,
+            errors: 0,
+            known: None,
+            local: String::new(),
+            domain: String::new(),
+            tally: Tally::default(),
+            commands: 0,
+            said_421: false,
+        }
+    }
+
+    pub(crate) fn personality(&self) -> &Arc<Personality> {
+        &self.parties.personality
+    }
+
+    /// Adds what was counted since to the host's counters.
+    pub(crate) fn count(&mut self) {
+        self.parties.state.add(&mut self.tally);
+    }
+
+    /// Whether input that came before a reply was sent is lost.
+    pub(crate) fn drops_early(&self) -> bool {
+        matches!(
+            self.parties.personality.pipelining,
+            Pipelining::DropsEarly | Pipelining::OfferedButDrops
+        )
+    }
+
+    /// The banner.
+    pub(crate) fn banner(&mut self, out: &mut Vec<u8>) -> Flow {
+        let start = out.len();
+        let limit = self.parties.personality.limits.connections_per_source;
+        let flow = if limit > 0 && self.parties.open > u64::from(limit) {
+            self.say(Phrase::TooManyConnections, out);
+            CLOSE
+        } else if let Some(flow) = self.refuse(At::Banner, out) {
+            flow
+        } else {
+            self.say(Phrase::Banner, out);
+            CONTINUE
+        };
+        let wait_ms = self.parties.personality.pace.banner_ms;
+        self.finish(At::Banner, start, Flow { wait_ms, ..flow }, out)
+    }
+
+    /// The farewell to a client that is silent too long.
+    pub(crate) fn idle(&mut self, out: &mut Vec<u8>) {
+        self.say(Phrase::Idle, out);
+    }
+
+    /// TLS is set up: everything that was said before is forgotten (RFC 3207 section 4.2).
+    pub(crate) fn secured(&mut self) {
+        self.tls = true;
+        self.tally.tls += 1;
+        self.helo.clear();
+        self.reset();
+    }
+
+    /// Answers one line without its line end.
+    pub(crate) fn line(&mut self, line: &[u8], now_ms: i64, out: &mut Vec<u8>) -> Flow {
+        if self.in_data {
+            return self.data_line(line, out);
+        }
+        self.tally.commands += 1;
+        self.commands += 1;
+        let limits = &self.parties.personality.limits;
+        if limits.commands_per_session > 0 && self.commands > limits.commands_per_session {
+            return CLOSE;
+        }
+        let start = out.len();
+        let (verb, rest) = split_verb(line);
+        let (at, flow) = if verb.eq_ignore_ascii_case(b"RCPT") {
+            (Some(At::Rcpt), self.rcpt(rest, now_ms, out))
+        } else {
+            self.other(verb, rest, out)
+        };
+        let mut flow = self.punish(start, flow, out);
+        flow.wait_ms += self.parties.personality.pace.reply_ms;
+        match at {
+            Some(at) => self.finish(at, start, flow, out),
+            None => flow,
+        }
+    }
+
+    /// Every command but RCPT.
+    fn other(&mut self, verb: &[u8], rest: &[u8], out: &mut Vec<u8>) -> (Option<At>, Flow) {
+        let verb = verb.to_ascii_uppercase();
+        match verb.as_slice() {
+            b"MAIL" => (Some(At::Mail), self.mail(rest, out)),
+            b"EHLO" => (Some(At::Ehlo), self.ehlo(rest, out)),
+            b"HELO" => (Some(At::Ehlo), self.helo(rest, out)),
+            b"RSET" => {
+                self.reset();
+                (Some(At::Rset), plain(out, "250 2.0.0 Ok"))
+            }
+            b"QUIT" => {
+                self.say(Phrase::Goodbye, out);
+                (Some(At::Quit), CLOSE)
+            }
+            b"STARTTLS" => (Some(At::Starttls), self.starttls(rest, out)),
+            b"NOOP" => (None, plain(out, "250 2.0.0 Ok")),
+            b"DATA" => (None, self.data(out)),
+            b"VRFY" => {
+                self.tally.vrfy += 1;
+                (
+                    None,
+                    plain(out, "252 2.0.0 Cannot verify, but will attempt delivery"),
+                )
+            }
+            b"EXPN" => {
+                self.tally.vrfy += 1;
+                (None, self.wrong(out, "502 5.5.1 Command not implemented"))
+            }
+            b"HELP" => (None, plain(out, "214 2.0.0 See RFC 5321")),
+            _ => (
+                None,
+                self.wrong(out, "500 5.5.2 Error: command not recognized"),
+            ),
+        }
+    }
+
+    fn ehlo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
+        if !self.parties.personality.ehlo {
+            return self.wrong(out, "502 5.5.1 Command not implemented");
+        }
+        if let Some(flow) = self.greet(rest, out) {
+            return flow;
+        }
+        let personality = &self.parties.personality;
+        let mut lines = vec![self.parties.host.to_string()];
+        if matches!(
+            personality.pipelining,
+            Pipelining::Offered | Pipelining::OfferedButDrops
+        ) {
+            lines.push("PIPELINING".to_owned());
+        }
+        lines.push("SIZE 36700160".to_owned());
+        if personality.tls != Tls::None && !self.tls {
+            lines.push("STARTTLS".to_owned());
+        }
+        lines.push("ENHANCEDSTATUSCODES".to_owned());
+        lines.push("8BITMIME".to_owned());
+        if personality.smtputf8 {
+            lines.push("SMTPUTF8".to_owned());
+        }
+        let limit = personality.limits.rcpt_per_transaction;
+        if personality.limits.announced && limit > 0 {
+            lines.push(format!("LIMITS RCPTMAX={limit}"));
+        }
+        let last = lines.len() - 1;
+        for (i, line) in lines.iter().enumerate() {
+            out.extend_from_slice(if i == last { b"250 " } else { b"250-" });
+            out.extend_from_slice(line.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        CONTINUE
+    }
+
+    fn helo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
+        if let Some(flow) = self.greet(rest, out) {
+            return flow;
+        }
+        out.extend_from_slice(b"250 ");
+        out.extend_from_slice(self.parties.host.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        CONTINUE
+    }
+
+    /// What EHLO and HELO share; an answer if they are refused.
+    fn greet(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Option<Flow> {
+        let name = String::from_utf8_lossy(rest).trim().to_owned();
+        if name.is_empty() {
+            return Some(self.wrong(out, "501 5.5.4 A domain is needed"));
+        }
+        self.helo = name;
+        self.reset();
+        self.refuse(At::Ehlo, out)
+    }
+
+    fn starttls(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
+        let tls = self.parties.personality.tls;
+        if tls == Tls::None {
+            return self.wrong(out, "502 5.5.1 Command not implemented");
+        }
+        if self.tls || self.helo.is_empty() {
+            return self.wrong(out, "503 5.5.1 Bad sequence of commands");
+        }
+        if !rest.is_empty() {
+            return self.wrong(out, "501 5.5.4 No parameters allowed");
+        }
+        if tls == Tls::Refused {
+            return plain(out, "454 4.7.0 TLS not available due to temporary reason");
+        }
+        out.extend_from_slice(b"220 2.0.0 Ready to start TLS\r\n");
+        Then::StartTls.into()
+    }
+
+    fn mail(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
+        self.tally.mail += 1;
+        if self.helo.is_empty() {
+            return self.wrong(out, "503 5.5.1 Error: send HELO/EHLO first");
+        }
+        if self.sender.is_some() {
+            return self.wrong(out, "503 5.5.1 Error: nested MAIL command");
+        }
+        if self.parties.personality.tls == Tls::Required && !self.tls {
+            self.say(Phrase::TlsRequired, out);
+            return CONTINUE;
+        }
+        let Some(path) = Path::parse(rest, b"FROM:") else {
+            return self.wrong(out, "501 5.1.7 Bad sender address syntax");
+        };
+        let utf8 = match path.mail_parameters() {
+            Ok(utf8) if !utf8 || self.parties.personality.smtputf8 => utf8,
+            _ => return self.wrong(out, "555 5.5.4 Unsupported option"),
+        };
+        self.sender = Some(String::from_utf8_lossy(path.mailbox).into_owned());
+        self.utf8 = utf8;
+        self.transaction_rcpts = 0;
+        self.transaction_domain.clear();
+        if let Some(flow) = self.refuse(At::Mail, out) {
+            self.sender = None;
+            return flow;
+        }
+        self.say(Phrase::SenderAccepted, out);
+        CONTINUE
+    }
+
+    fn data(&mut self, out: &mut Vec<u8>) -> Flow {
+        self.tally.data += 1;
+        if self.transaction_rcpts == 0 {
+            return self.wrong(out, "503 5.5.1 Error: need RCPT command");
+        }
+        self.in_data = true;
+        plain(out, "354 End data with <CR><LF>.<CR><LF>")
+    }
+
+    fn data_line(&mut self, line: &[u8], out: &mut Vec<u8>) -> Flow {
+        if line != b"." {
+            return CONTINUE;
+        }
+        self.in_data = false;
+        self.reset();
+        plain(out, "250 2.0.0 Ok: queued and forgotten")
+    }
+
+    fn reset(&mut self) {
+        self.sender = None;
+        self.transaction_rcpts = 0;
+        self.transaction_domain.clear();
+    }
+
+    /// The personality's refusal at this point, if it has one.
+    fn refuse(&mut self, at: At, out: &mut Vec<u8>) -> Option<Flow> {
+        let personality = Arc::clone(&self.parties.personality);
+        let refusal = personality
+            .refusals
+            .iter()
+            .find(|refusal| refusal.at == at)?;
+        let start = out.len();
+        match Phrase::named(&refusal.text) {
+            Some(phrase) => self.say(phrase, out),
+            None => Text::parse(&refusal.text).render(&self.scene(0), out),
+        }
+        self.note_421(start, out);
+        Some(if refusal.close || self.said_421 {
+            CLOSE
+        } else {
+            CONTINUE
+        })
+    }
+
+    fn say(&mut self, phrase: Phrase, out: &mut Vec<u8>) {
+        self.say_with(phrase, 0, out);
+    }
+
+    fn say_with(&mut self, phrase: Phrase, seconds: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        self.parties
+            .dialect
+            .text(phrase)
+            .render(&self.scene(seconds), out);
+        self.note_421(start, out);
+    }
+
+    fn note_421(&mut self, start: usize, out: &[u8]) {
+        self.said_421 |= out[start..].starts_with(b"421");
+    }
+
+    fn scene(&self, seconds: u32) -> Scene<'_> {
+        Scene {
+            host: &self.parties.host,
+            client: self.parties.client,
+            helo: &self.helo,
+            sender: self.sender.as_deref().unwrap_or_default(),
+            local: &self.local,
+            domain: &self.domain,
+            seconds,
+        }
+    }
+
+    /// A reply to something that the client did wrong.
+    fn wrong(&mut self, out: &mut Vec<u8>, reply: &str) -> Flow {
+        self.tally.errors += 1;
+        plain(out, reply)
+    }
+
+    /// Counts errors as Postfix does (every 4xx and 5xx is one), and slows or drops who makes too many.
+    fn punish(&mut self, start: usize, flow: Flow, out: &mut Vec<u8>) -> Flow {
+        let limits = &self.parties.personality.limits;
+        let (slow_after, drop_after) = (limits.slow_after_errors, limits.drop_after_errors);
+        if !matches!(out.get(start), Some(b'4' | b'5')) || (slow_after == 0 && drop_after == 0) {
+            return flow;
+        }
+        self.errors += 1;
+        if drop_after > 0 && self.errors > drop_after {
+            out.truncate(start);
+            self.say(Phrase::TooManyErrors, out);
+            return CLOSE;
+        }
+        let slow = slow_after > 0 && self.errors > slow_after;
+        Flow {
+            wait_ms: flow.wait_ms + if slow { ERROR_DELAY_MS } else { 0 },
+            then: flow.then,
+        }
+    }
+
+    /// Applies the departures from the protocol that the personality has for this reply.
+    fn finish(&mut self, at: At, start: usize, flow: Flow, out: &mut Vec<u8>) -> Flow {
+        let faults = &self.parties.personality.faults;
+        if faults.is_empty() {
+            return flow;
+        }
+        let kinds: Vec<FaultKind> = faults
+            .iter()
+            .filter(|fault| fault.at == at)
+            .map(|fault| fault.kind)
+            .collect();
+        kinds
+            .into_iter()
+            .fold(flow, |flow, kind| fault::apply(kind, start, flow, out))
+    }
+}
+
+fn plain(out: &mut Vec<u8>, reply: &str) -> Flow {
+    out.extend_from_slice(reply.as_bytes());
+    out.extend_from_slice(b"\r\n");
+    CONTINUE
+}
+
+fn split_verb(line: &[u8]) -> (&[u8], &[u8]) {
+    let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
+    let rest = line.get(end + 1..).unwrap_or_default();
+    (&line[..end], rest.trim_ascii())
+}

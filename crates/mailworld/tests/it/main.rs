@@ -1,0 +1,4 @@
+//! The simulated internet, asked through raw dialogues.
+
+mod dialogue;
+mod personalities;
