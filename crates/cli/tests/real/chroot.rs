@@ -1,0 +1,169 @@
+//! The directory of unpacked servers: finding it, holding it, running programs in it.
+//!
+//! One [`Chroot`] exists at a time: servers have fixed paths (OpenSMTPD's spool, everybody's `/etc/resolv.conf`), so an
+//! exclusive lock on the directory is held for as long as they run, and released by the system even if this process is
+//! killed. Because of the lock, every process whose root is this directory is ours; that is how children of servers, and
+//! what a killed run left behind, are found and ended without guessing by name.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::poll;
+
+/// How long servers may take to end by themselves.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where a run keeps its files, as seen by the servers.
+pub(crate) const RUN: &str = "/worlds/run";
+
+/// The servers' root directory, held exclusively.
+pub(crate) struct Chroot {
+    root: PathBuf,
+    children: Vec<(&'static str, Child)>,
+    _lock: File,
+}
+
+impl Chroot {
+    /// Takes the directory; the error says what is missing.
+    pub(crate) fn open() -> Result<Self, String> {
+        let root = root();
+        if !root.join(".complete").exists() {
+            return Err(format!("no servers in {} (run .ci/servers)", root.display()));
+        }
+        if !rustix::process::geteuid().is_root() {
+            return Err("a chroot and mail servers need the rights of root".to_owned());
+        }
+        let lock = File::create(root.join(".lock")).and_then(|lock| lock.lock().map(|()| lock));
+        let lock = lock.map_err(|error| format!("cannot lock {}: {error}", root.display()))?;
+        let chroot = Self { root, children: Vec::new(), _lock: lock };
+        chroot.end_all();
+        match fs::remove_dir_all(chroot.host(RUN)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(format!("cannot clear {RUN}: {error}"));
+            }
+            _ => Ok(chroot),
+        }
+    }
+
+    /// The directory itself.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A path inside, as this process sees it.
+    fn host(&self, inside: &str) -> PathBuf {
+        self.root.join(inside.trim_start_matches('/'))
+    }
+
+    /// Writes a file, with the directories above it.
+    pub(crate) fn write(&self, inside: &str, text: &str) {
+        let path = self.host(inside);
+        fs::create_dir_all(path.parent().expect("a file has a directory")).expect("a directory of the chroot");
+        fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    /// What a file holds now; empty where there is none.
+    pub(crate) fn read(&self, inside: &str) -> String {
+        fs::read(self.host(inside)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// Makes a directory of one user of the chroot's `/etc/passwd`.
+    pub(crate) fn directory(&self, inside: &str, user: &str, group: &str, mode: u32) {
+        let path = self.host(inside);
+        fs::create_dir_all(&path).expect("a directory of the chroot");
+        self.give(inside, user, group, mode);
+    }
+
+    /// Gives a file or directory to a user, with these rights.
+    pub(crate) fn give(&self, inside: &str, user: &str, group: &str, mode: u32) {
+        let path = self.host(inside);
+        let ids = (self.id("/etc/passwd", user), self.id("/etc/group", group));
+        std::os::unix::fs::chown(&path, Some(ids.0), Some(ids.1)).expect("an owner");
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("a mode");
+    }
+
+    fn id(&self, table: &str, name: &str) -> u32 {
+        let text = self.read(table);
+        let mut lines = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+        let line = lines.find(|fields| fields[0] == name).unwrap_or_else(|| panic!("{name} in {table}"));
+        line[2].parse().expect("a numeric id")
+    }
+
+    /// Starts a program of the chroot; what it prints goes to its log.
+    pub(crate) fn start(&mut self, name: &'static str, program: &[&str]) {
+        let log = File::create(self.host(&log_path(name))).expect("a log");
+        let child = Command::new("chroot")
+            .arg(&self.root)
+            .args(program)
+            .env_clear()
+            .env("PATH", "/usr/sbin:/usr/bin")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a second handle"))
+            .stderr(log)
+            .spawn()
+            .unwrap_or_else(|error| panic!("chroot: {error}"));
+        self.children.push((name, child));
+    }
+
+    /// The names of servers that have ended, which none should.
+    pub(crate) fn ended(&mut self) -> Vec<&'static str> {
+        let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
+        self.children.iter_mut().filter_map(|(name, child)| ended(child).then_some(*name)).collect()
+    }
+
+    /// Everything that the servers have logged.
+    pub(crate) fn logs(&self) -> String {
+        let names = self.children.iter().map(|(name, _)| *name);
+        names.map(|name| format!("--- {name}\n{}", self.read(&log_path(name)))).collect()
+    }
+
+    /// The processes whose root is this directory.
+    fn processes(&self) -> Vec<rustix::process::Pid> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
+        let ours = pids.filter(|pid| fs::read_link(format!("/proc/{pid}/root")).is_ok_and(|root| root == self.root));
+        ours.filter_map(rustix::process::Pid::from_raw).collect()
+    }
+
+    /// Asks every process of the chroot to end, and ends it if it does not.
+    fn end_all(&self) {
+        for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
+            for pid in self.processes() {
+                // It may have ended in the meantime, which is as well.
+                let _ = rustix::process::kill_process(pid, signal);
+            }
+            if poll::until(END_LIMIT, || self.processes().is_empty().then_some(())).is_some() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for Chroot {
+    fn drop(&mut self) {
+        self.end_all();
+        for (_, child) in &mut self.children {
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Where a server's output goes.
+pub(crate) fn log_path(name: &str) -> String {
+    format!("{RUN}/{name}.log")
+}
+
+/// `$PROBITY_REAL_SERVERS/root`, else `real-servers/root` in the build directory.
+fn root() -> PathBuf {
+    let directory = std::env::var_os("PROBITY_REAL_SERVERS").map(PathBuf::from).unwrap_or_else(|| {
+        // The program lies in the build directory's profile: target/debug/probity.
+        let program = Path::new(env!("CARGO_BIN_EXE_probity"));
+        program.ancestors().nth(2).expect("a build directory").join("real-servers")
+    });
+    let root = directory.join("root");
+    fs::canonicalize(&root).unwrap_or(root)
+}

@@ -1,0 +1,188 @@
+//! All servers of the test, started together and ended together.
+//!
+//! Every exchanger has an address of its own, and all share [`PORT`], since Probity knows one port for all exchangers.
+//! The addresses lie in a /24 of the loopback network that depends on the directory of the servers, so that two checkouts
+//! can test at the same time.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::chroot::{Chroot, RUN};
+use crate::{exim, opensmtpd, poll, postfix, unbound};
+
+/// The port of all exchangers.
+pub(crate) const PORT: u16 = 2525;
+
+/// Seconds for which postgrey puts an unknown sender off.
+pub(crate) const GREY_SECONDS: u64 = 2;
+
+/// How long a server may take until it accepts connections.
+const START_LIMIT: Duration = Duration::from_secs(20);
+
+macro_rules! hosts {
+    ($($(#[$doc:meta])* $name:ident $number:literal $label:literal;)*) => {
+        /// One address of the test world.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Host { $($(#[$doc])* $name,)* }
+
+        impl Host {
+            /// All of them.
+            pub(crate) const ALL: [Self; [$($number),*].len()] = [$(Self::$name),*];
+
+            /// The last number of the address.
+            fn number(self) -> u8 {
+                match self { $(Self::$name => $number,)* }
+            }
+
+            /// The name below `test`.
+            pub(crate) fn label(self) -> &'static str {
+                match self { $(Self::$name => $label,)* }
+            }
+        }
+    };
+}
+
+hosts! {
+    /// unbound, port 53.
+    Resolver 53 "ns";
+    /// postgrey's policy service.
+    Policy 54 "policy";
+    /// Postfix as it comes: PIPELINING, SMTPUTF8, no TLS.
+    Postfix 10 "mx-postfix";
+    /// Postfix that offers STARTTLS with a certificate signed by itself.
+    PostfixStartTls 11 "mx-postfix-starttls";
+    /// Postfix that demands STARTTLS.
+    PostfixTlsOnly 12 "mx-postfix-tlsonly";
+    /// Postfix that does not offer PIPELINING.
+    PostfixLockstep 13 "mx-postfix-lockstep";
+    /// Postfix that asks postgrey.
+    PostfixGrey 14 "mx-postfix-grey";
+    /// Postfix that asks the mailbox's own server first (`reject_unverified_recipient`).
+    PostfixVerifying 15 "mx-postfix-verifying";
+    /// Postfix that looks clients up in a block list.
+    PostfixBlocked 16 "mx-postfix-blocked";
+    /// Postfix that hangs up after three errors in a session.
+    PostfixStrict 17 "mx-postfix-strict";
+    /// Exim.
+    Exim 20 "mx-exim";
+    /// Exim whose TLS is set up wrongly, as happens.
+    EximBrokenTls 21 "mx-exim-brokentls";
+    /// OpenSMTPD.
+    OpenSmtpd 30 "mx-opensmtpd";
+    /// Nobody.
+    Dead 99 "mx-dead";
+}
+
+impl Host {
+    /// Whether a mail server listens there.
+    fn takes_mail(self) -> bool {
+        !matches!(self, Self::Resolver | Self::Policy | Self::Dead)
+    }
+}
+
+/// The running servers. They end when this is dropped.
+pub(crate) struct World {
+    chroot: Chroot,
+    net: [u8; 3],
+}
+
+impl World {
+    /// Starts everything and waits until all of it answers; none, loudly, where the programs are missing.
+    pub(crate) fn start() -> Option<Self> {
+        let chroot = match Chroot::open() {
+            Ok(chroot) => chroot,
+            Err(missing) => {
+                assert!(std::env::var_os("PROBITY_REQUIRE_REAL").is_none_or(|v| v != "1"), "{missing}");
+                eprintln!("SKIPPED: the test against real mail servers: {missing}");
+                return None;
+            }
+        };
+        let net = net_of(chroot.root());
+        let mut world = Self { chroot, net };
+        world.start_all();
+        world.wait();
+        Some(world)
+    }
+
+    fn start_all(&mut self) {
+        let net = self.net;
+        let address = |host: Host| Ipv4Addr::new(net[0], net[1], net[2], host.number());
+        self.chroot.directory(RUN, "root", "root", 0o755);
+        let key = rcgen::generate_simple_self_signed(vec!["mx.test".to_owned()]).expect("a certificate");
+        self.chroot.write(CERTIFICATE, &key.cert.pem());
+        self.chroot.write(KEY, &key.signing_key.serialize_pem());
+        self.chroot.give(KEY, "root", "root", 0o600);
+        unbound::start(&mut self.chroot, address);
+        postfix::start(&mut self.chroot, address);
+        exim::start(&mut self.chroot, address);
+        opensmtpd::start(&mut self.chroot, address(Host::OpenSmtpd));
+    }
+
+    /// Waits until each server accepts connections, and the resolver answers.
+    fn wait(&mut self) {
+        let mut waiting: Vec<SocketAddr> =
+            Host::ALL.into_iter().filter(|host| host.takes_mail()).map(|host| self.exchanger(host)).collect();
+        waiting.push(SocketAddr::from((self.address(Host::Policy), postfix::POLICY_PORT)));
+        let up = poll::until(START_LIMIT, || {
+            let ended = self.chroot.ended();
+            assert!(ended.is_empty(), "{ended:?} ended\n{}", self.logs());
+            waiting.retain(|address| !accepts(*address));
+            (waiting.is_empty() && answers(self.resolver())).then_some(())
+        });
+        assert!(up.is_some(), "nobody accepts connections at {waiting:?}\n{}", self.logs());
+    }
+
+    /// A host's address.
+    pub(crate) fn address(&self, host: Host) -> Ipv4Addr {
+        Ipv4Addr::new(self.net[0], self.net[1], self.net[2], host.number())
+    }
+
+    /// Where a host takes mail.
+    pub(crate) fn exchanger(&self, host: Host) -> SocketAddr {
+        SocketAddr::from((self.address(host), PORT))
+    }
+
+    /// Where names are asked for.
+    pub(crate) fn resolver(&self) -> SocketAddr {
+        SocketAddr::from((self.address(Host::Resolver), 53))
+    }
+
+    /// What the servers have logged, for a failure's message.
+    pub(crate) fn logs(&self) -> String {
+        self.chroot.logs() + &self.chroot.read(postfix::LOG) + &self.chroot.read(exim::LOG)
+    }
+}
+
+/// The certificate of all servers.
+pub(crate) const CERTIFICATE: &str = "/worlds/run/certificate.pem";
+/// Its key.
+pub(crate) const KEY: &str = "/worlds/run/key.pem";
+
+/// A loopback /24 that belongs to one directory; 127.0.x.y is left to others.
+fn net_of(root: &Path) -> [u8; 3] {
+    let mut hasher = DefaultHasher::new();
+    root.hash(&mut hasher);
+    let [a, b, ..] = hasher.finish().to_be_bytes();
+    [127, a.clamp(1, 254), b]
+}
+
+fn accepts(address: SocketAddr) -> bool {
+    #[expect(clippy::disallowed_methods, reason = "asks whether a server of this test listens, loopback only")]
+    std::net::TcpStream::connect(address).is_ok()
+}
+
+/// Whether the resolver answers a question about `test SOA` (RFC 1035 section 4.1).
+fn answers(resolver: SocketAddr) -> bool {
+    let question = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04test\x00\x00\x06\x00\x01";
+    let ask = || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+        socket.set_read_timeout(Some(Duration::from_millis(200)))?;
+        socket.send_to(question, resolver)?;
+        let mut answer = [0; 512];
+        let length = socket.recv(&mut answer)?;
+        Ok::<_, std::io::Error>(length > question.len() && answer[..2] == question[..2])
+    };
+    ask().unwrap_or(false)
+}
