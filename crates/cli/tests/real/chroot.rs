@@ -42,9 +42,7 @@ impl Chroot {
         let chroot = Self { root, children: Vec::new(), _lock: lock };
         chroot.end_all();
         match fs::remove_dir_all(chroot.host(RUN)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(format!("cannot clear {RUN}: {error}"));
-            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(format!("cannot clear {RUN}: {error}")),
             _ => Ok(chroot),
         }
     }
@@ -118,7 +116,9 @@ impl Chroot {
     /// Everything that the servers have logged.
     pub(crate) fn logs(&self) -> String {
         let names = self.children.iter().map(|(name, _)| *name);
-        names.map(|name| format!("--- {name}\n{}", self.read(&log_path(name)))).collect()
+        names
+            .flat_map(|name| ["--- ".to_owned(), name.to_owned(), "\n".to_owned(), self.read(&log_path(name))])
+            .collect()
     }
 
     /// The processes whose root is this directory.
@@ -159,11 +159,9 @@ pub(crate) fn log_path(name: &str) -> String {
 
 /// `$PROBITY_REAL_SERVERS/root`, else `real-servers/root` in the build directory.
 fn root() -> PathBuf {
-    let directory = std::env::var_os("PROBITY_REAL_SERVERS").map(PathBuf::from).unwrap_or_else(|| {
-        // The program lies in the build directory's profile: target/debug/probity.
-        let program = Path::new(env!("CARGO_BIN_EXE_probity"));
-        program.ancestors().nth(2).expect("a build directory").join("real-servers")
-    });
+    // The program lies in the build directory's profile: target/debug/probity.
+    let build = Path::new(env!("CARGO_BIN_EXE_probity")).ancestors().nth(2).expect("a build directory");
+    let directory = std::env::var_os("PROBITY_REAL_SERVERS").map_or_else(|| build.join("real-servers"), PathBuf::from);
     let root = directory.join("root");
     fs::canonicalize(&root).unwrap_or(root)
 }

@@ -27,7 +27,7 @@ pub(crate) fn start(chroot: &mut Chroot, host: impl Fn(Host) -> Ipv4Addr) {
 
 fn configuration(address: Ipv4Addr, broken: Ipv4Addr) -> String {
     format!(
-        r#"primary_hostname = mx-exim.test
+        r"primary_hostname = mx-exim.test
 domainlist local_domains = exim.test : catchall.exim.test : verifying.postfix.test : brokentls.exim.test
 local_interfaces = <; {address} ; {broken}
 daemon_smtp_ports = {PORT}
@@ -85,6 +85,6 @@ file:
   file = {RUN}/exim/mail/$local_part_data
   user = Debian-exim
   quota = 1K
-"#
+"
     )
 }

@@ -96,11 +96,8 @@ fn master_cf(host: impl Fn(Host) -> Ipv4Addr) -> String {
         (Host::PostfixBlocked, "-o smtpd_client_restrictions=reject_rbl_client,bl.test"),
         (Host::PostfixStrict, "-o smtpd_hard_error_limit=3"),
     ];
-    let mut text = SERVICES.to_owned();
-    for (each, options) in listeners {
-        text += &format!("{}:{PORT} inet n - n - - smtpd {options}\n", host(each));
-    }
-    text
+    let lines = listeners.map(|(each, options)| format!("{}:{PORT} inet n - n - - smtpd {options}\n", host(each)));
+    SERVICES.to_owned() + &lines.concat()
 }
 
 /// The services of the package's master.cf that these tests use.

@@ -57,16 +57,21 @@ auth-zone:
 
 /// The zone: one exchanger name for each host, then the domains that use them.
 fn zone(host: impl Fn(Host) -> Ipv4Addr) -> String {
-    let mut text = "$ORIGIN test.\n$TTL 60\n@ SOA ns hostmaster 1 3600 600 86400 30\n@ NS ns\n".to_owned();
-    for each in Host::ALL {
-        text += &format!("{} A {}\n", each.label(), host(each));
-    }
-    text += DOMAINS;
-    // The bare domain is its own exchanger (RFC 5321 section 5.1).
-    text += &format!("implicit A {}\n", host(Host::Postfix));
-    // A block list that lists this machine.
-    text += "1.0.0.127.bl A 127.0.0.2\n1.0.0.127.bl TXT \"Listed for the test, see http://bl.test/127.0.0.1\"\n";
-    text
+    let hosts = Host::ALL.map(|each| format!("{} A {}\n", each.label(), host(each))).concat();
+    let postfix = host(Host::Postfix);
+    format!(
+        "$ORIGIN test.
+$TTL 60
+@ SOA ns hostmaster 1 3600 600 86400 30
+@ NS ns
+{hosts}{DOMAINS}
+; The bare domain is its own exchanger (RFC 5321 section 5.1).
+implicit A {postfix}
+; A block list that lists this machine.
+1.0.0.127.bl A 127.0.0.2
+1.0.0.127.bl TXT \"Listed for the test, see http://bl.test/127.0.0.1\"
+"
+    )
 }
 
 const DOMAINS: &str = r#"
