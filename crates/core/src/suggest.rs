@@ -55,6 +55,8 @@ pub(crate) struct Suggester {
     popular: TextSet,
     /// Skeletons of the tier 1 and 2 domains (UTS 39), for look-alikes in other scripts.
     skeletons: Vec<(String, usize)>,
+    /// The domains without their dots, for dots that are missing or at another place.
+    squeezed: Vec<(String, usize)>,
 }
 
 impl Suggester {
@@ -76,7 +78,9 @@ impl Suggester {
             .map(|n| (unicode_security::skeleton(&targets[n].domain).collect(), n))
             .collect();
         skeletons.sort_unstable();
-        Ok(Self { targets, bags, popular: popular.clone(), skeletons })
+        let mut squeezed: Vec<_> = targets.iter().enumerate().map(|(n, t)| (without_dots(&t.domain), n)).collect();
+        squeezed.sort_unstable();
+        Ok(Self { targets, bags, popular: popular.clone(), skeletons, squeezed })
     }
 
     fn is_popular(&self, domain: &str) -> bool {
@@ -114,12 +118,26 @@ impl Suggester {
         self.by_skeleton(&shown).or_else(|| self.by_skeleton(&bare)).filter(|found| *found != domain)
     }
 
+    /// The popular domain with the same letters and other dots: `webde`, `wanadoof.r`, `gmail.c.om`.
+    fn moved_dots(&self, domain: &str) -> Option<&str> {
+        let typed = without_dots(domain);
+        let at = self.squeezed.binary_search_by(|(letters, _)| letters.as_str().cmp(&typed)).ok()?;
+        let target = &self.targets[self.squeezed[at].1];
+        // With a real ending the domain may be somebody's: only the most popular ones are then more likely.
+        let real = ending::cut(domain).is_some_and(|cut| cut.real);
+        (target.domain != domain && (!real || target.tier == 1)).then_some(target.domain.as_str())
+    }
+
     fn by_skeleton(&self, shown: &str) -> Option<&str> {
         // UTS 39 keeps o and 0 apart (0 looks like O, and O is folded to o by mail), so zeros are folded here.
         let typed: String = unicode_security::skeleton(&shown.to_lowercase().replace('0', "o")).collect();
         let at = self.skeletons.binary_search_by(|(skeleton, _)| skeleton.as_str().cmp(&typed)).ok()?;
         Some(&self.targets[self.skeletons[at].1].domain)
     }
+}
+
+fn without_dots(domain: &str) -> String {
+    domain.replace('.', "")
 }
 
 /// Letters without their accents: `gmaïl` is `gmail`.
@@ -171,14 +189,17 @@ impl Lists {
     /// The domain that was probably meant, if it is not this one.
     pub(crate) fn suggest_domain(&self, domain: &str) -> Option<String> {
         let suggester = &self.suggester;
+        if let Some(rest) = domain.strip_prefix("www.").filter(|rest| suggester.is_popular(rest)) {
+            return Some(rest.to_owned());
+        }
         if self.is_real(domain) || suggester.is_popular(domain) {
             return None;
         }
+        if let Some(found) = suggester.moved_dots(domain) {
+            return Some(found.to_owned());
+        }
         if !domain.contains('.') {
             return self.without_dot(domain);
-        }
-        if let Some(rest) = domain.strip_prefix("www.").filter(|rest| suggester.is_popular(rest)) {
-            return Some(rest.to_owned());
         }
         let found = self.by_name(domain);
         found.or_else(|| ending::put_right(domain).map(|fixed| self.by_name(&fixed).unwrap_or(fixed)))

@@ -98,3 +98,9 @@ pub(super) fn set(source: &Source<'_>, name: &str) -> Result<TextSet, ListError>
         ListError { file, line, what: bad.what.into() }
     })
 }
+
+/// Keys of an embedded list in the order of its text.
+#[cfg(test)]
+pub(super) fn embedded_keys(name: &str) -> impl Iterator<Item = &'static str> {
+    embedded(name).lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(key)
+}

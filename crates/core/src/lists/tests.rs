@@ -3,3 +3,124 @@ use super::*;
 fn lists() -> &'static Lists {
     Lists::embedded()
 }
+
+fn changed(files: &[(&str, &str)]) -> Result<Lists, ListError> {
+    Lists::with_files(&files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
+}
+
+#[test]
+fn every_embedded_list_is_read_sorted_and_not_empty() {
+    for (name, count) in lists().counts() {
+        assert!(count > 20, "{name} {count}");
+    }
+    for name in FILES.iter().filter(|name| **name != "gibberish") {
+        let keys: Vec<&str> = files::embedded_keys(name).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b), "{name}: {:?}", keys.windows(2).find(|w| w[0] >= w[1]));
+    }
+}
+
+#[test]
+fn roles_are_functions_and_no_people() {
+    for role in [
+        "info", "INFO", "postmaster", "no-reply", "sales-team", "info.de", "support2", "info+web", "buchhaltung", "vertrieb", "comptabilite",
+        "ventas", "atencionalcliente", "segreteria", "amministrazione", "atendimento", "biuro", "ksiegowosc", "klantenservice", "team.sales",
+        "customer_service", "hr", "de.info", "mailer-daemon", "kontakt-at",
+    ] {
+        assert!(lists().role(role), "{role}");
+    }
+    for person in [
+        "alexa", "dean", "paris", "sydney", "grace", "john.sales.smith", "info.smith", "mark", "bill", "it77x", "hr1", "john.de", "anna", "j.team",
+        "art", "hope", "infoman", "", "+info", "salesman1984", "chris.info.jones", "dane", "lon", "ira", "page",
+    ] {
+        assert!(!lists().role(person), "{person}");
+    }
+}
+
+#[test]
+fn throw_away_domains_and_their_subdomains_are_disposable() {
+    for domain in ["mailinator.com", "guerrillamail.com", "yopmail.com", "abc.mailinator.com", "10minutemail.com", "trashmail.com"] {
+        assert!(lists().disposable(domain), "{domain}");
+    }
+    for domain in ["gmail.com", "cloudflare.com", "163.com", "debian.org", "mailinator.com.example", "com", "", "addy.io", "mozmail.com"] {
+        assert!(!lists().disposable(domain), "{domain}");
+    }
+}
+
+#[test]
+fn the_guard_list_wins_over_every_disposable_entry() {
+    let lists = changed(&[("disposable.txt", "debian.org\nbad.example\nlists.debian.org\nweb.de")]).unwrap();
+    assert!(lists.disposable("bad.example") && lists.disposable("mx.bad.example"));
+    for domain in ["debian.org", "lists.debian.org", "web.de"] {
+        assert!(!lists.disposable(domain), "{domain}");
+    }
+    for host in ["mx.debian.org", "mx0.web.de"] {
+        assert!(!lists.disposable_exchanger(host), "{host}");
+    }
+    for domain in files::embedded_keys("guard") {
+        assert!(!self::lists().disposable(domain) && !self::lists().disposable_exchanger(domain), "{domain}");
+    }
+}
+
+#[test]
+fn exchangers_tell_provider_throw_away_and_parked() {
+    for (host, id) in [
+        ("gmail-smtp-in.l.google.com", "google"), ("aspmx.l.google.com", "google"), ("smtp.google.com", "google"),
+        ("acme-com.mail.protection.outlook.com", "microsoft365"), ("acme.p-v1.mx.microsoft", "microsoft365"),
+        ("outlook-com.olc.protection.outlook.com", "outlook"), ("mta7.am0.yahoodns.net", "yahoo"), ("mx01.mail.icloud.com", "icloud"),
+        ("mxa-001.pphosted.com", "proofpoint"), ("eu-smtp-inbound-1.mimecast.com", "mimecast"), ("mx1.hc1.eu.iphmx.com", "cisco"),
+        ("mx00.emig.gmx.net", "gmx"), ("mx00.ionos.de", "ionos"), ("mx1.qq.com", "qq"), ("mxbiz1.qq.com", "tencent"),
+        ("in1-smtp.messagingengine.com", "fastmail"), ("mail.protonmail.ch", "proton"), ("route1.mx.cloudflare.net", "cloudflare"),
+    ] {
+        assert_eq!(lists().provider(host).map(|p| p.id.as_str()), Some(id), "{host}");
+    }
+    assert_eq!(lists().provider("mx.acme.example"), None);
+    assert!(lists().disposable_exchanger("mail.mailinator.com") && lists().disposable_exchanger("mx2.guerrillamail.com"));
+    assert!(!lists().disposable_exchanger("aspmx.l.google.com"));
+    assert!(lists().parked_exchanger("mail.h-email.net") && !lists().parked_exchanger("mx.acme.example"));
+}
+
+#[test]
+fn no_provider_is_a_throw_away_or_parked_exchanger() {
+    for (suffix, _) in lists().provider_suffixes.iter() {
+        assert!(!lists().disposable_exchanger(suffix) && !lists().parked_exchanger(suffix), "{suffix}");
+    }
+}
+
+#[test]
+fn relay_free_and_known_refusers() {
+    for domain in ["duck.com", "alice.33mail.com", "privaterelay.appleid.com", "mozmail.com", "addy.io", "passmail.net"] {
+        assert!(lists().relay(domain), "{domain}");
+    }
+    assert!(!lists().relay("gmail.com") && !lists().relay("appleid.com"));
+    assert!(lists().free("gmail.com") && lists().free("gmx.de") && !lists().free("acme.example"));
+    assert!(lists().known_not_catch_all("outlook.com") && !lists().known_not_catch_all("acme.example"));
+}
+
+#[test]
+fn files_replace_add_and_remove_lines() {
+    let lists = changed(&[
+        ("role.txt", "# ours\nboss"),
+        ("disposable.add.txt", "throwaway.example"),
+        ("free.remove.txt", "gmail.com"),
+    ])
+    .unwrap();
+    assert!(lists.role("boss") && !lists.role("info"));
+    assert!(lists.disposable("throwaway.example") && lists.disposable("mailinator.com"));
+    assert!(!lists.free("gmail.com") && lists.free("gmx.de"));
+}
+
+#[test]
+fn a_broken_file_is_refused_by_name_and_line() {
+    for (file, text, line) in [
+        ("role.txt", "ok\nNot Ok", 2),
+        ("disposable.add.txt", "ok.example\ntwo words", 2),
+        ("providers.txt", "host.example", 0),
+        ("popular.txt", "gmail.com\tnine", 0),
+        ("gibberish.txt", "nonsense", 1),
+        ("unknown.txt", "x", 0),
+        ("role.csv", "x", 0),
+    ] {
+        let error = changed(&[(file, text)]).unwrap_err();
+        assert_eq!((error.file.as_str(), error.line), (file, line), "{error}");
+    }
+}

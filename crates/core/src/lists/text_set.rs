@@ -31,7 +31,7 @@ impl KeyHash {
         for chunk in key.as_bytes().chunks(8) {
             let mut word = [0_u8; 8];
             word[..chunk.len()].copy_from_slice(chunk);
-            let product = u128::from(state ^ u64::from_le_bytes(word)) * 0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f_u128;
+            let product = u128::from(state ^ u64::from_le_bytes(word)) * 0xa076_1d64_78bd_642f;
             let (high, low) = halves(product);
             state = high ^ low;
         }

@@ -95,7 +95,7 @@ pub(super) fn put_right(domain: &str) -> Option<String> {
     if cut.name.contains('.') {
         return None;
     }
-    let meant = if cut.real { doubtful(cut.ending)?.to_owned() } else { nearest(cut.ending)? };
+    let meant = if cut.real { doubtful(cut.ending)? } else { nearest(cut.ending)? };
     Some(format!("{}.{meant}", cut.name))
 }
 
@@ -106,11 +106,11 @@ fn doubtful(ending: &str) -> Option<&'static str> {
     DOUBTFUL.iter().find(|slip| slip.0 == ending).map(|slip| slip.1)
 }
 
-fn nearest(ending: &str) -> Option<String> {
-    if let Some((second, country)) = joined_country(ending) {
-        return Some(format!("{second}.{country}"));
+fn nearest(ending: &str) -> Option<&'static str> {
+    if let Some(meant) = joined_country(ending) {
+        return Some(meant);
     }
-    let mut best: Option<(u32, &str)> = None;
+    let mut best: Option<(u32, &'static str)> = None;
     let mut ambiguous = false;
     for meant in COMMON {
         let price = price(ending, false, meant);
@@ -127,16 +127,15 @@ fn nearest(ending: &str) -> Option<String> {
             }
         }
     }
-    best.filter(|_| !ambiguous).map(|(_, meant)| meant.to_owned())
+    best.filter(|_| !ambiguous).map(|(_, meant)| meant)
 }
 
 /// `cojp` and `cobr`: the second level and the country without their dot; the country decides between `co` and `com`.
-fn joined_country(ending: &str) -> Option<(&'static str, &str)> {
-    let (second, country) = SECOND_LEVEL.iter().find_map(|s| ending.strip_prefix(s).map(|c| (*s, c)))?;
-    if country.len() != 2 {
-        return None;
-    }
-    [second, "co", "com"].into_iter().find(|s| is_ending(&format!("{s}.{country}"))).map(|s| (s, country))
+fn joined_country(ending: &str) -> Option<&'static str> {
+    let country = SECOND_LEVEL.iter().find_map(|second| ending.strip_prefix(second)).filter(|c| c.len() == 2)?;
+    let of_country = |meant: &&&str| meant.split_once('.').is_some_and(|(_, last)| last == country);
+    let exact = COMMON.iter().filter(of_country).find(|meant| is_joined(ending, meant));
+    exact.or_else(|| COMMON.iter().filter(of_country).find(|meant| meant.starts_with("co"))).copied()
 }
 
 /// `examplec.om` and `comcastn.et`: the dot slipped one letter to the right.
