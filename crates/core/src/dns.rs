@@ -1,6 +1,10 @@
 //! What the DNS says about a domain's mail.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::verdict::MxHost;
 
 /// What is asked of the DNS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,4 +74,104 @@ pub struct Lookup {
     pub answer: Answer,
     /// The lifetime in milliseconds, negative answers included; 0 for failures.
     pub ttl_ms: i64,
+}
+
+/// Who takes a domain's mail, as its MX answer says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MailRoute {
+    /// These hosts, best preference first; equal preferences in the order of the answer. May be empty: records there are,
+    /// but none names a host that could take mail.
+    Exchangers(Vec<MxHost>),
+    /// The domain's own addresses: there is no MX record (RFC 5321 §5.1).
+    Implicit,
+    /// The domain says that it takes no mail (RFC 7505).
+    NullMx,
+    /// The domain does not exist.
+    NoDomain,
+    /// It could not be found out.
+    Failed(DnsFailure),
+}
+
+/// Reads the answer to an MX question. `usable` says whether a name may be an exchanger: special-use names may not.
+pub fn mail_route(mx: &Answer, usable: impl Fn(&str) -> bool) -> MailRoute {
+    let records = match mx {
+        Answer::Records(records) => records,
+        Answer::Empty => return MailRoute::Implicit,
+        Answer::NoName => return MailRoute::NoDomain,
+        Answer::Failed(failure) => return MailRoute::Failed(*failure),
+    };
+    // RFC 7505 §3: exactly one record, preference 0, the root as its host. A root among others is no host, and no null MX.
+    if let [Record::Mx { preference: 0, host }] = records.as_slice()
+        && host.is_empty()
+    {
+        return MailRoute::NullMx;
+    }
+    let mut hosts: Vec<MxHost> = records
+        .iter()
+        .filter_map(|record| match record {
+            Record::Mx { preference, host } if is_host_name(host) && usable(host) => {
+                Some(MxHost { preference: *preference, host: Arc::from(host.as_str()) })
+            }
+            _ => None,
+        })
+        .collect();
+    hosts.sort_by_key(|mx| mx.preference);
+    // The same host twice is one host: it is asked at its best preference.
+    let mut seen = BTreeSet::new();
+    hosts.retain(|mx| seen.insert(mx.host.clone()));
+    MailRoute::Exchangers(hosts)
+}
+
+/// Whether an MX record names a host. An address literal is none (RFC 1035 §3.3.9 wants a domain name), and neither is a
+/// single label: it would be looked up within whatever network we sit in.
+fn is_host_name(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    host.contains('.') && !last.is_empty() && !last.bytes().all(|b| b.is_ascii_digit()) && host.len() <= 253
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mx(records: &[(u16, &str)]) -> Answer {
+        let record =
+            |(preference, host): &(u16, &str)| Record::Mx { preference: *preference, host: (*host).to_owned() };
+        Answer::Records(records.iter().map(record).collect())
+    }
+
+    fn hosts(answer: &Answer) -> Vec<String> {
+        match mail_route(answer, |host| host != "mail.internal") {
+            MailRoute::Exchangers(hosts) => hosts.iter().map(|mx| mx.host.to_string()).collect(),
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    #[test]
+    fn null_mx_is_one_record_of_preference_0_and_the_root() {
+        assert_eq!(mail_route(&mx(&[(0, "")]), |_| true), MailRoute::NullMx);
+        assert_eq!(hosts(&mx(&[(10, "")])), Vec::<String>::new());
+        assert_eq!(hosts(&mx(&[(0, "mx.example.com")])), ["mx.example.com"]);
+        assert_eq!(hosts(&mx(&[(0, ""), (0, "mx.example.com")])), ["mx.example.com"]);
+        assert_eq!(hosts(&mx(&[(0, ""), (0, "")])), Vec::<String>::new());
+    }
+
+    #[test]
+    fn exchangers_come_in_the_order_of_preference_and_once() {
+        let answer = mx(&[(20, "b.example.com"), (10, "a.example.com"), (30, "a.example.com"), (10, "c.example.com")]);
+        assert_eq!(hosts(&answer), ["a.example.com", "c.example.com", "b.example.com"]);
+    }
+
+    #[test]
+    fn what_cannot_be_an_exchanger_is_left_out() {
+        let answer = mx(&[(1, "192.0.2.1"), (2, "localhost"), (3, "mail.internal"), (4, "mx.example.com")]);
+        assert_eq!(hosts(&answer), ["mx.example.com"]);
+    }
+
+    #[test]
+    fn the_other_answers_are_told_apart() {
+        let route = |answer| mail_route(&answer, |_| true);
+        assert_eq!(route(Answer::Empty), MailRoute::Implicit);
+        assert_eq!(route(Answer::NoName), MailRoute::NoDomain);
+        assert_eq!(route(Answer::Failed(DnsFailure::ServFail)), MailRoute::Failed(DnsFailure::ServFail));
+    }
 }

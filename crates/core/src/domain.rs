@@ -33,6 +33,12 @@ pub struct Domain {
     unicode: Option<Box<str>>,
 }
 
+/// The registrable domain of any name in lower-case A-labels, by the Public Suffix List; the whole name where it is itself a
+/// public suffix.
+pub fn registrable(ascii: &str) -> &str {
+    psl::domain_str(ascii).unwrap_or(ascii)
+}
+
 impl Domain {
     /// Reads a domain; special-use names are refused.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
@@ -59,7 +65,7 @@ impl Domain {
     /// The domain that somebody registered (`example.co.uk` of `mail.example.co.uk`), in A-labels, by the Public Suffix
     /// List. The whole name where it is itself a public suffix.
     pub fn registrable(&self) -> &str {
-        psl::domain_str(&self.ascii).unwrap_or(&self.ascii)
+        registrable(&self.ascii)
     }
 
     /// Whether the name is, or lies under, a special-use name.

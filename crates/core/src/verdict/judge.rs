@@ -75,6 +75,8 @@ pub enum Mailbox {
     NotAsked(NotAsked),
     /// Nobody answered.
     Silent(Silence),
+    /// The domain takes no mail: the token says why (`nxdomain`, `null_mx`, `no_mx`, `mx_unroutable`).
+    Unroutable(&'static str),
 }
 
 /// The finding about a mailbox; none where it takes mail.
@@ -91,12 +93,16 @@ pub fn judge(mailbox: &Mailbox) -> Option<Finding> {
             Some(Finding { reason, meta: Cow::Borrowed(meta), rule: Arc::from(format!("plan.{meta}")) })
         }
         Mailbox::Silent(how) => {
-            let meta = silence(*how);
+            let meta = silence_token(*how);
             Some(Finding {
                 reason: Reason::Unverified,
                 meta: Cow::Borrowed(meta),
                 rule: Arc::from(format!("net.{meta}")),
             })
+        }
+        Mailbox::Unroutable(meta) => {
+            let rule = Arc::from(format!("dns.{meta}"));
+            Some(Finding { reason: Reason::Illegitimate, meta: Cow::Borrowed(meta), rule })
         }
     }
 }
@@ -110,7 +116,8 @@ fn not_asked(why: NotAsked) -> (Reason, &'static str) {
     }
 }
 
-fn silence(how: Silence) -> &'static str {
+/// The token of a silence, as `meta` shows it.
+pub fn silence_token(how: Silence) -> &'static str {
     match how {
         Silence::TimedOut => "timeout",
         Silence::Refused => "connect_refused",
