@@ -1,6 +1,150 @@
-//! The shell around the core.
+//! The shell around the core: it owns sockets, clocks, caches and pacing, and knows nothing of customers.
+//!
+//! [`Engine::verify`] answers about one address within a deadline; [`Engine::verify_many`] answers about many, with warm
+//! sessions. Both drive the same core machines over a [`net::Net`], so the whole engine runs in a simulated internet under a
+//! paused clock. The way of an address through the files: `live` or `many` (parse, look into the caches, group) ->
+//! `destination` (who takes the domain's mail) -> `probe` (run the domain's plan) -> `pace` (may we?) -> `link` (one
+//! session) -> `answer` (what is said in the end).
+//!
+//! Failures of the network are observations that enter the evidence. An error of this crate means that its configuration
+//! is wrong.
+
 pub mod clock;
+pub mod config;
 pub mod descriptors;
 pub mod egress;
+pub mod facts;
 pub mod net;
+pub mod request;
 pub mod tls;
+
+mod answer;
+mod destination;
+mod inner;
+mod link;
+mod live;
+mod many;
+mod memory;
+mod pace;
+mod probe;
+mod reach;
+mod resolve;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use probity_core::domain::SpecialUse;
+use probity_core::time::Millis;
+use probity_core::verdict::Verification;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::facts::{FactStore, MemoryFacts};
+use crate::inner::Inner;
+
+pub use config::{ConfigError, EngineConfig};
+pub use request::{Counters, Item, Live, Outcome, Sink, Tries};
+
+/// Probes that may go on behind an answer at a time.
+const BACKGROUND_MAX: usize = 1_000;
+
+/// The verification engine. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+impl Engine {
+    /// Builds an engine over a network, with facts about domains in memory. Call within a tokio runtime.
+    pub fn new(config: EngineConfig, net: Arc<dyn net::Net>) -> Result<Self, ConfigError> {
+        Self::with_facts(config, net, Arc::new(MemoryFacts::default()))
+    }
+
+    /// Builds an engine that keeps its facts about domains in `facts`.
+    pub fn with_facts(
+        config: EngineConfig,
+        net: Arc<dyn net::Net>,
+        facts: Arc<dyn FactStore>,
+    ) -> Result<Self, ConfigError> {
+        config.check()?;
+        let clock = Clock::system();
+        let special = SpecialUse::allow(&config.special_use_allowed);
+        let (lists, rules, policies) = (config.lists()?, config.rules()?, config.policies()?);
+        let guard = config.guard()?;
+        let tally = Arc::new(request::Tally::default());
+        let polite = config.profile == probity_core::policy::Profile::Polite;
+        let [sessions, sessions_batch, idle] = Inner::semaphores(config.sessions_max);
+        let inner = Inner {
+            clock,
+            resolver: resolve::Resolver::new(net.clone(), clock, polite),
+            ground: link::Ground { net, clock, tls: tls::TlsClient::new(clock), tally },
+            guard: Arc::new(guard),
+            special,
+            lists,
+            rules,
+            policies,
+            pace: pace::Pace::new(),
+            reach: reach::Reach::new(),
+            facts,
+            verdicts: memory::Verdicts::new(config.verdicts_max, config.cache),
+            domains: Arc::new(Semaphore::new(config.domains_max.max(1))),
+            background: Arc::new(Semaphore::new(BACKGROUND_MAX)),
+            sessions,
+            sessions_batch,
+            idle,
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+            seed: config.seed.unwrap_or_else(config::drawn_seed),
+            drawn: AtomicU64::new(0),
+            own_addresses: inner::own_addresses(&config).iter().map(ToString::to_string).collect(),
+            config,
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The verdict about one address, at the latest when `live.timeout_ms` is over. A probe that was cut off by the
+    /// deadline, or put off by greylisting, goes on in the background and fills the cache.
+    pub async fn verify(&self, email: &str, live: Live) -> Verification {
+        live::verify(&self.inner, email, live).await
+    }
+
+    /// Verdicts about many addresses. They are grouped by domain within one call; `sink` is called with groups of outcomes
+    /// as they come, each key exactly once. Returns when every item has its outcome.
+    ///
+    /// Callers hand over up to some thousands of items a call, sorted by domain, and may run many calls at once: the engine
+    /// bounds the work in flight itself.
+    pub async fn verify_many(&self, items: Vec<Item>, sink: Sink) {
+        many::verify_many(&self.inner, items, sink).await;
+    }
+
+    /// What syntax and lists alone say: no network is used. A well-formed address is `unverified` with meta `not_probed`.
+    pub fn facts_only(&self, email: &str) -> Verification {
+        live::facts_only(&self.inner, email)
+    }
+
+    /// The engine's clock: milliseconds since the Unix epoch.
+    pub fn now(&self) -> Millis {
+        self.inner.clock.now()
+    }
+
+    /// Waits until `at` on the engine's clock.
+    pub async fn wait_until(&self, at: Millis) {
+        self.inner.wait_until(at).await;
+    }
+
+    /// What has been done so far.
+    pub fn counters(&self) -> Counters {
+        self.inner.ground.tally.counters(self.inner.resolver.counts())
+    }
+
+    /// Ends idle sessions with QUIT and waits for what is under way, at most `timeout_ms`. Background probes that are
+    /// waiting for their time are given up.
+    pub async fn close(&self, timeout_ms: u64) {
+        self.inner.closing.cancel();
+        self.inner.tasks.close();
+        let _ = tokio::time::timeout(Duration::from_millis(timeout_ms), self.inner.tasks.wait()).await;
+    }
+}

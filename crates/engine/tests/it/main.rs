@@ -5,4 +5,6 @@ mod dialing;
 mod egress;
 mod name_server;
 mod real_net;
+mod stories;
 mod tls;
+mod world;

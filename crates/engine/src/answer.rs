@@ -1,0 +1,206 @@
+//! From a fate to everything that is said of an address.
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use probity_core::address::{Address, AddressError};
+use probity_core::facts::Facts;
+use probity_core::plan::Told;
+use probity_core::verdict::{
+    CatchAll, Evidence, EvidenceSource, Finding, Flags, Mailbox, ProbeEvidence, Reason, Verdict, Verification, judge,
+};
+
+use crate::destination::Destination;
+use crate::inner::Inner;
+use crate::probe::Asked;
+
+/// The names of rules that lists make, shared by all verdicts.
+struct ListRules {
+    role: Arc<str>,
+    disposable: Arc<str>,
+    disposable_exchanger: Arc<str>,
+    parked: Arc<str>,
+    accepted: Arc<str>,
+}
+
+static LIST_RULES: LazyLock<ListRules> = LazyLock::new(|| ListRules {
+    role: "list.role".into(),
+    disposable: "list.disposable".into(),
+    disposable_exchanger: "list.disposable_exchanger".into(),
+    parked: "list.parked_exchanger".into(),
+    accepted: "plan.accepted".into(),
+});
+
+/// One address that is being verified.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) email: Arc<str>,
+    pub(crate) domain: Arc<str>,
+    pub(crate) facts: Facts,
+}
+
+impl Subject {
+    pub(crate) fn new(email: Arc<str>, domain: Arc<str>, address: &Address, inner: &Inner) -> Self {
+        let facts = inner.lists.facts(address.local(), address.domain().ascii());
+        Self { email, domain, facts }
+    }
+
+    /// What is said when asking about it came to `told`.
+    pub(crate) fn answer(
+        self,
+        inner: &Inner,
+        place: &Destination,
+        told: Told,
+        asked: &Asked,
+        attempts: u32,
+    ) -> Verification {
+        let mut findings: Vec<Finding> = judge(&told.mailbox).into_iter().collect();
+        let valid_rule = match &told.mailbox {
+            Mailbox::Replied { rule, .. } => rule.clone(),
+            _ => LIST_RULES.accepted.clone(),
+        };
+        let disposable = self.facts.disposable || (place.disposable && !inner.lists.guarded(&self.domain));
+        let list = |reason, meta: &'static str, rule: &Arc<str>| Finding {
+            reason,
+            meta: Cow::Borrowed(meta),
+            rule: rule.clone(),
+        };
+        if self.facts.disposable {
+            findings.push(list(Reason::Disposable, "disposable_domain", &LIST_RULES.disposable));
+        } else if disposable {
+            findings.push(list(Reason::Disposable, "disposable_exchanger", &LIST_RULES.disposable_exchanger));
+        }
+        if self.facts.role {
+            findings.push(list(Reason::RoleBased, "role", &LIST_RULES.role));
+        }
+        if place.parked {
+            findings.push(list(Reason::Available, "parked", &LIST_RULES.parked));
+        }
+        let evidence = evidence(inner, place, told, asked, attempts, &valid_rule);
+        self.verification(Verdict::of(findings, &valid_rule), evidence, disposable)
+    }
+
+    /// What is said without asking anybody.
+    pub(crate) fn without_probe(self, why: Finding) -> Verification {
+        let mut findings = vec![why];
+        let list = |reason, meta: &'static str, rule: &Arc<str>| Finding {
+            reason,
+            meta: Cow::Borrowed(meta),
+            rule: rule.clone(),
+        };
+        if self.facts.disposable {
+            findings.push(list(Reason::Disposable, "disposable_domain", &LIST_RULES.disposable));
+        }
+        if self.facts.role {
+            findings.push(list(Reason::RoleBased, "role", &LIST_RULES.role));
+        }
+        let disposable = self.facts.disposable;
+        self.verification(Verdict::of(findings, &LIST_RULES.accepted), Evidence::default(), disposable)
+    }
+
+    fn verification(self, verdict: Verdict, evidence: Evidence, disposable: bool) -> Verification {
+        let Facts { role, free, relay, gibberish, gibberish_score, suggestion, .. } = self.facts;
+        Verification {
+            email: self.email,
+            domain: self.domain,
+            verdict,
+            flags: Flags { role, disposable, free, relay, gibberish },
+            gibberish_score,
+            suggestion,
+            evidence,
+        }
+    }
+}
+
+/// What is said of a text that is no address.
+pub(crate) fn invalid(inner: &Inner, email: Arc<str>, error: &AddressError) -> Verification {
+    let rule: Arc<str> = Arc::from(format!("syntax.{}", error.reason.token()));
+    let finding = Finding { reason: Reason::Invalid, meta: Cow::Borrowed("syntax"), rule: rule.clone() };
+    Verification {
+        suggestion: inner.lists.suggest_text(&email),
+        email,
+        domain: Arc::from(""),
+        verdict: Verdict::of(vec![finding], &rule),
+        flags: Flags::default(),
+        gibberish_score: 0.0,
+        evidence: Evidence::default(),
+    }
+}
+
+fn evidence(
+    inner: &Inner,
+    place: &Destination,
+    told: Told,
+    asked: &Asked,
+    attempts: u32,
+    valid_rule: &Arc<str>,
+) -> Evidence {
+    let (code, enhanced, rule) = match &told.mailbox {
+        Mailbox::Replied { code, enhanced, rule, .. } => (Some(*code), *enhanced, rule.clone()),
+        _ => (None, None, valid_rule.clone()),
+    };
+    let probed = matches!(told.mailbox, Mailbox::Replied { .. } | Mailbox::Silent(_));
+    let probe = told.exchanger.filter(|_| probed).map(|host| {
+        Box::new(ProbeEvidence {
+            host,
+            ip: asked.address,
+            tls: asked.tls,
+            stage: told.stage,
+            code,
+            enhanced,
+            text: redact(told.text, inner),
+            rule,
+            attempts,
+            catch_all: match told.catch_all {
+                CatchAll::Yes => Some(true),
+                CatchAll::No => Some(false),
+                CatchAll::Unknown | CatchAll::Suspect => None,
+            },
+        })
+    });
+    let source = if probe.is_some() { EvidenceSource::Smtp } else { EvidenceSource::Dns };
+    Evidence { domain: Some(place.evidence.clone()), probe, timings: asked.timings, source, age_s: 0 }
+}
+
+/// A reply's text without addresses: neither mailboxes (servers like to repeat them) nor our own network addresses.
+fn redact(text: String, inner: &Inner) -> String {
+    let mut text = if text.contains('@') { without_mailboxes(&text) } else { text };
+    for own in &inner.own_addresses {
+        if text.contains(own.as_str()) {
+            text = text.replace(own.as_str(), "<our address>");
+        }
+    }
+    text
+}
+
+fn without_mailboxes(text: &str) -> String {
+    let redacted = |word: &str| {
+        if !word.contains('@') {
+            return word.to_owned();
+        }
+        let start = word.find(|c: char| !matches!(c, '<' | '(' | '[' | '"' | '\'')).unwrap_or(0);
+        let end = word.rfind(|c: char| !matches!(c, '>' | ')' | ']' | '"' | '\'' | ':' | ';' | ',' | '.' | '!'));
+        let end = end.map_or(word.len(), |at| at + word[at..].chars().next().map_or(1, char::len_utf8));
+        format!("{}address{}", &word[..start.min(end)], &word[end..])
+    };
+    text.split(' ').map(redacted).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_mailboxes;
+
+    #[test]
+    fn mailboxes_are_taken_out_of_texts_and_the_rest_stays() {
+        for (text, wanted) in [
+            ("<a.b@example.com>: user unknown", "<address>: user unknown"),
+            ("no mailbox for a@example.com.", "no mailbox for address."),
+            ("'a@b.example' (\"c@d.example\")", "'address' (\"address\")"),
+            ("@", "address"),
+            ("plain text", "plain text"),
+            ("é@ü", "address"),
+        ] {
+            assert_eq!(without_mailboxes(text), wanted);
+        }
+    }
+}

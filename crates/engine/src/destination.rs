@@ -1,0 +1,89 @@
+//! Where a domain's mail goes: the DNS's answer with what lists and policies say of the exchangers.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use probity_core::dns::{Answer, Kind, MailRoute, Record, mail_route};
+use probity_core::plan::Found;
+use probity_core::policy::{Mode, Policy};
+use probity_core::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
+
+use crate::inner::Inner;
+
+/// Where a domain's mail goes.
+pub(crate) struct Destination {
+    pub(crate) domain: Arc<str>,
+    pub(crate) evidence: Arc<DomainEvidence>,
+    pub(crate) exchangers: Vec<MxHost>,
+    pub(crate) policies: Vec<Arc<Policy>>,
+    /// One of the exchangers serves throw-away domains.
+    pub(crate) disposable: bool,
+    /// The exchangers are those of a parking service.
+    pub(crate) parked: bool,
+    /// There is nobody to ask, and why.
+    pub(crate) settled: Option<Mailbox>,
+}
+
+impl Destination {
+    /// Looks a domain up. `domain` is in lower-case A-labels.
+    pub(crate) async fn find(inner: &Arc<Inner>, domain: Arc<str>) -> Self {
+        let lookup = inner.resolver.lookup(&domain, Kind::Mx, true).await;
+        let route = mail_route(&lookup.answer, |host| !inner.special.refuses(host));
+        let null_mx = route == MailRoute::NullMx;
+        let (exists, exchangers, settled) = match route {
+            MailRoute::Exchangers(hosts) => (Some(true), hosts, None),
+            // RFC 5321 §5.1: an implicit MX has preference 0 and is the domain itself.
+            MailRoute::Implicit => (Some(true), vec![MxHost { preference: 0, host: domain.clone() }], None),
+            MailRoute::NullMx => (Some(true), Vec::new(), Some(Mailbox::Unroutable("null_mx"))),
+            MailRoute::NoDomain => (Some(false), Vec::new(), Some(Mailbox::Unroutable("nxdomain"))),
+            MailRoute::Failed(_) => (None, Vec::new(), Some(Mailbox::NotAsked(NotAsked::Dns))),
+        };
+        let settled = settled.or_else(|| exchangers.is_empty().then_some(Mailbox::Unroutable("mx_unroutable")));
+        let policies: Vec<Arc<Policy>> =
+            exchangers.iter().map(|mx| inner.policies.for_exchanger(&mx.host, inner.config.profile)).collect();
+        // Who is asked first decides: a provider that never tells is not asked at all.
+        let opaque = policies.first().is_some_and(|policy| policy.mode == Mode::Never);
+        let provider =
+            exchangers.iter().find_map(|mx| inner.lists.provider(&mx.host)).map(|p| Arc::from(p.id.as_ref()));
+        Self {
+            disposable: exchangers.iter().any(|mx| inner.lists.disposable_exchanger(&mx.host)),
+            parked: exchangers.first().is_some_and(|mx| inner.lists.parked_exchanger(&mx.host)),
+            settled: settled.or_else(|| opaque.then_some(Mailbox::NotAsked(NotAsked::Opaque))),
+            evidence: Arc::new(DomainEvidence { exists, mx: exchangers.clone(), null_mx, provider }),
+            domain,
+            exchangers,
+            policies,
+        }
+    }
+
+    /// Whether the domain itself is asked for want of MX records.
+    pub(crate) fn is_implicit(&self) -> bool {
+        matches!(self.exchangers.as_slice(), [only] if only.host == self.domain)
+    }
+}
+
+/// The addresses of an exchanger that may be dialled from this source's family, IPv4 first: more sources have it.
+pub(crate) async fn addresses(inner: &Arc<Inner>, host: &str, budgeted: bool, bind: Option<IpAddr>) -> Found {
+    let (four, six) = futures_util::future::join(
+        inner.resolver.lookup(host, Kind::A, budgeted),
+        inner.resolver.lookup(host, Kind::Aaaa, budgeted),
+    )
+    .await;
+    let fits = |address: &IpAddr| bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4());
+    let listed: Vec<IpAddr> = [&four.answer, &six.answer].into_iter().flat_map(in_answer).collect();
+    let mut allowed: Vec<IpAddr> = listed.iter().copied().filter(|ip| inner.guard.allows(*ip).is_ok()).collect();
+    let dialled_elsewhere = !allowed.is_empty();
+    allowed.retain(fits);
+    let failed = [&four.answer, &six.answer].into_iter().any(|answer| matches!(answer, Answer::Failed(_)));
+    // An address of the other family is an address: that we cannot dial it is our lack.
+    if allowed.is_empty() && (failed || dialled_elsewhere) {
+        return Found::Failed;
+    }
+    if allowed.is_empty() { Found::Nothing } else { Found::Addresses(allowed) }
+}
+
+fn in_answer(answer: &Answer) -> Vec<IpAddr> {
+    let Answer::Records(records) = answer else { return Vec::new() };
+    let address = |record: &Record| if let Record::Address(ip) = record { Some(*ip) } else { None };
+    records.iter().filter_map(address).collect()
+}

@@ -1,0 +1,65 @@
+//! Facts about domains that outlive a probe: whether one accepts any local part, and whether it has accepted some address.
+//!
+//! [`FactStore`] is where they are kept; a service puts them into its database, so that nodes share them. [`MemoryFacts`]
+//! keeps them in this process. Losing a fact costs a question, never a verdict.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+use lru::LruCache;
+use probity_core::time::Millis;
+
+use crate::net::BoxFuture;
+
+/// Domains whose facts are kept in memory.
+const FACTS_MAX: usize = 200_000;
+
+/// What is known of a domain at one exchanger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DomainFacts {
+    /// Whether it accepts any local part, and until when that counts.
+    pub catch_all: Option<(bool, Millis)>,
+    /// Until when it counts as a domain that has accepted some address.
+    pub accepted_until: Option<Millis>,
+}
+
+/// Keeps facts about domains.
+pub trait FactStore: Send + Sync + 'static {
+    /// What is known of a domain at an exchanger host.
+    fn recall<'a>(&'a self, domain: &'a str, host: &'a str) -> BoxFuture<'a, DomainFacts>;
+
+    /// Keeps what was found out. Parts that are none leave what is known untouched.
+    fn remember<'a>(&'a self, domain: &'a str, host: &'a str, facts: DomainFacts) -> BoxFuture<'a, ()>;
+}
+
+/// Facts in this process's memory.
+pub struct MemoryFacts {
+    facts: Mutex<LruCache<Box<str>, DomainFacts>>,
+}
+
+impl Default for MemoryFacts {
+    fn default() -> Self {
+        let size = NonZeroUsize::new(FACTS_MAX).expect("not zero");
+        Self { facts: Mutex::new(LruCache::new(size)) }
+    }
+}
+
+impl FactStore for MemoryFacts {
+    fn recall<'a>(&'a self, domain: &'a str, host: &'a str) -> BoxFuture<'a, DomainFacts> {
+        let known = self.facts.lock().unwrap_or_else(PoisonError::into_inner).get(key(domain, host).as_str()).copied();
+        Box::pin(std::future::ready(known.unwrap_or_default()))
+    }
+
+    fn remember<'a>(&'a self, domain: &'a str, host: &'a str, facts: DomainFacts) -> BoxFuture<'a, ()> {
+        let mut all = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = all.get_or_insert_mut(key(domain, host).into_boxed_str(), DomainFacts::default);
+        kept.catch_all = facts.catch_all.or(kept.catch_all);
+        kept.accepted_until = facts.accepted_until.or(kept.accepted_until);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Neither name can hold a blank.
+fn key(domain: &str, host: &str) -> String {
+    format!("{domain} {host}")
+}

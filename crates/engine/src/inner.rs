@@ -1,0 +1,173 @@
+//! The parts that all work of an engine shares.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use probity_core::classify::Rules;
+use probity_core::dns::{Answer, Kind};
+use probity_core::domain::SpecialUse;
+use probity_core::lists::Lists;
+use probity_core::plan::person_like;
+use probity_core::policy::Policies;
+use probity_core::rng::Rng;
+use probity_core::time::Millis;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::config::{Deadlines, EngineConfig};
+use crate::egress::Guard;
+use crate::facts::FactStore;
+use crate::link::{Ground, Link};
+use crate::memory::Verdicts;
+use crate::pace::{Effort, Pace, Site, Slot};
+use crate::reach::Reach;
+use crate::resolve::Resolver;
+
+/// Of all sessions, the part that a batch may hold: the rest is for those who wait for an answer.
+const BATCH_SHARE: (usize, usize) = (3, 4);
+/// Of all sessions, the part that may lie idle.
+const IDLE_SHARE: usize = 4;
+
+/// The right to one session; given back when dropped.
+pub(crate) struct SessionPermit {
+    _all: OwnedSemaphorePermit,
+    _batch: Option<OwnedSemaphorePermit>,
+}
+
+/// The shared parts.
+pub(crate) struct Inner {
+    pub(crate) config: EngineConfig,
+    pub(crate) clock: Clock,
+    pub(crate) ground: Ground,
+    pub(crate) resolver: Arc<Resolver>,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) special: SpecialUse,
+    pub(crate) lists: Arc<Lists>,
+    pub(crate) rules: Rules,
+    pub(crate) policies: Policies,
+    pub(crate) pace: Pace,
+    pub(crate) reach: Reach,
+    pub(crate) facts: Arc<dyn FactStore>,
+    pub(crate) verdicts: Verdicts,
+    /// Domains that are worked on for batches.
+    pub(crate) domains: Arc<Semaphore>,
+    /// Probes that go on behind an answer.
+    pub(crate) background: Arc<Semaphore>,
+    pub(crate) sessions: Arc<Semaphore>,
+    pub(crate) sessions_batch: Arc<Semaphore>,
+    pub(crate) idle: Arc<Semaphore>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) closing: CancellationToken,
+    /// Our network addresses as texts, to keep them out of evidence.
+    pub(crate) own_addresses: Vec<String>,
+    pub(crate) seed: u64,
+    pub(crate) drawn: AtomicU64,
+}
+
+impl Inner {
+    /// The semaphores for a limit of sessions: all, the batch's part, the idle part.
+    pub(crate) fn semaphores(sessions_max: usize) -> [Arc<Semaphore>; 3] {
+        let all = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
+        let batch = (all / BATCH_SHARE.1 * BATCH_SHARE.0).max(1);
+        let idle = (all / IDLE_SHARE).max(1);
+        [all, batch, idle].map(|permits| Arc::new(Semaphore::new(permits)))
+    }
+
+    /// A stream of random numbers for one probe of a domain: the same for the same seed, domain and count of probes.
+    pub(crate) fn rng(&self, domain: &str) -> Rng {
+        let nth = self.drawn.fetch_add(1, Ordering::Relaxed);
+        Rng::new(self.seed ^ stable_hash(domain.as_bytes()) ^ nth.rotate_left(32))
+    }
+
+    /// The `nth` made-up local part for a domain in one probe. The next probe begins with the same one, so that a greylisting
+    /// server knows it when we come back.
+    pub(crate) fn random_local(&self, domain: &str, nth: u64) -> String {
+        person_like(&mut Rng::new(self.seed ^ stable_hash(domain.as_bytes()) ^ nth.rotate_left(32)))
+    }
+
+    /// The source that a domain is asked from as long as nothing speaks against it: always the same, so that greylisting
+    /// knows us.
+    pub(crate) fn first_source(&self, domain: &str) -> u16 {
+        let count = self.config.sources.len().max(1) as u64;
+        u16::try_from(stable_hash(domain.as_bytes()) % count).unwrap_or(0)
+    }
+
+    pub(crate) fn deadlines(&self, effort: Effort) -> &Deadlines {
+        match effort {
+            Effort::Live => &self.config.live,
+            Effort::Batch => &self.config.batch,
+        }
+    }
+
+    /// Waits for the right to one more session in this process. A batch takes from its own part first, so that live calls
+    /// always find room.
+    pub(crate) async fn session_permit(&self, effort: Effort) -> SessionPermit {
+        let never_closed = "the semaphore is never closed";
+        let batch = match effort {
+            Effort::Batch => Some(self.sessions_batch.clone().acquire_owned().await.expect(never_closed)),
+            Effort::Live => None,
+        };
+        let all = self.sessions.clone().acquire_owned().await.expect(never_closed);
+        SessionPermit { _all: all, _batch: batch }
+    }
+
+    pub(crate) async fn wait_until(&self, at: Millis) {
+        tokio::time::sleep_until(self.clock.instant(at)).await;
+    }
+
+    /// Whether a name has neither an IPv4 nor an IPv6 address, by authoritative answers (from the cache, mostly).
+    pub(crate) async fn has_no_address(self: &Arc<Self>, host: &str) -> bool {
+        for kind in [Kind::A, Kind::Aaaa] {
+            let lookup = self.resolver.lookup(host, kind, true).await;
+            if !matches!(lookup.answer, Answer::Empty | Answer::NoName) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Ends a session in the background.
+    pub(crate) fn end(&self, link: Link) {
+        self.tasks.spawn(link.quit());
+    }
+
+    /// Ends a session in the background; its slot is free when the server has seen it end.
+    pub(crate) fn end_holding(&self, link: Link, slot: Slot) {
+        self.tasks.spawn(async move {
+            link.quit().await;
+            drop(slot);
+        });
+    }
+
+    /// Keeps a session for the next question at its site, for a while.
+    pub(crate) fn keep_warm(self: &Arc<Self>, site: Arc<Site>, link: Link, idle_ms: u64) {
+        let Ok(permit) = self.idle.clone().try_acquire_owned() else { return self.end(link) };
+        let number = site.put_idle(link);
+        let inner = self.clone();
+        self.tasks.spawn(async move {
+            let _permit = permit;
+            tokio::select! {
+                biased;
+                () = inner.closing.cancelled() => {}
+                () = tokio::time::sleep(Duration::from_millis(idle_ms)) => {}
+            }
+            if let Some(link) = site.expire_idle(number) {
+                link.quit().await;
+            }
+        });
+    }
+}
+
+/// FNV-1a: the same on every machine and in every run, which the standard hashers do not promise.
+fn stable_hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The addresses of this machine, as far as its sources name them.
+pub(crate) fn own_addresses(config: &EngineConfig) -> Vec<IpAddr> {
+    config.sources.iter().flat_map(|source| [source.bind, source.public]).flatten().collect()
+}

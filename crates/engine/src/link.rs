@@ -1,0 +1,275 @@
+//! One session on one connection: the driver of core's session machine.
+//!
+//! A [`Link`] performs what the machine asks for, writes, reads, shakes hands, under the machine's deadline, and reports back.
+//! Every way in which a network can fail ends as an [`End`] or a [`DialFault`]: an observation.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_util::FutureExt;
+use probity_core::classify::{Rules, Stage};
+use probity_core::plan::DialFault;
+use probity_core::policy::Policy;
+use probity_core::smtp::session::{Config, End, Event, Flight, RcptAnswer, Session, Step};
+use probity_core::time::Millis;
+use probity_core::verdict::Silence;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout_at;
+
+use crate::clock::Clock;
+use crate::inner::SessionPermit;
+use crate::net::{ConnectFailure, Dial, Net, Stream};
+use crate::request::Tally;
+use crate::tls::TlsClient;
+
+/// What is read at a time: the answers to a hundred recipients. An idle link holds no buffer.
+const READ_BYTES: usize = 8 * 1024;
+/// How long a TLS handshake may take, in milliseconds.
+const HANDSHAKE_MS: u64 = 10_000;
+
+/// What links need of their surroundings.
+#[derive(Clone)]
+pub(crate) struct Ground {
+    pub(crate) net: Arc<dyn Net>,
+    pub(crate) clock: Clock,
+    pub(crate) tls: TlsClient,
+    pub(crate) tally: Arc<Tally>,
+}
+
+/// One open session.
+pub(crate) struct Link {
+    number: u64,
+    stream: Option<Box<dyn Stream>>,
+    session: Session,
+    ground: Ground,
+    host: Arc<str>,
+    address: IpAddr,
+    opened: Millis,
+    clear: bool,
+    asked: u32,
+    refused: u32,
+    /// The right to one of the sessions that this process may have.
+    _permit: SessionPermit,
+}
+
+/// Numbers links, so that an idle one can be found again.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
+impl Link {
+    /// Dials and speaks until the session is ready. `clear` leaves STARTTLS out.
+    pub(crate) async fn open(
+        ground: Ground,
+        dial: Dial,
+        host: &Arc<str>,
+        config: Config,
+        permit: SessionPermit,
+    ) -> Result<Self, Box<Refused>> {
+        let clear = config.tls == probity_core::smtp::session::TlsMode::Never;
+        let address = dial.address;
+        let stream = match ground.net.connect(dial).await {
+            Ok(stream) => stream,
+            Err(failure) => {
+                ground.tally.connect_failures.fetch_add(1, Ordering::Relaxed);
+                return Err(Box::new(Refused::Connect(failure)));
+            }
+        };
+        ground.tally.connections.fetch_add(1, Ordering::Relaxed);
+        ground.tally.sessions_open.fetch_add(1, Ordering::Relaxed);
+        let opened = ground.clock.now();
+        let mut link = Self {
+            number: NUMBERS.fetch_add(1, Ordering::Relaxed),
+            stream: Some(stream),
+            session: Session::new(Arc::new(config)),
+            ground,
+            host: host.clone(),
+            address,
+            opened,
+            clear,
+            asked: 0,
+            refused: 0,
+            _permit: permit,
+        };
+        link.greet().await?;
+        Ok(link)
+    }
+
+    async fn greet(&mut self) -> Result<(), Box<Refused>> {
+        let mut step = self.run(Event::Opened).await;
+        loop {
+            step = match step {
+                Step::Ready => return Ok(()),
+                Step::StartTls => {
+                    let event = self.handshake().await;
+                    self.run(event).await
+                }
+                Step::Ended(end) => return Err(Box::new(Refused::Session(end))),
+                Step::NeedInput | Step::Answered(_) => {
+                    let what = "the session machine lost its way";
+                    return Err(Box::new(Refused::Session(End::Protocol { stage: self.session.stage(), what })));
+                }
+            };
+        }
+    }
+
+    async fn handshake(&mut self) -> Event<'static> {
+        let Some(stream) = self.stream.take() else { return Event::TlsFailed };
+        match self.ground.tls.handshake(stream, &self.host, HANDSHAKE_MS).await {
+            Ok((stream, _)) => {
+                self.stream = Some(stream);
+                Event::TlsReady
+            }
+            Err(_) => Event::TlsFailed,
+        }
+    }
+
+    /// Asks for the recipients of one flight. The second value is set where the session is over.
+    pub(crate) async fn ask(&mut self, flight: Flight) -> (Vec<RcptAnswer>, Option<End>) {
+        let count = flight.recipients.len();
+        self.asked = self.asked.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
+        self.ground.tally.rcpts.fetch_add(count as u64, Ordering::Relaxed);
+        match self.run(Event::Ask(flight)).await {
+            Step::Answered(answers) => (answers, self.session.end().cloned()),
+            Step::Ended(end) => (unanswered(count), Some(end)),
+            Step::NeedInput | Step::StartTls | Step::Ready => {
+                let what = "a flight without an answer";
+                (unanswered(count), Some(End::Protocol { stage: Stage::Rcpt, what }))
+            }
+        }
+    }
+
+    /// Says goodbye and closes.
+    pub(crate) async fn quit(mut self) {
+        let _ = self.run(Event::Quit).await;
+    }
+
+    /// Drives the machine from one event to its next resting place.
+    async fn run(&mut self, event: Event<'_>) -> Step {
+        let clock = self.ground.clock;
+        let mut step = self.session.on(event, clock.now());
+        let mut buffer = Vec::new();
+        while step == Step::NeedInput {
+            let Some(stream) = self.stream.as_mut() else {
+                return self.session.on(Event::Closed, clock.now());
+            };
+            self.ground.tally.waits.fetch_add(1, Ordering::Relaxed);
+            let deadline = clock.instant(self.session.deadline());
+            buffer.clear();
+            buffer.reserve(READ_BYTES);
+            let exchanged = timeout_at(deadline, exchange(stream, &mut self.session, &mut buffer)).await;
+            let event = match exchanged {
+                Ok(Ok(0) | Err(_)) => Event::Closed,
+                Ok(Ok(_)) => Event::Received(&buffer),
+                Err(_) => Event::Tick,
+            };
+            step = self.session.on(event, clock.now());
+        }
+        if matches!(step, Step::Ended(_))
+            && let Some(mut stream) = self.stream.take()
+        {
+            // A parting QUIT may be left; nothing depends on it, so nobody waits for it.
+            let rest = self.session.outgoing();
+            if !rest.is_empty() {
+                let _ = stream.write(rest).now_or_never();
+            }
+        }
+        step
+    }
+
+    /// Whether the server has said nothing since the last flight: a warm session that it has closed is none.
+    pub(crate) fn is_fresh(&mut self) -> bool {
+        let Some(stream) = self.stream.as_mut() else { return false };
+        let mut byte = [0u8; 1];
+        stream.read(&mut byte).now_or_never().is_none()
+    }
+
+    /// How many RCPT may still be sent in this session by its policy.
+    pub(crate) fn room(&self, policy: &Policy, now: Millis) -> u32 {
+        if now.since(self.opened) >= policy.session_ms {
+            return 0;
+        }
+        let by_count = policy.session_rcpt.saturating_sub(self.asked);
+        let by_refusals = policy.refused_per_session.saturating_sub(self.refused);
+        by_count.min(by_refusals)
+    }
+
+    /// Books refused recipients: servers count them.
+    pub(crate) fn refused(&mut self, count: u32) {
+        self.refused = self.refused.saturating_add(count);
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Whether this session was opened without trying STARTTLS.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.clear
+    }
+
+    pub(crate) fn is_tls(&self) -> bool {
+        self.session.tls()
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.ground.tally.sessions_open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Writes what the session wants to say and reads what comes next; the number of bytes that came.
+async fn exchange(stream: &mut Box<dyn Stream>, session: &mut Session, buffer: &mut Vec<u8>) -> std::io::Result<usize> {
+    while !session.outgoing().is_empty() {
+        let written = stream.write(session.outgoing()).await?;
+        if written == 0 {
+            return Ok(0);
+        }
+        session.sent(written);
+    }
+    stream.flush().await?;
+    stream.read_buf(buffer).await
+}
+
+fn unanswered(count: usize) -> Vec<RcptAnswer> {
+    vec![RcptAnswer::Unanswered; count]
+}
+
+/// Why there is no link.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    Connect(ConnectFailure),
+    Session(End),
+}
+
+impl Refused {
+    /// What a plan makes of it.
+    pub(crate) fn fault(self, rules: &Rules, provider: Option<&str>) -> DialFault {
+        match self {
+            Self::Connect(failure) => DialFault::Silent(silence(failure), None),
+            Self::Session(End::Refused { stage, reply }) => {
+                let reading = rules.read(&reply, stage, provider);
+                DialFault::SentAway { stage, reply, reading }
+            }
+            Self::Session(End::TimedOut { stage }) => DialFault::Silent(Silence::TimedOut, Some(stage)),
+            Self::Session(End::Closed { stage }) => DialFault::Silent(Silence::Closed, Some(stage)),
+            Self::Session(End::Protocol { stage, .. }) => DialFault::Silent(Silence::Protocol, Some(stage)),
+            Self::Session(End::TlsFailed | End::Injected) => DialFault::Tls,
+            Self::Session(End::TlsUnavailable) => DialFault::Silent(Silence::Tls, Some(Stage::StartTls)),
+            Self::Session(End::Quit) => DialFault::Silent(Silence::Closed, None),
+        }
+    }
+}
+
+fn silence(failure: ConnectFailure) -> Silence {
+    match failure {
+        ConnectFailure::Refused => Silence::Refused,
+        ConnectFailure::TimedOut => Silence::TimedOut,
+        ConnectFailure::Unreachable | ConnectFailure::Guarded => Silence::Unreachable,
+        ConnectFailure::Proxy | ConnectFailure::Local => Silence::Local,
+    }
+}

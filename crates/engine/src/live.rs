@@ -1,0 +1,139 @@
+//! One address, now: an answer within a deadline, and whatever takes longer goes on behind it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_core::address::Address;
+use probity_core::plan::{Fate, Told};
+use probity_core::verdict::{Finding, Reason, Verification};
+
+use crate::answer::{Subject, invalid};
+use crate::destination::Destination;
+use crate::inner::Inner;
+use crate::pace::Effort;
+use crate::probe::{Asked, Probe};
+use crate::request::Live;
+
+/// How often a greylisted address is asked about again behind its answer.
+const BACKGROUND_TRIES: u32 = 3;
+
+/// The verdict about one address, at the latest when `live.timeout_ms` is over.
+pub(crate) async fn verify(inner: &Arc<Inner>, email: &str, live: Live) -> Verification {
+    let started = inner.clock.now();
+    let email: Arc<str> = email.into();
+    let address = match Address::parse_with(&email, &inner.special) {
+        Ok(address) => address,
+        Err(error) => return invalid(inner, email, &error),
+    };
+    let normalized = address.normalized();
+    if let Some(known) = inner.verdicts.recall(live.scope, &normalized, &email, started) {
+        return known;
+    }
+    let subject = Subject::new(email, address.domain().ascii().into(), &address, inner);
+    let question = Question { inner: inner.clone(), subject: subject.clone(), address, normalized, scope: live.scope };
+    // A task of its own: an answer that is cut off by its deadline, or by a caller who went away, still fills the cache.
+    let probe = inner.tasks.spawn(question.ask());
+    let mut verification = match tokio::time::timeout(Duration::from_millis(live.timeout_ms), probe).await {
+        Ok(Ok(verification)) => verification,
+        Ok(Err(_)) => subject.without_probe(unverified("internal", "engine.probe_failed")),
+        Err(_) => subject.without_probe(unverified("timeout", "engine.deadline")),
+    };
+    let total = inner.clock.now().since(started);
+    verification.evidence.timings.total = u32::try_from(total).unwrap_or(u32::MAX);
+    verification
+}
+
+/// What is said of an address when nobody is asked.
+pub(crate) fn facts_only(inner: &Arc<Inner>, email: &str) -> Verification {
+    let email: Arc<str> = email.into();
+    match Address::parse_with(&email, &inner.special) {
+        Ok(address) => Subject::new(email, address.domain().ascii().into(), &address, inner)
+            .without_probe(unverified("not_probed", "facts.not_probed")),
+        Err(error) => invalid(inner, email, &error),
+    }
+}
+
+fn unverified(meta: &'static str, rule: &str) -> Finding {
+    Finding { reason: Reason::Unverified, meta: Cow::Borrowed(meta), rule: Arc::from(rule) }
+}
+
+struct Question {
+    inner: Arc<Inner>,
+    subject: Subject,
+    address: Address,
+    normalized: String,
+    scope: u64,
+}
+
+/// What one probe of one address came to.
+struct Came {
+    told: Told,
+    asked: Asked,
+    /// When to ask again, and whether that is promising: the server asked us to come back.
+    again_ms: Option<i64>,
+}
+
+impl Question {
+    async fn ask(self) -> Verification {
+        let destination = Destination::find(&self.inner, self.subject.domain.clone()).await;
+        let came = self.probe(&destination, Effort::Live, None).await;
+        let verification = self.answered(&destination, came.told, &came.asked, 1);
+        if let Some(after_ms) = came.again_ms {
+            self.go_on(came.asked.source, after_ms);
+        }
+        verification
+    }
+
+    async fn probe(&self, destination: &Destination, effort: Effort, source: Option<u16>) -> Came {
+        let recipients = std::slice::from_ref(&self.address);
+        let probe = Probe::new(&self.inner, destination, recipients, effort, source).await;
+        let mut came = None;
+        probe
+            .run(|fates, asked| {
+                for (_, fate) in fates {
+                    let (told, again_ms) = match fate {
+                        Fate::Settled(told) => (told, None),
+                        Fate::Later { told, after_ms, same_source, .. } => (told, same_source.then_some(after_ms)),
+                    };
+                    came = Some(Came { told, asked: asked.clone(), again_ms });
+                }
+            })
+            .await;
+        came.expect("a plan gives each recipient a fate")
+    }
+
+    fn answered(&self, destination: &Destination, told: Told, asked: &Asked, attempts: u32) -> Verification {
+        let verification = self.subject.clone().answer(&self.inner, destination, told, asked, attempts);
+        self.inner.verdicts.remember(self.scope, &self.normalized, &verification, self.inner.clock.now());
+        verification
+    }
+
+    /// Comes back when the server has asked for it, from the same source, and fills the cache.
+    fn go_on(self, source: Option<u16>, after_ms: i64) {
+        let inner = self.inner.clone();
+        if inner.verdicts.is_off() || inner.closing.is_cancelled() {
+            return;
+        }
+        let Ok(permit) = inner.background.clone().try_acquire_owned() else { return };
+        inner.tasks.spawn(async move {
+            let _permit = permit;
+            let mut after_ms = after_ms;
+            for attempt in 2..2 + BACKGROUND_TRIES {
+                tokio::select! {
+                    biased;
+                    () = self.inner.closing.cancelled() => return,
+                    () = self.inner.wait_until(self.inner.clock.now() + after_ms) => {}
+                }
+                let destination = Destination::find(&self.inner, self.subject.domain.clone()).await;
+                let came = self.probe(&destination, Effort::Batch, source).await;
+                let again_ms = came.again_ms;
+                self.answered(&destination, came.told, &came.asked, attempt);
+                match again_ms {
+                    Some(again_ms) => after_ms = again_ms,
+                    None => return,
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,159 @@
+//! Many addresses: grouped by domain, each domain one plan with warm sessions, outcomes handed out as they come.
+//!
+//! The engine never sleeps on an address that must wait: it is handed back with the time at which to ask again, so that no
+//! lease and no memory is held through a wait. Patience and attempts are counted here, so that every address comes to an end.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use probity_core::address::Address;
+use probity_core::plan::{Fate, Told};
+use probity_core::time::Millis;
+use tokio::task::JoinSet;
+
+use crate::answer::{Subject, invalid};
+use crate::destination::Destination;
+use crate::inner::Inner;
+use crate::pace::Effort;
+use crate::probe::{Asked, Probe};
+use crate::request::{Item, Outcome, Sink, Tries};
+
+/// What does not count as an attempt: nobody was asked.
+const NOT_ASKED: [&str; 1] = ["budget"];
+
+/// One address with what must come back with its outcome.
+struct Member {
+    key: u64,
+    subject: Subject,
+    tries: Tries,
+}
+
+/// The addresses of one domain that go from one source.
+#[derive(Default)]
+struct Group {
+    members: Vec<Option<Member>>,
+    addresses: Vec<Address>,
+}
+
+/// Verdicts about many addresses.
+pub(crate) async fn verify_many(inner: &Arc<Inner>, items: Vec<Item>, sink: Sink) {
+    let groups = grouped(inner, items, &sink);
+    let mut tasks = JoinSet::new();
+    for ((domain, source), group) in groups {
+        let permit = inner.domains.clone().acquire_owned().await.expect("the semaphore is never closed");
+        let (inner, sink) = (inner.clone(), sink.clone());
+        tasks.spawn(async move {
+            let _permit = permit;
+            verify_group(&inner, domain, source, group, &sink).await;
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}
+
+fn grouped(inner: &Arc<Inner>, items: Vec<Item>, sink: &Sink) -> BTreeMap<(Arc<str>, Option<u16>), Group> {
+    let mut groups: BTreeMap<(Arc<str>, Option<u16>), Group> = BTreeMap::new();
+    let mut invalids = Vec::new();
+    let mut domain: Arc<str> = Arc::from("");
+    for Item { key, email, tries } in items {
+        let address = match Address::parse_with(&email, &inner.special) {
+            Ok(address) => address,
+            Err(error) => {
+                invalids.push((key, Outcome::Settled(invalid(inner, email, &error))));
+                continue;
+            }
+        };
+        // Items come sorted by domain, so one name serves many.
+        if *domain != *address.domain().ascii() {
+            domain = address.domain().ascii().into();
+        }
+        let subject = Subject::new(email, domain.clone(), &address, inner);
+        let group = groups.entry((domain.clone(), tries.source)).or_default();
+        group.members.push(Some(Member { key, subject, tries }));
+        group.addresses.push(address);
+    }
+    if !invalids.is_empty() {
+        sink(invalids);
+    }
+    groups
+}
+
+async fn verify_group(inner: &Arc<Inner>, domain: Arc<str>, source: Option<u16>, group: Group, sink: &Sink) {
+    let started = inner.clock.now();
+    let Group { mut members, addresses } = group;
+    let destination = Destination::find(inner, domain).await;
+    let source = source.filter(|source| usize::from(*source) < inner.config.sources.len());
+    let probe = Probe::new(inner, &destination, &addresses, Effort::Batch, source).await;
+    probe
+        .run(|fates, asked| {
+            let mut outcomes = Vec::with_capacity(fates.len());
+            for (recipient, fate) in fates {
+                let index = usize::try_from(recipient).expect("an index");
+                let member = members[index].take().expect("a plan gives each recipient one fate");
+                let key = member.key;
+                outcomes.push((key, outcome(inner, &destination, member, fate, asked, started)));
+            }
+            sink(outcomes);
+        })
+        .await;
+}
+
+fn outcome(
+    inner: &Arc<Inner>,
+    destination: &Destination,
+    member: Member,
+    fate: Fate,
+    asked: &Asked,
+    started: Millis,
+) -> Outcome {
+    let told = match fate {
+        Fate::Settled(told) => told,
+        Fate::Later { told, after_ms, why, same_source } => {
+            let source = same_source.then_some(asked.source).flatten();
+            match put_off(inner, &member, after_ms, why, source, started) {
+                Some(put_off) => return put_off,
+                None => told,
+            }
+        }
+    };
+    Outcome::Settled(settled(inner, destination, member, told, asked, started))
+}
+
+fn settled(
+    inner: &Arc<Inner>,
+    destination: &Destination,
+    member: Member,
+    told: Told,
+    asked: &Asked,
+    started: Millis,
+) -> probity_core::verdict::Verification {
+    let attempts = member.tries.count + 1;
+    let mut verification = member.subject.answer(inner, destination, told, asked, attempts);
+    let total = inner.clock.now().since(member.tries.since.unwrap_or(started));
+    verification.evidence.timings.total = u32::try_from(total).unwrap_or(u32::MAX);
+    verification
+}
+
+/// To be asked again, unless that would be once too often or too late.
+fn put_off(
+    inner: &Arc<Inner>,
+    member: &Member,
+    after_ms: i64,
+    why: &'static str,
+    source: Option<u16>,
+    started: Millis,
+) -> Option<Outcome> {
+    let since = member.tries.since.unwrap_or(started);
+    let not_before = inner.clock.now() + after_ms;
+    let count = member.tries.count + u32::from(!NOT_ASKED.contains(&why));
+    if count >= inner.config.attempts_max || not_before.since(since) > inner.config.patience_ms {
+        return None;
+    }
+    let tries = Tries { count, since: Some(since), source: source.or(member.tries.source) };
+    Some(Outcome::PutOff { not_before, tries, why })
+}

@@ -1,0 +1,75 @@
+//! Verdicts that are still fresh, for each customer.
+//!
+//! Only what a mailbox or its exchanger said is kept: never silence, never a limit of ours, never a refusal of us. So a cached
+//! verdict can be old, but not an accident.
+
+use std::num::NonZeroUsize;
+use std::sync::{Mutex, PoisonError};
+
+use lru::LruCache;
+use probity_core::time::Millis;
+use probity_core::verdict::{EvidenceSource, Reason, Verification};
+
+use crate::config::CacheTimes;
+
+struct Kept {
+    verification: Verification,
+    at: Millis,
+    until: Millis,
+}
+
+/// The cache of verdicts.
+pub(crate) struct Verdicts {
+    kept: Option<Mutex<LruCache<(u64, Box<str>), Kept>>>,
+    times: CacheTimes,
+}
+
+impl Verdicts {
+    /// A cache of at most `max` verdicts; 0 turns it off.
+    pub(crate) fn new(max: usize, times: CacheTimes) -> Self {
+        Self { kept: NonZeroUsize::new(max).map(|max| Mutex::new(LruCache::new(max))), times }
+    }
+
+    /// Whether nothing is ever kept.
+    pub(crate) fn is_off(&self) -> bool {
+        self.kept.is_none()
+    }
+
+    /// A fresh verdict about an address, as `email` asks for it.
+    pub(crate) fn recall(&self, scope: u64, normalized: &str, email: &str, now: Millis) -> Option<Verification> {
+        let mut kept = self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = kept.get(&(scope, Box::from(normalized))).filter(|kept| kept.until > now)?;
+        let mut verification = found.verification.clone();
+        verification.email = email.into();
+        verification.evidence.source = EvidenceSource::Cache;
+        verification.evidence.age_s = u32::try_from(now.since(found.at) / 1_000).unwrap_or(u32::MAX);
+        Some(verification)
+    }
+
+    /// Keeps a verdict if it is one that lasts.
+    pub(crate) fn remember(&self, scope: u64, normalized: &str, verification: &Verification, now: Millis) {
+        let Some(kept) = &self.kept else { return };
+        let Some(keep_ms) = self.lasts_ms(verification) else { return };
+        let entry = Kept { verification: verification.clone(), at: now, until: now + keep_ms };
+        kept.lock().unwrap_or_else(PoisonError::into_inner).put((scope, Box::from(normalized)), entry);
+    }
+
+    /// How long a verdict lasts; none where it must not be kept. What counts is the finding about the mailbox, not the reported one: a role
+    /// mailbox that nobody answered for is reported as a role, and must be asked about again.
+    fn lasts_ms(&self, verification: &Verification) -> Option<i64> {
+        if verification.evidence.source != EvidenceSource::Smtp {
+            return None;
+        }
+        let mut keep_ms = self.times.good_ms;
+        for finding in &verification.verdict.findings {
+            match finding.reason {
+                Reason::FailedExchange | Reason::Unverified => return None,
+                Reason::Nonexistent | Reason::Deactivated | Reason::InboxFull | Reason::AcceptAll => {
+                    keep_ms = self.times.bad_ms;
+                }
+                _ => {}
+            }
+        }
+        Some(keep_ms)
+    }
+}

@@ -1,0 +1,49 @@
+//! Manners: how much is asked of one exchanger from one source, and when not at all.
+//!
+//! A *site* is what limits count for: a known provider as a whole, any other exchanger by its host name, for one source. It
+//! holds the connection slots, the rate of recipients, the budget of missing recipients, a governor that watches their share,
+//! and the circuit breaker. All of it comes from the site's policy. A limit is never a statement about an address: whoever
+//! runs into one is told to come back, and a live caller gets `unverified`.
+
+mod breaker;
+mod governor;
+mod site;
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use probity_core::policy::Policy;
+
+pub(crate) use site::{Hold, Site, Slot};
+
+/// Sites that are remembered; the one unused for longest is forgotten with its state. A site takes about 1 KiB.
+const SITES_MAX: usize = 65_536;
+
+/// What kind of work asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// Somebody is waiting for the answer.
+    Live,
+    /// Nobody is.
+    Batch,
+}
+
+/// All sites.
+pub(crate) struct Pace {
+    sites: Mutex<LruCache<(u16, Arc<str>), Arc<Site>>>,
+}
+
+impl Pace {
+    pub(crate) fn new() -> Self {
+        let size = NonZeroUsize::new(SITES_MAX).expect("not zero");
+        Self { sites: Mutex::new(LruCache::new(size)) }
+    }
+
+    /// The site of an exchanger as one source sees it.
+    pub(crate) fn site(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
+        let name = policy.provider.as_ref().unwrap_or(host);
+        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        sites.get_or_insert((source, name.clone()), || Arc::new(Site::new(policy))).clone()
+    }
+}

@@ -1,0 +1,78 @@
+//! The governor: who asks for too many mailboxes that do not exist looks like a dictionary attack.
+
+use std::collections::VecDeque;
+
+use probity_core::policy;
+use probity_core::time::Millis;
+
+/// Below this many recipients a share says nothing.
+const SAMPLE_MIN: usize = 50;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Governor {
+    limits: policy::Governor,
+    missing: VecDeque<bool>,
+    paused_until: Option<Millis>,
+}
+
+impl Governor {
+    pub(crate) fn new(limits: policy::Governor) -> Self {
+        Self { limits, missing: VecDeque::new(), paused_until: None }
+    }
+
+    /// When the pause ends, if there is one.
+    pub(crate) fn paused_until(&self, now: Millis) -> Option<Millis> {
+        self.paused_until.filter(|until| *until > now)
+    }
+
+    /// What each recipient costs of the rate: 2 while the share of missing ones is high.
+    pub(crate) fn cost(&self) -> u32 {
+        if self.share_percent() > self.limits.slow_percent { 2 } else { 1 }
+    }
+
+    /// Books answers: so many recipients, so many of them missing.
+    pub(crate) fn heard(&mut self, now: Millis, answered: u32, missing: u32) {
+        let window = usize::try_from(self.limits.window).unwrap_or(usize::MAX);
+        for n in 0..answered {
+            self.missing.push_back(n < missing);
+        }
+        while self.missing.len() > window {
+            self.missing.pop_front();
+        }
+        if self.share_percent() > self.limits.pause_percent {
+            self.paused_until = Some(now + self.limits.pause_ms);
+            self.missing.clear();
+        }
+    }
+
+    fn share_percent(&self) -> u32 {
+        if self.missing.len() < SAMPLE_MIN {
+            return 0;
+        }
+        let missing = self.missing.iter().filter(|missing| **missing).count();
+        u32::try_from(missing * 100 / self.missing.len()).unwrap_or(100)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: policy::Governor =
+        policy::Governor { window: 200, slow_percent: 35, pause_percent: 60, pause_ms: 3_600_000 };
+
+    #[test]
+    fn it_slows_down_and_then_pauses_by_the_share_of_the_last_ones() {
+        let mut governor = Governor::new(LIMITS);
+        governor.heard(Millis(0), 49, 49);
+        assert_eq!((governor.cost(), governor.paused_until(Millis(0))), (1, None), "too few to tell");
+        let mut governor = Governor::new(LIMITS);
+        governor.heard(Millis(0), 100, 40);
+        assert_eq!((governor.cost(), governor.paused_until(Millis(0))), (2, None));
+        governor.heard(Millis(0), 100, 20);
+        assert_eq!(governor.cost(), 1);
+        governor.heard(Millis(5), 150, 150);
+        assert_eq!(governor.paused_until(Millis(5)), Some(Millis(3_600_005)));
+        assert_eq!(governor.paused_until(Millis(3_600_005)), None);
+    }
+}

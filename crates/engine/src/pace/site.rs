@@ -1,0 +1,187 @@
+//! One exchanger, or one provider, as one source sees it.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use probity_core::limits::Gcra;
+use probity_core::plan::Heard;
+use probity_core::policy::Policy;
+use probity_core::time::Millis;
+use probity_core::verdict::NotAsked;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::Effort;
+use super::breaker::Breaker;
+use super::governor::Governor;
+use crate::link::Link;
+
+const MINUTE_MS: i64 = 60_000;
+const HOUR_MS: i64 = 3_600_000;
+/// A batch leaves this part of a site's hourly budget to live calls: one in four.
+const LIVE_SHARE: u32 = 4;
+
+/// Not now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hold {
+    pub(crate) why: NotAsked,
+    pub(crate) until: Millis,
+}
+
+/// The right to one connection; given back when dropped.
+pub(crate) struct Slot {
+    _all: OwnedSemaphorePermit,
+    _batch: Option<OwnedSemaphorePermit>,
+}
+
+struct State {
+    rate: Option<Gcra>,
+    missing: Option<Gcra>,
+    governor: Option<Governor>,
+    breaker: Breaker,
+}
+
+/// The pacing state of one site.
+pub(crate) struct Site {
+    connections: usize,
+    all: Arc<Semaphore>,
+    /// What a batch may hold of `all`: one connection is kept for live calls.
+    batch: Arc<Semaphore>,
+    state: Mutex<State>,
+    idle: Mutex<Vec<Link>>,
+    /// Plans that are at this site or on their way to it.
+    interest: AtomicU32,
+}
+
+impl Site {
+    pub(crate) fn new(policy: &Policy) -> Self {
+        let connections = usize::try_from(policy.connections.max(1)).unwrap_or(1);
+        let limit = |count: u32, period_ms, burst| (count > 0).then(|| Gcra::new(count, period_ms, burst));
+        Self {
+            connections,
+            all: Arc::new(Semaphore::new(connections)),
+            batch: Arc::new(Semaphore::new((connections - 1).max(1))),
+            state: Mutex::new(State {
+                rate: limit(policy.rcpt_per_minute, MINUTE_MS, policy.burst.max(1)),
+                missing: limit(policy.missing_per_hour, HOUR_MS, policy.missing_per_hour),
+                governor: policy.governor.map(Governor::new),
+                breaker: Breaker::default(),
+            }),
+            idle: Mutex::new(Vec::new()),
+            interest: AtomicU32::new(0),
+        }
+    }
+
+    /// Waits for a connection's slot, at most `wait`.
+    pub(crate) async fn slot(&self, effort: Effort, wait: Duration) -> Option<Slot> {
+        let acquire = async {
+            let batch = match effort {
+                Effort::Batch => Some(self.batch.clone().acquire_owned().await.ok()?),
+                Effort::Live => None,
+            };
+            let all = self.all.clone().acquire_owned().await.ok()?;
+            Some(Slot { _all: all, _batch: batch })
+        };
+        tokio::time::timeout(wait, acquire).await.ok().flatten()
+    }
+
+    /// Until when the site must be left alone.
+    pub(crate) fn closed(&self, now: Millis) -> Option<Hold> {
+        let state = self.state();
+        let blocked = state.breaker.open_until(now).map(|until| Hold { why: NotAsked::Blocked, until });
+        let paused = state.governor.as_ref().and_then(|governor| governor.paused_until(now));
+        blocked.or(paused.map(|until| Hold { why: NotAsked::Budget, until }))
+    }
+
+    /// How many of `want` recipients may be asked about now; they are booked.
+    pub(crate) fn admit(&self, now: Millis, want: u32, effort: Effort) -> Result<u32, Hold> {
+        if let Some(hold) = self.closed(now) {
+            return Err(hold);
+        }
+        let mut state = self.state();
+        let mut granted = want;
+        if let Some(missing) = &state.missing {
+            let kept = if effort == Effort::Batch { missing.burst() / LIVE_SHARE } else { 0 };
+            granted = granted.min(missing.available(now).saturating_sub(kept));
+            if granted == 0 {
+                return Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) });
+            }
+        }
+        let cost = state.governor.as_ref().map_or(1, Governor::cost);
+        if let Some(rate) = &mut state.rate {
+            granted = granted.min(rate.available(now) / cost);
+            if granted == 0 {
+                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(cost) });
+            }
+            rate.charge(now, granted * cost);
+        }
+        Ok(granted)
+    }
+
+    /// Books what a flight has shown.
+    pub(crate) fn heard(&self, now: Millis, heard: &Heard, policy: &Policy) {
+        let mut state = self.state();
+        let random = u32::from(heard.random_missing && policy.random_counts_as_missing);
+        if let Some(missing) = &mut state.missing {
+            missing.charge(now, heard.missing + random);
+        }
+        if let Some(governor) = &mut state.governor {
+            governor.heard(now, heard.answered, heard.missing);
+        }
+        if let Some((_, asked_ms)) = heard.about_us {
+            state.breaker.strike(now, asked_ms, policy);
+        }
+    }
+
+    /// A refusal of us before any recipient was asked about.
+    pub(crate) fn refused_us(&self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
+        self.state().breaker.strike(now, asked_ms, policy);
+    }
+
+    /// Somebody comes.
+    pub(crate) fn enter(&self) {
+        self.interest.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Somebody goes; true where somebody else is still there.
+    pub(crate) fn leave(&self) -> bool {
+        self.interest.fetch_sub(1, Ordering::Relaxed) > 1
+    }
+
+    /// A warm session to this address, if there is one. `tls_tried` sessions only serve those who may use TLS.
+    pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<Link> {
+        let mut idle = self.idle();
+        let found = idle.iter().position(|link| link.address() == address && (!clear || link.is_clear()))?;
+        Some(idle.swap_remove(found))
+    }
+
+    /// Keeps a session for the next one; returns its number.
+    pub(crate) fn put_idle(&self, link: Link) -> u64 {
+        let number = link.number();
+        self.idle().push(link);
+        number
+    }
+
+    /// Takes the session of this number out, if nobody has.
+    pub(crate) fn expire_idle(&self, number: u64) -> Option<Link> {
+        let mut idle = self.idle();
+        let found = idle.iter().position(|link| link.number() == number)?;
+        Some(idle.swap_remove(found))
+    }
+
+    /// A warm session that must make room: held slots and idle sessions together may not exceed the connections.
+    pub(crate) fn crowded_out(&self) -> Option<Link> {
+        let mut idle = self.idle();
+        let busy = self.connections - self.all.available_permits().min(self.connections);
+        (!idle.is_empty() && busy + idle.len() > self.connections).then(|| idle.remove(0))
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,372 @@
+//! Runs one domain's plan: does what it asks for, under the site's pacing, and hands its fates out as they come.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use probity_core::address::Address;
+use probity_core::plan::{Action, DialFault, Fate, Found, Known, Plan};
+use probity_core::policy::{Policy, TlsPolicy};
+use probity_core::smtp::session::{Config, Flight, Recipient, Timeouts, TlsMode};
+use probity_core::verdict::{CatchAll, Mailbox, NotAsked, Timings};
+
+use crate::destination::{Destination, addresses};
+use crate::facts::DomainFacts;
+use crate::inner::Inner;
+use crate::link::{Link, Refused};
+use crate::net::Dial;
+use crate::pace::{Effort, Hold, Site};
+
+/// How long a pacing limit is waited for on the spot; what takes longer is put off.
+const WAIT_MS: i64 = 3_000;
+/// How long a connection's slot is waited for.
+const SLOT_MS: u64 = 10_000;
+/// When to come back to a site whose slots were taken for all that time, in milliseconds.
+const CROWDED_MS: i64 = 30_000;
+/// How long a warm session is kept for the next question, in milliseconds. Servers drop idle clients after minutes.
+const IDLE_MS: u64 = 10_000;
+
+/// Where a fate was decided.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) tls: bool,
+    pub(crate) source: Option<u16>,
+    pub(crate) timings: Timings,
+}
+
+/// One run of a plan.
+pub(crate) struct Probe<'a> {
+    inner: &'a Arc<Inner>,
+    destination: &'a Destination,
+    recipients: &'a [Address],
+    effort: Effort,
+    source: u16,
+    source_fixed: bool,
+    plan: Plan,
+    known: Known,
+    /// Recipients that turned out not to exist.
+    missing: u32,
+    /// Random recipients that were asked about.
+    randoms: u64,
+    site: Option<Arc<Site>>,
+    link: Option<(Link, crate::pace::Slot)>,
+    asked: Asked,
+}
+
+impl<'a> Probe<'a> {
+    /// A probe of `recipients`, all of the destination's domain. `source` must be kept where greylisting knows us by it.
+    pub(crate) async fn new(
+        inner: &'a Arc<Inner>,
+        destination: &'a Destination,
+        recipients: &'a [Address],
+        effort: Effort,
+        source: Option<u16>,
+    ) -> Self {
+        let mut rng = inner.rng(&destination.domain);
+        let known = known(inner, destination).await;
+        let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
+        let plan = Plan::new(&destination.exchangers, destination.policies.clone(), count, known, &mut rng);
+        Self {
+            inner,
+            destination,
+            recipients,
+            effort,
+            source: source.unwrap_or_else(|| inner.first_source(&destination.domain)),
+            source_fixed: source.is_some(),
+            plan,
+            known,
+            missing: 0,
+            randoms: 0,
+            site: None,
+            link: None,
+            asked: Asked::default(),
+        }
+    }
+
+    /// Runs until each recipient has its fate; `tell` gets them with where they were decided.
+    pub(crate) async fn run(mut self, mut tell: impl FnMut(Vec<(u32, Fate)>, &Asked)) {
+        if let Some(mailbox) = &self.destination.settled {
+            self.plan.settle_all(mailbox);
+        }
+        loop {
+            let room = self.room().await;
+            match self.plan.next(room) {
+                Action::Resolve { exchanger } => self.resolve(exchanger).await,
+                Action::Dial { exchanger, address, clear } => self.dial(exchanger, address, clear).await,
+                Action::Ask { recipients, random } => self.ask(&recipients, random).await,
+                Action::Leave => {
+                    self.release(false);
+                    self.plan.left();
+                }
+                Action::Done => break,
+            }
+            let fates = self.plan.take_fates();
+            if !fates.is_empty() {
+                tell(fates, &self.asked);
+            }
+        }
+        let fates = self.plan.take_fates();
+        if !fates.is_empty() {
+            tell(fates, &self.asked);
+        }
+        self.remember().await;
+        self.release(true);
+    }
+
+    /// How many recipients may be asked about now; waits for pacing where that is short, and defers the plan where not.
+    async fn room(&mut self) -> Option<u32> {
+        let (link, _) = self.link.as_ref()?;
+        let site = self.site.clone()?;
+        let policy = self.plan.policy()?.clone();
+        let now = self.inner.clock.now();
+        let room = link.room(&policy, now);
+        let want = self.plan.wants().min(room).min(policy.flight_rcpt.max(1));
+        if want == 0 {
+            return Some(room);
+        }
+        loop {
+            let now = self.inner.clock.now();
+            match site.admit(now, want, self.effort) {
+                Ok(granted) => return Some(granted),
+                Err(hold) if hold.why == NotAsked::Budget && hold.until.since(now) <= WAIT_MS => {
+                    self.inner.wait_until(hold.until).await;
+                }
+                Err(hold) => {
+                    self.hold(hold);
+                    return Some(room);
+                }
+            }
+        }
+    }
+
+    fn hold(&mut self, hold: Hold) {
+        let after_ms = hold.until.since(self.inner.clock.now());
+        self.plan.defer(hold.why, after_ms);
+    }
+
+    async fn resolve(&mut self, exchanger: usize) {
+        let started = self.inner.clock.now();
+        let (mx, policy) = self.plan.exchanger(exchanger);
+        let (host, budgeted) = (mx.host.clone(), policy.provider.is_none());
+        let bind = self.inner.config.sources[usize::from(self.source)].bind;
+        let found = addresses(self.inner, &host, budgeted, bind).await;
+        let nothing = found == Found::Nothing;
+        self.plan.resolved(exchanger, found);
+        add(&mut self.asked.timings.dns, self.inner.clock.now().since(started));
+        if nothing && self.destination.is_implicit() && self.destination.evidence.exists == Some(true) {
+            // The name exists and has neither MX nor an address: nobody takes its mail.
+            let unlisted = self.inner.has_no_address(&host).await;
+            self.plan.settle_all(&Mailbox::Unroutable(if unlisted { "no_mx" } else { "mx_unroutable" }));
+        }
+    }
+
+    async fn dial(&mut self, exchanger: usize, address: IpAddr, clear: bool) {
+        let (mx, policy) = self.plan.exchanger(exchanger);
+        let (host, policy) = (mx.host.clone(), policy.clone());
+        let now = self.inner.clock.now();
+        let site = self.choose_site(&host, &policy);
+        if let Some(hold) = site.closed(now) {
+            return self.hold(hold);
+        }
+        if let Some(how) = self.inner.reach.dead(address, now) {
+            return self.plan.dial_failed(DialFault::Silent(how, None));
+        }
+        let Some(slot) = site.slot(self.effort, Duration::from_millis(SLOT_MS)).await else {
+            return self.plan.defer(NotAsked::Budget, CROWDED_MS);
+        };
+        let clear = clear || (policy.tls == TlsPolicy::Opportunistic && self.inner.reach.tls_is_broken(address, now));
+        match self.link(&site, &host, &policy, address, clear).await {
+            Ok(link) => {
+                self.asked.address = Some(address);
+                self.asked.tls = link.is_tls();
+                self.asked.source = Some(self.source);
+                self.link = Some((link, slot));
+                self.plan.linked();
+            }
+            Err(refused) => self.refused(*refused, &site, &policy, address),
+        }
+    }
+
+    /// The site of an exchanger for the first source that it has not shut out; stays with the source once chosen.
+    fn choose_site(&mut self, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
+        let now = self.inner.clock.now();
+        let sources = u16::try_from(self.inner.config.sources.len()).unwrap_or(u16::MAX);
+        if !self.source_fixed && self.site.is_none() {
+            let open = (0..sources)
+                .map(|n| (self.source + n) % sources)
+                .find(|source| self.inner.pace.site(*source, host, policy).closed(now).is_none());
+            self.source = open.unwrap_or(self.source);
+        }
+        let site = self.inner.pace.site(self.source, host, policy);
+        if self.site.as_ref().is_none_or(|old| !Arc::ptr_eq(old, &site)) {
+            site.enter();
+            if let Some(old) = self.site.replace(site.clone()) {
+                old.leave();
+            }
+        }
+        site
+    }
+
+    async fn link(
+        &mut self,
+        site: &Arc<Site>,
+        host: &Arc<str>,
+        policy: &Policy,
+        address: IpAddr,
+        clear: bool,
+    ) -> Result<Link, Box<Refused>> {
+        let now = self.inner.clock.now();
+        while let Some(mut link) = site.take_idle(address, clear) {
+            if link.room(policy, now) > 0 && link.is_fresh() {
+                return Ok(link);
+            }
+            self.inner.end(link);
+        }
+        if let Some(link) = site.crowded_out() {
+            link.quit().await;
+        }
+        let started = self.inner.clock.now();
+        let permit = self.inner.session_permit(self.effort).await;
+        let source = self.inner.config.sources[usize::from(self.source)].clone();
+        let config = self.config(&source.helo, policy, clear);
+        let deadlines = self.inner.deadlines(self.effort);
+        let timeout_ms = u64::try_from(deadlines.connect_ms).unwrap_or(0);
+        let dial = Dial { address, port: self.inner.config.port, source, timeout_ms };
+        let link = Link::open(self.inner.ground.clone(), dial, host, config, permit).await;
+        add(&mut self.asked.timings.connect, self.inner.clock.now().since(started));
+        link
+    }
+
+    fn config(&self, helo: &str, policy: &Policy, clear: bool) -> Config {
+        let deadlines = self.inner.deadlines(self.effort);
+        let tls = match policy.tls {
+            TlsPolicy::Required => TlsMode::Required,
+            TlsPolicy::Opportunistic if clear || !self.inner.config.starttls => TlsMode::Never,
+            TlsPolicy::Opportunistic => TlsMode::Opportunistic,
+        };
+        Config {
+            helo: helo.to_owned(),
+            mail_from: self.inner.config.mail_from.clone(),
+            tls,
+            timeouts: Timeouts {
+                banner_ms: deadlines.banner_ms,
+                command_ms: deadlines.command_ms,
+                session_ms: deadlines.session_ms.min(policy.session_ms),
+                read_ms: deadlines.command_ms.max(deadlines.banner_ms),
+            },
+        }
+    }
+
+    fn refused(&mut self, refused: Refused, site: &Site, policy: &Policy, address: IpAddr) {
+        let now = self.inner.clock.now();
+        let fault = refused.fault(&self.inner.rules, policy.provider.as_deref());
+        self.asked.address = Some(address);
+        match &fault {
+            DialFault::Silent(how, None) => self.inner.reach.failed(address, *how, now),
+            DialFault::Silent(_, Some(_)) => {}
+            DialFault::Tls => self.inner.reach.tls_failed(address, now),
+            DialFault::SentAway { reading, .. } => {
+                if reading.meaning.is_about_us().is_some() {
+                    site.refused_us(now, reading.retry_after_ms, policy);
+                }
+            }
+        }
+        self.plan.dial_failed(fault);
+    }
+
+    async fn ask(&mut self, recipients: &[u32], random: bool) {
+        let flight = self.flight(recipients, random);
+        let Some((link, _)) = self.link.as_mut() else { return };
+        let started = self.inner.clock.now();
+        self.inner.ground.tally.random_rcpts.fetch_add(u64::from(random), Ordering::Relaxed);
+        let (answers, end) = link.ask(flight).await;
+        let now = self.inner.clock.now();
+        add(&mut self.asked.timings.smtp, now.since(started));
+        let policy = self.plan.policy().cloned();
+        let heard = self.plan.answered(recipients, answers, random, end.as_ref(), &self.inner.rules);
+        self.inner.ground.tally.unmatched.fetch_add(u64::from(heard.unmatched), Ordering::Relaxed);
+        link.refused(heard.refused);
+        self.missing += heard.missing;
+        if let (Some(site), Some(policy)) = (&self.site, policy) {
+            site.heard(now, &heard, &policy);
+        }
+        if end.is_some() {
+            self.link = None;
+        }
+    }
+
+    fn flight(&mut self, recipients: &[u32], random: bool) -> Flight {
+        let mut path = Vec::with_capacity(64);
+        let mut all: Vec<Recipient> = Vec::with_capacity(recipients.len() + 1);
+        let mut push = |address: &Address| {
+            path.clear();
+            address.write_path(&mut path);
+            all.push(Recipient::new(&path, address.needs_smtputf8()).expect("a parsed address has no control byte"));
+        };
+        for recipient in recipients {
+            push(&self.recipients[usize::try_from(*recipient).expect("an index")]);
+        }
+        if random {
+            let local = self.inner.random_local(&self.destination.domain, self.randoms);
+            self.randoms += 1;
+            push(&self.recipients[0].with_local(&local).expect("a made-up local part is a dot-atom"));
+        }
+        Flight { recipients: all, rset: true }
+    }
+
+    /// Gives the session up: to the next plan that wants it, or with a goodbye. `leaving` where this plan is done with the site.
+    fn release(&mut self, leaving: bool) {
+        let wanted = if leaving { self.site.take().map(|site| (site.leave(), site)) } else { None };
+        let Some((link, slot)) = self.link.take() else { return };
+        let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.inner.clock.now()) > 0);
+        match wanted {
+            Some((others, site)) if spare && (others || self.effort == Effort::Live) => {
+                self.inner.keep_warm(site, link, IDLE_MS);
+                drop(slot);
+            }
+            _ => self.inner.end_holding(link, slot),
+        }
+    }
+
+    /// Keeps what the plan has found out about its domain. A fact that was contradicted is kept no longer.
+    async fn remember(&mut self) {
+        let (now, cache) = (self.inner.clock.now(), &self.inner.config.cache);
+        let (before, after) = (self.known, self.plan.catch_all());
+        let contradicted = self.missing > 0 && before.catch_all == CatchAll::Yes;
+        let catch_all = match after {
+            CatchAll::Yes if contradicted => Some((true, now)),
+            CatchAll::Suspect => Some((false, now)),
+            CatchAll::Yes if before.catch_all != after => Some((true, now + cache.catch_all_yes_ms)),
+            CatchAll::No if before.catch_all != after => Some((false, now + cache.catch_all_no_ms)),
+            CatchAll::Yes | CatchAll::No | CatchAll::Unknown => None,
+        };
+        let newly_accepts = self.plan.accepts_others() && !before.accepts_others;
+        let accepted_until = newly_accepts.then_some(now + cache.accepted_ms);
+        let Some(asked) = self.plan.current() else { return };
+        if catch_all.is_some() || accepted_until.is_some() {
+            let facts = DomainFacts { catch_all, accepted_until };
+            self.inner.facts.remember(&self.destination.domain, &asked.host, facts).await;
+        }
+    }
+}
+
+async fn known(inner: &Arc<Inner>, destination: &Destination) -> Known {
+    let Some(first) = destination.exchangers.first() else { return Known::default() };
+    let now = inner.clock.now();
+    let facts = inner.facts.recall(&destination.domain, &first.host).await;
+    let remembered = match facts.catch_all {
+        Some((yes, until)) if until > now => Some(if yes { CatchAll::Yes } else { CatchAll::No }),
+        _ => None,
+    };
+    let shipped = inner.lists.known_not_catch_all(&destination.domain).then_some(CatchAll::No);
+    Known {
+        catch_all: shipped.or(remembered).unwrap_or_default(),
+        accepts_others: facts.accepted_until.is_some_and(|until| until > now),
+    }
+}
+
+fn add(total: &mut u32, ms: i64) {
+    *total = total.saturating_add(u32::try_from(ms).unwrap_or(u32::MAX));
+}

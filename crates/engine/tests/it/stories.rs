@@ -1,0 +1,312 @@
+//! What the engine says of addresses in small worlds: one story a test, under a paused clock.
+
+use probity_core::dns::Kind;
+use probity_core::policy::Profile;
+use probity_engine::{Live, Outcome};
+use probity_mailworld::{
+    AfterMisses, At, DnsFault, FaultKind, Greylist, MailboxState, Mailboxes, Misbehaviour, Personality, Pipelining,
+    Recipients, Tls, World, Zone,
+};
+
+use crate::world::{Lab, brief};
+
+fn people() -> Mailboxes {
+    Mailboxes::only(&["ann", "bob", "info"])
+        .with("closed", MailboxState::Disabled)
+        .with("full", MailboxState::Full)
+        .with("stuffed", MailboxState::FullForNow)
+        .with("club", MailboxState::Restricted)
+        .with("busy", MailboxState::OverRate)
+}
+
+fn site(personality: Personality) -> std::sync::Arc<World> {
+    World::builder().site("one.example.com", people(), personality).build().expect("a world")
+}
+
+async fn expect(lab: &Lab, cases: &[(&str, &str)]) {
+    for (email, wanted) in cases {
+        assert_eq!(brief(&lab.live(email).await), *wanted, "{email}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_honest_server_is_believed() {
+    let lab = Lab::open(&site(Personality { tls: Tls::None, ..Personality::default() }));
+    expect(
+        &lab,
+        &[
+            ("ann@one.example.com", "passed/valid/"),
+            ("nobody@one.example.com", "undeliverable/nonexistent/smtp_550_5.1.1"),
+            ("info@one.example.com", "risky/role_based/role"),
+            ("stuffed@one.example.com", "unknown/unverified/quota_temporary"),
+            ("busy@one.example.com", "passed/valid/"),
+        ],
+    )
+    .await;
+    for (email, reason) in [("closed", "deactivated"), ("full", "inbox_full"), ("club", "failed_exchange")] {
+        let said = lab.live(&format!("{email}@one.example.com")).await;
+        assert_eq!(said.verdict.reason.as_str(), reason, "{email}: {:?}", said.evidence.probe);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_address_takes_three_round_trips_and_a_further_one_takes_one() {
+    let lab = Lab::open(&site(Personality { tls: Tls::None, ..Personality::default() }));
+    lab.live("ann@one.example.com").await;
+    let first = lab.engine.counters();
+    assert_eq!((first.connections, first.waits, first.rcpts, first.random_rcpts), (1, 3, 2, 1));
+    assert_eq!(first.queries, 3, "one MX, one A and one AAAA question");
+    lab.live("bob@one.example.com").await;
+    let second = lab.engine.counters();
+    assert_eq!((second.connections, second.waits, second.rcpts), (1, 4, 3));
+    assert_eq!(second.queries, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_takes_no_mail_is_illegitimate_and_what_cannot_be_looked_up_is_not() {
+    let world = World::builder()
+        .zone("null.example.com", Zone::null_mx())
+        .zone("broken.example.com", Zone::failing(DnsFault::Servfail))
+        .zone("slow.example.com", Zone::failing(DnsFault::Timeout))
+        .zone("bare.example.com", Zone::default())
+        .zone("lost.example.com", Zone::served_by(&["nowhere.example.com"]))
+        .zone("inside.example.com", Zone::served_by(&["mail.internal"]))
+        .build()
+        .expect("a world");
+    let lab = Lab::polite(&world);
+    expect(
+        &lab,
+        &[
+            ("a@null.example.com", "undeliverable/illegitimate/null_mx"),
+            ("a@missing.example.com", "undeliverable/illegitimate/nxdomain"),
+            ("a@broken.example.com", "unknown/unverified/dns_temporary"),
+            ("a@slow.example.com", "unknown/unverified/dns_temporary"),
+            ("a@bare.example.com", "undeliverable/illegitimate/no_mx"),
+            ("a@lost.example.com", "undeliverable/illegitimate/mx_unroutable"),
+            ("a@inside.example.com", "undeliverable/illegitimate/mx_unroutable"),
+            ("a@localhost", "undeliverable/invalid/syntax"),
+            ("not an address", "undeliverable/invalid/syntax"),
+        ],
+    )
+    .await;
+    assert_eq!(lab.net.hosts().connections, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn exchangers_at_special_addresses_are_never_dialled() {
+    let mut builder = World::builder();
+    let private = ["127.0.0.1", "10.1.2.3", "::1", "169.254.169.254", "::ffff:127.0.0.1", "192.168.0.1"];
+    let names: Vec<String> = (0..private.len()).map(|n| format!("mx{n}.example.com")).collect();
+    for (name, address) in names.iter().zip(private) {
+        let addresses = vec![address.parse().expect("an address")];
+        builder = builder.zone(name, Zone { addresses, ..Zone::default() });
+    }
+    let hosts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let world = builder.zone("trap.example.com", Zone::served_by(&hosts)).build().expect("a world");
+    let lab = Lab::new(&world, 1, |config| config.networks_allowed.clear());
+    expect(&lab, &[("a@trap.example.com", "undeliverable/illegitimate/mx_unroutable")]).await;
+    assert_eq!(lab.net.hosts().connections, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn catch_all_is_found_out_once_and_remembered() {
+    let lab = Lab::open(&site(Personality { recipients: Recipients::AcceptAll, ..Personality::default() }));
+    expect(&lab, &[("ann@one.example.com", "unknown/accept_all/catch_all")]).await;
+    assert_eq!(lab.engine.counters().random_rcpts, 2);
+    expect(&lab, &[("zoe@one.example.com", "unknown/accept_all/catch_all")]).await;
+    assert_eq!(lab.engine.counters().random_rcpts, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_of_us_are_never_about_the_mailbox() {
+    for at in [At::Banner, At::Ehlo, At::Mail, At::Rcpt] {
+        for text in [
+            "554 5.7.1 Service unavailable; Client host [198.51.100.7] blocked using zen.spamhaus.org",
+            "550 5.7.25 The IP address sending this message does not have a PTR record",
+            "550 5.1.8 Sender address rejected: Domain not found",
+            "blocked",
+        ] {
+            let lab = Lab::polite(&site(Personality::default().refusing(at, text)));
+            for local in ["ann", "nobody"] {
+                let said = lab.live(&format!("{local}@one.example.com")).await;
+                assert_eq!(said.verdict.reason.as_str(), "failed_exchange", "{at:?} {text} {:?}", said.verdict);
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_us_opens_the_circuit_and_nothing_is_asked_until_it_closes() {
+    let lab = Lab::polite(&site(Personality::default().refusing(At::Rcpt, "blocked")));
+    lab.live("ann@one.example.com").await;
+    let asked = lab.net.hosts();
+    for n in 0..20 {
+        lab.live(&format!("x{n}@one.example.com")).await;
+    }
+    assert_eq!(lab.net.hosts().rcpt, asked.rcpt);
+    assert_eq!(lab.net.hosts().connections, asked.connections);
+}
+
+#[tokio::test(start_paused = true)]
+async fn greylisting_answers_live_and_finishes_behind() {
+    let grey = Greylist { delay_s: 300, hint: true };
+    let lab = Lab::open(&site(Personality { greylist: Some(grey), ..Personality::default() }));
+    let started = lab.engine.now();
+    expect(&lab, &[("ann@one.example.com", "unknown/unverified/greylisted")]).await;
+    assert!(lab.engine.now().since(started) < 5_000);
+    lab.engine.wait_until(started + 900_000).await;
+    let said = lab.live("ann@one.example.com").await;
+    assert_eq!(said.evidence.source.as_str(), "cache", "{said:?}");
+    assert_eq!(brief(&said), "passed/valid/");
+}
+
+#[tokio::test(start_paused = true)]
+async fn greylisting_in_a_batch_comes_back_from_the_same_source() {
+    let grey = Greylist { delay_s: 300, hint: true };
+    let lab = Lab::open(&site(Personality { greylist: Some(grey), ..Personality::default() }));
+    let emails: Vec<String> = ["ann", "bob", "nobody"].iter().map(|local| format!("{local}@one.example.com")).collect();
+    let said: Vec<String> = lab.batch(&emails).await.iter().map(|said| said.verdict.reason.to_string()).collect();
+    assert_eq!(said, ["valid", "valid", "nonexistent"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dead_first_exchanger_is_passed_over() {
+    let world = World::builder()
+        .zone("two.example.com", Zone::served_by(&["dead.example.com", "mx.example.com"]).with_mailboxes(people()))
+        .zone("dead.example.com", Zone { addresses: vec!["203.0.114.9".parse().expect("ip")], ..Zone::default() })
+        .host("mx.example.com", Personality::default())
+        .build()
+        .expect("a world");
+    expect(&Lab::open(&world), &[("ann@two.example.com", "passed/valid/")]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn broken_tls_is_asked_once_more_in_the_clear() {
+    for tls in [Tls::ClosesHandshake, Tls::Garbage, Tls::Stalls, Tls::Injection, Tls::Refused] {
+        let lab = Lab::open(&site(Personality { tls, ..Personality::default() }));
+        let said = lab.live("ann@one.example.com").await;
+        assert_eq!(brief(&said), "passed/valid/", "{tls:?}");
+        assert!(!said.evidence.probe.expect("a probe").tls);
+        assert!(lab.engine.counters().connections <= 2, "{tls:?}");
+    }
+    for tls in [Tls::Offered, Tls::Required] {
+        let lab = Lab::open(&site(Personality { tls, ..Personality::default() }));
+        let said = lab.live("ann@one.example.com").await;
+        assert_eq!(brief(&said), "passed/valid/", "{tls:?}");
+        assert!(said.evidence.probe.expect("a probe").tls);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_with_quirks_still_get_a_true_verdict() {
+    let quirks = [
+        Personality { pipelining: Pipelining::None, ..Personality::default() },
+        Personality { pipelining: Pipelining::DropsEarly, ..Personality::default() },
+        Personality { ehlo: false, ..Personality::default() },
+        Personality::default().with_fault(At::Rcpt, FaultKind::BareLf),
+        Personality::default().with_fault(At::Rcpt, FaultKind::EightBit),
+        Personality::default().with_fault(At::Banner, FaultKind::Nul),
+    ];
+    for personality in quirks {
+        let lab = Lab::open(&site(personality.clone()));
+        for (local, reason) in [("ann", "valid"), ("nobody", "nonexistent")] {
+            let said = lab.live(&format!("{local}@one.example.com")).await;
+            assert_eq!(said.verdict.reason.as_str(), reason, "{personality:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_that_break_the_protocol_give_no_verdict() {
+    for kind in [
+        FaultKind::Endless,
+        FaultKind::Huge,
+        FaultKind::NoLineEnd,
+        FaultKind::CodeMismatch,
+        FaultKind::BadCode,
+        FaultKind::Twice,
+        FaultKind::Premature,
+        FaultKind::Silence,
+        FaultKind::Close,
+        FaultKind::Reset,
+    ] {
+        let lab = Lab::open(&site(Personality::default().with_fault(At::Rcpt, kind)));
+        for local in ["ann", "nobody"] {
+            let started = lab.engine.now();
+            let said = lab.live(&format!("{local}@one.example.com")).await;
+            assert_eq!(said.verdict.reason.as_str(), "unverified", "{kind:?} {:?}", said.verdict);
+            assert!(lab.engine.now().since(started) <= 20_000, "{kind:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deadline_of_a_caller_holds_against_a_tarpit() {
+    let mut slow = Personality::default();
+    slow.pace.byte_ms = 1_000;
+    let lab = Lab::open(&site(slow));
+    let started = lab.engine.now();
+    let said = lab.engine.verify("ann@one.example.com", Live { timeout_ms: 3_000, scope: 0 }).await;
+    assert_eq!(brief(&said), "unknown/unverified/timeout");
+    assert_eq!(lab.engine.now().since(started), 3_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_lies_after_many_misses_is_not_believed() {
+    let lies = AfterMisses { count: 12, then: Misbehaviour::Lie };
+    let world = site(Personality { after_misses: Some(lies), ..Personality::default() });
+    let lab = Lab::open(&world);
+    let emails: Vec<String> = (0..400).map(|n| format!("nobody{n}@one.example.com")).collect();
+    for said in lab.batch(&emails).await {
+        assert_ne!(said.verdict.status().as_str(), "passed", "{:?}", said.verdict);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn budgets_put_off_and_never_decide() {
+    let lab = Lab::polite(&site(Personality::default()));
+    let items = |n: u64| {
+        (0..n)
+            .map(|key| probity_engine::Item {
+                key,
+                email: format!("nobody{key}@one.example.com").into(),
+                tries: probity_engine::Tries::default(),
+            })
+            .collect()
+    };
+    let outcomes = lab.once(items(200)).await;
+    assert_eq!(outcomes.len(), 200);
+    let put_off =
+        outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::PutOff { why: "budget", .. })).count();
+    assert!(put_off > 150, "{put_off}");
+    assert!(lab.net.hosts().rcpt <= 25, "{:?}", lab.net.hosts());
+    for (_, outcome) in outcomes {
+        if let Outcome::Settled(said) = outcome {
+            assert_eq!(said.verdict.reason.as_str(), "nonexistent");
+        }
+    }
+    let said = lab.engine.verify("ann@one.example.com", Live { timeout_ms: 20_000, scope: 0 }).await;
+    assert_ne!(said.verdict.status().as_str(), "undeliverable");
+}
+
+#[tokio::test(start_paused = true)]
+async fn providers_that_never_tell_are_not_asked() {
+    let world = World::builder()
+        .zone("shop.example.com", Zone::served_by(&["mx-biz.mail.am0.yahoodns.net"]))
+        .host("mx-biz.mail.am0.yahoodns.net", Personality::default())
+        .build()
+        .expect("a world");
+    let lab = Lab::polite(&world);
+    expect(&lab, &[("ann@shop.example.com", "unknown/unverified/provider_opaque")]).await;
+    assert_eq!(lab.net.hosts().connections, 0);
+    assert_eq!(lab.net.queries("shop.example.com", Kind::Mx), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_questions_about_one_domain_are_one_query() {
+    let lab = Lab::new(&site(Personality::default()), 1, |config| config.profile = Profile::Open);
+    let emails: Vec<String> = (0..1_000).map(|n| format!("u{n}@one.example.com")).collect();
+    lab.batch(&emails).await;
+    assert_eq!(lab.net.query_total(), 3);
+    assert!(lab.net.hosts().connections <= 20, "{:?}", lab.net.hosts());
+}

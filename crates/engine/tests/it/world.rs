@@ -1,0 +1,101 @@
+//! An engine over a simulated mail internet, as the tests need it.
+
+use std::sync::{Arc, Mutex};
+
+use probity_core::policy::Profile;
+use probity_core::verdict::Verification;
+use probity_engine::net::Source;
+use probity_engine::{Engine, EngineConfig, Item, Live, Outcome, Sink, Tries};
+use probity_mailworld::{MemoryNet, World};
+
+/// A configuration for a world: one source with an address of its own, and every address may be dialled.
+pub fn config(seed: u64) -> EngineConfig {
+    let source = Source {
+        bind: None,
+        public: Some("198.51.100.7".parse().expect("an address")),
+        helo: "probe.example.org".into(),
+        proxy: None,
+    };
+    EngineConfig {
+        sources: vec![Arc::new(source)],
+        mail_from: "probe@example.org".into(),
+        networks_allowed: vec!["0.0.0.0/0".into(), "::/0".into()],
+        seed: Some(seed),
+        sessions_max: 1_000,
+        ..EngineConfig::default()
+    }
+}
+
+/// An engine in a world, polite unless changed.
+pub struct Lab {
+    pub engine: Engine,
+    pub net: Arc<MemoryNet>,
+}
+
+impl Lab {
+    pub fn new(world: &Arc<World>, seed: u64, change: impl FnOnce(&mut EngineConfig)) -> Self {
+        let net = world.net(seed);
+        let mut config = config(seed);
+        change(&mut config);
+        let engine = Engine::new(config, net.clone()).expect("a sound configuration");
+        Self { engine, net }
+    }
+
+    pub fn polite(world: &Arc<World>) -> Self {
+        Self::new(world, 1, |_| {})
+    }
+
+    pub fn open(world: &Arc<World>) -> Self {
+        Self::new(world, 1, |config| config.profile = Profile::Open)
+    }
+
+    pub async fn live(&self, email: &str) -> Verification {
+        self.engine.verify(email, Live { timeout_ms: 20_000, scope: 0 }).await
+    }
+
+    /// The outcomes of one call, by key.
+    pub async fn once(&self, items: Vec<Item>) -> Vec<(u64, Outcome)> {
+        let outcomes = Arc::new(Mutex::new(Vec::new()));
+        let sink: Sink = {
+            let outcomes = outcomes.clone();
+            Arc::new(move |group| outcomes.lock().expect("no panic").extend(group))
+        };
+        self.engine.verify_many(items, sink).await;
+        let mut outcomes = std::mem::take(&mut *outcomes.lock().expect("no panic"));
+        outcomes.sort_by_key(|(key, _)| *key);
+        outcomes
+    }
+
+    /// Verdicts about all, coming back to what was put off for as long as it takes.
+    pub async fn batch(&self, emails: &[String]) -> Vec<Verification> {
+        let mut done: Vec<Option<Verification>> = vec![None; emails.len()];
+        let item = |key: usize, tries| Item { key: key as u64, email: emails[key].as_str().into(), tries };
+        let mut waiting: Vec<Item> = (0..emails.len()).map(|key| item(key, Tries::default())).collect();
+        for _ in 0..200 {
+            let mut next = Vec::new();
+            let mut soonest = None;
+            for (key, outcome) in self.once(std::mem::take(&mut waiting)).await {
+                let key = usize::try_from(key).expect("a key");
+                match outcome {
+                    Outcome::Settled(verification) => {
+                        assert!(done[key].replace(verification).is_none(), "two verdicts about one address");
+                    }
+                    Outcome::PutOff { not_before, tries, .. } => {
+                        soonest = Some(soonest.map_or(not_before, |at: probity_core::time::Millis| at.max(not_before)));
+                        next.push(item(key, tries));
+                    }
+                }
+            }
+            let Some(at) = soonest else { break };
+            self.engine.wait_until(at).await;
+            waiting = next;
+        }
+        done.into_iter().map(|verdict| verdict.expect("every address has its verdict")).collect()
+    }
+}
+
+/// `status/reason/meta`.
+pub fn brief(verification: &Verification) -> String {
+    let verdict = &verification.verdict;
+    format!("{}/{}/{}", verdict.status(), verdict.reason, verdict.meta)
+}
