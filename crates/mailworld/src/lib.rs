@@ -11,6 +11,7 @@
 mod clock;
 mod dialect;
 pub mod load;
+mod loopback;
 mod mailbox;
 mod memory;
 mod personality;
@@ -23,6 +24,7 @@ mod world;
 mod zone;
 
 pub use dialect::{Dialect, Phrase};
+pub use loopback::{Bind, LoopbackWorld};
 pub use mailbox::{MailboxState, Mailboxes};
 pub use memory::MemoryNet;
 pub use personality::{

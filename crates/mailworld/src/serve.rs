@@ -24,8 +24,11 @@ const MAX_LINE_BYTES: usize = 4096;
 /// How long the server listens after its 421, to notice a client that goes on.
 const AFTER_421: Duration = Duration::from_millis(500);
 
-/// What a connection is read in, in bytes: some hundred commands.
-const READ_BYTES: usize = 16 * 1024;
+/// What a connection is read in at first, in bytes: idle connections must be cheap.
+const READ_BYTES: usize = 2 * 1024;
+
+/// What a connection with large flights is read in, in bytes: a thousand commands.
+const MAX_READ_BYTES: usize = 64 * 1024;
 
 /// How the server is done with a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +138,8 @@ struct Talk<'a, S> {
     wire: &'a Wire,
     input: Vec<u8>,
     out: Vec<u8>,
+    /// How much is read at once, in bytes.
+    chunk: usize,
     /// Bytes sent so far, for a reset in the middle of a reply.
     sent: u64,
 }
@@ -146,6 +151,7 @@ impl<'a, S: Stream> Talk<'a, S> {
             wire,
             input: Vec::new(),
             out: Vec::new(),
+            chunk: READ_BYTES,
             sent: 0,
         }
     }
@@ -164,8 +170,12 @@ impl<'a, S: Stream> Talk<'a, S> {
     /// Reads flights and answers them.
     async fn listen(&mut self, session: &mut Session) -> Step {
         loop {
-            self.input.reserve(READ_BYTES.min(MAX_LINE_BYTES));
+            let before = self.input.len();
+            self.input.reserve(self.chunk);
             match timeout(IDLE, self.stream.read_buf(&mut self.input)).await {
+                Ok(Ok(read @ 1..)) if before + read == self.input.capacity() => {
+                    self.chunk = (self.chunk * 2).min(MAX_READ_BYTES);
+                }
                 Ok(Ok(1..)) => {}
                 Ok(_) => return Step::End(Ending::Closed),
                 Err(_) => {
@@ -260,7 +270,7 @@ impl<'a, S: Stream> Talk<'a, S> {
     async fn watch_after_421(&mut self, session: &mut Session) {
         self.input.clear();
         while let Ok(Ok(1..)) = timeout(AFTER_421, self.stream.read_buf(&mut self.input)).await {
-            if self.input.len() > READ_BYTES {
+            if self.input.len() > MAX_READ_BYTES {
                 break;
             }
         }

@@ -16,6 +16,7 @@ use serde::Deserialize;
 
 pub use self::build::{Builder, HostPlan, WorldError};
 use self::lookup::MAX_CHAIN;
+pub(crate) use self::lookup::{Found, reverse};
 use crate::dialect::Dialect;
 use crate::load::Family;
 use crate::mailbox::MailboxState;

@@ -167,7 +167,7 @@ fn failed(fault: DnsFault) -> Answer {
 }
 
 /// The address of a reverse name (RFC 1035 section 3.5; RFC 3596 section 2.5).
-fn reverse(name: &str) -> Option<IpAddr> {
+pub(crate) fn reverse(name: &str) -> Option<IpAddr> {
     if let Some(v4) = name.strip_suffix(".in-addr.arpa") {
         let mut octets = [0u8; 4];
         let mut labels = v4.split('.').rev();

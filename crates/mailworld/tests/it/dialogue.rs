@@ -131,8 +131,4 @@ impl Client {
     pub(crate) fn rest(&self) -> &[u8] {
         &self.input
     }
-
-    pub(crate) fn into_stream(self) -> Box<dyn Stream> {
-        self.stream
-    }
 }

@@ -1,4 +1,5 @@
 //! The simulated internet, asked through raw dialogues.
 
 mod dialogue;
+mod loopback;
 mod personalities;
