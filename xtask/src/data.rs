@@ -31,13 +31,19 @@ pub(crate) fn refresh() -> Result<()> {
     write("free", FREE_HEAD, &free)?;
     let words = words()?;
     std::fs::write(data_dir().join("gibberish.txt"), train::model_text(&names, &words))?;
-    std::fs::write(data_dir().join("LICENSES.md"), licences(&[("role", roles(&names)?.len()), ("disposable", kept.len()), ("free", free.len())]))?;
+    std::fs::write(
+        data_dir().join("LICENSES.md"),
+        licences(&[("role", roles(&names)?.len()), ("disposable", kept.len()), ("free", free.len())]),
+    )?;
     Ok(())
 }
 
-const ROLE_HEAD: &str = "Role local parts. Made by the refresh command from a public list and our own words; given names are left out.";
-const DISPOSABLE_HEAD: &str = "Throw-away domains. Made by the refresh command: one curated list, and what two of three others agree on.";
-const FREE_HEAD: &str = "Consumer mail domains. Made by the refresh command from our own list and what two public lists agree on.";
+const ROLE_HEAD: &str =
+    "Role local parts. Made by the refresh command from a public list and our own words; given names are left out.";
+const DISPOSABLE_HEAD: &str =
+    "Throw-away domains. Made by the refresh command: one curated list, and what two of three others agree on.";
+const FREE_HEAD: &str =
+    "Consumer mail domains. Made by the refresh command from our own list and what two public lists agree on.";
 
 fn data_dir() -> PathBuf {
     crate::workspace().join("crates/core/data")
@@ -84,7 +90,8 @@ pub(crate) fn disposable_lists() -> Result<BTreeMap<&'static str, BTreeSet<Strin
     let checker = packages::read("mailchecker", "platform/node/index.js")?;
     let burner = packages::read("burner-email-providers", "emails.txt")?;
     let aggregate = packages::read("disposable-domains", "index.json")?;
-    let clean = |texts: Vec<&str>| texts.into_iter().map(str::to_lowercase).filter(|d| is_registrable_or_below(d)).collect();
+    let clean =
+        |texts: Vec<&str>| texts.into_iter().map(str::to_lowercase).filter(|d| is_registrable_or_below(d)).collect();
     Ok(BTreeMap::from([
         ("disposable-email-domains", clean(all_quoted(&curated))),
         ("mailchecker", clean(all_quoted(&checker))),
@@ -101,7 +108,9 @@ fn all_quoted(source: &str) -> Vec<&str> {
 /// A domain in A-labels that is not itself a public suffix, so that it cannot match strangers' domains.
 pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
     let is_label = |label: &str| {
-        !label.is_empty() && label.len() <= 63 && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        !label.is_empty()
+            && label.len() <= 63
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     domain.len() <= 253
         && domain.contains('.')
@@ -154,7 +163,9 @@ fn free(disposable: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let guard = self::own("crates/core/data/guard.txt")?;
     let mut free: BTreeSet<String> = both
         .into_iter()
-        .filter(|d| is_registrable_or_below(d) && !throwaway.contains(d) && !disposable.contains(d) && !guard.contains(d))
+        .filter(|d| {
+            is_registrable_or_below(d) && !throwaway.contains(d) && !disposable.contains(d) && !guard.contains(d)
+        })
         .collect();
     let slips = slips(&free, &own)?;
     eprintln!("left out, because {SLIP_PRICE}: {}", slips.len());
@@ -194,8 +205,12 @@ fn licences(counts: &[(&str, usize)]) -> String {
             Registry::Npm => "npm",
             Registry::Debian => "Debian",
         };
-        writeln!(text, "| {} | {} | {registry} | {} | {} |", package.name, package.version, package.licence, package.what)
-            .expect("a string takes all");
+        writeln!(
+            text,
+            "| {} | {} | {registry} | {} | {} |",
+            package.name, package.version, package.licence, package.what
+        )
+        .expect("a string takes all");
     }
     text.push_str("\n| File | Entries |\n|---|---|\n");
     for (file, count) in counts {

@@ -46,7 +46,12 @@ fn accused(title: &str, names: &Names, words: &[String], rng: &mut Rng) {
         }
     }
     let hits: usize = by_region.values().map(|(hits, _)| hits).sum();
-    println!("{title}: {:.2} % of {} accused, such as {}", percent(hits, people.len()), people.len(), examples.join(" "));
+    println!(
+        "{title}: {:.2} % of {} accused, such as {}",
+        percent(hits, people.len()),
+        people.len(),
+        examples.join(" ")
+    );
     let mut worst: Vec<_> = by_region.into_iter().map(|(region, (hits, all))| (percent(hits, all), region)).collect();
     worst.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let worst: Vec<_> = worst.iter().take(12).map(|(share, region)| format!("{region} {share:.2}")).collect();
@@ -78,15 +83,26 @@ pub(crate) fn suggest() -> Result<()> {
             }
         }
         let sum = |f: fn(&(usize, usize, usize)) -> usize| counts.values().map(f).sum::<usize>();
-        println!("tier {tier}: {:.1} % put right, {:.1} % answered", percent(sum(|c| c.0), sum(|c| c.2)), percent(sum(|c| c.1), sum(|c| c.2)));
+        println!(
+            "tier {tier}: {:.1} % put right, {:.1} % answered",
+            percent(sum(|c| c.0), sum(|c| c.2)),
+            percent(sum(|c| c.1), sum(|c| c.2))
+        );
         for (kind, (right, _, all)) in &counts {
             println!("  {kind:<12} {:>6.1} % of {all}", percent(*right, *all));
         }
     }
-    for (title, domains) in [("universities", universities()?), ("large sites", large_sites()?), ("software homepages", homepages()?)] {
+    for (title, domains) in
+        [("universities", universities()?), ("large sites", large_sites()?), ("software homepages", homepages()?)]
+    {
         let wrong: Vec<_> = domains.iter().filter_map(|d| Some((d, lists.suggest("a", d)?))).collect();
         let examples: Vec<_> = wrong.iter().take(20).map(|(d, s)| format!("{d}>{}", &s[2..])).collect();
-        println!("{title}: {:.2} % of {} corrected: {}", percent(wrong.len(), domains.len()), domains.len(), examples.join(" "));
+        println!(
+            "{title}: {:.2} % of {} corrected: {}",
+            percent(wrong.len(), domains.len()),
+            domains.len(),
+            examples.join(" ")
+        );
     }
     Ok(())
 }
@@ -106,7 +122,10 @@ fn slips(domain: &str) -> Vec<(&'static str, String)> {
             all.push(("near_key", format!("{head}{key}{}.{ending}", &tail[1..])));
         }
     }
-    for (from, to) in [("com", ["con", "cmo", "ocm", "vom", "xom", "comm", "cim", "cpm"]), ("net", ["ner", "nte", "ent", "met", "nett", "nrt", "bet", "ney"])] {
+    for (from, to) in [
+        ("com", ["con", "cmo", "ocm", "vom", "xom", "comm", "cim", "cpm"]),
+        ("net", ["ner", "nte", "ent", "met", "nett", "nrt", "bet", "ney"]),
+    ] {
         if ending == from {
             all.extend(to.iter().map(|wrong| ("ending", format!("{name}.{wrong}"))));
         }
@@ -121,7 +140,8 @@ fn slips(domain: &str) -> Vec<(&'static str, String)> {
 
 fn neighbours(key: u8) -> Vec<char> {
     const ROWS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
-    let Some((row, at)) = ROWS.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(char::from(key))?))) else {
+    let Some((row, at)) = ROWS.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(char::from(key))?)))
+    else {
         return Vec::new();
     };
     let along = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().map(|at| (row, at));
@@ -159,7 +179,8 @@ fn large_sites() -> Result<BTreeSet<String>> {
 fn homepages() -> Result<BTreeSet<String>> {
     let output = std::process::Command::new("apt-cache").arg("dumpavail").output().context("apt-cache")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let hosts = text.lines().filter_map(|l| l.strip_prefix("Homepage: ")?.split("//").nth(1)?.split(['/', ':', '?']).next());
+    let hosts =
+        text.lines().filter_map(|l| l.strip_prefix("Homepage: ")?.split("//").nth(1)?.split(['/', ':', '?']).next());
     Ok(hosts.filter_map(|h| psl::domain_str(&h.to_lowercase()).map(str::to_owned)).collect())
 }
 
@@ -174,10 +195,17 @@ pub(crate) fn disposable() -> Result<()> {
         let shipped = domains.iter().filter(|d| Lists::embedded().disposable(d)).count();
         println!(
             "{left_out}: {} domains; without it two others know {:.1} %; the shipped list has {:.1} %",
-            domains.len(), percent(hits, domains.len()), percent(shipped, domains.len())
+            domains.len(),
+            percent(hits, domains.len()),
+            percent(shipped, domains.len())
         );
     }
-    for (title, domains) in [("guard list", data::own("crates/core/data/guard.txt")?), ("large sites", large_sites()?), ("universities", universities()?), ("software homepages", homepages()?)] {
+    for (title, domains) in [
+        ("guard list", data::own("crates/core/data/guard.txt")?),
+        ("large sites", large_sites()?),
+        ("universities", universities()?),
+        ("software homepages", homepages()?),
+    ] {
         let wrong: Vec<_> = domains.iter().filter(|d| Lists::embedded().disposable(d)).map(String::as_str).collect();
         println!("{title}: {} of {} called disposable {}", wrong.len(), domains.len(), wrong.join(" "));
     }

@@ -42,9 +42,10 @@ impl Names {
     /// The names of one part.
     pub(crate) fn part(&self, part: Part) -> Self {
         let keep = |names: &Vec<String>| names.iter().filter(|n| part_of(n) == part).cloned().collect();
-        let regions = self.0.iter().map(|(region, names)| {
-            (region.clone(), Region { given: keep(&names.given), last: keep(&names.last) })
-        });
+        let regions = self
+            .0
+            .iter()
+            .map(|(region, names)| (region.clone(), Region { given: keep(&names.given), last: keep(&names.last) }));
         Self(regions.filter(|(_, names)| !names.given.is_empty() && !names.last.is_empty()).collect())
     }
 
@@ -56,7 +57,8 @@ impl Names {
 
 /// FNV-1a of the text; one of five is held out.
 fn part_of(name: &str) -> Part {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let hash =
+        name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     if (hash >> 20).is_multiple_of(5) { Part::HeldOut } else { Part::Train }
 }
 

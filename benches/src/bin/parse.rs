@@ -23,23 +23,8 @@ struct Arguments {
     seed: u64,
 }
 
-const NAMES: &[&str] = &[
-    "anna",
-    "Bernd.Meyer",
-    "c.dupont",
-    "info",
-    "x9",
-    "sales+2024",
-    "long.name.with-many_parts",
-];
-const HOSTS: &[&str] = &[
-    "gmail",
-    "Example",
-    "post.firma-nord",
-    "mx1.research.university",
-    "a",
-    "3com",
-];
+const NAMES: &[&str] = &["anna", "Bernd.Meyer", "c.dupont", "info", "x9", "sales+2024", "long.name.with-many_parts"];
+const HOSTS: &[&str] = &["gmail", "Example", "post.firma-nord", "mx1.research.university", "a", "3com"];
 const TOPS: &[&str] = &["com", "de", "co.uk", "org", "technology"];
 const OTHERS: &[&str] = &[
     "\"anna maria\"@firma.com",
@@ -60,11 +45,7 @@ fn plain(rng: &mut Rng) -> String {
 
 /// One in ten is quoted, internationalized or no address.
 fn mixed(rng: &mut Rng) -> String {
-    if rng.below(10) == 0 {
-        pick(OTHERS, rng).to_owned()
-    } else {
-        plain(rng)
-    }
+    if rng.below(10) == 0 { pick(OTHERS, rng).to_owned() } else { plain(rng) }
 }
 
 fn pick<'a>(words: &[&'a str], rng: &mut Rng) -> &'a str {
@@ -77,10 +58,7 @@ fn fastest(addresses: &[String], rounds: usize) -> (Duration, usize) {
     let mut read = 0;
     for _ in 0..rounds.max(1) {
         let start = Instant::now();
-        read = addresses
-            .iter()
-            .filter(|text| black_box(Address::parse(black_box(text))).is_ok())
-            .count();
+        read = addresses.iter().filter(|text| black_box(Address::parse(black_box(text))).is_ok()).count();
         fastest = fastest.min(start.elapsed());
     }
     (fastest, read)

@@ -11,14 +11,10 @@ use probity_core::{
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = env::var("PROBITY_REPLIES")
-        .map_err(|_| "PROBITY_REPLIES must name a file of JSON lines")?;
+    let path = env::var("PROBITY_REPLIES").map_err(|_| "PROBITY_REPLIES must name a file of JSON lines")?;
     let mut out = std::io::stdout().lock();
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for line in fs::read_to_string(path)?
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-    {
+    for line in fs::read_to_string(path)?.lines().filter(|line| !line.trim().is_empty()) {
         let row: serde_json::Value = serde_json::from_str(line)?;
         let field = |name: &str| row[name].as_str().unwrap_or_default();
         let reply = reply(field("code"), field("text"));
@@ -39,27 +35,12 @@ fn reply(code: &str, text: &str) -> Reply {
     let (first, tail) = rest.split_once(' ').unwrap_or((rest, ""));
     let enhanced = enhanced(first);
     let text = if enhanced.is_some() { tail } else { rest };
-    Reply {
-        code: code.parse().unwrap_or(550),
-        enhanced,
-        text: text.to_owned(),
-        nonconforming: false,
-    }
+    Reply { code: code.parse().unwrap_or(550), enhanced, text: text.to_owned(), nonconforming: false }
 }
 
 fn enhanced(word: &str) -> Option<Enhanced> {
     let mut parts = word.split('.').map(str::parse::<u16>);
-    let (class, subject, detail) = (
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-        parts.next()?.ok()?,
-    );
-    let class = u8::try_from(class)
-        .ok()
-        .filter(|class| matches!(class, 2 | 4 | 5))?;
-    parts.next().is_none().then_some(Enhanced {
-        class,
-        subject,
-        detail,
-    })
+    let (class, subject, detail) = (parts.next()?.ok()?, parts.next()?.ok()?, parts.next()?.ok()?);
+    let class = u8::try_from(class).ok().filter(|class| matches!(class, 2 | 4 | 5))?;
+    parts.next().is_none().then_some(Enhanced { class, subject, detail })
 }

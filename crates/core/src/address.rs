@@ -49,11 +49,7 @@ impl Address {
         if text.starts_with(char::is_whitespace) {
             return Err(AddressReason::OuterWhitespace.at(0));
         }
-        if let Some(last) = text
-            .char_indices()
-            .next_back()
-            .filter(|(_, c)| c.is_whitespace())
-        {
+        if let Some(last) = text.char_indices().next_back().filter(|(_, c)| c.is_whitespace()) {
             return Err(AddressReason::OuterWhitespace.at(last.0));
         }
         let local = local::read(text)?;
@@ -63,13 +59,8 @@ impl Address {
         if local.end > room {
             return Err(AddressReason::PathTooLong.at(0));
         }
-        domain
-            .check_policy(special)
-            .map_err(|error| error.shifted(start))?;
-        Ok(Self {
-            local: local::normalized(local.decoded, room),
-            domain,
-        })
+        domain.check_policy(special).map_err(|error| error.shifted(start))?;
+        Ok(Self { local: local::normalized(local.decoded, room), domain })
     }
 
     /// The local part: unquoted, in the case that was typed, in NFC (unless NFC alone would make it too long).
@@ -107,10 +98,7 @@ impl Address {
         if local::wire_bytes(local) > room {
             return Err(AddressReason::PathTooLong.at(0));
         }
-        Ok(Self {
-            local: local::normalized(Cow::Borrowed(local), room),
-            domain: self.domain.clone(),
-        })
+        Ok(Self { local: local::normalized(Cow::Borrowed(local), room), domain: self.domain.clone() })
     }
 
     /// A key under which spellings of one mailbox fall together: the wire form with the local part in lower case.
@@ -138,11 +126,6 @@ fn room_for_local(domain: &Domain) -> usize {
 /// Addresses are personal data and never reach a log: only the length of the local part and the domain are shown.
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Address({} bytes @ {})",
-            self.local.len(),
-            self.domain.ascii()
-        )
+        write!(f, "Address({} bytes @ {})", self.local.len(), self.domain.ascii())
     }
 }

@@ -84,16 +84,10 @@ impl Domain {
         let domain = if is_plain(text)? {
             let mut ascii = Box::<str>::from(text);
             ascii.make_ascii_lowercase();
-            Self {
-                ascii,
-                unicode: None,
-            }
+            Self { ascii, unicode: None }
         } else {
             let (ascii, unicode) = idna::read(text)?;
-            Self {
-                ascii: ascii.into(),
-                unicode: unicode.map(String::into_boxed_str),
-            }
+            Self { ascii: ascii.into(), unicode: unicode.map(String::into_boxed_str) }
         };
         if domain.ascii.len() > MAX_DOMAIN_BYTES {
             return Err(AddressReason::DomainTooLong.at(0));
@@ -134,12 +128,10 @@ pub(crate) fn unsafe_character(character: char) -> Option<AddressReason> {
         GeneralCategory::Control => Some(AddressReason::ControlCharacter),
         GeneralCategory::Format => Some(AddressReason::FormatCharacter),
         GeneralCategory::PrivateUse => Some(AddressReason::PrivateUseCharacter),
-        GeneralCategory::Unassigned | GeneralCategory::Surrogate => {
-            Some(AddressReason::UnassignedCharacter)
+        GeneralCategory::Unassigned | GeneralCategory::Surrogate => Some(AddressReason::UnassignedCharacter),
+        GeneralCategory::SpaceSeparator | GeneralCategory::LineSeparator | GeneralCategory::ParagraphSeparator => {
+            Some(AddressReason::UnicodeSpace)
         }
-        GeneralCategory::SpaceSeparator
-        | GeneralCategory::LineSeparator
-        | GeneralCategory::ParagraphSeparator => Some(AddressReason::UnicodeSpace),
         _ => None,
     }
 }
@@ -201,10 +193,7 @@ fn check_ldh(label: &str) -> Result<(), AddressError> {
 
 /// RFC 5890 §2.3.2.1: the prefix of A-labels, in any case.
 fn has_a_label_prefix(label: &str) -> bool {
-    label
-        .as_bytes()
-        .get(..4)
-        .is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"xn--"))
+    label.as_bytes().get(..4).is_some_and(|prefix| prefix.eq_ignore_ascii_case(b"xn--"))
 }
 
 const fn is_ldh(byte: u8) -> bool {

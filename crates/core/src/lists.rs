@@ -75,8 +75,11 @@ impl Lists {
     pub fn with_files(changes: &BTreeMap<String, String>) -> Result<Self, ListError> {
         let source = Source::new(changes)?;
         let provider_suffixes = set(&source, "providers")?;
-        let model = Model::parse(&source.text("gibberish"))
-            .map_err(|error| ListError { file: "gibberish.txt".into(), line: error.line, what: error.what.into() })?;
+        let model = Model::parse(&source.text("gibberish")).map_err(|error| ListError {
+            file: "gibberish.txt".into(),
+            line: error.line,
+            what: error.what.into(),
+        })?;
         Ok(Self {
             role: set(&source, "role")?,
             role_parts: set(&source, "role_parts")?,

@@ -129,9 +129,7 @@ impl Policies {
     /// The policies that ship with the program.
     pub fn embedded() -> &'static Self {
         static POLICIES: OnceLock<Policies> = OnceLock::new();
-        POLICIES.get_or_init(|| {
-            Self::parse(EMBEDDED).expect("the shipped policies are valid, which a test checks")
-        })
+        POLICIES.get_or_init(|| Self::parse(EMBEDDED).expect("the shipped policies are valid, which a test checks"))
     }
 
     /// Policies from the text of a data file that stands for itself.

@@ -117,10 +117,7 @@ fn check(text: &str) -> Result<(), TestCaseError> {
     let address = match Address::parse(text) {
         Ok(address) => address,
         Err(error) => {
-            prop_assert!(
-                text.is_char_boundary(error.at),
-                "{error} is inside a character"
-            );
+            prop_assert!(text.is_char_boundary(error.at), "{error} is inside a character");
             return Ok(());
         }
     };
@@ -182,13 +179,6 @@ proptest! {
 /// The properties are about addresses, so some mutations must still be addresses.
 #[test]
 fn the_seeds_are_addresses() {
-    let read = SEEDS
-        .iter()
-        .filter(|seed| Address::parse(seed).is_ok())
-        .count();
-    assert_eq!(
-        read,
-        SEEDS.len() - 2,
-        "all but the literal and the source route"
-    );
+    let read = SEEDS.iter().filter(|seed| Address::parse(seed).is_ok()).count();
+    assert_eq!(read, SEEDS.len() - 2, "all but the literal and the source route");
 }

@@ -11,8 +11,7 @@ fn the_table_of_addresses_holds() {
     for (index, line) in TABLE.lines().enumerate() {
         if line.starts_with('[') {
             rule = line;
-        } else if let Some((text, expected)) = line.split_once(" => ").filter(|_| !rule.is_empty())
-        {
+        } else if let Some((text, expected)) = line.split_once(" => ").filter(|_| !rule.is_empty()) {
             cases += 1;
             let text = unescaped(text);
             let outcome = outcome(&text);
@@ -21,10 +20,7 @@ fn the_table_of_addresses_holds() {
                 _ => unescaped(expected),
             };
             if outcome != expected {
-                failures.push(format!(
-                    "line {}, {rule}: {line}\n    is {outcome}",
-                    index + 1
-                ));
+                failures.push(format!("line {}, {rule}: {line}\n    is {outcome}", index + 1));
             }
         }
     }
@@ -36,11 +32,7 @@ fn outcome(text: &str) -> String {
     match Address::parse(text) {
         Ok(address) => {
             let path = path(&address);
-            assert_eq!(
-                Address::parse(&path),
-                Ok(address),
-                "{path:?} reads as another address"
-            );
+            assert_eq!(Address::parse(&path), Ok(address), "{path:?} reads as another address");
             format!("ok {path}")
         }
         Err(error) => shown(error),
@@ -54,11 +46,7 @@ fn path(address: &Address) -> String {
 }
 
 fn shown(error: AddressError) -> String {
-    let policy = if error.reason.is_policy() {
-        "policy "
-    } else {
-        ""
-    };
+    let policy = if error.reason.is_policy() { "policy " } else { "" };
     format!("{policy}{} at {}", error.reason.token(), error.at)
 }
 
@@ -72,9 +60,7 @@ fn unescaped(text: &str) -> String {
         if let Some((unit, times, behind)) = repetition(rest) {
             plain += &unescaped(unit).repeat(times);
             rest = behind;
-        } else if let Some((code, behind)) =
-            rest.strip_prefix("\\u{").and_then(|r| r.split_once('}'))
-        {
+        } else if let Some((code, behind)) = rest.strip_prefix("\\u{").and_then(|r| r.split_once('}')) {
             let code = u32::from_str_radix(code, 16).expect("hexadecimal digits");
             plain.push(char::from_u32(code).expect("a character"));
             rest = behind;

@@ -32,12 +32,7 @@ use probity_core::smtp::session::{
 };
 use probity_core::time::Millis;
 
-const PATIENT: Timeouts = Timeouts {
-    banner_ms: 60_000,
-    command_ms: 60_000,
-    session_ms: 300_000,
-    read_ms: 60_000,
-};
+const PATIENT: Timeouts = Timeouts { banner_ms: 60_000, command_ms: 60_000, session_ms: 300_000, read_ms: 60_000 };
 
 fn config() -> Config {
     Config {
@@ -53,16 +48,11 @@ fn recipient(address: &str) -> Recipient {
 }
 
 fn flight(addresses: &[&str], rset: bool) -> Flight {
-    Flight {
-        recipients: addresses.iter().map(|address| recipient(address)).collect(),
-        rset,
-    }
+    Flight { recipients: addresses.iter().map(|address| recipient(address)).collect(), rset }
 }
 
 fn many(count: usize) -> Vec<String> {
-    (0..count)
-        .map(|number| format!("u{number}@x.example"))
-        .collect()
+    (0..count).map(|number| format!("u{number}@x.example")).collect()
 }
 
 /// A script being played.
@@ -77,13 +67,7 @@ struct Player {
 
 impl Player {
     fn new() -> Self {
-        Self {
-            config: config(),
-            session: None,
-            now: Millis(1_000),
-            step: Step::NeedInput,
-            waits: 0,
-        }
+        Self { config: config(), session: None, now: Millis(1_000), step: Step::NeedInput, waits: 0 }
     }
 
     fn session(&mut self) -> &mut Session {
@@ -131,20 +115,11 @@ impl Player {
                     self.heard(&format!("RCPT TO:<u{number}@x.example>"));
                 }
             }
-            "ask" => self.on(Event::Ask(flight(
-                &rest.split(' ').collect::<Vec<_>>(),
-                true,
-            ))),
-            "ask-open" => self.on(Event::Ask(flight(
-                &rest.split(' ').collect::<Vec<_>>(),
-                false,
-            ))),
+            "ask" => self.on(Event::Ask(flight(&rest.split(' ').collect::<Vec<_>>(), true))),
+            "ask-open" => self.on(Event::Ask(flight(&rest.split(' ').collect::<Vec<_>>(), false))),
             "ask-many" => {
                 let addresses = many(rest.parse().unwrap());
-                self.on(Event::Ask(flight(
-                    &addresses.iter().map(String::as_str).collect::<Vec<_>>(),
-                    true,
-                )));
+                self.on(Event::Ask(flight(&addresses.iter().map(String::as_str).collect::<Vec<_>>(), true)));
             }
             "quit" => self.on(Event::Quit),
             "expect" => self.expect(rest),
@@ -209,11 +184,8 @@ impl Player {
 
     fn heard(&mut self, line: &str) {
         let session = self.session();
-        let end = session
-            .outgoing()
-            .windows(2)
-            .position(|pair| pair == b"\r\n")
-            .expect("the session says nothing more");
+        let end =
+            session.outgoing().windows(2).position(|pair| pair == b"\r\n").expect("the session says nothing more");
         let said = String::from_utf8(session.outgoing()[..end].to_vec()).unwrap();
         assert_eq!(said, line);
         session.sent(end + 2);
@@ -225,10 +197,7 @@ impl Player {
         let now = self.now;
         if kind == "answered-many" {
             let (count, answer) = rest.split_once(' ').unwrap();
-            return self.expect_step(&format!(
-                "answered{}",
-                format!(" {answer}").repeat(count.parse().unwrap())
-            ));
+            return self.expect_step(&format!("answered{}", format!(" {answer}").repeat(count.parse().unwrap())));
         }
         let found = match kind {
             "tls" => {
@@ -241,11 +210,7 @@ impl Player {
             "waits" => self.waits.to_string(),
             "caps" => capabilities(self.session()),
             "deadline-in" => self.session().deadline().since(now).to_string(),
-            "text" => self
-                .session()
-                .last_reply()
-                .map(|reply| reply.text.clone())
-                .unwrap_or_default(),
+            "text" => self.session().last_reply().map(|reply| reply.text.clone()).unwrap_or_default(),
             _ => return self.expect_step(what),
         };
         assert_eq!(found, rest);
@@ -282,13 +247,8 @@ fn capabilities(session: &Session) -> String {
         (offered.mail_max.map(u64::from), "mailmax"),
         (offered.rcpt_domain_max.map(u64::from), "rcptdomainmax"),
     ];
-    let flags = flags
-        .into_iter()
-        .filter(|(on, _)| *on)
-        .map(|(_, name)| name.to_owned());
-    let numbers = numbers
-        .into_iter()
-        .filter_map(|(value, name)| value.map(|value| format!("{name}={value}")));
+    let flags = flags.into_iter().filter(|(on, _)| *on).map(|(_, name)| name.to_owned());
+    let numbers = numbers.into_iter().filter_map(|(value, name)| value.map(|value| format!("{name}={value}")));
     flags.chain(numbers).collect::<Vec<_>>().join(" ")
 }
 
@@ -297,16 +257,9 @@ fn describe(step: &Step) -> String {
         Step::NeedInput => "wait".into(),
         Step::StartTls => "starttls".into(),
         Step::Ready => "ready".into(),
-        Step::Answered(answers) => format!(
-            "answered {}",
-            answers
-                .iter()
-                .map(describe_answer)
-                .collect::<Vec<_>>()
-                .join(" ")
-        )
-        .trim()
-        .into(),
+        Step::Answered(answers) => {
+            format!("answered {}", answers.iter().map(describe_answer).collect::<Vec<_>>().join(" ")).trim().into()
+        }
         Step::Ended(end) => format!("ended {}", describe_end(end)),
     }
 }
@@ -371,10 +324,7 @@ fn unescape(text: &str) -> Vec<u8> {
 #[test]
 fn every_dialogue_goes_as_written() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dialogues");
-    let mut scripts: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut scripts: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     scripts.sort();
     let mut failures = Vec::new();
     for script in &scripts {
@@ -390,10 +340,7 @@ fn every_dialogue_goes_as_written() {
 fn run(script: &std::path::Path) -> Result<(), String> {
     let text = std::fs::read_to_string(script).unwrap();
     let mut player = Player::new();
-    let lines = text
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let place = |number: usize, line: &str| format!("{}:{}: {line}", script.display(), number + 1);
     for (number, line) in lines {
         let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| player.play(line)));
@@ -405,7 +352,5 @@ fn run(script: &std::path::Path) -> Result<(), String> {
 
 fn message(panic: &dyn std::any::Any) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic")
-        .replace('\n', "\n    ")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic").replace('\n', "\n    ")
 }

@@ -30,10 +30,7 @@ fn cases() -> Vec<Case> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-        {
+        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             Some(name) => meaning = Some(meaning_of(name)),
             None => cases.push(case(number, line, meaning.expect("a section comes first"))),
         }
@@ -53,9 +50,7 @@ fn case(line: usize, text: &str, meaning: Meaning) -> Case {
         provider: Some(provider.to_owned()).filter(|name| name != "-"),
         reply: reply(&code[..3], word()),
         any: notes == "any",
-        wait_s: notes
-            .strip_prefix("wait=")
-            .map(|wait| wait.parse().expect("seconds")),
+        wait_s: notes.strip_prefix("wait=").map(|wait| wait.parse().expect("seconds")),
     }
 }
 
@@ -63,30 +58,14 @@ fn reply(code: &str, rest: &str) -> Reply {
     let rest = rest.replace("{a}", ADDRESS).replace("{ip}", "192.0.2.25");
     let (first, tail) = rest.split_once(' ').unwrap_or((&rest, ""));
     let enhanced = enhanced(first);
-    let text = if enhanced.is_some() {
-        tail.to_owned()
-    } else {
-        rest.clone()
-    };
-    Reply {
-        code: code.parse().expect("a code"),
-        enhanced,
-        text,
-        nonconforming: false,
-    }
+    let text = if enhanced.is_some() { tail.to_owned() } else { rest.clone() };
+    Reply { code: code.parse().expect("a code"), enhanced, text, nonconforming: false }
 }
 
 fn enhanced(word: &str) -> Option<Enhanced> {
-    let numbers: Vec<u16> = word
-        .split('.')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
+    let numbers: Vec<u16> = word.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     match numbers[..] {
-        [class @ (2 | 4 | 5), subject, detail] => Some(Enhanced {
-            class: u8::try_from(class).ok()?,
-            subject,
-            detail,
-        }),
+        [class @ (2 | 4 | 5), subject, detail] => Some(Enhanced { class: u8::try_from(class).ok()?, subject, detail }),
         _ => None,
     }
 }
@@ -134,10 +113,7 @@ fn meaning_of(name: &str) -> Meaning {
 
 /// Cases that must never become undeliverable, however they are dressed up.
 fn harmless() -> Vec<Case> {
-    cases()
-        .into_iter()
-        .filter(|case| case.meaning.makes_undeliverable().is_none())
-        .collect()
+    cases().into_iter().filter(|case| case.meaning.makes_undeliverable().is_none()).collect()
 }
 
 #[test]
@@ -148,16 +124,10 @@ fn every_reply_of_the_table_reads_as_it_says() {
         let undeliverable = |meaning: Meaning| meaning.makes_undeliverable().is_some();
         let same = reading.meaning == case.meaning
             || case.any && undeliverable(reading.meaning) == undeliverable(case.meaning);
-        let wait = case
-            .wait_s
-            .is_none_or(|wait| reading.retry_after_ms == Some(wait * 1000));
+        let wait = case.wait_s.is_none_or(|wait| reading.retry_after_ms == Some(wait * 1000));
         if !same || !wait {
-            writeln!(
-                wrong,
-                "line {}: {:?}, not {:?}: {:?}",
-                case.line, reading, case.meaning, case.reply.text
-            )
-            .expect("a string takes all");
+            writeln!(wrong, "line {}: {:?}, not {:?}: {:?}", case.line, reading, case.meaning, case.reply.text)
+                .expect("a string takes all");
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");

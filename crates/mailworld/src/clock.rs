@@ -7,10 +7,7 @@ use tokio::time::Instant;
 pub(crate) struct Clock(Instant);
 
 impl Clock {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the world's own clock; it follows tokio's paused time"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the world's own clock; it follows tokio's paused time")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }

@@ -170,17 +170,14 @@ impl Dialect {
     }
 
     pub(crate) fn text(&self, phrase: Phrase) -> &Text {
-        self.0
-            .get(&phrase)
-            .expect("every dialect is completed from the default one, which has every phrase")
+        self.0.get(&phrase).expect("every dialect is completed from the default one, which has every phrase")
     }
 }
 
 impl Phrase {
     /// The phrase of this name, as the data files spell it.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name))
-            .ok()
+        Self::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name)).ok()
     }
 }
 
@@ -189,23 +186,13 @@ type Table = BTreeMap<String, BTreeMap<Phrase, String>>;
 fn dialects() -> &'static BTreeMap<String, Arc<Dialect>> {
     static DIALECTS: OnceLock<BTreeMap<String, Arc<Dialect>>> = OnceLock::new();
     DIALECTS.get_or_init(|| {
-        let table: Table = toml::from_str(include_str!("../data/dialects.toml"))
-            .expect("the embedded table parses");
-        let default = table
-            .get("default")
-            .expect("the embedded table has a default");
+        let table: Table = toml::from_str(include_str!("../data/dialects.toml")).expect("the embedded table parses");
+        let default = table.get("default").expect("the embedded table has a default");
         let compile = |phrases: &BTreeMap<Phrase, String>| {
             let complete = default.iter().chain(phrases);
-            Arc::new(Dialect(
-                complete
-                    .map(|(phrase, text)| (*phrase, Text::parse(text)))
-                    .collect(),
-            ))
+            Arc::new(Dialect(complete.map(|(phrase, text)| (*phrase, Text::parse(text))).collect()))
         };
-        table
-            .iter()
-            .map(|(name, phrases)| (name.clone(), compile(phrases)))
-            .collect()
+        table.iter().map(|(name, phrases)| (name.clone(), compile(phrases))).collect()
     })
 }
 
@@ -240,15 +227,9 @@ mod tests {
                 let lines: Vec<_> = text.lines().collect();
                 let code = &lines[0][..3];
                 let class: &[&str] = match phrase {
-                    Phrase::Banner
-                    | Phrase::SenderAccepted
-                    | Phrase::Accepted
-                    | Phrase::Goodbye => &["2"],
+                    Phrase::Banner | Phrase::SenderAccepted | Phrase::Accepted | Phrase::Goodbye => &["2"],
                     Phrase::CannotVerify => &["252"],
-                    Phrase::TooManyErrors
-                    | Phrase::SessionOver
-                    | Phrase::Idle
-                    | Phrase::TooManyConnections => &["421"],
+                    Phrase::TooManyErrors | Phrase::SessionOver | Phrase::Idle | Phrase::TooManyConnections => &["421"],
                     Phrase::FullForNow
                     | Phrase::Unavailable
                     | Phrase::Greylisted
@@ -260,20 +241,11 @@ mod tests {
                     Phrase::OverRate => &["4", "5"],
                     _ => &["5"],
                 };
-                assert!(
-                    class.iter().any(|c| code.starts_with(c)),
-                    "{name} {phrase:?}: {code}"
-                );
+                assert!(class.iter().any(|c| code.starts_with(c)), "{name} {phrase:?}: {code}");
                 for (i, line) in lines.iter().enumerate() {
                     let mark = if i + 1 == lines.len() { " " } else { "-" };
-                    assert!(
-                        line.starts_with(&format!("{code}{mark}")),
-                        "{name} {phrase:?}: {line}"
-                    );
-                    assert!(
-                        line.len() <= 510 && line.is_ascii(),
-                        "{name} {phrase:?}: {line}"
-                    );
+                    assert!(line.starts_with(&format!("{code}{mark}")), "{name} {phrase:?}: {line}");
+                    assert!(line.len() <= 510 && line.is_ascii(), "{name} {phrase:?}: {line}");
                 }
             }
         }
@@ -281,10 +253,7 @@ mod tests {
 
     #[test]
     fn phrases_have_names() {
-        assert_eq!(
-            Phrase::named("blocked_for_now"),
-            Some(Phrase::BlockedForNow)
-        );
+        assert_eq!(Phrase::named("blocked_for_now"), Some(Phrase::BlockedForNow));
         assert_eq!(Phrase::named("550 no"), None);
         assert!(Dialect::named("google").is_some() && Dialect::named("klingon").is_none());
     }

@@ -41,11 +41,7 @@ impl Family {
             dialect: Dialect::named("postfix").expect("the embedded dialects have postfix"),
         };
         let zone = Zone::default().with_mailboxes(Mailboxes::percent(exists_percent));
-        Self {
-            domains: domains.min(MAX_DOMAINS),
-            zone: Arc::new(zone),
-            host: Arc::new(host),
-        }
+        Self { domains: domains.min(MAX_DOMAINS), zone: Arc::new(zone), host: Arc::new(host) }
     }
 
     /// The number of a domain's name.
@@ -82,27 +78,13 @@ impl Family {
         if name == "load.test" {
             return Some(Answer::Empty);
         }
-        if let Some(number) = name
-            .strip_prefix("mx.")
-            .and_then(|domain| self.number(domain))
-        {
+        if let Some(number) = name.strip_prefix("mx.").and_then(|domain| self.number(domain)) {
             let address = Record::Address(Ipv4Addr::from(BASE + number).into());
-            return Some(if kind == Kind::A {
-                Answer::Records(vec![address])
-            } else {
-                Answer::Empty
-            });
+            return Some(if kind == Kind::A { Answer::Records(vec![address]) } else { Answer::Empty });
         }
         self.number(name)?;
-        let exchanger = Record::Mx {
-            preference: 10,
-            host: format!("mx.{name}"),
-        };
-        Some(if kind == Kind::Mx {
-            Answer::Records(vec![exchanger])
-        } else {
-            Answer::Empty
-        })
+        let exchanger = Record::Mx { preference: 10, host: format!("mx.{name}") };
+        Some(if kind == Kind::Mx { Answer::Records(vec![exchanger]) } else { Answer::Empty })
     }
 }
 
@@ -127,10 +109,7 @@ pub fn exists(address: &str, exists_percent: u8) -> bool {
 /// A world of `domains` domains (at most [`MAX_DOMAINS`]) at each of which `exists_percent` of a hundred local parts exist.
 pub fn world(domains: u32, exists_percent: u8) -> Arc<World> {
     let family = Family::new(domains, exists_percent);
-    World::builder()
-        .family(family)
-        .build()
-        .expect("no host and no personality that could be wrong")
+    World::builder().family(family).build().expect("no host and no personality that could be wrong")
 }
 
 #[cfg(test)]
@@ -146,32 +125,14 @@ mod tests {
         let world = world(20_000, 70);
         for number in [0, 9, 9_999, 10_000, 19_999] {
             let domain = domain(number);
-            let Answer::Records(mx) = world.find(&domain, Kind::Mx, 0).answer else {
-                panic!("{domain}")
-            };
-            let Record::Mx { host, .. } = &mx[0] else {
-                panic!("{mx:?}")
-            };
-            let Answer::Records(found) = world.find(host, Kind::A, 0).answer else {
-                panic!("{host}")
-            };
-            let Record::Address(ip) = found[0] else {
-                panic!("{found:?}")
-            };
+            let Answer::Records(mx) = world.find(&domain, Kind::Mx, 0).answer else { panic!("{domain}") };
+            let Record::Mx { host, .. } = &mx[0] else { panic!("{mx:?}") };
+            let Answer::Records(found) = world.find(host, Kind::A, 0).answer else { panic!("{host}") };
+            let Record::Address(ip) = found[0] else { panic!("{found:?}") };
             assert_eq!(&*world.host_at(ip).unwrap().1, host);
         }
-        for wrong in [
-            "d20000.load.test",
-            "d1.load.test",
-            "d00001.load.test",
-            "d+001.load.test",
-            "x.load.test",
-        ] {
-            assert_eq!(
-                world.find(wrong, Kind::Mx, 0).answer,
-                Answer::NoName,
-                "{wrong}"
-            );
+        for wrong in ["d20000.load.test", "d1.load.test", "d00001.load.test", "d+001.load.test", "x.load.test"] {
+            assert_eq!(world.find(wrong, Kind::Mx, 0).answer, Answer::NoName, "{wrong}");
         }
     }
 

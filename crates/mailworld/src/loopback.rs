@@ -48,11 +48,7 @@ pub struct Bind {
 
 impl Default for Bind {
     fn default() -> Self {
-        Self {
-            dns: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            smtp_port: 0,
-            command_latency_ms: 0,
-        }
+        Self { dns: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), smtp_port: 0, command_latency_ms: 0 }
     }
 }
 
@@ -89,12 +85,7 @@ impl LoopbackWorld {
             tokio::spawn(serve_tcp(Arc::clone(&shared), tcp)),
             tokio::spawn(accept(Arc::clone(&shared), listener)),
         ];
-        Ok(Self {
-            shared,
-            dns,
-            smtp_port,
-            tasks,
-        })
+        Ok(Self { shared, dns, smtp_port, tasks })
     }
 
     /// Where the DNS server listens, UDP and TCP.
@@ -133,23 +124,11 @@ impl Drop for LoopbackWorld {
 
 impl Shared {
     fn new(world: Arc<World>, command_latency_ms: u64) -> Self {
-        let others = world
-            .by_address
-            .keys()
-            .filter(|address| address.is_ipv4() && !maps_by_itself(**address));
-        let there: BTreeMap<_, _> = others
-            .zip(0x7f02_0001u32..=0x7f02_ffff)
-            .map(|(from, to)| (*from, Ipv4Addr::from(to)))
-            .collect();
+        let others = world.by_address.keys().filter(|address| address.is_ipv4() && !maps_by_itself(**address));
+        let there: BTreeMap<_, _> =
+            others.zip(0x7f02_0001u32..=0x7f02_ffff).map(|(from, to)| (*from, Ipv4Addr::from(to))).collect();
         let back = there.iter().map(|(from, to)| (*to, *from)).collect();
-        Self {
-            world,
-            record: Arc::new(Record::new(false)),
-            clock: Clock::start(),
-            there,
-            back,
-            command_latency_ms,
-        }
+        Self { world, record: Arc::new(Record::new(false)), clock: Clock::start(), there, back, command_latency_ms }
     }
 
     /// A world's address as the loopback DNS announces it.
@@ -169,19 +148,14 @@ impl Shared {
     /// The world's address behind one on loopback.
     fn meant(&self, address: Ipv4Addr) -> IpAddr {
         let [_, b, c, d] = address.octets();
-        self.back
-            .get(&address)
-            .copied()
-            .unwrap_or_else(|| IpAddr::V4(Ipv4Addr::new(11, b, c, d)))
+        self.back.get(&address).copied().unwrap_or_else(|| IpAddr::V4(Ipv4Addr::new(11, b, c, d)))
     }
 
     /// Answers a question in terms of loopback addresses.
     fn find(&self, name: &str, kind: Kind) -> Found {
         let turn = self.record.query(name, kind);
         let mut found = match reverse(name) {
-            Some(IpAddr::V4(v4)) if v4.is_loopback() => {
-                self.world.find(&reverse_name(self.meant(v4)), kind, turn)
-            }
+            Some(IpAddr::V4(v4)) if v4.is_loopback() => self.world.find(&reverse_name(self.meant(v4)), kind, turn),
             _ => self.world.find(name, kind, turn),
         };
         if kind == Kind::Aaaa && matches!(found.answer, Answer::Records(_)) {
@@ -348,15 +322,11 @@ impl Shared {
     async fn answer_stream(self: Arc<Self>, mut stream: TcpStream) {
         while let Ok(Ok(length)) = timeout(DNS_IDLE, stream.read_u16()).await {
             let mut query = vec![0; usize::from(length)];
-            if !matches!(
-                timeout(DNS_IDLE, stream.read_exact(&mut query)).await,
-                Ok(Ok(_))
-            ) {
+            if !matches!(timeout(DNS_IDLE, stream.read_exact(&mut query)).await, Ok(Ok(_))) {
                 return;
             }
             self.dns_latency().await;
-            let Some(answer) = respond(&query, Transport::Tcp, |name, kind| self.find(name, kind))
-            else {
+            let Some(answer) = respond(&query, Transport::Tcp, |name, kind| self.find(name, kind)) else {
                 continue;
             };
             let Ok(length) = u16::try_from(answer.len()) else {

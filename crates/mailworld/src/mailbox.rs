@@ -48,17 +48,12 @@ pub struct Mailboxes {
 impl Mailboxes {
     /// A population of which `exists_percent` of a hundred local parts exist.
     pub fn percent(exists_percent: u8) -> Self {
-        Self {
-            exists_percent,
-            ..Self::default()
-        }
+        Self { exists_percent, ..Self::default() }
     }
 
     /// Only these local parts exist.
     pub fn only(names: &[&str]) -> Self {
-        names.iter().fold(Self::default(), |all, name| {
-            all.with(name, MailboxState::Exists)
-        })
+        names.iter().fold(Self::default(), |all, name| all.with(name, MailboxState::Exists))
     }
 
     /// Gives a local part a state of its own.
@@ -122,35 +117,22 @@ mod tests {
     #[test]
     fn a_population_has_about_its_percentage_and_names_win() {
         let boxes = Mailboxes::percent(70).with("User1", MailboxState::Full);
-        let existing = (0..10_000)
-            .filter(|i| boxes.state(&format!("user{i}"), "a.test") == MailboxState::Exists)
-            .count();
+        let existing =
+            (0..10_000).filter(|i| boxes.state(&format!("user{i}"), "a.test") == MailboxState::Exists).count();
         assert!((6_800..7_200).contains(&existing), "{existing}");
         assert_eq!(boxes.state("user1", "a.test"), MailboxState::Full);
         let differing = (0..1_000)
-            .filter(|i| {
-                boxes.state(&format!("user{i}"), "a.test")
-                    != boxes.state(&format!("user{i}"), "b.test")
-            })
+            .filter(|i| boxes.state(&format!("user{i}"), "a.test") != boxes.state(&format!("user{i}"), "b.test"))
             .count();
-        assert!(
-            differing > 200,
-            "two domains must not share a population: {differing}"
-        );
+        assert!(differing > 200, "two domains must not share a population: {differing}");
     }
 
     #[test]
     fn the_ends_of_the_percentage_are_exact() {
         for i in 0..500 {
             let local = format!("user{i}");
-            assert_eq!(
-                Mailboxes::percent(0).state(&local, "a.test"),
-                MailboxState::Missing
-            );
-            assert_eq!(
-                Mailboxes::percent(100).state(&local, "a.test"),
-                MailboxState::Exists
-            );
+            assert_eq!(Mailboxes::percent(0).state(&local, "a.test"), MailboxState::Missing);
+            assert_eq!(Mailboxes::percent(100).state(&local, "a.test"), MailboxState::Exists);
         }
     }
 }

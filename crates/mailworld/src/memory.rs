@@ -98,10 +98,7 @@ impl MemoryNet {
         let client = dial.source.public.or(dial.source.bind).unwrap_or(ANONYMOUS);
         let connection = self.record.connection();
         let found = self.world.host_at(dial.address);
-        let name = found.as_ref().map_or_else(
-            || dial.address.to_string().into(),
-            |(_, name)| Arc::clone(name),
-        );
+        let name = found.as_ref().map_or_else(|| dial.address.to_string().into(), |(_, name)| Arc::clone(name));
         self.record.note(|| Event {
             at_ms: self.clock.now_ms(),
             connection,
@@ -109,9 +106,7 @@ impl MemoryNet {
             what: Happening::Connect(client),
         });
         let reach = found.as_ref().map_or(Reach::Silent, |(host, _)| host.reach);
-        let latency_ms = found
-            .as_ref()
-            .map_or(0, |(host, _)| u64::from(host.latency_ms));
+        let latency_ms = found.as_ref().map_or(0, |(host, _)| u64::from(host.latency_ms));
         if reach == Reach::Silent || latency_ms >= dial.timeout_ms {
             sleep(Duration::from_millis(dial.timeout_ms)).await;
             return Err(ConnectFailure::TimedOut);
@@ -127,13 +122,7 @@ impl MemoryNet {
     }
 
     /// Starts the host's side of a connection and returns the client's.
-    fn accept(
-        &self,
-        host: &Host,
-        name: Arc<str>,
-        client: IpAddr,
-        connection: u64,
-    ) -> Box<dyn Stream> {
+    fn accept(&self, host: &Host, name: Arc<str>, client: IpAddr, connection: u64) -> Box<dyn Stream> {
         let wire = Wire {
             clock: self.clock,
             record: Arc::clone(&self.record),
@@ -151,11 +140,7 @@ impl MemoryNet {
             flag.store(ending == Ending::Reset, Ordering::Release);
             drop(stream);
         });
-        Box::new(Pipe {
-            inner: theirs,
-            reset,
-            _open: open,
-        })
+        Box::new(Pipe { inner: theirs, reset, _open: open })
     }
 
     async fn ask(&self, name: &str, kind: Kind) -> Lookup {
@@ -202,13 +187,7 @@ pub(crate) fn admit(
         client,
     };
     let rng = Rng::new(seed ^ wire.connection.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    (
-        Session::new(parties, rng),
-        OpenConnection {
-            state,
-            source: client,
-        },
-    )
+    (Session::new(parties, rng), OpenConnection { state, source: client })
 }
 
 impl Net for MemoryNet {
@@ -230,16 +209,10 @@ struct Pipe {
 }
 
 impl AsyncRead for Pipe {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.inner).poll_read(cx, buf);
-        let ended = matches!(polled, Poll::Ready(Ok(())))
-            && buf.filled().len() == before
-            && buf.remaining() > 0;
+        let ended = matches!(polled, Poll::Ready(Ok(()))) && buf.filled().len() == before && buf.remaining() > 0;
         if ended && self.reset.load(Ordering::Acquire) {
             return Poll::Ready(Err(std::io::ErrorKind::ConnectionReset.into()));
         }
@@ -248,11 +221,7 @@ impl AsyncRead for Pipe {
 }
 
 impl AsyncWrite for Pipe {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<std::io::Result<usize>> {
         Pin::new(&mut self.inner).poll_write(cx, bytes)
     }
 

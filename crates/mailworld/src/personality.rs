@@ -276,9 +276,7 @@ impl Default for Personality {
 impl Personality {
     /// A well-known kind of server by its name in `data/personalities.toml`.
     pub fn preset(name: &str) -> Option<Self> {
-        presets()
-            .get(name)
-            .map(|(personality, _)| personality.clone())
+        presets().get(name).map(|(personality, _)| personality.clone())
     }
 
     /// The names of all presets, sorted.
@@ -288,10 +286,7 @@ impl Personality {
 
     /// The honest server with another dialect.
     pub fn speaking(dialect: &str) -> Self {
-        Self {
-            dialect: dialect.to_owned(),
-            ..Self::default()
-        }
+        Self { dialect: dialect.to_owned(), ..Self::default() }
     }
 
     /// The same with one more departure from the protocol.
@@ -304,11 +299,7 @@ impl Personality {
     /// The same with one more refusal; `text` is a phrase's name or a reply.
     #[must_use]
     pub fn refusing(mut self, at: At, text: &str) -> Self {
-        self.refusals.push(Refusal {
-            at,
-            text: text.to_owned(),
-            close: false,
-        });
+        self.refusals.push(Refusal { at, text: text.to_owned(), close: false });
         self
     }
 }
@@ -322,13 +313,9 @@ fn presets() -> &'static BTreeMap<String, (Personality, toml::Table)> {
     static PRESETS: OnceLock<BTreeMap<String, (Personality, toml::Table)>> = OnceLock::new();
     PRESETS.get_or_init(|| {
         let tables: BTreeMap<String, toml::Table> =
-            toml::from_str(include_str!("../data/personalities.toml"))
-                .expect("the embedded table parses");
+            toml::from_str(include_str!("../data/personalities.toml")).expect("the embedded table parses");
         let read = |(name, table): (String, toml::Table)| {
-            let personality = table
-                .clone()
-                .try_into()
-                .expect("an embedded personality parses");
+            let personality = table.clone().try_into().expect("an embedded personality parses");
             (name, (personality, table))
         };
         tables.into_iter().map(read).collect()
@@ -345,11 +332,7 @@ mod tests {
         assert!(names.len() > 40, "{names:?}");
         for name in names {
             let preset = Personality::preset(name).unwrap();
-            assert!(
-                crate::dialect::Dialect::named(&preset.dialect).is_some(),
-                "{name}: {}",
-                preset.dialect
-            );
+            assert!(crate::dialect::Dialect::named(&preset.dialect).is_some(), "{name}: {}", preset.dialect);
         }
         assert_eq!(Personality::preset("honest"), Some(Personality::default()));
         assert_eq!(Personality::preset("tls_only").unwrap().tls, Tls::Required);

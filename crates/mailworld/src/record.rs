@@ -120,10 +120,7 @@ impl HostState {
     /// How many misses a client has had within the hour.
     pub(crate) fn misses(&self, source: IpAddr, now_ms: i64) -> u32 {
         let sources = lock(&self.sources);
-        sources
-            .get(&source)
-            .filter(|s| now_ms - s.misses_since_ms <= MISS_WINDOW_MS)
-            .map_or(0, |s| s.misses)
+        sources.get(&source).filter(|s| now_ms - s.misses_since_ms <= MISS_WINDOW_MS).map_or(0, |s| s.misses)
     }
 
     /// For how long this key has been known, in milliseconds; 0 when it is new.
@@ -159,11 +156,7 @@ impl HostState {
         HostCounts {
             connections: read(&self.counts.connections),
             open: read(&self.counts.open),
-            most_from_one_source: lock(&self.sources)
-                .values()
-                .map(|s| s.most)
-                .max()
-                .unwrap_or(0),
+            most_from_one_source: lock(&self.sources).values().map(|s| s.most).max().unwrap_or(0),
             commands: read(&self.counts.commands),
             mail: read(&self.counts.mail),
             rcpt: read(&self.counts.rcpt),
@@ -229,11 +222,7 @@ pub struct Trace {
 
 impl Trace {
     pub(crate) fn new() -> Self {
-        Self {
-            hash: Hash64::new(),
-            events: Vec::new(),
-            total: 0,
-        }
+        Self { hash: Hash64::new(), events: Vec::new(), total: 0 }
     }
 
     pub(crate) fn push(&mut self, event: Event) {
@@ -295,30 +284,24 @@ impl Record {
     }
 
     pub(crate) fn counts(&self, name: &str) -> HostCounts {
-        lock(&self.hosts)
-            .get(name)
-            .map(|host| host.counts())
-            .unwrap_or_default()
+        lock(&self.hosts).get(name).map(|host| host.counts()).unwrap_or_default()
     }
 
     /// The sums over all hosts (of `most_from_one_source`: the largest).
     pub(crate) fn sums(&self) -> HostCounts {
-        lock(&self.hosts)
-            .values()
-            .map(|host| host.counts())
-            .fold(HostCounts::default(), |a, b| HostCounts {
-                connections: a.connections + b.connections,
-                open: a.open + b.open,
-                most_from_one_source: a.most_from_one_source.max(b.most_from_one_source),
-                commands: a.commands + b.commands,
-                mail: a.mail + b.mail,
-                rcpt: a.rcpt + b.rcpt,
-                data: a.data + b.data,
-                vrfy: a.vrfy + b.vrfy,
-                tls: a.tls + b.tls,
-                errors: a.errors + b.errors,
-                rcpt_after_421: a.rcpt_after_421 + b.rcpt_after_421,
-            })
+        lock(&self.hosts).values().map(|host| host.counts()).fold(HostCounts::default(), |a, b| HostCounts {
+            connections: a.connections + b.connections,
+            open: a.open + b.open,
+            most_from_one_source: a.most_from_one_source.max(b.most_from_one_source),
+            commands: a.commands + b.commands,
+            mail: a.mail + b.mail,
+            rcpt: a.rcpt + b.rcpt,
+            data: a.data + b.data,
+            vrfy: a.vrfy + b.vrfy,
+            tls: a.tls + b.tls,
+            errors: a.errors + b.errors,
+            rcpt_after_421: a.rcpt_after_421 + b.rcpt_after_421,
+        })
     }
 
     /// The number of the next connection.
@@ -329,18 +312,13 @@ impl Record {
     /// Counts a question and tells how many there were before. Names are counted one by one only in traced runs.
     pub(crate) fn query(&self, name: &str, kind: Kind) -> u64 {
         if self.trace.is_some() {
-            *lock(&self.queries)
-                .entry((kind, name.to_owned()))
-                .or_default() += 1;
+            *lock(&self.queries).entry((kind, name.to_owned())).or_default() += 1;
         }
         self.query_total.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn queries(&self, name: &str, kind: Kind) -> u64 {
-        lock(&self.queries)
-            .get(&(kind, name.to_owned()))
-            .copied()
-            .unwrap_or(0)
+        lock(&self.queries).get(&(kind, name.to_owned())).copied().unwrap_or(0)
     }
 
     pub(crate) fn query_total(&self) -> u64 {
@@ -359,8 +337,6 @@ impl Record {
     }
 
     pub(crate) fn trace(&self) -> Trace {
-        self.trace
-            .as_ref()
-            .map_or_else(Trace::new, |trace| lock(trace).clone())
+        self.trace.as_ref().map_or_else(Trace::new, |trace| lock(trace).clone())
     }
 }

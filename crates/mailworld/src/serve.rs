@@ -62,11 +62,7 @@ impl Wire {
 }
 
 /// Serves one connection to its end.
-pub(crate) async fn serve<S: Stream>(
-    stream: S,
-    session: &mut Session,
-    wire: &Wire,
-) -> (Ending, Option<S>) {
+pub(crate) async fn serve<S: Stream>(stream: S, session: &mut Session, wire: &Wire) -> (Ending, Option<S>) {
     let mut talk = Talk::new(stream, wire);
     let ending = match talk.begin(session).await {
         Step::StartTls => {
@@ -85,9 +81,7 @@ async fn secure<S: Stream>(mut stream: S, sent: u64, session: &mut Session, wire
     let ending = match session.personality().tls {
         Tls::Garbage => {
             // The client is gone already or reads this; both are fine.
-            let _closed = stream
-                .write_all(b"\x00\x01\x02 this is no TLS \xff\xfe\r\n")
-                .await;
+            let _closed = stream.write_all(b"\x00\x01\x02 this is no TLS \xff\xfe\r\n").await;
             drain(&mut stream).await;
             Ending::Closed
         }
@@ -146,14 +140,7 @@ struct Talk<'a, S> {
 
 impl<'a, S: Stream> Talk<'a, S> {
     fn new(stream: S, wire: &'a Wire) -> Self {
-        Self {
-            stream,
-            wire,
-            input: Vec::new(),
-            out: Vec::new(),
-            chunk: READ_BYTES,
-            sent: 0,
-        }
+        Self { stream, wire, input: Vec::new(), out: Vec::new(), chunk: READ_BYTES, sent: 0 }
     }
 
     async fn begin(&mut self, session: &mut Session) -> Step {
@@ -203,8 +190,7 @@ impl<'a, S: Stream> Talk<'a, S> {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             begin += length + 1;
             if self.wire.record.is_traced() {
-                self.wire
-                    .note(|| Happening::Command(String::from_utf8_lossy(line).into_owned()));
+                self.wire.note(|| Happening::Command(String::from_utf8_lossy(line).into_owned()));
             }
             let before = self.out.len();
             let flow = session.line(line, now_ms, &mut self.out);
@@ -220,8 +206,7 @@ impl<'a, S: Stream> Talk<'a, S> {
         self.input = input;
         self.input.drain(..begin);
         if self.input.len() > MAX_LINE_BYTES {
-            self.out
-                .extend_from_slice(b"500 5.5.2 Error: line too long\r\n");
+            self.out.extend_from_slice(b"500 5.5.2 Error: line too long\r\n");
             let sent = self.flush(session).await;
             return Some(Step::End(sent.err().unwrap_or(Ending::Closed)));
         }
@@ -242,8 +227,7 @@ impl<'a, S: Stream> Talk<'a, S> {
             return None;
         }
         if flow.then == Then::StartTls && session.personality().tls == Tls::Injection {
-            self.out
-                .extend_from_slice(b"250-injected\r\n250 SMTPUTF8\r\n");
+            self.out.extend_from_slice(b"250-injected\r\n250 SMTPUTF8\r\n");
         }
         if let Err(ending) = self.flush(session).await {
             return Some(Step::End(ending));
@@ -275,12 +259,7 @@ impl<'a, S: Stream> Talk<'a, S> {
             }
         }
         let lines = self.input.split(|b| *b == b'\n');
-        let rcpts = lines
-            .filter(|line| {
-                line.get(..4)
-                    .is_some_and(|verb| verb.eq_ignore_ascii_case(b"RCPT"))
-            })
-            .count();
+        let rcpts = lines.filter(|line| line.get(..4).is_some_and(|verb| verb.eq_ignore_ascii_case(b"RCPT"))).count();
         session.tally.rcpt_after_421 += u64::try_from(rcpts).unwrap_or(u64::MAX);
     }
 
@@ -300,11 +279,7 @@ impl<'a, S: Stream> Talk<'a, S> {
             return Ok(());
         }
         if self.wire.record.is_traced() {
-            let first = self
-                .out
-                .split(|b| *b == b'\r' || *b == b'\n')
-                .next()
-                .unwrap_or_default();
+            let first = self.out.split(|b| *b == b'\r' || *b == b'\n').next().unwrap_or_default();
             let first = String::from_utf8_lossy(&first[..first.len().min(80)]).into_owned();
             self.wire.note(|| Happening::Reply(first));
         }

@@ -52,14 +52,8 @@ impl From<Then> for Flow {
     }
 }
 
-const CONTINUE: Flow = Flow {
-    wait_ms: 0,
-    then: Then::Continue,
-};
-const CLOSE: Flow = Flow {
-    wait_ms: 0,
-    then: Then::Close,
-};
+const CONTINUE: Flow = Flow { wait_ms: 0, then: Then::Continue };
+const CLOSE: Flow = Flow { wait_ms: 0, then: Then::Close };
 
 /// What Postfix waits before each reply to a client with many errors, in milliseconds.
 const ERROR_DELAY_MS: u64 = 1_000;
@@ -138,10 +132,7 @@ impl Session {
 
     /// Whether input that came before a reply was sent is lost.
     pub(crate) fn drops_early(&self) -> bool {
-        matches!(
-            self.parties.personality.pipelining,
-            Pipelining::DropsEarly | Pipelining::OfferedButDrops
-        )
+        matches!(self.parties.personality.pipelining, Pipelining::DropsEarly | Pipelining::OfferedButDrops)
     }
 
     /// The banner.
@@ -220,20 +211,14 @@ impl Session {
             b"DATA" => (None, self.data(out)),
             b"VRFY" => {
                 self.tally.vrfy += 1;
-                (
-                    None,
-                    plain(out, "252 2.0.0 Cannot verify, but will attempt delivery"),
-                )
+                (None, plain(out, "252 2.0.0 Cannot verify, but will attempt delivery"))
             }
             b"EXPN" => {
                 self.tally.vrfy += 1;
                 (None, self.wrong(out, "502 5.5.1 Command not implemented"))
             }
             b"HELP" => (None, plain(out, "214 2.0.0 See RFC 5321")),
-            _ => (
-                None,
-                self.wrong(out, "500 5.5.2 Error: command not recognized"),
-            ),
+            _ => (None, self.wrong(out, "500 5.5.2 Error: command not recognized")),
         }
     }
 
@@ -246,10 +231,7 @@ impl Session {
         }
         let personality = &self.parties.personality;
         let mut lines = vec![self.parties.host.to_string()];
-        if matches!(
-            personality.pipelining,
-            Pipelining::Offered | Pipelining::OfferedButDrops
-        ) {
+        if matches!(personality.pipelining, Pipelining::Offered | Pipelining::OfferedButDrops) {
             lines.push("PIPELINING".to_owned());
         }
         lines.push("SIZE 36700160".to_owned());
@@ -371,21 +353,14 @@ impl Session {
     /// The personality's refusal at this point, if it has one.
     fn refuse(&mut self, at: At, out: &mut Vec<u8>) -> Option<Flow> {
         let personality = Arc::clone(&self.parties.personality);
-        let refusal = personality
-            .refusals
-            .iter()
-            .find(|refusal| refusal.at == at)?;
+        let refusal = personality.refusals.iter().find(|refusal| refusal.at == at)?;
         let start = out.len();
         match Phrase::named(&refusal.text) {
             Some(phrase) => self.say(phrase, out),
             None => Text::parse(&refusal.text).render(&self.scene(0), out),
         }
         self.note_421(start, out);
-        Some(if refusal.close || self.said_421 {
-            CLOSE
-        } else {
-            CONTINUE
-        })
+        Some(if refusal.close || self.said_421 { CLOSE } else { CONTINUE })
     }
 
     fn say(&mut self, phrase: Phrase, out: &mut Vec<u8>) {
@@ -394,10 +369,7 @@ impl Session {
 
     fn say_with(&mut self, phrase: Phrase, seconds: u32, out: &mut Vec<u8>) {
         let start = out.len();
-        self.parties
-            .dialect
-            .text(phrase)
-            .render(&self.scene(seconds), out);
+        self.parties.dialect.text(phrase).render(&self.scene(seconds), out);
         self.note_421(start, out);
     }
 
@@ -437,10 +409,7 @@ impl Session {
             return CLOSE;
         }
         let slow = slow_after > 0 && self.errors > slow_after;
-        Flow {
-            wait_ms: flow.wait_ms + if slow { ERROR_DELAY_MS } else { 0 },
-            then: flow.then,
-        }
+        Flow { wait_ms: flow.wait_ms + if slow { ERROR_DELAY_MS } else { 0 }, then: flow.then }
     }
 
     /// Applies the departures from the protocol that the personality has for this reply.
@@ -449,14 +418,8 @@ impl Session {
         if faults.is_empty() {
             return flow;
         }
-        let kinds: Vec<FaultKind> = faults
-            .iter()
-            .filter(|fault| fault.at == at)
-            .map(|fault| fault.kind)
-            .collect();
-        kinds
-            .into_iter()
-            .fold(flow, |flow, kind| fault::apply(kind, start, flow, out))
+        let kinds: Vec<FaultKind> = faults.iter().filter(|fault| fault.at == at).map(|fault| fault.kind).collect();
+        kinds.into_iter().fold(flow, |flow, kind| fault::apply(kind, start, flow, out))
     }
 }
 

@@ -100,9 +100,7 @@ impl World {
 
     /// The zones, by name.
     pub fn zones(&self) -> impl Iterator<Item = (&str, &Zone)> {
-        self.zones
-            .iter()
-            .map(|(name, zone)| (name.as_str(), &**zone))
+        self.zones.iter().map(|(name, zone)| (name.as_str(), &**zone))
     }
 
     /// The host at an address, with the name it shows.
@@ -120,31 +118,19 @@ impl World {
         if let Some(family) = &self.family
             && let Some(zone) = family.zone(domain)
         {
-            return if family.serves(host, domain) {
-                Responsible::Yes(zone)
-            } else {
-                Responsible::No
-            };
+            return if family.serves(host, domain) { Responsible::Yes(zone) } else { Responsible::No };
         }
         let Some(zone) = self.mail_zone(domain) else {
             return Responsible::No;
         };
         let serves = if zone.mx.is_empty() {
             self.hosts.get(host).is_some_and(|host| {
-                *host.name == *domain
-                    || host
-                        .addresses
-                        .iter()
-                        .any(|address| zone.addresses.contains(address))
+                *host.name == *domain || host.addresses.iter().any(|address| zone.addresses.contains(address))
             })
         } else {
             zone.mx.iter().any(|mx| self.same_host(&mx.host, host))
         };
-        if serves {
-            Responsible::Yes(zone)
-        } else {
-            Responsible::No
-        }
+        if serves { Responsible::Yes(zone) } else { Responsible::No }
     }
 
     fn same_host(&self, exchanger: &str, host: &str) -> bool {
@@ -156,10 +142,7 @@ impl World {
             return false;
         };
         zone.cname.as_deref() == Some(host)
-            || self
-                .hosts
-                .get(host)
-                .is_some_and(|host| host.addresses.iter().any(|a| zone.addresses.contains(a)))
+            || self.hosts.get(host).is_some_and(|host| host.addresses.iter().any(|a| zone.addresses.contains(a)))
     }
 
     /// The zone that holds a domain's mailboxes, aliases followed.

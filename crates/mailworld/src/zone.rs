@@ -43,10 +43,7 @@ impl FromStr for Mx {
         let wrong = || format!("an MX record reads \"10 mx.example.test\", not {text:?}");
         let (preference, host) = text.split_once(' ').ok_or_else(wrong)?;
         let preference = preference.parse().map_err(|_| wrong())?;
-        Ok(Self {
-            preference,
-            host: host.trim().trim_end_matches('.').to_ascii_lowercase(),
-        })
+        Ok(Self { preference, host: host.trim().trim_end_matches('.').to_ascii_lowercase() })
     }
 }
 
@@ -107,44 +104,23 @@ impl Zone {
     /// A name that takes mail at `hosts`, in this order of preference (10, 20, ...).
     pub fn served_by(hosts: &[&str]) -> Self {
         let preferences = (1..=u16::MAX).map(|i| i.saturating_mul(10));
-        let mx = preferences
-            .zip(hosts)
-            .map(|(preference, host)| Mx {
-                preference,
-                host: (*host).to_owned(),
-            })
-            .collect();
-        Self {
-            mx,
-            ..Self::default()
-        }
+        let mx = preferences.zip(hosts).map(|(preference, host)| Mx { preference, host: (*host).to_owned() }).collect();
+        Self { mx, ..Self::default() }
     }
 
     /// A name that takes no mail and says so (RFC 7505).
     pub fn null_mx() -> Self {
-        Self {
-            mx: vec![Mx {
-                preference: 0,
-                host: String::new(),
-            }],
-            ..Self::default()
-        }
+        Self { mx: vec![Mx { preference: 0, host: String::new() }], ..Self::default() }
     }
 
     /// A name every question about which fails.
     pub fn failing(fault: DnsFault) -> Self {
-        Self {
-            fails: Some(fault),
-            ..Self::default()
-        }
+        Self { fails: Some(fault), ..Self::default() }
     }
 
     /// An alias of another name.
     pub fn alias(target: &str) -> Self {
-        Self {
-            cname: Some(target.to_ascii_lowercase()),
-            ..Self::default()
-        }
+        Self { cname: Some(target.to_ascii_lowercase()), ..Self::default() }
     }
 
     /// The same name with these mailboxes.
@@ -171,20 +147,8 @@ mod tests {
 
     #[test]
     fn mx_texts() {
-        assert_eq!(
-            "10 MX.a.test.".parse(),
-            Ok(Mx {
-                preference: 10,
-                host: "mx.a.test".into()
-            })
-        );
-        assert_eq!(
-            "0 .".parse(),
-            Ok(Mx {
-                preference: 0,
-                host: String::new()
-            })
-        );
+        assert_eq!("10 MX.a.test.".parse(), Ok(Mx { preference: 10, host: "mx.a.test".into() }));
+        assert_eq!("0 .".parse(), Ok(Mx { preference: 0, host: String::new() }));
         for wrong in ["", "mx.a.test", "x mx.a.test", "70000 mx.a.test"] {
             assert!(wrong.parse::<Mx>().is_err(), "{wrong}");
         }

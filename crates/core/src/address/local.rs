@@ -52,11 +52,7 @@ pub(super) fn normalized(local: Cow<'_, str>, room: usize) -> Box<str> {
     }
     // Some characters become ASCII in NFC, U+037E the semicolon for one; the wire form then quotes them.
     let normal = nfc(&local);
-    if wire_bytes(&normal) > room {
-        local.into()
-    } else {
-        normal.into()
-    }
+    if wire_bytes(&normal) > room { local.into() } else { normal.into() }
 }
 
 /// The text in NFC .
@@ -69,10 +65,7 @@ pub(super) fn wire_bytes(local: &str) -> usize {
     if is_dot_string(local) {
         return local.len();
     }
-    let escapes = local
-        .bytes()
-        .filter(|byte| matches!(byte, b'"' | b'\\'))
-        .count();
+    let escapes = local.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count();
     local.len() + escapes + 2
 }
 
@@ -165,10 +158,7 @@ fn after_quote(text: &str, at: usize) -> Result<usize, AddressError> {
 
 /// The non-ASCII character at a boundary, if it is safe.
 fn character(text: &str, at: usize, first: bool) -> Result<char, AddressError> {
-    let character = text[at..]
-        .chars()
-        .next()
-        .expect("only whole characters have been passed");
+    let character = text[at..].chars().next().expect("only whole characters have been passed");
     check_character(character, first).map_err(|reason| reason.at(at))?;
     Ok(character)
 }
@@ -204,11 +194,8 @@ fn unexpected(text: &str, at: usize, byte: u8) -> AddressError {
 /// `Name <user@host>`, `<user@host>` and `<@relay:user@host>` are paths or header fields, not mailboxes.
 fn angle_brackets(text: &str) -> Option<AddressError> {
     let open = text.find('<').filter(|_| text.ends_with('>'))?;
-    let reason = if text[open + 1..].starts_with('@') {
-        AddressReason::SourceRoute
-    } else {
-        AddressReason::DisplayName
-    };
+    let reason =
+        if text[open + 1..].starts_with('@') { AddressReason::SourceRoute } else { AddressReason::DisplayName };
     Some(reason.at(open))
 }
 

@@ -94,11 +94,7 @@ impl AddressReason {
     pub fn is_policy(self) -> bool {
         matches!(
             self,
-            Self::AddressLiteral
-                | Self::SingleLabel
-                | Self::SpecialUse
-                | Self::OneCharacterTld
-                | Self::NumericTld
+            Self::AddressLiteral | Self::SingleLabel | Self::SpecialUse | Self::OneCharacterTld | Self::NumericTld
         )
     }
 

@@ -59,14 +59,7 @@ impl Meaning {
 
     /// Whether the mailbox is proven to exist, even though this reply may be a refusal.
     pub fn proves_existence(self) -> bool {
-        matches!(
-            self,
-            Self::Accepted
-                | Self::Exists
-                | Self::QuotaTemporary
-                | Self::InboxFull
-                | Self::Restricted
-        )
+        matches!(self, Self::Accepted | Self::Exists | Self::QuotaTemporary | Self::InboxFull | Self::Restricted)
     }
 
     /// Whether the same question can have another answer soon (minutes to an hour) from the same source.
@@ -88,9 +81,6 @@ impl Meaning {
 
     /// Whether the next exchanger of the domain may know better. Never after a refusal of us: that would be escaping it.
     pub fn try_next_exchanger(self) -> bool {
-        matches!(
-            self,
-            Self::NotResponsible | Self::ServerTemporary | Self::ServerPermanent
-        )
+        matches!(self, Self::NotResponsible | Self::ServerTemporary | Self::ServerPermanent)
     }
 }

@@ -102,15 +102,8 @@ impl Document {
             what: error.message().to_owned(),
         })?;
         if document.format != FORMAT {
-            let what = format!(
-                "format {} is not known; this program reads format {FORMAT}",
-                document.format
-            );
-            return Err(RuleError {
-                rule: None,
-                line: None,
-                what,
-            });
+            let what = format!("format {} is not known; this program reads format {FORMAT}", document.format);
+            return Err(RuleError { rule: None, line: None, what });
         }
         for rule in &mut document.rules {
             rule.line = Some(line_at(text, rule.id.span().start));
@@ -124,23 +117,14 @@ impl Document {
         self.providers.extend(over.providers);
         self.words.extend(over.words);
         self.phrases.extend(over.phrases);
-        self.rules.retain(|rule| {
-            !over
-                .rules
-                .iter()
-                .any(|own| own.id.get_ref() == rule.id.get_ref())
-        });
+        self.rules.retain(|rule| !over.rules.iter().any(|own| own.id.get_ref() == rule.id.get_ref()));
         self.rules.splice(0..0, over.rules);
         self
     }
 }
 
 fn line_at(text: &str, offset: usize) -> usize {
-    text.bytes()
-        .take(offset)
-        .filter(|byte| *byte == b'\n')
-        .count()
-        + 1
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// Checks a document and makes it fast.
@@ -153,24 +137,14 @@ pub(super) fn compile(document: Document) -> Result<Rules, RuleError> {
     };
     let mut rules: Vec<Rule> = Vec::with_capacity(document.rules.len());
     for written in &document.rules {
-        let error = |what| RuleError {
-            rule: Some(written.id.get_ref().clone()),
-            line: written.line,
-            what,
-        };
+        let error = |what| RuleError { rule: Some(written.id.get_ref().clone()), line: written.line, what };
         if rules.iter().any(|rule| *rule.id == **written.id.get_ref()) {
             return Err(error("the id is used twice".to_owned()));
         }
         rules.push(compiler.rule(written).map_err(error)?);
     }
-    let Compiler {
-        builder, providers, ..
-    } = compiler;
-    let book = builder.build(&document.words).map_err(|what| RuleError {
-        rule: None,
-        line: None,
-        what,
-    })?;
+    let Compiler { builder, providers, .. } = compiler;
+    let book = builder.build(&document.words).map_err(|what| RuleError { rule: None, line: None, what })?;
     Ok(Rules::new(document.version, book, rules, providers))
 }
 
@@ -201,20 +175,14 @@ impl Compiler<'_> {
             provider: self.provider(written.provider.as_deref())?,
             stages: stages(&written.stage)?,
             codes: codes(&written.code)?,
-            enhanced: written
-                .enhanced
-                .iter()
-                .map(|text| enhanced(text))
-                .collect::<Result<_, _>>()?,
+            enhanced: written.enhanced.iter().map(|text| enhanced(text)).collect::<Result<_, _>>()?,
             all: self.demanded(written)?,
             none: self.group_of(&written.none)?,
             meaning: meaning(&written.meaning)?,
             wait_ms: written.wait_s.map(|seconds| i64::from(seconds) * 1000),
         };
         if written.source.trim().is_empty() {
-            return Err(
-                "a rule needs a source: where is this wording or code known from?".to_owned(),
-            );
+            return Err("a rule needs a source: where is this wording or code known from?".to_owned());
         }
         check_safety(&rule)?;
         if rule.all == Groups::default() && rule.enhanced.is_empty() && written.code.is_empty() {
@@ -272,9 +240,7 @@ impl Compiler<'_> {
         for item in items {
             match item.strip_prefix('@') {
                 Some(name) => {
-                    let list = named
-                        .get(name)
-                        .ok_or_else(|| format!("no list of phrases is called {name:?}"))?;
+                    let list = named.get(name).ok_or_else(|| format!("no list of phrases is called {name:?}"))?;
                     self.fill(list, number, depth + 1)?;
                 }
                 None if self.builder.add(item, number) => {}
@@ -291,21 +257,16 @@ fn check_safety(rule: &Rule) -> Result<(), String> {
         return Ok(());
     }
     if rule.stages != Stages::RCPT {
-        return Err(
-            "a rule that makes an address undeliverable must have stage = [\"rcpt\"]".to_owned(),
-        );
+        return Err("a rule that makes an address undeliverable must have stage = [\"rcpt\"]".to_owned());
     }
     if rule.codes.iter().any(|code| !code.touches(5)) {
-        return Err(
-            "a rule that makes an address undeliverable must have 5xx codes only".to_owned(),
-        );
+        return Err("a rule that makes an address undeliverable must have 5xx codes only".to_owned());
     }
     Ok(())
 }
 
 fn check_id(id: &str) -> Result<(), String> {
-    let known =
-        |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
+    let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
     if id.is_empty() || id.len() > 64 || !id.chars().all(known) {
         return Err("an id has 1 to 64 characters of a-z, 0-9, '.', '_' and '-'".to_owned());
     }
@@ -332,10 +293,7 @@ fn codes(texts: &[String]) -> Result<Vec<CodePattern>, String> {
     if texts.is_empty() {
         return Ok(vec![CodePattern::class(4), CodePattern::class(5)]);
     }
-    texts
-        .iter()
-        .map(|text| CodePattern::parse(text).ok_or_else(|| format!("{text:?} is no reply code")))
-        .collect()
+    texts.iter().map(|text| CodePattern::parse(text).ok_or_else(|| format!("{text:?} is no reply code"))).collect()
 }
 
 fn enhanced(text: &str) -> Result<EnhancedPattern, String> {

@@ -12,10 +12,7 @@ pub(super) fn retry_after_ms(words: &[u8]) -> Option<i64> {
     if !words.iter().any(u8::is_ascii_digit) {
         return None;
     }
-    let words: Vec<&[u8]> = words
-        .split(|byte| *byte == b' ')
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words: Vec<&[u8]> = words.split(|byte| *byte == b' ').filter(|word| !word.is_empty()).collect();
     let mut lead = 0;
     for (index, word) in words.iter().enumerate() {
         if announces(word) {
@@ -81,10 +78,7 @@ fn duration(words: &[&[u8]]) -> Option<i64> {
 /// A number and its unit, in one word or two.
 fn amount<'w, 'b>(words: &'w [&'b [u8]]) -> Option<(i64, &'w [&'b [u8]])> {
     let (first, rest) = words.split_first()?;
-    let digits = first
-        .iter()
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let digits = first.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let number = number(&first[..digits])?;
     if digits < first.len() {
         return Some((number * unit_ms(&first[digits..])?, rest));
@@ -95,12 +89,14 @@ fn amount<'w, 'b>(words: &'w [&'b [u8]]) -> Option<(i64, &'w [&'b [u8]])> {
 
 fn unit_ms(word: &[u8]) -> Option<i64> {
     match word {
-        b"s" | b"seconds" | b"second" | b"secs" | b"sec" | b"sekunden" | b"secondes"
-        | b"segundos" | b"secondi" => Some(1000),
-        b"m" | b"minutes" | b"minute" | b"mins" | b"min" | b"minuten" | b"minutos" | b"minuti"
-        | b"minut" => Some(60_000),
-        b"h" | b"hours" | b"hour" | b"hrs" | b"hr" | b"stunden" | b"stunde" | b"heures"
-        | b"heure" | b"horas" | b"ore" => Some(3_600_000),
+        b"s" | b"seconds" | b"second" | b"secs" | b"sec" | b"sekunden" | b"secondes" | b"segundos" | b"secondi" => {
+            Some(1000)
+        }
+        b"m" | b"minutes" | b"minute" | b"mins" | b"min" | b"minuten" | b"minutos" | b"minuti" | b"minut" => {
+            Some(60_000)
+        }
+        b"h" | b"hours" | b"hour" | b"hrs" | b"hr" | b"stunden" | b"stunde" | b"heures" | b"heure" | b"horas"
+        | b"ore" => Some(3_600_000),
         b"days" | b"day" => Some(WAIT_MAX_MS),
         _ => None,
     }
@@ -111,11 +107,7 @@ fn number(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 6 {
         return None;
     }
-    digits.iter().try_fold(0_i64, |sum, digit| {
-        digit
-            .is_ascii_digit()
-            .then(|| sum * 10 + i64::from(digit - b'0'))
-    })
+    digits.iter().try_fold(0_i64, |sum, digit| digit.is_ascii_digit().then(|| sum * 10 + i64::from(digit - b'0')))
 }
 
 fn two_digits(word: &[u8]) -> Option<i64> {
@@ -147,11 +139,7 @@ mod tests {
             ("in 99999999999999999999 seconds", None),
         ];
         for (text, seconds) in cases {
-            assert_eq!(
-                retry_after_ms(&plain(text)),
-                seconds.map(|s: i64| s * 1000),
-                "{text}"
-            );
+            assert_eq!(retry_after_ms(&plain(text)), seconds.map(|s: i64| s * 1000), "{text}");
         }
     }
 }

@@ -13,10 +13,7 @@ pub(super) struct CodePattern {
 impl CodePattern {
     /// All codes of a class.
     pub(super) fn class(class: u16) -> Self {
-        Self {
-            first: class * 100,
-            last: class * 100 + 99,
-        }
+        Self { first: class * 100, last: class * 100 + 99 }
     }
 
     pub(super) fn parse(text: &str) -> Option<Self> {
@@ -26,10 +23,7 @@ impl CodePattern {
             "5xx" => Some(Self::class(5)),
             _ => {
                 let code: u16 = text.parse().ok()?;
-                (200..=599).contains(&code).then_some(Self {
-                    first: code,
-                    last: code,
-                })
+                (200..=599).contains(&code).then_some(Self { first: code, last: code })
             }
         }
     }
@@ -71,12 +65,7 @@ impl EnhancedPattern {
             Some((first, last)) => (first.parse().ok()?, last.parse().ok()?),
             None => (detail.parse().ok()?, detail.parse().ok()?),
         };
-        (parts.next().is_none() && first <= last).then_some(Self {
-            class,
-            subject,
-            first,
-            last,
-        })
+        (parts.next().is_none() && first <= last).then_some(Self { class, subject, first, last })
     }
 
     pub(super) fn fits(self, code: Enhanced) -> bool {
@@ -115,23 +104,15 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
     while !rest.is_empty() {
         if let Some(tail) = rest.strip_prefix('*') {
             (rest, after_gap, open_start) = (tail, true, true);
-        } else if let Some((name, tail)) =
-            rest.strip_prefix('<').and_then(|tail| tail.split_once('>'))
-        {
-            elements.push(Element {
-                what: What::Class(name.to_owned()),
-                after_gap,
-            });
+        } else if let Some((name, tail)) = rest.strip_prefix('<').and_then(|tail| tail.split_once('>')) {
+            elements.push(Element { what: What::Class(name.to_owned()), after_gap });
             (rest, after_gap, open_start) = (tail, false, false);
         } else {
             let end = rest.find(['*', '<']).unwrap_or(rest.len());
             let (piece, tail) = rest.split_at(end);
             if !piece.trim().is_empty() {
                 let literal = literal(piece, open_start, tail.starts_with('*'))?;
-                elements.push(Element {
-                    what: What::Literal(literal),
-                    after_gap,
-                });
+                elements.push(Element { what: What::Literal(literal), after_gap });
                 after_gap = false;
             }
             (rest, open_start) = (tail, false);
@@ -173,13 +154,7 @@ mod tests {
     #[test]
     fn enhanced_patterns_know_ranges_and_stars() {
         let fits = |pattern: &str, detail| {
-            EnhancedPattern::parse(pattern)
-                .expect("a pattern")
-                .fits(Enhanced {
-                    class: 5,
-                    subject: 7,
-                    detail,
-                })
+            EnhancedPattern::parse(pattern).expect("a pattern").fits(Enhanced { class: 5, subject: 7, detail })
         };
         assert!(fits("5.7.606-649", 606) && fits("5.7.606-649", 649) && !fits("5.7.606-649", 650));
         assert!(fits("x.7.*", 1) && fits("5.7.1", 1) && !fits("4.7.1", 1) && !fits("5.1.1", 1));
@@ -190,48 +165,17 @@ mod tests {
 
     #[test]
     fn stars_lift_word_ends_and_classes_stand_for_words() {
-        let found = |text| {
-            phrase(text)
-                .map(|elements| format!("{elements:?}"))
-                .unwrap_or_default()
-        };
-        let literal = |bytes: &[u8], after_gap| Element {
-            what: What::Literal(bytes.to_vec()),
-            after_gap,
-        };
-        let class = |name: &str, after_gap| Element {
-            what: What::Class(name.to_owned()),
-            after_gap,
-        };
-        assert_eq!(
-            phrase("User unknown"),
-            Some(vec![literal(b" user unknown ", false)])
-        );
-        assert_eq!(
-            phrase("blacklist*"),
-            Some(vec![literal(b" blacklist", false)])
-        );
+        let found = |text| phrase(text).map(|elements| format!("{elements:?}")).unwrap_or_default();
+        let literal = |bytes: &[u8], after_gap| Element { what: What::Literal(bytes.to_vec()), after_gap };
+        let class = |name: &str, after_gap| Element { what: What::Class(name.to_owned()), after_gap };
+        assert_eq!(phrase("User unknown"), Some(vec![literal(b" user unknown ", false)]));
+        assert_eq!(phrase("blacklist*"), Some(vec![literal(b" blacklist", false)]));
         assert_eq!(phrase("*spam*"), Some(vec![literal(b"spam", false)]));
-        assert_eq!(
-            phrase("user * unknown"),
-            Some(vec![literal(b" user ", false), literal(b" unknown ", true)])
-        );
-        assert_eq!(
-            phrase("mailbox*full"),
-            Some(vec![literal(b" mailbox", false), literal(b"full ", true)])
-        );
-        assert_eq!(
-            phrase("{addr} not found"),
-            Some(vec![literal(b" \x01 not found ", false)])
-        );
-        assert_eq!(
-            phrase("no such <who>"),
-            Some(vec![literal(b" no such ", false), class("who", false)])
-        );
-        assert_eq!(
-            phrase("<who> * <gone>"),
-            Some(vec![class("who", false), class("gone", true)])
-        );
+        assert_eq!(phrase("user * unknown"), Some(vec![literal(b" user ", false), literal(b" unknown ", true)]));
+        assert_eq!(phrase("mailbox*full"), Some(vec![literal(b" mailbox", false), literal(b"full ", true)]));
+        assert_eq!(phrase("{addr} not found"), Some(vec![literal(b" \x01 not found ", false)]));
+        assert_eq!(phrase("no such <who>"), Some(vec![literal(b" no such ", false), class("who", false)]));
+        assert_eq!(phrase("<who> * <gone>"), Some(vec![class("who", false), class("gone", true)]));
         for nothing in ["", "*", " ", "...", "* *"] {
             assert_eq!(found(nothing), "", "{nothing:?}");
         }

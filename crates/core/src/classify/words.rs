@@ -44,18 +44,11 @@ fn fold(text: &str) -> String {
 
 /// Whether a byte ends a token: a piece of text that is judged to be an address, a URL or words.
 fn ends_token(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\t' | b'<' | b'>' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'"' | b',' | b';'
-    )
+    matches!(byte, b' ' | b'\t' | b'<' | b'>' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'"' | b',' | b';')
 }
 
 fn push_text(text: &str, words: &mut Vec<u8>) {
-    for token in text
-        .as_bytes()
-        .split(|byte| ends_token(*byte))
-        .filter(|token| !token.is_empty())
-    {
+    for token in text.as_bytes().split(|byte| ends_token(*byte)).filter(|token| !token.is_empty()) {
         push_token(token, words);
         end_word(words);
     }
@@ -91,26 +84,18 @@ fn push_token(token: &[u8], words: &mut Vec<u8>) {
 /// Whether bytes look like a host name: a letter, and a dot between letters or digits.
 fn is_host(bytes: &[u8]) -> bool {
     bytes.iter().any(u8::is_ascii_alphabetic)
-        && bytes
-            .windows(3)
-            .any(|w| w[1] == b'.' && w[0].is_ascii_alphanumeric() && w[2].is_ascii_alphanumeric())
+        && bytes.windows(3).any(|w| w[1] == b'.' && w[0].is_ascii_alphanumeric() && w[2].is_ascii_alphanumeric())
 }
 
 /// Of a URL without its scheme: the host and the value of a parameter called `p`.
 fn push_url(url: &[u8], words: &mut Vec<u8>) {
-    let end = url
-        .iter()
-        .position(|byte| matches!(byte, b'/' | b'?' | b'#'))
-        .unwrap_or(url.len());
+    let end = url.iter().position(|byte| matches!(byte, b'/' | b'?' | b'#')).unwrap_or(url.len());
     let (host, rest) = url.split_at(end);
     push_words(host, words);
     if let Some(start) = rest.windows(3).position(|w| w == b"?p=" || w == b"&p=") {
         end_word(words);
         let value = &rest[start + 3..];
-        let end = value
-            .iter()
-            .position(|byte| !byte.is_ascii_alphanumeric())
-            .unwrap_or(value.len());
+        let end = value.iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(value.len());
         push_words(&value[..end], words);
     }
 }
@@ -124,10 +109,7 @@ fn push_words(token: &[u8], words: &mut Vec<u8>) {
             // An elided article (`l'utilisateur`) is a word of its own.
             b'\'' | b'`' if is_single_letter(words) => end_word(words),
             b'\'' | b'`' => {}
-            b'.' if index > 0
-                && token[index - 1].is_ascii_alphanumeric()
-                && next.is_ascii_alphanumeric() =>
-            {
+            b'.' if index > 0 && token[index - 1].is_ascii_alphanumeric() && next.is_ascii_alphanumeric() => {
                 words.push(b'.');
             }
             b'-' if words.ends_with(b" e") => {}
@@ -158,11 +140,7 @@ fn enhanced_word(word: &[u8]) -> Option<Enhanced> {
         _ => return None,
     };
     let dot = rest.iter().position(|byte| *byte == b'.')?;
-    Some(Enhanced {
-        class,
-        subject: number(&rest[..dot])?,
-        detail: number(&rest[dot + 1..])?,
-    })
+    Some(Enhanced { class, subject: number(&rest[..dot])?, detail: number(&rest[dot + 1..])? })
 }
 
 /// One to three digits (RFC 3463 2).
@@ -170,11 +148,7 @@ fn number(digits: &[u8]) -> Option<u16> {
     if digits.is_empty() || digits.len() > 3 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    Some(
-        digits
-            .iter()
-            .fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')),
-    )
+    Some(digits.iter().fold(0, |sum, digit| sum * 10 + u16::from(digit - b'0')))
 }
 
 #[cfg(test)]
@@ -183,26 +157,15 @@ mod tests {
     use crate::smtp::reply::Enhanced;
 
     fn words(text: &str) -> String {
-        String::from_utf8(plain(text))
-            .expect("words keep the encoding")
-            .replace('\u{1}', "@")
+        String::from_utf8(plain(text)).expect("words keep the encoding").replace('\u{1}', "@")
     }
 
     #[test]
     fn punctuation_case_and_accents_go_and_dots_inside_words_stay() {
         assert_eq!(words("User  UNKNOWN. (#5.1.1)"), " user unknown 5.1.1 ");
-        assert_eq!(
-            words("Invalid-Recipient: e-mail doesn\u{2019}t exist!"),
-            " invalid recipient email doesnt exist "
-        );
-        assert_eq!(
-            words("Bo\u{ee}te du destinataire archiv\u{e9}e"),
-            " boite du destinataire archivee "
-        );
-        assert_eq!(
-            words("L'utilisateur n'existe pas"),
-            " l utilisateur n existe pas "
-        );
+        assert_eq!(words("Invalid-Recipient: e-mail doesn\u{2019}t exist!"), " invalid recipient email doesnt exist ");
+        assert_eq!(words("Bo\u{ee}te du destinataire archiv\u{e9}e"), " boite du destinataire archivee ");
+        assert_eq!(words("L'utilisateur n'existe pas"), " l utilisateur n existe pas ");
         assert_eq!(words(""), " ");
     }
 
@@ -210,14 +173,8 @@ mod tests {
     fn addresses_and_paths_do_not_speak() {
         assert_eq!(words("<no.such.user@spam.example>: ok"), " @ ok ");
         assert_eq!(words("RCPT TO:<a@b> spam@x.example,"), " rcpt to @ @ ");
-        assert_eq!(
-            words("see http://mail.163.com/help/help_spam_16.htm?x=spam"),
-            " see mail.163.com "
-        );
-        assert_eq!(
-            words("postmaster.example.net/smtp-spam.php#1 ok"),
-            " postmaster.example.net ok "
-        );
+        assert_eq!(words("see http://mail.163.com/help/help_spam_16.htm?x=spam"), " see mail.163.com ");
+        assert_eq!(words("postmaster.example.net/smtp-spam.php#1 ok"), " postmaster.example.net ok ");
         assert_eq!(
             words("https://support.google.com/mail/?p=NoSuchUser - gsmtp"),
             " support.google.com nosuchuser gsmtp "
@@ -227,19 +184,10 @@ mod tests {
 
     #[test]
     fn an_enhanced_code_is_found_anywhere_but_never_in_an_address() {
-        let code = |subject, detail| {
-            Some(Enhanced {
-                class: 5,
-                subject,
-                detail,
-            })
-        };
+        let code = |subject, detail| Some(Enhanced { class: 5, subject, detail });
         assert_eq!(enhanced(&plain("#5.1.0 Address rejected")), code(1, 0));
         assert_eq!(enhanced(&plain("no such user [5.1.1]")), code(1, 1));
         assert_eq!(enhanced(&plain("blocked 5.7.606 (AS1)")), code(7, 606));
-        assert_eq!(
-            enhanced(&plain("client 5.1.1.9 and 5.1 and 5.1.1234 and x5.1.1")),
-            None
-        );
+        assert_eq!(enhanced(&plain("client 5.1.1.9 and 5.1 and 5.1.1234 and x5.1.1")), None);
     }
 }

@@ -34,11 +34,7 @@ pub(super) fn read(text: &str) -> Result<(String, Option<String>), AddressError>
     if !internationalized {
         return Ok((ascii, None));
     }
-    let (unicode, outcome) = Uts46::new().to_unicode(
-        ascii.as_bytes(),
-        AsciiDenyList::STD3,
-        Hyphens::CheckFirstLast,
-    );
+    let (unicode, outcome) = Uts46::new().to_unicode(ascii.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast);
     // Every label is valid for itself, so what is left is the rule on names that hold a right-to-left label.
     if outcome.is_err() {
         return Err(AddressReason::Bidi.at(0));
@@ -94,8 +90,7 @@ fn encoded(typed: &str) -> Option<Cow<'_, str>> {
         return None;
     }
     if has_a_label_prefix(&mapped) {
-        let (unicode, outcome) =
-            Uts46::new().to_unicode(mapped.as_bytes(), AsciiDenyList::STD3, Hyphens::Check);
+        let (unicode, outcome) = Uts46::new().to_unicode(mapped.as_bytes(), AsciiDenyList::STD3, Hyphens::Check);
         outcome.ok()?;
         // RFC 5891 §5.4: an A-label must be the encoding of its U-label.
         if !idna2008::allows(&unicode) || to_ascii(&unicode)? != mapped {
@@ -107,12 +102,5 @@ fn encoded(typed: &str) -> Option<Cow<'_, str>> {
 
 /// The `ToASCII` of UTS 46 for one label; hyphens at its ends and in the third and fourth place are refused (RFC 5891 §4.2.3.1).
 fn to_ascii(label: &str) -> Option<Cow<'_, str>> {
-    Uts46::new()
-        .to_ascii(
-            label.as_bytes(),
-            AsciiDenyList::STD3,
-            Hyphens::Check,
-            DnsLength::Ignore,
-        )
-        .ok()
+    Uts46::new().to_ascii(label.as_bytes(), AsciiDenyList::STD3, Hyphens::Check, DnsLength::Ignore).ok()
 }

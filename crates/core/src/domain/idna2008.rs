@@ -26,10 +26,7 @@ fn is_allowed(label: &[char], at: usize) -> bool {
 
 /// RFC 5892 §2.6, PVALID although the categories say otherwise, and the hyphen.
 fn is_exception(character: char) -> bool {
-    matches!(
-        character,
-        '-' | '\u{df}' | '\u{3c2}' | '\u{6fd}' | '\u{6fe}' | '\u{f0b}' | '\u{3007}'
-    )
+    matches!(character, '-' | '\u{df}' | '\u{3c2}' | '\u{6fd}' | '\u{6fe}' | '\u{f0b}' | '\u{3007}')
 }
 
 /// RFC 5892 §2.8. The mapping has applied appendix A.1 and A.2 to them.
@@ -45,10 +42,8 @@ fn needs_context(character: char) -> bool {
 
 /// Letters and marks that are no part of names all the same.
 fn is_disallowed(character: char) -> bool {
-    let exception = matches!(
-        character,
-        '\u{640}' | '\u{7fa}' | '\u{302e}' | '\u{302f}' | '\u{3031}'..='\u{3035}' | '\u{303b}'
-    );
+    let exception =
+        matches!(character, '\u{640}' | '\u{7fa}' | '\u{302e}' | '\u{302f}' | '\u{3031}'..='\u{3035}' | '\u{303b}');
     // RFC 5892 §2.9: the conjoining letters of old Hangul.
     let old_hangul = matches!(character,
         '\u{1100}'..='\u{11ff}' | '\u{a960}'..='\u{a97c}' | '\u{d7b0}'..='\u{d7fb}');
@@ -83,18 +78,11 @@ fn fits_context(label: &[char], at: usize) -> bool {
         // A.5 and A.6: geresh and gershayim stand behind Hebrew.
         '\u{5f3}' | '\u{5f4}' => before.is_some_and(|last| last.script() == Script::Hebrew),
         // A.7: the katakana middle dot stands in a label with Japanese letters.
-        '\u{30fb}' => label.iter().any(|other| {
-            matches!(
-                other.script(),
-                Script::Hiragana | Script::Katakana | Script::Han
-            )
-        }),
+        '\u{30fb}' => {
+            label.iter().any(|other| matches!(other.script(), Script::Hiragana | Script::Katakana | Script::Han))
+        }
         // A.8 and A.9: the two sets of Arabic digits are not mixed.
-        '\u{660}'..='\u{669}' => !label
-            .iter()
-            .any(|other| matches!(other, '\u{6f0}'..='\u{6f9}')),
-        _ => !label
-            .iter()
-            .any(|other| matches!(other, '\u{660}'..='\u{669}')),
+        '\u{660}'..='\u{669}' => !label.iter().any(|other| matches!(other, '\u{6f0}'..='\u{6f9}')),
+        _ => !label.iter().any(|other| matches!(other, '\u{660}'..='\u{669}')),
     }
 }

@@ -10,11 +10,7 @@ pub(super) fn judge(text: &str) -> AddressReason {
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
         .is_some_and(|literal| is_ipv4(literal) || is_ipv6(literal));
-    if well_formed {
-        AddressReason::AddressLiteral
-    } else {
-        AddressReason::BadAddressLiteral
-    }
+    if well_formed { AddressReason::AddressLiteral } else { AddressReason::BadAddressLiteral }
 }
 
 fn is_ipv4(literal: &str) -> bool {

@@ -21,9 +21,7 @@ pub struct SpecialUse {
 impl SpecialUse {
     /// Refuses every special-use name.
     pub const fn none_allowed() -> Self {
-        Self {
-            allowed: Vec::new(),
-        }
+        Self { allowed: Vec::new() }
     }
 
     /// Lets through these names and everything under them. Names are in A-labels; case and outer dots do not matter.
@@ -34,13 +32,7 @@ impl SpecialUse {
     {
         let mut allowed: Vec<Box<str>> = suffixes
             .into_iter()
-            .map(|suffix| {
-                suffix
-                    .as_ref()
-                    .trim_matches('.')
-                    .to_ascii_lowercase()
-                    .into_boxed_str()
-            })
+            .map(|suffix| suffix.as_ref().trim_matches('.').to_ascii_lowercase().into_boxed_str())
             .filter(|suffix| !suffix.is_empty())
             .collect();
         allowed.sort_unstable();
@@ -60,6 +52,5 @@ impl SpecialUse {
 }
 
 fn is_under(name: &str, suffix: &str) -> bool {
-    name.strip_suffix(suffix)
-        .is_some_and(|head| head.is_empty() || head.ends_with('.'))
+    name.strip_suffix(suffix).is_some_and(|head| head.is_empty() || head.ends_with('.'))
 }

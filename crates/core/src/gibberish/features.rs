@@ -14,8 +14,22 @@ const WINDOW: usize = 4;
 
 /// The names of the features, in the order of [`Features`].
 pub const FEATURES: &[&str; 16] = &[
-    "odds_mean", "odds_sum", "odds_worst", "switches", "digits_between", "consonants", "near_pairs", "repeats", "no_vowel",
-    "hex", "length", "home_row", "run", "short", "rare_pair", "one_row",
+    "odds_mean",
+    "odds_sum",
+    "odds_worst",
+    "switches",
+    "digits_between",
+    "consonants",
+    "near_pairs",
+    "repeats",
+    "no_vowel",
+    "hex",
+    "length",
+    "home_row",
+    "run",
+    "short",
+    "rare_pair",
+    "one_row",
 ];
 
 /// The numbers that a local part is judged by.

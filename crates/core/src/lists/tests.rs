@@ -22,15 +22,60 @@ fn every_embedded_list_is_read_sorted_and_not_empty() {
 #[test]
 fn roles_are_functions_and_no_people() {
     for role in [
-        "info", "INFO", "postmaster", "no-reply", "sales-team", "info.de", "support2", "info+web", "buchhaltung", "vertrieb", "comptabilite",
-        "ventas", "atencionalcliente", "segreteria", "amministrazione", "atendimento", "biuro", "ksiegowosc", "klantenservice", "team.sales",
-        "customer_service", "hr", "de.info", "mailer-daemon", "kontakt-at",
+        "info",
+        "INFO",
+        "postmaster",
+        "no-reply",
+        "sales-team",
+        "info.de",
+        "support2",
+        "info+web",
+        "buchhaltung",
+        "vertrieb",
+        "comptabilite",
+        "ventas",
+        "atencionalcliente",
+        "segreteria",
+        "amministrazione",
+        "atendimento",
+        "biuro",
+        "ksiegowosc",
+        "klantenservice",
+        "team.sales",
+        "customer_service",
+        "hr",
+        "de.info",
+        "mailer-daemon",
+        "kontakt-at",
     ] {
         assert!(lists().role(role), "{role}");
     }
     for person in [
-        "alexa", "dean", "paris", "sydney", "grace", "john.sales.smith", "info.smith", "mark", "bill", "it77x", "hr1", "john.de", "anna", "j.team",
-        "art", "hope", "infoman", "", "+info", "salesman1984", "chris.info.jones", "dane", "lon", "ira", "page",
+        "alexa",
+        "dean",
+        "paris",
+        "sydney",
+        "grace",
+        "john.sales.smith",
+        "info.smith",
+        "mark",
+        "bill",
+        "it77x",
+        "hr1",
+        "john.de",
+        "anna",
+        "j.team",
+        "art",
+        "hope",
+        "infoman",
+        "",
+        "+info",
+        "salesman1984",
+        "chris.info.jones",
+        "dane",
+        "lon",
+        "ira",
+        "page",
     ] {
         assert!(!lists().role(person), "{person}");
     }
@@ -38,10 +83,27 @@ fn roles_are_functions_and_no_people() {
 
 #[test]
 fn throw_away_domains_and_their_subdomains_are_disposable() {
-    for domain in ["mailinator.com", "guerrillamail.com", "yopmail.com", "abc.mailinator.com", "10minutemail.com", "trashmail.com"] {
+    for domain in [
+        "mailinator.com",
+        "guerrillamail.com",
+        "yopmail.com",
+        "abc.mailinator.com",
+        "10minutemail.com",
+        "trashmail.com",
+    ] {
         assert!(lists().disposable(domain), "{domain}");
     }
-    for domain in ["gmail.com", "cloudflare.com", "163.com", "debian.org", "mailinator.com.example", "com", "", "addy.io", "mozmail.com"] {
+    for domain in [
+        "gmail.com",
+        "cloudflare.com",
+        "163.com",
+        "debian.org",
+        "mailinator.com.example",
+        "com",
+        "",
+        "addy.io",
+        "mozmail.com",
+    ] {
         assert!(!lists().disposable(domain), "{domain}");
     }
 }
@@ -64,17 +126,31 @@ fn the_guard_list_wins_over_every_disposable_entry() {
 #[test]
 fn exchangers_tell_provider_throw_away_and_parked() {
     for (host, id) in [
-        ("gmail-smtp-in.l.google.com", "google"), ("aspmx.l.google.com", "google"), ("smtp.google.com", "google"),
-        ("acme-com.mail.protection.outlook.com", "microsoft365"), ("acme.p-v1.mx.microsoft", "microsoft365"),
-        ("outlook-com.olc.protection.outlook.com", "outlook"), ("mta7.am0.yahoodns.net", "yahoo"), ("mx01.mail.icloud.com", "icloud"),
-        ("mxa-001.pphosted.com", "proofpoint"), ("eu-smtp-inbound-1.mimecast.com", "mimecast"), ("mx1.hc1.eu.iphmx.com", "cisco"),
-        ("mx00.emig.gmx.net", "gmx"), ("mx00.ionos.de", "ionos"), ("mx1.qq.com", "qq"), ("mxbiz1.qq.com", "tencent"),
-        ("in1-smtp.messagingengine.com", "fastmail"), ("mail.protonmail.ch", "proton"), ("route1.mx.cloudflare.net", "cloudflare"),
+        ("gmail-smtp-in.l.google.com", "google"),
+        ("aspmx.l.google.com", "google"),
+        ("smtp.google.com", "google"),
+        ("acme-com.mail.protection.outlook.com", "microsoft365"),
+        ("acme.p-v1.mx.microsoft", "microsoft365"),
+        ("outlook-com.olc.protection.outlook.com", "outlook"),
+        ("mta7.am0.yahoodns.net", "yahoo"),
+        ("mx01.mail.icloud.com", "icloud"),
+        ("mxa-001.pphosted.com", "proofpoint"),
+        ("eu-smtp-inbound-1.mimecast.com", "mimecast"),
+        ("mx1.hc1.eu.iphmx.com", "cisco"),
+        ("mx00.emig.gmx.net", "gmx"),
+        ("mx00.ionos.de", "ionos"),
+        ("mx1.qq.com", "qq"),
+        ("mxbiz1.qq.com", "tencent"),
+        ("in1-smtp.messagingengine.com", "fastmail"),
+        ("mail.protonmail.ch", "proton"),
+        ("route1.mx.cloudflare.net", "cloudflare"),
     ] {
         assert_eq!(lists().provider(host).map(|p| p.id.as_str()), Some(id), "{host}");
     }
     assert_eq!(lists().provider("mx.acme.example"), None);
-    assert!(lists().disposable_exchanger("mail.mailinator.com") && lists().disposable_exchanger("mx2.guerrillamail.com"));
+    assert!(
+        lists().disposable_exchanger("mail.mailinator.com") && lists().disposable_exchanger("mx2.guerrillamail.com")
+    );
     assert!(!lists().disposable_exchanger("aspmx.l.google.com"));
     assert!(lists().parked_exchanger("mail.h-email.net") && !lists().parked_exchanger("mx.acme.example"));
 }
@@ -88,7 +164,8 @@ fn no_provider_is_a_throw_away_or_parked_exchanger() {
 
 #[test]
 fn relay_free_and_known_refusers() {
-    for domain in ["duck.com", "alice.33mail.com", "privaterelay.appleid.com", "mozmail.com", "addy.io", "passmail.net"] {
+    for domain in ["duck.com", "alice.33mail.com", "privaterelay.appleid.com", "mozmail.com", "addy.io", "passmail.net"]
+    {
         assert!(lists().relay(domain), "{domain}");
     }
     assert!(!lists().relay("gmail.com") && !lists().relay("appleid.com"));

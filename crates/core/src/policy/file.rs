@@ -117,13 +117,9 @@ impl Settings {
             rcpt_per_minute: self.rcpt_per_minute.or(other.rcpt_per_minute),
             burst: self.burst.or(other.burst),
             missing_per_hour: self.missing_per_hour.or(other.missing_per_hour),
-            random_counts_as_missing: self
-                .random_counts_as_missing
-                .or(other.random_counts_as_missing),
+            random_counts_as_missing: self.random_counts_as_missing.or(other.random_counts_as_missing),
             random_probe: self.random_probe.or(other.random_probe),
-            one_domain_per_transaction: self
-                .one_domain_per_transaction
-                .or(other.one_domain_per_transaction),
+            one_domain_per_transaction: self.one_domain_per_transaction.or(other.one_domain_per_transaction),
             suspect_after_misses: self.suspect_after_misses.or(other.suspect_after_misses),
             tls: self.tls.or_else(|| other.tls.clone()),
             governor: self.governor.or_else(|| other.governor.clone()),
@@ -146,15 +142,9 @@ impl Settings {
             rcpt_per_minute: bounded("rcpt_per_minute", self.rcpt_per_minute, 0)?,
             burst: bounded("burst", self.burst, 1)?,
             missing_per_hour: bounded("missing_per_hour", self.missing_per_hour, 0)?,
-            random_counts_as_missing: set(
-                "random_counts_as_missing",
-                self.random_counts_as_missing,
-            )?,
+            random_counts_as_missing: set("random_counts_as_missing", self.random_counts_as_missing)?,
             random_probe: set("random_probe", self.random_probe)?,
-            one_domain_per_transaction: set(
-                "one_domain_per_transaction",
-                self.one_domain_per_transaction,
-            )?,
+            one_domain_per_transaction: set("one_domain_per_transaction", self.one_domain_per_transaction)?,
             suspect_after_misses: self.suspect_after_misses,
             tls: tls(&set("tls", self.tls)?)?,
             governor: governor(&set("governor", self.governor)?)?,
@@ -171,8 +161,7 @@ impl Document {
     pub(super) fn overlaid(mut self, over: Self) -> Self {
         self.polite = over.polite.or(&self.polite);
         self.open = over.open.or(&self.open);
-        self.policies
-            .retain(|policy| !over.policies.iter().any(|own| own.id == policy.id));
+        self.policies.retain(|policy| !over.policies.iter().any(|own| own.id == policy.id));
         for own in &over.policies {
             for policy in &mut self.policies {
                 policy.mx.retain(|suffix| !own.mx.contains(suffix));
@@ -186,46 +175,24 @@ impl Document {
 pub(super) fn parse(text: &str) -> Result<Document, PolicyError> {
     let document: Document = toml::from_str(text).map_err(|error| PolicyError {
         id: None,
-        line: error.span().map(|span| {
-            text.bytes()
-                .take(span.start)
-                .filter(|byte| *byte == b'\n')
-                .count()
-                + 1
-        }),
+        line: error.span().map(|span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1),
         what: error.message().to_owned(),
     })?;
     if document.format != FORMAT {
-        let what = format!(
-            "format {} is not known; this program reads format {FORMAT}",
-            document.format
-        );
-        return Err(PolicyError {
-            id: None,
-            line: None,
-            what,
-        });
+        let what = format!("format {} is not known; this program reads format {FORMAT}", document.format);
+        return Err(PolicyError { id: None, line: None, what });
     }
     Ok(document)
 }
 
 /// Checks a document and makes it fast.
 pub(super) fn compile(document: Document) -> Result<Policies, PolicyError> {
-    let Document {
-        polite,
-        open,
-        policies,
-        ..
-    } = document;
+    let Document { polite, open, policies, .. } = document;
     let (mut entries, mut suffixes, mut fallback) = (Vec::new(), BTreeMap::new(), None);
     for written in policies {
         let number = entries.len();
         let id = written.id.clone();
-        let error = |what| PolicyError {
-            id: Some(id.clone()),
-            line: None,
-            what,
-        };
+        let error = |what| PolicyError { id: Some(id.clone()), line: None, what };
         for suffix in &written.mx {
             check_suffix(suffix).map_err(error)?;
             if suffixes.insert(suffix.clone(), number).is_some() {
@@ -238,16 +205,8 @@ pub(super) fn compile(document: Document) -> Result<Policies, PolicyError> {
         entries.push(entry(written, &polite, &open).map_err(error)?);
     }
     let what = "an entry without suffixes, for all other hosts, is missing".to_owned();
-    let fallback = fallback.ok_or(PolicyError {
-        id: None,
-        line: None,
-        what,
-    })?;
-    Ok(Policies {
-        entries,
-        suffixes,
-        fallback,
-    })
+    let fallback = fallback.ok_or(PolicyError { id: None, line: None, what })?;
+    Ok(Policies { entries, suffixes, fallback })
 }
 
 fn entry(written: WrittenPolicy, polite: &Settings, open: &Settings) -> Result<Entry, String> {
@@ -256,16 +215,10 @@ fn entry(written: WrittenPolicy, polite: &Settings, open: &Settings) -> Result<E
     }
     let id: Arc<str> = written.id.into();
     let provider: Option<Arc<str>> = written.provider.map(Into::into);
-    let own: Settings = written
-        .polite
-        .try_into()
-        .map_err(|error: toml::de::Error| error.message().to_owned())?;
+    let own: Settings = written.polite.try_into().map_err(|error: toml::de::Error| error.message().to_owned())?;
     let polite = own.or(polite).policy(&id, provider.as_ref())?;
     let open = written.open.or(open).policy(&id, provider.as_ref())?;
-    Ok(Entry {
-        polite: Arc::new(polite),
-        open: Arc::new(open),
-    })
+    Ok(Entry { polite: Arc::new(polite), open: Arc::new(open) })
 }
 
 fn set<T>(name: &str, value: Option<T>) -> Result<T, String> {
@@ -274,11 +227,7 @@ fn set<T>(name: &str, value: Option<T>) -> Result<T, String> {
 
 fn bounded(name: &str, value: Option<u32>, least: u32) -> Result<u32, String> {
     let value = set(name, value)?;
-    if (least..=LIMIT_MAX).contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!("{name} must be {least} to {LIMIT_MAX}"))
-    }
+    if (least..=LIMIT_MAX).contains(&value) { Ok(value) } else { Err(format!("{name} must be {least} to {LIMIT_MAX}")) }
 }
 
 fn milliseconds(name: &str, seconds: Option<u32>) -> Result<i64, String> {
@@ -327,24 +276,15 @@ fn check(policy: &Policy) -> Result<(), String> {
     }
     let cautious = policy.connections == 1 && policy.flight_rcpt == 1 && !policy.random_probe;
     if policy.mode == Mode::Cautious && !cautious {
-        return Err(
-            "mode cautious means one connection, one recipient a transaction and no random probe"
-                .to_owned(),
-        );
+        return Err("mode cautious means one connection, one recipient a transaction and no random probe".to_owned());
     }
     Ok(())
 }
 
 fn check_suffix(suffix: &str) -> Result<(), String> {
     let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
-    if suffix.is_empty()
-        || suffix.starts_with('.')
-        || suffix.ends_with('.')
-        || !suffix.chars().all(known)
-    {
-        return Err(format!(
-            "{suffix:?} is no host name in lower case without a dot in front"
-        ));
+    if suffix.is_empty() || suffix.starts_with('.') || suffix.ends_with('.') || !suffix.chars().all(known) {
+        return Err(format!("{suffix:?} is no host name in lower case without a dot in front"));
     }
     Ok(())
 }

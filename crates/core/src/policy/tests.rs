@@ -3,10 +3,7 @@ use std::time::Duration;
 use super::{Mode, Policies, Profile, TlsPolicy};
 
 fn id(host: &str) -> String {
-    Policies::embedded()
-        .for_exchanger(host, Profile::Polite)
-        .id
-        .to_string()
+    Policies::embedded().for_exchanger(host, Profile::Polite).id.to_string()
 }
 
 #[test]
@@ -41,53 +38,23 @@ fn the_longest_suffix_of_whole_labels_wins() {
 fn polite_policies_stay_within_the_manners_of_the_design() {
     let polite = |host| Policies::embedded().for_exchanger(host, Profile::Polite);
     let unlisted = polite("mx.example.org");
-    assert_eq!(
-        (
-            unlisted.connections,
-            unlisted.session_rcpt,
-            unlisted.refused_per_session
-        ),
-        (2, 20, 5)
-    );
-    assert_eq!(
-        (unlisted.missing_per_hour, unlisted.session_ms),
-        (20, 300_000)
-    );
+    assert_eq!((unlisted.connections, unlisted.session_rcpt, unlisted.refused_per_session), (2, 20, 5));
+    assert_eq!((unlisted.missing_per_hour, unlisted.session_ms), (20, 300_000));
     assert!(unlisted.random_counts_as_missing && unlisted.provider.is_none());
     let governor = unlisted.governor.expect("a governor");
-    assert_eq!(
-        (
-            governor.window,
-            governor.slow_percent,
-            governor.pause_percent
-        ),
-        (200, 35, 60)
-    );
-    assert_eq!(
-        (unlisted.breaker_ms_min, unlisted.breaker_ms_max),
-        (900_000, 7_200_000)
-    );
+    assert_eq!((governor.window, governor.slow_percent, governor.pause_percent), (200, 35, 60));
+    assert_eq!((unlisted.breaker_ms_min, unlisted.breaker_ms_max), (900_000, 7_200_000));
 
     let google = polite("aspmx.l.google.com");
-    assert_eq!(
-        (google.missing_per_hour, google.refused_per_session),
-        (1000, 10)
-    );
+    assert_eq!((google.missing_per_hour, google.refused_per_session), (1000, 10));
     assert!(google.one_domain_per_transaction);
     assert_eq!(google.tls, TlsPolicy::Required);
-    assert_eq!(
-        polite("x.mail.protection.outlook.com").missing_per_hour,
-        500
-    );
+    assert_eq!(polite("x.mail.protection.outlook.com").missing_per_hour, 500);
     assert_eq!(polite("x.olc.protection.outlook.com").mode, Mode::Cautious);
     assert_eq!(polite("mta6.am0.yahoodns.net").mode, Mode::Never);
     assert_eq!(polite("mxs.mail.ru").mode, Mode::Never);
     assert_eq!(polite("mx01.mail.icloud.com").refused_per_session, 5);
-    assert!(
-        polite("mx1.x.iphmx.com")
-            .suspect_after_misses
-            .is_some_and(|misses| misses <= 25)
-    );
+    assert!(polite("mx1.x.iphmx.com").suspect_after_misses.is_some_and(|misses| misses <= 25));
 }
 
 #[test]
@@ -96,23 +63,10 @@ fn every_polite_policy_has_bounds_and_every_open_one_has_room() {
     for entry in &policies.entries {
         let (polite, open) = (&entry.polite, &entry.open);
         assert!(polite.connections <= 2, "{}", polite.id);
-        assert!(
-            polite.rcpt_per_minute > 0 && polite.missing_per_hour > 0,
-            "{}",
-            polite.id
-        );
+        assert!(polite.rcpt_per_minute > 0 && polite.missing_per_hour > 0, "{}", polite.id);
         assert!(polite.governor.is_some(), "{}", polite.id);
-        assert!(
-            open.flight_rcpt >= 100 && open.session_rcpt >= 1000,
-            "{}",
-            open.id
-        );
-        assert_eq!(
-            (open.mode, open.rcpt_per_minute, open.missing_per_hour),
-            (Mode::Probe, 0, 0),
-            "{}",
-            open.id
-        );
+        assert!(open.flight_rcpt >= 100 && open.session_rcpt >= 1000, "{}", open.id);
+        assert_eq!((open.mode, open.rcpt_per_minute, open.missing_per_hour), (Mode::Probe, 0, 0), "{}", open.id);
         assert_eq!(polite.id, open.id);
     }
     assert_eq!(policies.ids().count(), policies.entries.len());
@@ -138,13 +92,7 @@ fn an_operators_file_goes_over_the_shipped_one() {
     "#;
     let policies = Policies::embedded_with(own).expect("a valid file");
     let polite = |host| policies.for_exchanger(host, Profile::Polite);
-    assert_eq!(
-        (
-            &*polite("mx.lab.example").id,
-            polite("mx.lab.example").missing_per_hour
-        ),
-        ("lab", 7)
-    );
+    assert_eq!((&*polite("mx.lab.example").id, polite("mx.lab.example").missing_per_hour), ("lab", 7));
     assert_eq!(&*polite("aspmx2.googlemail.com").id, "lab");
     assert_eq!(&*polite("aspmx.l.google.com").id, "google");
     assert_eq!(polite("mta5.am0.yahoodns.net").mode, Mode::Probe);
@@ -154,38 +102,22 @@ fn an_operators_file_goes_over_the_shipped_one() {
 #[test]
 fn mistakes_are_refused_with_their_place() {
     let base = "format = 1\n[[policy]]\nid = \"a\"\nsource = \"s\"\n";
-    let error = |text: &str| {
-        Policies::embedded_with(text)
-            .map(|_| ())
-            .expect_err("a mistake")
-            .to_string()
-    };
+    let error = |text: &str| Policies::embedded_with(text).map(|_| ()).expect_err("a mistake").to_string();
     assert!(error("format = 2").contains("format 2"));
     assert!(error("format = 1\nfoo = 3").starts_with("line 2"));
     assert!(error(&format!("{base}mx = [\"a.example\"]\nconections = 3")).contains("conections"));
     assert!(error(&format!("{base}mx = [\".a.example\"]")).contains("policy a"));
     assert!(error(&format!("{base}mx = [\"a.example\"]\nmode = \"rude\"")).contains("rude"));
-    assert!(
-        error(&format!("{base}mx = [\"a.example\"]\nmode = \"cautious\"")).contains("cautious")
-    );
+    assert!(error(&format!("{base}mx = [\"a.example\"]\nmode = \"cautious\"")).contains("cautious"));
     assert!(error(&format!("{base}mx = [\"a.example\"]\nconnections = 0")).contains("connections"));
     assert!(error(base).contains("another entry without suffixes"));
-    assert!(
-        Policies::parse("format = 1")
-            .map(|_| ())
-            .expect_err("nothing")
-            .to_string()
-            .contains("without suffixes")
-    );
+    assert!(Policies::parse("format = 1").map(|_| ()).expect_err("nothing").to_string().contains("without suffixes"));
 }
 
 #[test]
 fn sessions_of_all_policies_end() {
     let day = i64::try_from(Duration::from_hours(24).as_millis()).expect("a day is short");
     for entry in &Policies::embedded().entries {
-        assert!(
-            (1..day).contains(&entry.polite.session_ms)
-                && (1..day).contains(&entry.open.session_ms)
-        );
+        assert!((1..day).contains(&entry.polite.session_ms) && (1..day).contains(&entry.open.session_ms));
     }
 }

@@ -5,10 +5,7 @@
 
 /// The extensions of one EHLO answer. Empty after HELO.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each keyword is offered or not, independently of the others"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each keyword is offered or not, independently of the others")]
 pub struct Capabilities {
     /// Commands may be sent in groups (RFC 2920).
     pub pipelining: bool,
@@ -61,10 +58,7 @@ impl Capabilities {
         let Some((name, value)) = limit.split_once('=') else {
             return;
         };
-        let value = value
-            .parse()
-            .ok()
-            .filter(|value| (1..=999_999).contains(value));
+        let value = value.parse().ok().filter(|value| (1..=999_999).contains(value));
         match name.to_ascii_uppercase().as_str() {
             "RCPTMAX" => self.rcpt_max = value,
             "MAILMAX" => self.mail_max = value,

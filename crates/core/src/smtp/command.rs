@@ -48,10 +48,7 @@ impl Recipient {
         if path.len() > PATH_MAX_BYTES {
             return Err(EncodeError::TooLong);
         }
-        if !path
-            .iter()
-            .all(|byte| matches!(byte, b' '..=b'~') || (utf8 && *byte > 0x7f))
-        {
+        if !path.iter().all(|byte| matches!(byte, b' '..=b'~') || (utf8 && *byte > 0x7f)) {
             return Err(EncodeError::Byte);
         }
         let text = std::str::from_utf8(path).map_err(|_| EncodeError::Byte)?;
@@ -60,10 +57,7 @@ impl Recipient {
             return Err(EncodeError::Byte);
         }
         check_framing(path)?;
-        Ok(Self {
-            path: path.into(),
-            utf8,
-        })
+        Ok(Self { path: path.into(), utf8 })
     }
 
     /// Whether the server must offer SMTPUTF8 (RFC 6531) to be asked.
@@ -78,10 +72,7 @@ impl Recipient {
 
     /// The bytes after the last `@`.
     pub(super) fn domain(&self) -> &[u8] {
-        self.path
-            .rsplit(|byte| *byte == b'@')
-            .next()
-            .unwrap_or_default()
+        self.path.rsplit(|byte| *byte == b'@').next().unwrap_or_default()
     }
 }
 
@@ -109,10 +100,7 @@ pub(super) fn check_word(word: &str) -> Result<(), EncodeError> {
     if word.len() > WORD_MAX_BYTES {
         return Err(EncodeError::TooLong);
     }
-    match word
-        .bytes()
-        .find(|byte| !byte.is_ascii_graphic() || matches!(byte, b'<' | b'>'))
-    {
+    match word.bytes().find(|byte| !byte.is_ascii_graphic() || matches!(byte, b'<' | b'>')) {
         Some(b'<' | b'>' | b' ') => Err(EncodeError::Framing),
         Some(_) => Err(EncodeError::Byte),
         None => Ok(()),
@@ -165,9 +153,7 @@ fn put(out: &mut Vec<u8>, parts: &[&[u8]]) {
     let command = &out[start..];
     debug_assert!(command.len() <= COMMAND_MAX_BYTES, "a command is too long");
     debug_assert!(
-        command[..command.len() - 2]
-            .iter()
-            .all(|byte| *byte >= b' ' && *byte != 0x7f),
+        command[..command.len() - 2].iter().all(|byte| *byte >= b' ' && *byte != 0x7f),
         "a control inside a command"
     );
 }
@@ -180,14 +166,9 @@ mod tests {
 
     #[test]
     fn honest_paths_pass() {
-        for path in [
-            "a@b",
-            "a.b+c@example.org",
-            "\"a b\"@x.org",
-            "\"a\\\"<>b\"@x.org",
-            "a@[192.0.2.1]",
-            "a@[IPv6:2001:db8::1]",
-        ] {
+        for path in
+            ["a@b", "a.b+c@example.org", "\"a b\"@x.org", "\"a\\\"<>b\"@x.org", "a@[192.0.2.1]", "a@[IPv6:2001:db8::1]"]
+        {
             assert!(Recipient::new(path.as_bytes(), false).is_ok(), "{path}");
         }
         assert!(Recipient::new("jürgen@straße.example".as_bytes(), true).is_ok());
@@ -212,17 +193,10 @@ mod tests {
             ("\"a@x", false, EncodeError::Framing),
             ("\"a\\\"@x> NOTIFY=NEVER", false, EncodeError::Framing),
         ] {
-            assert_eq!(
-                Recipient::new(path.as_bytes(), utf8),
-                Err(error),
-                "{path:?}"
-            );
+            assert_eq!(Recipient::new(path.as_bytes(), utf8), Err(error), "{path:?}");
         }
         assert_eq!(Recipient::new(b"a\xff@x", true), Err(EncodeError::Byte));
-        assert_eq!(
-            Recipient::new(&[b'a'; PATH_MAX_BYTES + 1], false),
-            Err(EncodeError::TooLong)
-        );
+        assert_eq!(Recipient::new(&[b'a'; PATH_MAX_BYTES + 1], false), Err(EncodeError::TooLong));
     }
 
     #[test]
@@ -233,10 +207,7 @@ mod tests {
         for word in ["a b", "a\r\nRSET", "a>", "<a", "ä"] {
             assert!(check_word(word).is_err(), "{word:?}");
         }
-        assert_eq!(
-            check_word(&"a".repeat(WORD_MAX_BYTES + 1)),
-            Err(EncodeError::TooLong)
-        );
+        assert_eq!(check_word(&"a".repeat(WORD_MAX_BYTES + 1)), Err(EncodeError::TooLong));
     }
 
     proptest! {

@@ -64,13 +64,7 @@ impl Clocks {
     }
 
     /// Bytes came that hold `progress`; `inside_line` says that they leave a line unfinished.
-    pub(super) fn heard(
-        &mut self,
-        now: Millis,
-        timeouts: &Timeouts,
-        progress: Progress,
-        inside_line: bool,
-    ) {
+    pub(super) fn heard(&mut self, now: Millis, timeouts: &Timeouts, progress: Progress, inside_line: bool) {
         let Some(wait) = &mut self.wait else {
             return;
         };
@@ -78,11 +72,7 @@ impl Clocks {
         if progress == Progress::Reply {
             wait.reply_until = now + wait.allowed_ms;
         }
-        let begun = if progress == Progress::Bytes {
-            wait.line_until
-        } else {
-            None
-        };
+        let begun = if progress == Progress::Bytes { wait.line_until } else { None };
         wait.line_until = inside_line.then_some(begun.unwrap_or(now + LINE_MS));
     }
 
@@ -98,19 +88,10 @@ impl Clocks {
 
     /// The earliest deadline; the end of time when there is none.
     pub(super) fn earliest(&self) -> Millis {
-        let waits = self.wait.iter().flat_map(|wait| {
-            [
-                Some(wait.reply_until),
-                Some(wait.silent_until),
-                wait.line_until,
-            ]
-            .into_iter()
-            .flatten()
-        });
-        self.session_until
-            .into_iter()
-            .chain(waits)
-            .min()
-            .unwrap_or(Millis(i64::MAX))
+        let waits = self
+            .wait
+            .iter()
+            .flat_map(|wait| [Some(wait.reply_until), Some(wait.silent_until), wait.line_until].into_iter().flatten());
+        self.session_until.into_iter().chain(waits).min().unwrap_or(Millis(i64::MAX))
     }
 }

@@ -75,40 +75,23 @@ pub(super) struct Asking {
 
 impl Asking {
     /// Plans a flight. `open` says that the last one left a transaction behind, `mails_left` how many more the server allows.
-    pub(super) fn plan(
-        flight: Flight,
-        capabilities: &Capabilities,
-        open: bool,
-        mails_left: Option<u32>,
-    ) -> Self {
+    pub(super) fn plan(flight: Flight, capabilities: &Capabilities, open: bool, mails_left: Option<u32>) -> Self {
         let Flight { recipients, rset } = flight;
         let askable = |recipient: &Recipient| !recipient.needs_smtp_utf8() || capabilities.smtputf8;
         let answers = recipients
             .iter()
-            .map(|recipient| {
-                if askable(recipient) {
-                    RcptAnswer::Unanswered
-                } else {
-                    RcptAnswer::NeedsSmtpUtf8
-                }
-            })
+            .map(|recipient| if askable(recipient) { RcptAnswer::Unanswered } else { RcptAnswer::NeedsSmtpUtf8 })
             .collect();
-        let asked: Vec<usize> = (0..recipients.len())
-            .filter(|index| askable(&recipients[*index]))
-            .collect();
+        let asked: Vec<usize> = (0..recipients.len()).filter(|index| askable(&recipients[*index])).collect();
         let transactions = transactions(&recipients, &asked, capabilities);
-        let allowed = mails_left.map_or(usize::MAX, |mails| {
-            usize::try_from(mails).unwrap_or(usize::MAX)
-        });
+        let allowed = mails_left.map_or(usize::MAX, |mails| usize::try_from(mails).unwrap_or(usize::MAX));
         let mut unsent = VecDeque::new();
         for (number, transaction) in transactions.into_iter().take(allowed).enumerate() {
             // A second MAIL without RSET is an error (RFC 5321 §4.1.4).
             if open || number > 0 {
                 unsent.push_back(Command::Rset);
             }
-            let utf8 = transaction
-                .iter()
-                .any(|index| recipients[*index].needs_smtp_utf8());
+            let utf8 = transaction.iter().any(|index| recipients[*index].needs_smtp_utf8());
             unsent.push_back(Command::Mail { utf8 });
             unsent.extend(transaction.iter().copied().map(Command::Rcpt));
         }
@@ -116,15 +99,7 @@ impl Asking {
             unsent.push_back(Command::Rset);
         }
         let window = if capabilities.pipelining { WINDOW } else { 1 };
-        Self {
-            recipients,
-            answers,
-            unsent,
-            sent: VecDeque::new(),
-            window,
-            refused: None,
-            open,
-        }
+        Self { recipients, answers, unsent, sent: VecDeque::new(), window, refused: None, open }
     }
 
     /// Writes the commands that may go now and counts the MAIL and RCPT among them.
@@ -208,10 +183,7 @@ impl Asking {
     /// MAIL was refused. What is under way still gets its replies; nothing more is sent, for it would be refused as well.
     fn refuse(&mut self, reply: Reply) {
         let refusal = Arc::new(reply);
-        let same_transaction = self
-            .sent
-            .iter()
-            .take_while(|command| !matches!(command, Command::Mail { .. }));
+        let same_transaction = self.sent.iter().take_while(|command| !matches!(command, Command::Mail { .. }));
         for command in same_transaction.chain(&self.unsent) {
             if let Command::Rcpt(index) = command {
                 self.answers[*index] = RcptAnswer::MailRefused(Arc::clone(&refusal));
@@ -244,27 +216,14 @@ pub(super) struct Written {
 }
 
 /// Cuts the recipients into transactions by the limits that the server announces (RFC 9422 §4).
-fn transactions(
-    recipients: &[Recipient],
-    asked: &[usize],
-    capabilities: &Capabilities,
-) -> Vec<Vec<usize>> {
-    let limit = |limit: Option<u32>| {
-        limit.map_or(usize::MAX, |limit| {
-            usize::try_from(limit).unwrap_or(usize::MAX)
-        })
-    };
-    let (rcpt_max, domain_max) = (
-        limit(capabilities.rcpt_max),
-        limit(capabilities.rcpt_domain_max),
-    );
+fn transactions(recipients: &[Recipient], asked: &[usize], capabilities: &Capabilities) -> Vec<Vec<usize>> {
+    let limit = |limit: Option<u32>| limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let (rcpt_max, domain_max) = (limit(capabilities.rcpt_max), limit(capabilities.rcpt_domain_max));
     let mut transactions: Vec<Vec<usize>> = Vec::new();
     let mut domains: BTreeSet<&[u8]> = BTreeSet::new();
     for &index in asked {
         let domain = recipients[index].domain();
-        let fits = transactions
-            .last()
-            .is_some_and(|open| open.len() < rcpt_max)
+        let fits = transactions.last().is_some_and(|open| open.len() < rcpt_max)
             && (domains.contains(domain) || domains.len() < domain_max);
         if !fits {
             transactions.push(Vec::new());

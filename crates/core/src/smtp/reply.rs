@@ -152,10 +152,7 @@ impl ReplyParser {
                 Ok(None) => {}
                 Ok(Some(reply)) => return Some(Ok(reply)),
                 Err(error) => {
-                    *self = Self {
-                        failed: true,
-                        ..Self::default()
-                    };
+                    *self = Self { failed: true, ..Self::default() };
                     return Some(Err(error));
                 }
             }
@@ -182,11 +179,7 @@ impl ReplyParser {
         Ok(())
     }
 
-    fn end_line(
-        &mut self,
-        part: &[u8],
-        seen: &mut impl FnMut(u32, &[u8]),
-    ) -> Result<Option<Reply>, ReplyError> {
+    fn end_line(&mut self, part: &[u8], seen: &mut impl FnMut(u32, &[u8])) -> Result<Option<Reply>, ReplyError> {
         if self.line.len() + part.len() > LINE_MAX_BYTES {
             return Err(ReplyError::LineTooLong);
         }
@@ -202,19 +195,10 @@ impl ReplyParser {
     }
 
     /// One whole line, LF included.
-    fn take_line(
-        &mut self,
-        raw: &[u8],
-        seen: &mut impl FnMut(u32, &[u8]),
-    ) -> Result<Option<Reply>, ReplyError> {
+    fn take_line(&mut self, raw: &[u8], seen: &mut impl FnMut(u32, &[u8])) -> Result<Option<Reply>, ReplyError> {
         let line = Line::parse(raw)?;
         let mut reply = match self.unfinished.take() {
-            None => Unfinished {
-                code: line.code,
-                text: Text::first(line.code, line.text),
-                lines: 0,
-                bytes: 0,
-            },
+            None => Unfinished { code: line.code, text: Text::first(line.code, line.text), lines: 0, bytes: 0 },
             Some(unfinished) if unfinished.code != line.code => {
                 return Err(ReplyError::CodeChanged);
             }
@@ -262,9 +246,7 @@ impl<'a> Line<'a> {
         if !digits.iter().all(u8::is_ascii_digit) || !(b'2'..=b'5').contains(&digits[0]) {
             return Err(ReplyError::BadCode);
         }
-        let code = digits
-            .iter()
-            .fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
+        let code = digits.iter().fold(0, |code, digit| code * 10 + u16::from(digit - b'0'));
         let (more, text, odd) = match rest.split_first() {
             None => (false, rest, false),
             Some((b' ', text)) => (false, text, false),
@@ -274,12 +256,7 @@ impl<'a> Line<'a> {
             // `250OK`: what follows three digits and is no digit can only be text.
             Some(_) => (false, rest, true),
         };
-        Ok(Self {
-            code,
-            more,
-            text,
-            nonconforming: bare_lf || odd,
-        })
+        Ok(Self { code, more, text, nonconforming: bare_lf || odd })
     }
 }
 

@@ -230,9 +230,7 @@ impl Session {
             Event::TlsFailed if self.state == State::Handshake => self.finish(End::TlsFailed),
             Event::Ask(flight) => self.ask(flight, now),
             Event::Quit => self.quit(now),
-            Event::Opened | Event::TlsReady | Event::TlsFailed | Event::Tick => {
-                self.unless_late(now)
-            }
+            Event::Opened | Event::TlsReady | Event::TlsFailed | Event::Tick => self.unless_late(now),
         }
     }
 
@@ -266,10 +264,7 @@ impl Session {
             State::New | State::Banner => Stage::Connect,
             State::Ehlo | State::Helo => Stage::Ehlo,
             State::StartTls | State::Handshake => Stage::StartTls,
-            State::Asking => self
-                .asking
-                .as_ref()
-                .map_or(Stage::Unsolicited, Asking::stage),
+            State::Asking => self.asking.as_ref().map_or(Stage::Unsolicited, Asking::stage),
             State::Idle | State::Quitting { .. } | State::Over => Stage::Unsolicited,
         }
     }
@@ -312,9 +307,7 @@ impl Session {
         match self.state {
             State::Quitting { .. } => self.finish(End::Quit),
             State::Handshake => self.finish(End::TlsFailed),
-            _ => self.finish(End::Closed {
-                stage: self.stage(),
-            }),
+            _ => self.finish(End::Closed { stage: self.stage() }),
         }
     }
 
@@ -332,8 +325,7 @@ impl Session {
 
     fn await_reply(&mut self, state: State, now: Millis) -> Step {
         self.state = state;
-        self.clocks
-            .wait(now, self.config.timeouts.command_ms, &self.config.timeouts);
+        self.clocks.wait(now, self.config.timeouts.command_ms, &self.config.timeouts);
         Step::NeedInput
     }
 
@@ -341,16 +333,8 @@ impl Session {
         if self.state != State::Idle {
             return Step::Answered(unanswered(&flight));
         }
-        let mails_left = self
-            .capabilities
-            .mail_max
-            .map(|most| most.saturating_sub(self.mails_sent));
-        let asking = Asking::plan(
-            flight,
-            &self.capabilities,
-            self.transaction_open,
-            mails_left,
-        );
+        let mails_left = self.capabilities.mail_max.map(|most| most.saturating_sub(self.mails_sent));
+        let asking = Asking::plan(flight, &self.capabilities, self.transaction_open, mails_left);
         if asking.is_complete() {
             return Step::Answered(asking.into_answers());
         }
@@ -391,9 +375,7 @@ impl Session {
         if now >= self.clocks.earliest() {
             let end = match self.state {
                 State::Quitting { .. } => End::Quit,
-                _ => End::TimedOut {
-                    stage: self.stage(),
-                },
+                _ => End::TimedOut { stage: self.stage() },
             };
             return self.finish(end);
         }
@@ -404,10 +386,7 @@ impl Session {
     }
 
     fn fail(&mut self, what: &'static str) -> Step {
-        self.finish(End::Protocol {
-            stage: self.stage(),
-            what,
-        })
+        self.finish(End::Protocol { stage: self.stage(), what })
     }
 
     fn finish(&mut self, end: End) -> Step {

@@ -175,7 +175,8 @@ mod tests {
 
     #[test]
     fn keys_that_touch() {
-        for (a, b) in [(b'a', b's'), (b's', b'w'), (b's', b'e'), (b's', b'z'), (b's', b'x'), (b'o', b'0'), (b'n', b'h')] {
+        for (a, b) in [(b'a', b's'), (b's', b'w'), (b's', b'e'), (b's', b'z'), (b's', b'x'), (b'o', b'0'), (b'n', b'h')]
+        {
             assert!(near(a, b) && near(b, a), "{} {}", char::from(a), char::from(b));
         }
         for (a, b) in [(b'a', b'd'), (b's', b'q'), (b'g', b'm'), (b'a', b'a'), (b'a', b'-')] {

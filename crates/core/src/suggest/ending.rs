@@ -8,15 +8,24 @@ use super::cost::{FAR, slip};
 
 /// Endings that slips are put right to, the most used first: at equal price the earlier one wins.
 const COMMON: [&str; 40] = [
-    "com", "net", "org", "de", "co.uk", "fr", "it", "com.br", "co.jp", "edu", "ru", "es", "nl", "pl", "com.au", "ca", "in",
-    "info", "co.in", "ch", "be", "at", "se", "dk", "no", "cz", "jp", "eu", "gov", "com.mx", "com.ar", "co.nz", "co.za",
-    "com.tr", "co.kr", "biz", "org.uk", "ac.uk", "net.au", "com.tw",
+    "com", "net", "org", "de", "co.uk", "fr", "it", "com.br", "co.jp", "edu", "ru", "es", "nl", "pl", "com.au", "ca",
+    "in", "info", "co.in", "ch", "be", "at", "se", "dk", "no", "cz", "jp", "eu", "gov", "com.mx", "com.ar", "co.nz",
+    "co.za", "com.tr", "co.kr", "biz", "org.uk", "ac.uk", "net.au", "com.tw",
 ];
 /// Real endings that are mostly slips of another one, with the price of reading them so.
 const DOUBTFUL: [(&str, &str, u32); 12] = [
-    ("co", "com", 50), ("cm", "com", 30), ("om", "com", 40), ("net", "com", 100), ("org", "com", 100),
-    ("ne", "net", 40), ("et", "net", 40), ("com", "net", 100), ("org", "net", 100), ("uk", "co.uk", 50),
-    ("net", "org", 100), ("com", "org", 100),
+    ("co", "com", 50),
+    ("cm", "com", 30),
+    ("om", "com", 40),
+    ("net", "com", 100),
+    ("org", "com", 100),
+    ("ne", "net", 40),
+    ("et", "net", 40),
+    ("com", "net", 100),
+    ("org", "net", 100),
+    ("uk", "co.uk", 50),
+    ("net", "org", 100),
+    ("com", "org", 100),
 ];
 /// Of those, the ones that are a slip behind any name.
 const SLIP_BEHIND_ANY_NAME: [&str; 4] = ["cm", "om", "ne", "et"];
@@ -195,10 +204,20 @@ mod tests {
     #[test]
     fn wrong_endings_are_put_right() {
         for (typed, meant) in [
-            ("acme.con", "acme.com"), ("acme.cmo", "acme.com"), ("acme.comm", "acme.com"), ("acme.com2", "acme.com"),
-            ("acme.nte", "acme.net"), ("acme.ogr", "acme.org"), ("acme.co.ik", "acme.co.uk"), ("acme.couk", "acme.co.uk"),
-            ("acme.comau", "acme.com.au"), ("acme.co.mx", "acme.com.mx"), ("acmec.om", "acme.com"), ("acme.com.com", "acme.com"),
-            ("acme.cm", "acme.com"), ("acme.ifno", "acme.info"),
+            ("acme.con", "acme.com"),
+            ("acme.cmo", "acme.com"),
+            ("acme.comm", "acme.com"),
+            ("acme.com2", "acme.com"),
+            ("acme.nte", "acme.net"),
+            ("acme.ogr", "acme.org"),
+            ("acme.co.ik", "acme.co.uk"),
+            ("acme.couk", "acme.co.uk"),
+            ("acme.comau", "acme.com.au"),
+            ("acme.co.mx", "acme.com.mx"),
+            ("acmec.om", "acme.com"),
+            ("acme.com.com", "acme.com"),
+            ("acme.cm", "acme.com"),
+            ("acme.ifno", "acme.info"),
         ] {
             assert_eq!(put_right(typed).as_deref(), Some(meant), "{typed}");
         }
@@ -207,8 +226,20 @@ mod tests {
     #[test]
     fn real_and_doubtful_endings_stay() {
         for typed in [
-            "acme.com", "acme.co", "acme.io", "acme.cn", "acme.co.uk", "acme.com.co", "mail.acme.cmo", "acme.museum",
-            "acme.qqqq", "shop.acme.cm", "acme", "acme.dev", "acme.co.nz", "xn--acme.xn--p1ai",
+            "acme.com",
+            "acme.co",
+            "acme.io",
+            "acme.cn",
+            "acme.co.uk",
+            "acme.com.co",
+            "mail.acme.cmo",
+            "acme.museum",
+            "acme.qqqq",
+            "shop.acme.cm",
+            "acme",
+            "acme.dev",
+            "acme.co.nz",
+            "xn--acme.xn--p1ai",
         ] {
             assert_eq!(put_right(typed), None, "{typed}");
         }

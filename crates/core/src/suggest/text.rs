@@ -61,7 +61,8 @@ fn unwrapped(given: &str) -> String {
 
 /// Zero-width characters and controls that come with pasted text.
 fn is_invisible(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
 }
 
 /// A local part without stray dots, white space and commas; `None` when another sign is left that no dot-atom has.

@@ -45,11 +45,7 @@ struct Question<'a> {
 }
 
 /// Answers one message; nothing for what is no question, and for names whose servers are silent.
-pub(super) fn respond(
-    query: &[u8],
-    transport: Transport,
-    find: impl FnOnce(&str, Kind) -> Found,
-) -> Option<Vec<u8>> {
+pub(super) fn respond(query: &[u8], transport: Transport, find: impl FnOnce(&str, Kind) -> Found) -> Option<Vec<u8>> {
     let question = Question::parse(query)?;
     let mut found = find(&question.name, question.kind.unwrap_or(Kind::Txt));
     if question.kind.is_none() && matches!(found.answer, Answer::Records(_)) {
@@ -61,13 +57,7 @@ pub(super) fn respond(
     if found.answer == Answer::Failed(DnsFailure::Malformed) {
         // A header that promises an answer, and half of one.
         return Some(
-            [
-                &question.header[..2],
-                b"\x81\x80\0\x01\0\x01\0\0\0\0",
-                question.section,
-                b"\xc0\x0c\0",
-            ]
-            .concat(),
+            [&question.header[..2], b"\x81\x80\0\x01\0\x01\0\0\0\0", question.section, b"\xc0\x0c\0"].concat(),
         );
     }
     let answer = encode(&question, &found);
@@ -76,11 +66,7 @@ pub(super) fn respond(
         (Transport::Udp, None) => PLAIN_UDP_BYTES,
         (Transport::Udp, Some(limit)) => usize::from(limit).clamp(PLAIN_UDP_BYTES, MAX_UDP_BYTES),
     };
-    Some(if answer.len() > limit {
-        cut(&question)
-    } else {
-        answer
-    })
+    Some(if answer.len() > limit { cut(&question) } else { answer })
 }
 
 impl<'a> Question<'a> {
@@ -117,13 +103,7 @@ impl<'a> Question<'a> {
             TYPE_PTR => Some(Kind::Ptr),
             _ => None,
         };
-        Some(Self {
-            header,
-            section,
-            name,
-            kind,
-            edns: edns(&query[end..]),
-        })
+        Some(Self { header, section, name, kind, edns: edns(&query[end..]) })
     }
 }
 
@@ -132,8 +112,7 @@ fn edns(rest: &[u8]) -> Option<u16> {
     let [0, high, low, size_high, size_low, ..] = rest else {
         return None;
     };
-    (u16::from_be_bytes([*high, *low]) == TYPE_OPT)
-        .then(|| u16::from_be_bytes([*size_high, *size_low]))
+    (u16::from_be_bytes([*high, *low]) == TYPE_OPT).then(|| u16::from_be_bytes([*size_high, *size_low]))
 }
 
 fn encode(question: &Question<'_>, found: &Found) -> Vec<u8> {
@@ -146,22 +125,13 @@ fn encode(question: &Question<'_>, found: &Found) -> Vec<u8> {
     };
     let failed = matches!(found.answer, Answer::Failed(_));
     let negative = records.is_empty() && !failed;
-    let answers = if failed {
-        0
-    } else {
-        found.chain.len() + records.len()
-    };
+    let answers = if failed { 0 } else { found.chain.len() + records.len() };
     let mut out = begin(question, code, false, answers, usize::from(negative));
     if !failed {
         for (owner, target) in &found.chain {
-            record(&mut out, question, owner, TYPE_CNAME, found.ttl_s, |out| {
-                name(out, target)
-            });
+            record(&mut out, question, owner, TYPE_CNAME, found.ttl_s, |out| name(out, target));
         }
-        let owner = found
-            .chain
-            .last()
-            .map_or(&question.name, |(_, target)| target);
+        let owner = found.chain.last().map_or(&question.name, |(_, target)| target);
         for item in records {
             data_record(&mut out, question, owner, found.ttl_s, item);
         }
@@ -177,24 +147,13 @@ fn cut(question: &Question<'_>) -> Vec<u8> {
     finish(begin(question, 0, true, 0, 0), question)
 }
 
-fn begin(
-    question: &Question<'_>,
-    code: u8,
-    truncated: bool,
-    answers: usize,
-    authorities: usize,
-) -> Vec<u8> {
+fn begin(question: &Question<'_>, code: u8, truncated: bool, answers: usize, authorities: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
     out.extend_from_slice(&question.header[..2]);
     // QR, the client's RD; RA and the code.
     out.push(0x80 | (question.header[2] & 1) | if truncated { 2 } else { 0 });
     out.push(0x80 | code);
-    for count in [
-        1,
-        answers,
-        authorities,
-        usize::from(question.edns.is_some()),
-    ] {
+    for count in [1, answers, authorities, usize::from(question.edns.is_some())] {
         word(&mut out, u16::try_from(count).unwrap_or(u16::MAX));
     }
     out.extend_from_slice(question.section);
@@ -218,14 +177,10 @@ fn data_record(out: &mut Vec<u8>, question: &Question<'_>, owner: &str, ttl_s: u
             name(out, host);
         }),
         Record::Address(IpAddr::V4(v4)) => {
-            record(out, question, owner, TYPE_A, ttl_s, |out| {
-                out.extend_from_slice(&v4.octets())
-            });
+            record(out, question, owner, TYPE_A, ttl_s, |out| out.extend_from_slice(&v4.octets()));
         }
         Record::Address(IpAddr::V6(v6)) => {
-            record(out, question, owner, TYPE_AAAA, ttl_s, |out| {
-                out.extend_from_slice(&v6.octets())
-            });
+            record(out, question, owner, TYPE_AAAA, ttl_s, |out| out.extend_from_slice(&v6.octets()));
         }
         Record::Txt(text) => record(out, question, owner, TYPE_TXT, ttl_s, |out| {
             for part in text.as_bytes().chunks(255) {
@@ -233,9 +188,7 @@ fn data_record(out: &mut Vec<u8>, question: &Question<'_>, owner: &str, ttl_s: u
                 out.extend_from_slice(part);
             }
         }),
-        Record::Ptr(target) => record(out, question, owner, TYPE_PTR, ttl_s, |out| {
-            name(out, target)
-        }),
+        Record::Ptr(target) => record(out, question, owner, TYPE_PTR, ttl_s, |out| name(out, target)),
     }
 }
 

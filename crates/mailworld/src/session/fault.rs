@@ -32,20 +32,14 @@ pub(super) fn apply(kind: FaultKind, start: usize, flow: Flow, out: &mut Vec<u8>
             flow.then
         }
     };
-    Flow {
-        wait_ms: flow.wait_ms,
-        then,
-    }
+    Flow { wait_ms: flow.wait_ms, then }
 }
 
 /// The faults that change bytes and nothing else.
 fn distort(kind: FaultKind, start: usize, out: &mut Vec<u8>) {
     let line_end = out.len().saturating_sub(2).max(start);
     match kind {
-        FaultKind::Huge => drop(out.splice(
-            line_end..line_end,
-            std::iter::repeat_n(b'x', HUGE_LINE_BYTES),
-        )),
+        FaultKind::Huge => drop(out.splice(line_end..line_end, std::iter::repeat_n(b'x', HUGE_LINE_BYTES))),
         FaultKind::Nul => drop(out.splice(line_end..line_end, *b" \0 nul")),
         FaultKind::EightBit => drop(out.splice(line_end..line_end, *b" Empf\xe4nger")),
         FaultKind::BareLf => {
@@ -54,11 +48,7 @@ fn distort(kind: FaultKind, start: usize, out: &mut Vec<u8>) {
         }
         FaultKind::CodeMismatch => {
             // The first line of two speaks of another outcome than the last.
-            let other = if out.get(start) == Some(&b'2') {
-                "550-first\r\n"
-            } else {
-                "250-first\r\n"
-            };
+            let other = if out.get(start) == Some(&b'2') { "550-first\r\n" } else { "250-first\r\n" };
             drop(out.splice(start..start, other.bytes()));
         }
         FaultKind::BadCode => {
@@ -71,10 +61,6 @@ fn distort(kind: FaultKind, start: usize, out: &mut Vec<u8>) {
             out.extend_from_slice(&reply);
         }
         FaultKind::Premature => out.extend_from_slice(b"250 2.1.0 Ok\r\n250 2.1.5 Ok\r\n"),
-        FaultKind::Endless
-        | FaultKind::Close
-        | FaultKind::Reset
-        | FaultKind::Silence
-        | FaultKind::NoLineEnd => {}
+        FaultKind::Endless | FaultKind::Close | FaultKind::Reset | FaultKind::Silence | FaultKind::NoLineEnd => {}
     }
 }

@@ -15,9 +15,7 @@ impl<'a> Path<'a> {
         if !head.eq_ignore_ascii_case(keyword) {
             return None;
         }
-        let path = rest[keyword.len()..]
-            .trim_ascii_start()
-            .strip_prefix(b"<")?;
+        let path = rest[keyword.len()..].trim_ascii_start().strip_prefix(b"<")?;
         let end = closing_bracket(path)?;
         let (mailbox, parameters) = (&path[..end], &path[end + 1..]);
         if !parameters.is_empty() && !parameters.starts_with(b" ") {
@@ -28,10 +26,7 @@ impl<'a> Path<'a> {
             [b'@', ..] => &mailbox[mailbox.iter().position(|b| *b == b':')? + 1..],
             _ => mailbox,
         };
-        Some(Self {
-            mailbox,
-            parameters: parameters.trim_ascii(),
-        })
+        Some(Self { mailbox, parameters: parameters.trim_ascii() })
     }
 
     /// Local part and domain.
@@ -44,16 +39,8 @@ impl<'a> Path<'a> {
     /// Checks MAIL's parameters and tells whether SMTPUTF8 is among them.
     pub(super) fn mail_parameters(&self) -> Result<bool, ()> {
         let mut utf8 = false;
-        for parameter in self
-            .parameters
-            .split(|b| *b == b' ')
-            .filter(|p| !p.is_empty())
-        {
-            let name = parameter
-                .split(|b| *b == b'=')
-                .next()
-                .unwrap_or_default()
-                .to_ascii_uppercase();
+        for parameter in self.parameters.split(|b| *b == b' ').filter(|p| !p.is_empty()) {
+            let name = parameter.split(|b| *b == b'=').next().unwrap_or_default().to_ascii_uppercase();
             match name.as_slice() {
                 b"SMTPUTF8" => utf8 = true,
                 b"SIZE" | b"BODY" => {}
@@ -90,39 +77,23 @@ mod tests {
 
     #[test]
     fn paths() {
-        let parse =
-            |text: &'static str| Path::parse(text.as_bytes(), b"TO:").and_then(|path| path.split());
+        let parse = |text: &'static str| Path::parse(text.as_bytes(), b"TO:").and_then(|path| path.split());
         assert_eq!(parse("TO:<anna@a.test>"), Some(("anna", "a.test")));
         assert_eq!(parse("to: <anna@a.test>"), Some(("anna", "a.test")));
         assert_eq!(parse("TO:<\"a>@b\"@a.test>"), Some(("\"a>@b\"", "a.test")));
-        assert_eq!(
-            parse("TO:<@x.test,@y.test:anna@a.test>"),
-            Some(("anna", "a.test"))
-        );
-        for wrong in [
-            "",
-            "TO:",
-            "TO:anna@a.test",
-            "TO:<anna>",
-            "TO:<anna@a.test",
-            "TO:<@a.test>",
-            "TO:<a@b>x",
-            "FROM:<a@b>",
-        ] {
+        assert_eq!(parse("TO:<@x.test,@y.test:anna@a.test>"), Some(("anna", "a.test")));
+        for wrong in
+            ["", "TO:", "TO:anna@a.test", "TO:<anna>", "TO:<anna@a.test", "TO:<@a.test>", "TO:<a@b>x", "FROM:<a@b>"]
+        {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn mail_parameters() {
-        let check = |text: &'static str| {
-            Path::parse(text.as_bytes(), b"FROM:").map(|path| path.mail_parameters())
-        };
+        let check = |text: &'static str| Path::parse(text.as_bytes(), b"FROM:").map(|path| path.mail_parameters());
         assert_eq!(check("FROM:<>"), Some(Ok(false)));
-        assert_eq!(
-            check("FROM:<a@b> SIZE=10 body=8BITMIME smtputf8"),
-            Some(Ok(true))
-        );
+        assert_eq!(check("FROM:<a@b> SIZE=10 body=8BITMIME smtputf8"), Some(Ok(true)));
         assert_eq!(check("FROM:<a@b> XTRA=1"), Some(Err(())));
     }
 }

@@ -47,15 +47,11 @@ impl Session {
             self.say(Phrase::SessionOver, out);
             return Some(CLOSE);
         }
-        if limits.rcpt_per_transaction > 0 && self.transaction_rcpts >= limits.rcpt_per_transaction
-        {
+        if limits.rcpt_per_transaction > 0 && self.transaction_rcpts >= limits.rcpt_per_transaction {
             self.say(Phrase::TooManyRecipients, out);
             return Some(CONTINUE);
         }
-        if limits.one_domain
-            && !self.transaction_domain.is_empty()
-            && self.transaction_domain != self.domain
-        {
+        if limits.one_domain && !self.transaction_domain.is_empty() && self.transaction_domain != self.domain {
             self.say(Phrase::OneDomain, out);
             return Some(CONTINUE);
         }
@@ -75,11 +71,7 @@ impl Session {
             self.transaction_rcpts += 1;
             self.transaction_domain.clone_from(&self.domain);
         }
-        let seconds = self
-            .parties
-            .personality
-            .greylist
-            .map_or(0, |greylist| greylist.delay_s);
+        let seconds = self.parties.personality.greylist.map_or(0, |greylist| greylist.delay_s);
         self.say_with(phrase, seconds, out);
         let flow = if self.said_421 { CLOSE } else { CONTINUE };
         Flow { wait_ms, ..flow }
@@ -121,8 +113,7 @@ impl Session {
             self.parties.state.misses(client, now_ms)
         };
         // The miss that is just being counted may be the last that is answered.
-        let exceeded =
-            misses > after.count || (misses == after.count && state != MailboxState::Missing);
+        let exceeded = misses > after.count || (misses == after.count && state != MailboxState::Missing);
         exceeded.then_some(match after.then {
             Misbehaviour::Block => Phrase::Blocked,
             Misbehaviour::Lie => Phrase::Accepted,
@@ -135,16 +126,9 @@ impl Session {
         let state = &self.parties.state;
         if let Some(greylist) = self.parties.personality.greylist {
             let sender = self.sender.as_deref().unwrap_or_default();
-            let key = format!(
-                "{} {sender} {}@{}",
-                self.parties.client, self.local, self.domain
-            );
+            let key = format!("{} {sender} {}@{}", self.parties.client, self.local, self.domain);
             if state.known_for_ms(key, now_ms) < i64::from(greylist.delay_s) * 1_000 {
-                return Some(if greylist.hint {
-                    Phrase::GreylistedHint
-                } else {
-                    Phrase::Greylisted
-                });
+                return Some(if greylist.hint { Phrase::GreylistedHint } else { Phrase::Greylisted });
             }
         }
         let callout_ms = i64::from(self.parties.personality.callout_s) * 1_000;
@@ -161,14 +145,9 @@ impl Session {
     /// of recipients.
     fn mailbox(&mut self, local: &str) -> Option<MailboxState> {
         match &self.known {
-            Some((domain, responsible)) if *domain == self.domain => {
-                responsible.state(local, domain)
-            }
+            Some((domain, responsible)) if *domain == self.domain => responsible.state(local, domain),
             _ => {
-                let responsible = self
-                    .parties
-                    .world
-                    .responsible(&self.parties.host, &self.domain);
+                let responsible = self.parties.world.responsible(&self.parties.host, &self.domain);
                 let state = responsible.state(local, &self.domain);
                 self.known = Some((self.domain.clone(), responsible));
                 state

@@ -26,9 +26,7 @@ pub enum WorldError {
     #[error("no dialect is called {0:?}")]
     UnknownDialect(String),
     /// A refusal's text is neither a phrase nor a reply.
-    #[error(
-        "a refusal's text is the name of a phrase or a reply such as \"550 5.7.1 no\", not {0:?}"
-    )]
+    #[error("a refusal's text is the name of a phrase or a reply such as \"550 5.7.1 no\", not {0:?}")]
     RefusalText(String),
     /// Two hosts with one address.
     #[error("two hosts have the address {0}")]
@@ -56,13 +54,7 @@ pub struct HostPlan {
 
 impl Default for HostPlan {
     fn default() -> Self {
-        Self {
-            personality: "honest".to_owned(),
-            addresses: Vec::new(),
-            latency_ms: 0,
-            reach: Reach::Open,
-            ptr: None,
-        }
+        Self { personality: "honest".to_owned(), addresses: Vec::new(), latency_ms: 0, reach: Reach::Open, ptr: None }
     }
 }
 
@@ -102,16 +94,8 @@ impl Builder {
             let personality = inherit(table)?;
             self.personalities.insert(name, personality);
         }
-        self.zones.extend(
-            file.zones
-                .into_iter()
-                .map(|(name, zone)| (absolute(&name), zone)),
-        );
-        self.hosts.extend(
-            file.hosts
-                .into_iter()
-                .map(|(name, plan)| (absolute(&name), (plan, None))),
-        );
+        self.zones.extend(file.zones.into_iter().map(|(name, zone)| (absolute(&name), zone)));
+        self.hosts.extend(file.hosts.into_iter().map(|(name, plan)| (absolute(&name), (plan, None))));
         self.dns_latency_ms = file.dns_latency_ms;
         if let Some(load) = file.load {
             self.family = Some(Family::new(load.domains, load.exists_percent));
@@ -143,11 +127,7 @@ impl Builder {
     #[must_use]
     pub fn site(self, domain: &str, mailboxes: Mailboxes, personality: Personality) -> Self {
         let exchanger = format!("mx.{domain}");
-        self.zone(
-            domain,
-            Zone::served_by(&[&exchanger]).with_mailboxes(mailboxes),
-        )
-        .host(&exchanger, personality)
+        self.zone(domain, Zone::served_by(&[&exchanger]).with_mailboxes(mailboxes)).host(&exchanger, personality)
     }
 
     /// Adds the computed domains of a load test.
@@ -168,8 +148,7 @@ impl Builder {
     pub fn build(self) -> Result<Arc<World>, WorldError> {
         let mut hosts = BTreeMap::new();
         let mut by_address = BTreeMap::new();
-        let mut given =
-            (1..=u16::MAX).map(|n| IpAddr::V4(Ipv4Addr::from(0x0b01_0000 + u32::from(n))));
+        let mut given = (1..=u16::MAX).map(|n| IpAddr::V4(Ipv4Addr::from(0x0b01_0000 + u32::from(n))));
         for (name, (plan, own)) in self.hosts {
             let personality = match own {
                 Some(personality) => personality,
@@ -183,18 +162,10 @@ impl Builder {
             }
             hosts.insert(Arc::clone(&host.name), host);
         }
-        let names = self
-            .zones
-            .keys()
-            .map(String::as_str)
-            .chain(hosts.keys().map(|name| &**name));
+        let names = self.zones.keys().map(String::as_str).chain(hosts.keys().map(|name| &**name));
         let parents = names.flat_map(parents).collect::<BTreeSet<_>>();
         Ok(Arc::new(World {
-            zones: self
-                .zones
-                .into_iter()
-                .map(|(name, zone)| (name, Arc::new(zone)))
-                .collect(),
+            zones: self.zones.into_iter().map(|(name, zone)| (name, Arc::new(zone))).collect(),
             parents,
             hosts,
             by_address,
@@ -217,9 +188,7 @@ fn inherit(mut table: toml::Table) -> Result<Personality, WorldError> {
         return Ok(table.try_into()?);
     };
     let base = base.as_str().unwrap_or_default();
-    let mut whole = preset_table(base)
-        .cloned()
-        .ok_or_else(|| WorldError::UnknownPersonality(base.to_owned()))?;
+    let mut whole = preset_table(base).cloned().ok_or_else(|| WorldError::UnknownPersonality(base.to_owned()))?;
     whole.extend(table);
     Ok(whole.try_into()?)
 }
@@ -230,8 +199,8 @@ fn settle(
     personality: Personality,
     given: &mut impl Iterator<Item = IpAddr>,
 ) -> Result<Host, WorldError> {
-    let dialect = Dialect::named(&personality.dialect)
-        .ok_or_else(|| WorldError::UnknownDialect(personality.dialect.clone()))?;
+    let dialect =
+        Dialect::named(&personality.dialect).ok_or_else(|| WorldError::UnknownDialect(personality.dialect.clone()))?;
     check_refusals(&personality)?;
     let mut addresses = plan.addresses;
     if addresses.is_empty() {
@@ -249,19 +218,8 @@ fn settle(
 }
 
 fn check_refusals(personality: &Personality) -> Result<(), WorldError> {
-    let is_reply = |text: &str| {
-        text.as_bytes()
-            .iter()
-            .take(3)
-            .filter(|b| b.is_ascii_digit())
-            .count()
-            == 3
-    };
-    match personality
-        .refusals
-        .iter()
-        .find(|r| Phrase::named(&r.text).is_none() && !is_reply(&r.text))
-    {
+    let is_reply = |text: &str| text.as_bytes().iter().take(3).filter(|b| b.is_ascii_digit()).count() == 3;
+    match personality.refusals.iter().find(|r| Phrase::named(&r.text).is_none() && !is_reply(&r.text)) {
         Some(refusal) => Err(WorldError::RefusalText(refusal.text.clone())),
         None => Ok(()),
     }
@@ -273,7 +231,5 @@ fn absolute(name: &str) -> String {
 
 /// The names above a name, itself excluded.
 fn parents(name: &str) -> Vec<String> {
-    name.match_indices('.')
-        .map(|(dot, _)| name[dot + 1..].to_owned())
-        .collect()
+    name.match_indices('.').map(|(dot, _)| name[dot + 1..].to_owned()).collect()
 }

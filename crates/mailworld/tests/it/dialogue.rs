@@ -30,43 +30,22 @@ pub(crate) async fn address(net: &dyn Net, host: &str) -> IpAddr {
 }
 
 pub(crate) fn source(public: &str) -> Arc<Source> {
-    Arc::new(Source {
-        bind: None,
-        public: public.parse().ok(),
-        helo: "probe.test".into(),
-        proxy: None,
-    })
+    Arc::new(Source { bind: None, public: public.parse().ok(), helo: "probe.test".into(), proxy: None })
 }
 
-pub(crate) async fn dial(
-    net: &MemoryNet,
-    host: &str,
-    source: Arc<Source>,
-) -> Result<Client, ConnectFailure> {
+pub(crate) async fn dial(net: &MemoryNet, host: &str, source: Arc<Source>) -> Result<Client, ConnectFailure> {
     let address = address(net, host).await;
-    let stream = net
-        .connect(Dial {
-            address,
-            port: 25,
-            source,
-            timeout_ms: 5_000,
-        })
-        .await?;
+    let stream = net.connect(Dial { address, port: 25, source, timeout_ms: 5_000 }).await?;
     Ok(Client::new(stream))
 }
 
 impl Client {
     pub(crate) fn new(stream: Box<dyn Stream>) -> Self {
-        Self {
-            stream,
-            input: Vec::new(),
-        }
+        Self { stream, input: Vec::new() }
     }
 
     pub(crate) async fn open(net: &MemoryNet, host: &str) -> Self {
-        dial(net, host, source("203.0.113.7"))
-            .await
-            .expect("the host listens")
+        dial(net, host, source("203.0.113.7")).await.expect("the host listens")
     }
 
     /// Reads the banner, says EHLO and MAIL; gives the EHLO reply.
@@ -78,10 +57,7 @@ impl Client {
     }
 
     pub(crate) async fn send(&mut self, text: &str) {
-        self.stream
-            .write_all(text.as_bytes())
-            .await
-            .expect("the connection is open");
+        self.stream.write_all(text.as_bytes()).await.expect("the connection is open");
         self.stream.flush().await.expect("the connection is open");
     }
 

@@ -19,10 +19,7 @@ pub(crate) fn world(personality: Personality) -> Arc<World> {
         .with("shy", MailboxState::Blocked);
     World::builder()
         .site("a.test", mailboxes.clone(), personality)
-        .zone(
-            "b.test",
-            probity_mailworld::Zone::served_by(&["mx.a.test"]).with_mailboxes(mailboxes),
-        )
+        .zone("b.test", probity_mailworld::Zone::served_by(&["mx.a.test"]).with_mailboxes(mailboxes))
         .build()
         .unwrap()
 }
@@ -61,12 +58,7 @@ async fn an_honest_server_tells_each_state_of_a_mailbox() {
         let reply = client.rcpt(&format!("{local}@a.test")).await;
         assert!(reply.starts_with(start), "{local}: {reply}");
     }
-    assert!(
-        client
-            .rcpt("anna@elsewhere.test")
-            .await
-            .starts_with("554 5.7.1 <anna@elsewhere.test>: Relay")
-    );
+    assert!(client.rcpt("anna@elsewhere.test").await.starts_with("554 5.7.1 <anna@elsewhere.test>: Relay"));
     assert!(client.say("QUIT").await.starts_with("221"));
     assert_eq!(client.reply().await, "<closed>");
     assert_eq!(net.host("mx.a.test").rcpt, 11);
@@ -79,9 +71,7 @@ async fn a_pipelined_flight_is_answered_in_order() {
     let mut client = Client::open(&net, "mx.a.test").await;
     client.reply().await;
     client.say("EHLO probe.test").await;
-    client
-        .send("MAIL FROM:<>\r\nRCPT TO:<anna@a.test>\r\nRCPT TO:<x@a.test>\r\nRSET\r\nQUIT\r\n")
-        .await;
+    client.send("MAIL FROM:<>\r\nRCPT TO:<anna@a.test>\r\nRCPT TO:<x@a.test>\r\nRSET\r\nQUIT\r\n").await;
     for start in ["250 2.1.0", "250 2.1.5", "550 5.1.1", "250 2.0.0", "221"] {
         assert!(client.reply().await.starts_with(start));
     }
@@ -157,19 +147,10 @@ async fn greylisting_remembers_client_sender_and_recipient() {
     };
     assert!(from("203.0.113.7").await.contains("(in 300 seconds)"));
     tokio::time::advance(Duration::from_secs(200)).await;
-    assert!(
-        from("203.0.113.7").await.starts_with("450"),
-        "an early retry is refused again"
-    );
+    assert!(from("203.0.113.7").await.starts_with("450"), "an early retry is refused again");
     tokio::time::advance(Duration::from_secs(101)).await;
-    assert!(
-        from("203.0.113.8").await.starts_with("450"),
-        "another client begins anew"
-    );
-    assert!(
-        from("203.0.113.7").await.starts_with("250"),
-        "the early retry has not begun anew"
-    );
+    assert!(from("203.0.113.8").await.starts_with("450"), "another client begins anew");
+    assert!(from("203.0.113.7").await.starts_with("250"), "the early retry has not begun anew");
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,11 +167,8 @@ async fn a_callout_becomes_the_truth() {
 
 #[tokio::test(start_paused = true)]
 async fn harvesters_are_blocked_dropped_or_lied_to() {
-    for (preset, then) in [
-        ("blocks_after_misses", "554"),
-        ("drops_after_misses", "421"),
-        ("lies_after_misses", "250"),
-    ] {
+    for (preset, then) in [("blocks_after_misses", "554"), ("drops_after_misses", "421"), ("lies_after_misses", "250")]
+    {
         let net = net(preset);
         let mut client = Client::open(&net, "mx.a.test").await;
         client.greet().await;
@@ -202,39 +180,19 @@ async fn harvesters_are_blocked_dropped_or_lied_to() {
         assert!(reply.starts_with(then), "{preset}: {reply}");
         let mut again = Client::open(&net, "mx.a.test").await;
         again.greet().await;
-        assert!(
-            again.rcpt("anna@a.test").await.starts_with(then),
-            "{preset}: the client is remembered"
-        );
-        let mut other = dial(&net, "mx.a.test", source("203.0.113.9"))
-            .await
-            .unwrap();
+        assert!(again.rcpt("anna@a.test").await.starts_with(then), "{preset}: the client is remembered");
+        let mut other = dial(&net, "mx.a.test", source("203.0.113.9")).await.unwrap();
         other.greet().await;
-        assert!(
-            other.rcpt("nobody@a.test").await.starts_with("550"),
-            "{preset}: others are not meant"
-        );
+        assert!(other.rcpt("nobody@a.test").await.starts_with("550"), "{preset}: others are not meant");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn refusals_come_where_they_are_told_to() {
-    for (preset, at) in [
-        ("blocks_banner", 0),
-        ("blocks_ehlo", 1),
-        ("blocks_mail", 2),
-        ("blocks_rcpt", 3),
-    ] {
+    for (preset, at) in [("blocks_banner", 0), ("blocks_ehlo", 1), ("blocks_mail", 2), ("blocks_rcpt", 3)] {
         let mut client = Client::open(&net(preset), "mx.a.test").await;
         let mut replies = vec![client.reply().await];
-        for command in [
-            "EHLO probe.test",
-            "MAIL FROM:<me@probe.test>",
-            "RCPT TO:<anna@a.test>",
-        ]
-        .iter()
-        .take(at)
-        {
+        for command in ["EHLO probe.test", "MAIL FROM:<me@probe.test>", "RCPT TO:<anna@a.test>"].iter().take(at) {
             replies.push(client.say(command).await);
         }
         for (i, reply) in replies.iter().enumerate() {
@@ -255,11 +213,7 @@ async fn limits_of_sessions_and_transactions() {
     assert_eq!(net_421.host("mx.a.test").rcpt_after_421, 0);
     client.send("RCPT TO:<anna@a.test>\r\n").await;
     assert_eq!(client.reply().await, "<closed>");
-    assert_eq!(
-        net_421.host("mx.a.test").rcpt_after_421,
-        1,
-        "going on after 421 is noticed"
-    );
+    assert_eq!(net_421.host("mx.a.test").rcpt_after_421, 1, "going on after 421 is noticed");
 
     let mut client = Client::open(&net("few_recipients"), "mx.a.test").await;
     client.greet().await;
@@ -278,10 +232,7 @@ async fn limits_of_sessions_and_transactions() {
     client.rcpt("anna@a.test").await;
     assert_eq!(client.rcpt("anna@a.test").await, "<closed>");
 
-    let hello = Client::open(&net("announced_limits"), "mx.a.test")
-        .await
-        .greet()
-        .await;
+    let hello = Client::open(&net("announced_limits"), "mx.a.test").await.greet().await;
     assert!(hello.contains("LIMITS RCPTMAX=10"), "{hello}");
 }
 
@@ -309,13 +260,7 @@ async fn connections_of_one_client_are_counted_and_capped() {
     assert!(first.reply().await.starts_with("220"));
     assert!(second.reply().await.starts_with("220"));
     assert!(third.reply().await.starts_with("421"));
-    assert_eq!(
-        (
-            net.host("mx.a.test").open,
-            net.host("mx.a.test").most_from_one_source
-        ),
-        (3, 3)
-    );
+    assert_eq!((net.host("mx.a.test").open, net.host("mx.a.test").most_from_one_source), (3, 3));
     drop((first, second, third));
     assert_eq!(net.host("mx.a.test").open, 0);
 }
@@ -330,11 +275,7 @@ async fn tarpits_and_drips_take_their_time() {
     let start = tokio::time::Instant::now();
     let banner = Client::open(&net("drip"), "mx.a.test").await.reply().await;
     let bytes = u64::try_from(banner.len()).unwrap() + 2;
-    assert!(
-        start.elapsed().as_secs().abs_diff(bytes) <= 1,
-        "{banner}: {:?}",
-        start.elapsed()
-    );
+    assert!(start.elapsed().as_secs().abs_diff(bytes) <= 1, "{banner}: {:?}", start.elapsed());
 }
 
 #[tokio::test(start_paused = true)]
@@ -353,24 +294,16 @@ async fn broken_streams() {
         }
         assert!(reply.starts_with("550"));
     }
-    assert!(
-        !client.rest().is_empty(),
-        "half a reply came before the reset"
-    );
+    assert!(!client.rest().is_empty(), "half a reply came before the reset");
 
-    let banner = Client::open(&net("huge_banner"), "mx.a.test")
-        .await
-        .reply()
-        .await;
+    let banner = Client::open(&net("huge_banner"), "mx.a.test").await.reply().await;
     assert!(banner.len() > 60_000);
 
     let mut client = Client::open(&net("bare_lf"), "mx.a.test").await;
     client.send("EHLO probe.test\r\n").await;
     assert_eq!(client.reply().await, "220 mx.a.test ESMTP Postfix");
     client.reply().await;
-    client
-        .send("MAIL FROM:<>\r\nRCPT TO:<anna@a.test>\r\n")
-        .await;
+    client.send("MAIL FROM:<>\r\nRCPT TO:<anna@a.test>\r\n").await;
     client.reply().await;
     assert_eq!(client.rest(), b"250 2.1.5 Ok\n");
 
@@ -394,11 +327,7 @@ async fn an_endless_reply_ends_when_the_client_goes() {
     tokio::time::advance(Duration::from_secs(1)).await;
     drop(client);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let ended = net
-        .trace()
-        .events()
-        .iter()
-        .any(|e| e.what == probity_mailworld::Happening::End);
+    let ended = net.trace().events().iter().any(|e| e.what == probity_mailworld::Happening::End);
     assert!(ended);
 }
 
@@ -411,14 +340,8 @@ async fn pipelining_that_does_not_work_loses_the_commands() {
     ] {
         let mut client = Client::open(&net(preset), "mx.a.test").await;
         client.reply().await;
-        assert_eq!(
-            client.say("EHLO probe.test").await.contains("PIPELINING"),
-            offered,
-            "{preset}"
-        );
-        client
-            .send("MAIL FROM:<>\r\nRCPT TO:<anna@a.test>\r\n")
-            .await;
+        assert_eq!(client.say("EHLO probe.test").await.contains("PIPELINING"), offered, "{preset}");
+        client.send("MAIL FROM:<>\r\nRCPT TO:<anna@a.test>\r\n").await;
         assert_eq!(client.reply().await, "250 2.1.0 Ok");
         assert_eq!(client.reply().await, second, "{preset}");
     }
@@ -451,9 +374,7 @@ async fn a_flip_flop_contradicts_itself_the_same_way_for_the_same_seed() {
         (replies, net.trace().hash())
     };
     let (first, hash) = ask(7).await;
-    assert!(
-        first.iter().any(|r| r.starts_with("250")) && first.iter().any(|r| r.starts_with("550"))
-    );
+    assert!(first.iter().any(|r| r.starts_with("250")) && first.iter().any(|r| r.starts_with("550")));
     assert_eq!((first, hash), ask(7).await);
     assert_ne!(hash, ask(8).await.1);
 }
@@ -475,9 +396,5 @@ async fn latency_is_paid_once_for_each_flight() {
     for _ in 0..50 {
         assert!(client.reply().await.starts_with("250"));
     }
-    assert_eq!(
-        start.elapsed().as_millis(),
-        4 * 50,
-        "connection, EHLO, MAIL, one flight"
-    );
+    assert_eq!(start.elapsed().as_millis(), 4 * 50, "connection, EHLO, MAIL, one flight");
 }

@@ -8,12 +8,7 @@ fn read(stream: &[u8], pieces: &[usize]) -> Vec<Result<Reply, ReplyError>> {
     let mut out = Vec::new();
     let (mut stream, mut number) = (stream, 0);
     while !stream.is_empty() {
-        let size = pieces
-            .get(number)
-            .or(pieces.last())
-            .copied()
-            .unwrap_or(usize::MAX)
-            .clamp(1, stream.len());
+        let size = pieces.get(number).or(pieces.last()).copied().unwrap_or(usize::MAX).clamp(1, stream.len());
         number += 1;
         let (mut piece, rest) = stream.split_at(size);
         stream = rest;
@@ -48,64 +43,16 @@ fn one_line_replies() {
         (b"250ok\r\n", 250, "", "ok", true),
         (b"599 x\r\n", 599, "", "x", false),
         (b"354 go\r\n", 354, "", "go", false),
-        (
-            b"550 5.1.1 no such user\r\n",
-            550,
-            "5.1.1",
-            "no such user",
-            false,
-        ),
-        (
-            b"550 5.1.1: no such user\r\n",
-            550,
-            "5.1.1",
-            "no such user",
-            false,
-        ),
-        (
-            b"550 5.1.1 <a@b>: unknown\r\n",
-            550,
-            "5.1.1",
-            "<a@b>: unknown",
-            false,
-        ),
+        (b"550 5.1.1 no such user\r\n", 550, "5.1.1", "no such user", false),
+        (b"550 5.1.1: no such user\r\n", 550, "5.1.1", "no such user", false),
+        (b"550 5.1.1 <a@b>: unknown\r\n", 550, "5.1.1", "<a@b>: unknown", false),
         (b"550 5.1.1\r\n", 550, "5.1.1", "", false),
-        (
-            b"550 #5.1.0 Address rejected.\r\n",
-            550,
-            "5.1.0",
-            "Address rejected.",
-            false,
-        ),
-        (
-            b"550 4.1.1 class differs\r\n",
-            550,
-            "",
-            "4.1.1 class differs",
-            false,
-        ),
+        (b"550 #5.1.0 Address rejected.\r\n", 550, "5.1.0", "Address rejected.", false),
+        (b"550 4.1.1 class differs\r\n", 550, "", "4.1.1 class differs", false),
         (b"250 2.1.5 fine\r\n", 250, "2.1.5", "fine", false),
-        (
-            b"354 3.0.0 no such class\r\n",
-            354,
-            "",
-            "3.0.0 no such class",
-            false,
-        ),
-        (
-            b"550 5.1.2.3 is an address\r\n",
-            550,
-            "",
-            "5.1.2.3 is an address",
-            false,
-        ),
-        (
-            b"550 5.1.1234 too long\r\n",
-            550,
-            "",
-            "5.1.1234 too long",
-            false,
-        ),
+        (b"354 3.0.0 no such class\r\n", 354, "", "3.0.0 no such class", false),
+        (b"550 5.1.2.3 is an address\r\n", 550, "", "5.1.2.3 is an address", false),
+        (b"550 5.1.1234 too long\r\n", 550, "", "5.1.1234 too long", false),
         (b"550 5.1.1a\r\n", 550, "", "5.1.1a", false),
         (b"550 5.7.606 x\r\n", 550, "5.7.606", "x", false),
         (b"550 a\0b\x1b[31mc\x7f\r\n", 550, "", "a?b?[31mc?", true),
@@ -115,17 +62,10 @@ fn one_line_replies() {
     ];
     for (line, code, enhanced, text, nonconforming) in table {
         let reply = one(line);
-        let found = reply
-            .enhanced
-            .map(|enhanced| enhanced.to_string())
-            .unwrap_or_default();
+        let found = reply.enhanced.map(|enhanced| enhanced.to_string()).unwrap_or_default();
         let shown = String::from_utf8_lossy(line);
         assert_eq!((reply.code, found.as_str()), (code, enhanced), "{shown:?}");
-        assert_eq!(
-            (reply.text.as_str(), reply.nonconforming),
-            (text, nonconforming),
-            "{shown:?}"
-        );
+        assert_eq!((reply.text.as_str(), reply.nonconforming), (text, nonconforming), "{shown:?}");
     }
 }
 
@@ -138,17 +78,8 @@ fn valid_utf8_is_kept_and_marked_but_nothing_that_reorders_text() {
 
 #[test]
 fn lines_are_joined_and_a_repeated_enhanced_code_is_kept_once() {
-    let reply = one(
-        b"550-5.1.1 The account\r\n550-5.1.1 does not exist.\r\n550-\r\n550 5.1.10 is another\r\n",
-    );
-    assert_eq!(
-        reply.enhanced,
-        Some(Enhanced {
-            class: 5,
-            subject: 1,
-            detail: 1
-        })
-    );
+    let reply = one(b"550-5.1.1 The account\r\n550-5.1.1 does not exist.\r\n550-\r\n550 5.1.10 is another\r\n");
+    assert_eq!(reply.enhanced, Some(Enhanced { class: 5, subject: 1, detail: 1 }));
     assert_eq!(reply.text, "The account does not exist. 5.1.10 is another");
     assert!(!reply.nonconforming);
 }
@@ -156,10 +87,7 @@ fn lines_are_joined_and_a_repeated_enhanced_code_is_kept_once() {
 #[test]
 fn only_the_first_line_gives_an_enhanced_code() {
     let reply = one(b"550-no\r\n550 5.1.1 user\r\n");
-    assert_eq!(
-        (reply.enhanced, reply.text.as_str()),
-        (None, "no 5.1.1 user")
-    );
+    assert_eq!((reply.enhanced, reply.text.as_str()), (None, "no 5.1.1 user"));
 }
 
 #[test]
@@ -185,10 +113,7 @@ fn what_is_no_reply_is_an_error() {
     ] {
         assert_eq!(error(line.as_bytes()), ReplyError::BadCode, "{line:?}");
     }
-    assert_eq!(
-        error(b"250-a\r\nfree text\r\n250 b\r\n"),
-        ReplyError::BadCode
-    );
+    assert_eq!(error(b"250-a\r\nfree text\r\n250 b\r\n"), ReplyError::BadCode);
     assert_eq!(error(b"250-a\r\n550 b\r\n"), ReplyError::CodeChanged);
 }
 
@@ -204,11 +129,7 @@ fn a_line_may_have_2000_bytes_and_no_more() {
     let line = |len: usize| format!("250 {}\r\n", "x".repeat(len - 6)).into_bytes();
     assert_eq!(one(&line(LINE_MAX_BYTES)).text.len(), TEXT_MAX_BYTES);
     for pieces in [&[][..], &[1], &[LINE_MAX_BYTES - 1, 2], &[LINE_MAX_BYTES]] {
-        assert_eq!(
-            read(&line(LINE_MAX_BYTES + 1), pieces),
-            [Err(ReplyError::LineTooLong)],
-            "{pieces:?}"
-        );
+        assert_eq!(read(&line(LINE_MAX_BYTES + 1), pieces), [Err(ReplyError::LineTooLong)], "{pieces:?}");
     }
     // No line end at all: found when the limit is reached, not when the line ends.
     assert_eq!(error(&[b'2'; LINE_MAX_BYTES]), ReplyError::LineTooLong);
@@ -216,16 +137,12 @@ fn a_line_may_have_2000_bytes_and_no_more() {
 
 #[test]
 fn a_reply_may_have_100_lines_and_16_kib() {
-    let lines = |count: usize, text: &str| {
-        format!("{}250 end\r\n", format!("250-{text}\r\n").repeat(count - 1)).into_bytes()
-    };
+    let lines =
+        |count: usize, text: &str| format!("{}250 end\r\n", format!("250-{text}\r\n").repeat(count - 1)).into_bytes();
     assert_eq!(one(&lines(100, "x")).code, 250);
     assert_eq!(error(&lines(101, "x")), ReplyError::TooManyLines);
     assert_eq!(error(&lines(20, &"x".repeat(1_000))), ReplyError::TooLong);
-    assert_eq!(
-        one(&lines(16, &"x".repeat(1_000))).text.len(),
-        TEXT_MAX_BYTES
-    );
+    assert_eq!(one(&lines(16, &"x".repeat(1_000))).text.len(), TEXT_MAX_BYTES);
 }
 
 #[test]
@@ -233,32 +150,18 @@ fn the_text_ends_at_a_character_and_is_a_prefix() {
     let reply = one(format!("250-{}ü\r\n250 tail\r\n", "x".repeat(TEXT_MAX_BYTES - 1)).as_bytes());
     assert_eq!(reply.text, "x".repeat(TEXT_MAX_BYTES - 1));
     let reply = one(format!("250-{}\r\n250 tail\r\n", "x".repeat(TEXT_MAX_BYTES - 1)).as_bytes());
-    assert_eq!(
-        reply.text,
-        "x".repeat(TEXT_MAX_BYTES - 1),
-        "a blank with nothing behind it is dropped"
-    );
+    assert_eq!(reply.text, "x".repeat(TEXT_MAX_BYTES - 1), "a blank with nothing behind it is dropped");
 }
 
 #[test]
 fn each_line_is_shown_as_it_completes() {
     let mut parser = ReplyParser::new();
     let mut lines = Vec::new();
-    for mut piece in [
-        &b"250-mx.exa"[..],
-        b"mple\r\n250-PIPE",
-        b"LINING\r\n",
-        b"250 SIZE 5\r\n",
-    ] {
-        let _ = parser.next_with(&mut piece, |number, line| {
-            lines.push((number, line.to_vec()))
-        });
+    for mut piece in [&b"250-mx.exa"[..], b"mple\r\n250-PIPE", b"LINING\r\n", b"250 SIZE 5\r\n"] {
+        let _ = parser.next_with(&mut piece, |number, line| lines.push((number, line.to_vec())));
     }
-    let expected: Vec<(u32, Vec<u8>)> = vec![
-        (0, b"mx.example".to_vec()),
-        (1, b"PIPELINING".to_vec()),
-        (2, b"SIZE 5".to_vec()),
-    ];
+    let expected: Vec<(u32, Vec<u8>)> =
+        vec![(0, b"mx.example".to_vec()), (1, b"PIPELINING".to_vec()), (2, b"SIZE 5".to_vec())];
     assert_eq!(lines, expected);
 }
 

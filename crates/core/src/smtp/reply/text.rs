@@ -21,12 +21,7 @@ impl Text {
             None => (None, line),
         };
         let kept = String::with_capacity(rest.len().min(TEXT_MAX_BYTES));
-        let mut first = Self {
-            enhanced,
-            kept,
-            cut: false,
-            nonconforming: false,
-        };
+        let mut first = Self { enhanced, kept, cut: false, nonconforming: false };
         first.append(rest);
         first
     }
@@ -40,12 +35,7 @@ impl Text {
     pub(super) fn into_reply(self, code: u16) -> Reply {
         let mut text = self.kept;
         text.truncate(text.trim_end().len());
-        Reply {
-            code,
-            enhanced: self.enhanced,
-            text,
-            nonconforming: self.nonconforming,
-        }
+        Reply { code, enhanced: self.enhanced, text, nonconforming: self.nonconforming }
     }
 
     fn append(&mut self, line: &[u8]) {
@@ -62,8 +52,7 @@ impl Text {
             let room = TEXT_MAX_BYTES - self.kept.len();
             self.cut = line.len() > room;
             let kept = &line[..line.len().min(room)];
-            self.kept
-                .push_str(std::str::from_utf8(kept).unwrap_or_default());
+            self.kept.push_str(std::str::from_utf8(kept).unwrap_or_default());
         }
     }
 
@@ -95,12 +84,7 @@ impl Text {
 fn printable(char: char) -> char {
     match char {
         '\t' => ' ',
-        '\u{061c}'
-        | '\u{200e}'
-        | '\u{200f}'
-        | '\u{2028}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{feff}' => '?',
+        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => '?',
         char if char.is_control() => '?',
         char => char,
     }
@@ -123,31 +107,15 @@ fn enhanced(line: &[u8]) -> Option<(Enhanced, &[u8])> {
         [next, ..] => !next.is_ascii_alphanumeric() && *next != b'_',
     };
     let rest = rest.strip_prefix(b":").unwrap_or(rest);
-    ends.then_some((
-        Enhanced {
-            class: class - b'0',
-            subject,
-            detail,
-        },
-        rest,
-    ))
+    ends.then_some((Enhanced { class: class - b'0', subject, detail }, rest))
 }
 
 /// One to three digits.
 fn number(text: &[u8]) -> Option<(u16, &[u8])> {
-    let len = text
-        .iter()
-        .take(4)
-        .take_while(|byte| byte.is_ascii_digit())
-        .count();
+    let len = text.iter().take(4).take_while(|byte| byte.is_ascii_digit()).count();
     if !(1..=3).contains(&len) {
         return None;
     }
     let (digits, rest) = text.split_at(len);
-    Some((
-        digits
-            .iter()
-            .fold(0, |n, digit| n * 10 + u16::from(digit - b'0')),
-        rest,
-    ))
+    Some((digits.iter().fold(0, |n, digit| n * 10 + u16::from(digit - b'0')), rest))
 }

@@ -4,8 +4,8 @@
 //! they are a 421 that shuts the session, or a server (or someone in between) that answers before it is asked.
 
 use super::{
-    Bare, End, Event, Millis, Progress, READ_MAX_BYTES, READ_PER_RCPT_BYTES, Reply, ReplyParser,
-    Session, Stage, State, Step, Taken, TlsMode, command,
+    Bare, End, Event, Millis, Progress, READ_MAX_BYTES, READ_PER_RCPT_BYTES, Reply, ReplyParser, Session, Stage, State,
+    Step, Taken, TlsMode, command,
 };
 
 /// A reply that announces the end of the session at any point (RFC 5321 §3.8).
@@ -26,9 +26,7 @@ impl Session {
         if self.state == State::Handshake && !bytes.is_empty() {
             return self.finish(End::Injected);
         }
-        self.bytes_read = self
-            .bytes_read
-            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.bytes_read = self.bytes_read.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if self.bytes_read > READ_MAX_BYTES + READ_PER_RCPT_BYTES * u64::from(self.rcpts_sent) {
             return self.fail("more bytes than a session may have");
         }
@@ -60,12 +58,7 @@ impl Session {
             }
         }
         if !bytes.is_empty() {
-            self.clocks.heard(
-                now,
-                &self.config.timeouts,
-                progress,
-                self.parser.is_inside_line(),
-            );
+            self.clocks.heard(now, &self.config.timeouts, progress, self.parser.is_inside_line());
         }
         self.unless_late(now)
     }
@@ -79,15 +72,10 @@ impl Session {
         }
         match reply.code {
             SHUTTING_DOWN => {
-                return Some(self.finish(End::Refused {
-                    stage: self.stage(),
-                    reply,
-                }));
+                return Some(self.finish(End::Refused { stage: self.stage(), reply }));
             }
             GOODBYE => {
-                return Some(self.finish(End::Closed {
-                    stage: self.stage(),
-                }));
+                return Some(self.finish(End::Closed { stage: self.stage() }));
             }
             _ => {}
         }
@@ -99,10 +87,7 @@ impl Session {
         }
         let refused = self.refusal(&reply);
         if let Some(reply) = refused {
-            return Some(self.finish(End::Refused {
-                stage: self.stage(),
-                reply,
-            }));
+            return Some(self.finish(End::Refused { stage: self.stage(), reply }));
         }
         if !rest.is_empty() {
             return Some(self.talked_early(rest));
@@ -115,19 +100,15 @@ impl Session {
         match self.state {
             State::Banner => (!reply.is_positive()).then(|| reply.clone()),
             // RFC 5321 §3.2: a server that does not know EHLO is asked with HELO; 554 means that it wants none of us.
-            State::Ehlo => (!reply.is_positive() && (!reply.is_permanent() || reply.code == 554))
-                .then(|| reply.clone()),
+            State::Ehlo => {
+                (!reply.is_positive() && (!reply.is_permanent() || reply.code == 554)).then(|| reply.clone())
+            }
             State::Helo if !reply.is_positive() => {
                 // A server that knows EHLO and refuses us says why at EHLO; what it says to HELO is an echo of that.
-                let knew_ehlo = self
-                    .ehlo_refusal
-                    .clone()
-                    .filter(|first| !matches!(first.code, 500..=502 | 504));
+                let knew_ehlo = self.ehlo_refusal.clone().filter(|first| !matches!(first.code, 500..=502 | 504));
                 Some(knew_ehlo.unwrap_or_else(|| reply.clone()))
             }
-            State::StartTls => {
-                (reply.code != 220 && self.config.tls == TlsMode::Required).then(|| reply.clone())
-            }
+            State::StartTls => (reply.code != 220 && self.config.tls == TlsMode::Required).then(|| reply.clone()),
             _ => None,
         }
     }
@@ -146,16 +127,12 @@ impl Session {
                 self.await_reply(State::Handshake, now);
                 Step::StartTls
             }
-            State::Ehlo | State::Helo if self.tls || self.config.tls == TlsMode::Never => {
-                self.ready()
-            }
+            State::Ehlo | State::Helo if self.tls || self.config.tls == TlsMode::Never => self.ready(),
             State::Ehlo | State::Helo if self.capabilities.starttls => {
                 command::bare(&mut self.out, Bare::StartTls);
                 self.await_reply(State::StartTls, now)
             }
-            State::Ehlo | State::Helo if self.config.tls == TlsMode::Required => {
-                self.finish(End::TlsUnavailable)
-            }
+            State::Ehlo | State::Helo if self.config.tls == TlsMode::Required => self.finish(End::TlsUnavailable),
             _ => self.ready(),
         }
     }
@@ -185,11 +162,7 @@ impl Session {
         }
         if asking.is_complete() {
             self.transaction_open = asking.leaves_open();
-            let answers = self
-                .asking
-                .take()
-                .map(super::Asking::into_answers)
-                .unwrap_or_default();
+            let answers = self.asking.take().map(super::Asking::into_answers).unwrap_or_default();
             self.ready();
             return Some(Step::Answered(answers));
         }
@@ -214,14 +187,9 @@ impl Session {
         match ReplyParser::new().next(&mut &*rest) {
             Some(Ok(reply)) if reply.code == SHUTTING_DOWN => {
                 self.last_reply = Some(reply.clone());
-                self.finish(End::Refused {
-                    stage: Stage::Unsolicited,
-                    reply,
-                })
+                self.finish(End::Refused { stage: Stage::Unsolicited, reply })
             }
-            Some(Ok(reply)) if reply.code == GOODBYE => self.finish(End::Closed {
-                stage: Stage::Unsolicited,
-            }),
+            Some(Ok(reply)) if reply.code == GOODBYE => self.finish(End::Closed { stage: Stage::Unsolicited }),
             _ => self.fail(UNASKED),
         }
     }

@@ -5,30 +5,14 @@ use proptest::prelude::*;
 use super::*;
 
 fn config() -> Arc<Config> {
-    let timeouts = Timeouts {
-        banner_ms: 8_000,
-        command_ms: 8_000,
-        session_ms: 60_000,
-        read_ms: 8_000,
-    };
+    let timeouts = Timeouts { banner_ms: 8_000, command_ms: 8_000, session_ms: 60_000, read_ms: 8_000 };
     let tls = TlsMode::Opportunistic;
-    Arc::new(Config {
-        helo: "probe.example".into(),
-        mail_from: "ask@probe.example".into(),
-        tls,
-        timeouts,
-    })
+    Arc::new(Config { helo: "probe.example".into(), mail_from: "ask@probe.example".into(), tls, timeouts })
 }
 
 fn flight(recipients: &[&str]) -> Flight {
-    let recipients = recipients
-        .iter()
-        .map(|path| Recipient::new(path.as_bytes(), !path.is_ascii()).unwrap())
-        .collect();
-    Flight {
-        recipients,
-        rset: true,
-    }
+    let recipients = recipients.iter().map(|path| Recipient::new(path.as_bytes(), !path.is_ascii()).unwrap()).collect();
+    Flight { recipients, rset: true }
 }
 
 /// What a server said in a recorded session, one entry for each time that it was waited for.
@@ -45,10 +29,7 @@ const PIPELINED: Recording = Recording {
         "450 4.1.8 no\r\n503 5.5.1 MAIL first\r\n250 Ok\r\n",
         "221 2.0.0 Bye\r\n",
     ],
-    flights: [
-        &["a@x.example", "b@x.example", "c@x.example"],
-        &["d@x.example"],
-    ],
+    flights: [&["a@x.example", "b@x.example", "c@x.example"], &["d@x.example"]],
 };
 
 const LOCKSTEP: Recording = Recording {
@@ -69,20 +50,12 @@ const LOCKSTEP: Recording = Recording {
 };
 
 /// Plays a recording up to its byte `cut`, in pieces of at most `piece` bytes; then `last` happens. Gives the answers and the end.
-fn play(
-    recording: &Recording,
-    cut: usize,
-    piece: usize,
-    last: &Event<'_>,
-) -> (Vec<Vec<RcptAnswer>>, End) {
+fn play(recording: &Recording, cut: usize, piece: usize, last: &Event<'_>) -> (Vec<Vec<RcptAnswer>>, End) {
     let now = Millis(0);
     let mut session = Session::new(config());
     let mut flights = recording.flights.iter();
     let mut answers = Vec::new();
-    let mut pieces = recording
-        .said
-        .iter()
-        .flat_map(|said| said.as_bytes().chunks(piece));
+    let mut pieces = recording.said.iter().flat_map(|said| said.as_bytes().chunks(piece));
     let mut left = cut;
     let mut step = session.on(Event::Opened, now);
     loop {
@@ -103,9 +76,7 @@ fn play(
                 let bytes = &bytes[..bytes.len().min(left)];
                 left -= bytes.len();
                 match bytes {
-                    [] if matches!(last, Event::Tick) => {
-                        session.on(Event::Tick, session.deadline())
-                    }
+                    [] if matches!(last, Event::Tick) => session.on(Event::Tick, session.deadline()),
                     [] => session.on(last.clone(), now),
                     bytes => session.on(Event::Received(bytes), now),
                 }
@@ -129,10 +100,7 @@ fn recordings_go_through() {
         answers.iter().flatten().map(code).collect()
     };
     let (answers, end) = play(&PIPELINED, usize::MAX, usize::MAX, &Event::Closed);
-    assert_eq!(
-        (codes(&answers), end),
-        (vec![250, 550, 450, 1_450], End::Quit)
-    );
+    assert_eq!((codes(&answers), end), (vec![250, 550, 450, 1_450], End::Quit));
     let (answers, end) = play(&LOCKSTEP, usize::MAX, usize::MAX, &Event::Closed);
     assert_eq!((codes(&answers), end), (vec![550, 252, 250], End::Quit));
 }
@@ -142,11 +110,7 @@ fn the_cut_of_what_is_received_does_not_matter() {
     for recording in [PIPELINED, LOCKSTEP] {
         let whole = play(&recording, usize::MAX, usize::MAX, &Event::Closed);
         for piece in 1..60 {
-            assert_eq!(
-                play(&recording, usize::MAX, piece, &Event::Closed),
-                whole,
-                "pieces of {piece}"
-            );
+            assert_eq!(play(&recording, usize::MAX, piece, &Event::Closed), whole, "pieces of {piece}");
         }
     }
 }
@@ -223,16 +187,7 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
     })
 }
 
-const PATHS: [&str; 8] = [
-    "u0@x",
-    "u1@x",
-    "u2@x",
-    "uü@x",
-    "\"u 4\"@x",
-    "u5@y",
-    "u6@x",
-    "u7@x",
-];
+const PATHS: [&str; 8] = ["u0@x", "u1@x", "u2@x", "uü@x", "\"u 4\"@x", "u5@y", "u6@x", "u7@x"];
 
 /// Every line that was said is a command of ours: no byte that ends a line stands anywhere but at the end of a command.
 ///
@@ -244,11 +199,7 @@ fn check_said(said: &[u8]) {
         let known = match command.split_once(' ') {
             None => ["STARTTLS", "RSET", "QUIT"].contains(&command),
             Some(("EHLO" | "HELO", name)) => name == "probe.example",
-            Some(("MAIL", rest)) => [
-                "FROM:<ask@probe.example>",
-                "FROM:<ask@probe.example> SMTPUTF8",
-            ]
-            .contains(&rest),
+            Some(("MAIL", rest)) => ["FROM:<ask@probe.example>", "FROM:<ask@probe.example> SMTPUTF8"].contains(&rest),
             Some(("RCPT", rest)) => PATHS.iter().any(|path| *rest == format!("TO:<{path}>")),
             Some(_) => false,
         };
@@ -276,15 +227,11 @@ impl Observed {
             }
             Happening::Ask(count, rset) => {
                 self.asked += 1;
-                self.on(Event::Ask(Flight {
-                    rset: *rset,
-                    ..flight(&PATHS[..*count])
-                }));
+                self.on(Event::Ask(Flight { rset: *rset, ..flight(&PATHS[..*count]) }));
             }
             Happening::Sent(count) => {
                 let count = (*count).min(self.session.outgoing().len());
-                self.said
-                    .extend_from_slice(&self.session.outgoing()[..count]);
+                self.said.extend_from_slice(&self.session.outgoing()[..count]);
                 self.session.sent(count);
             }
             Happening::Closed => self.on(Event::Closed),
@@ -296,21 +243,14 @@ impl Observed {
     }
 
     fn on(&mut self, event: Event<'_>) {
-        let recipients = if let Event::Ask(flight) = &event {
-            Some(flight.recipients.len())
-        } else {
-            None
-        };
+        let recipients = if let Event::Ask(flight) = &event { Some(flight.recipients.len()) } else { None };
         match self.session.on(event, self.now) {
             Step::Answered(answers) => {
                 self.answered += 1;
                 assert!(recipients.is_none_or(|count| count == answers.len()));
             }
             Step::Ended(end) => {
-                assert!(
-                    self.ended.as_ref().is_none_or(|before| *before == end),
-                    "the end changed"
-                );
+                assert!(self.ended.as_ref().is_none_or(|before| *before == end), "the end changed");
                 self.ended = Some(end);
             }
             Step::Ready | Step::StartTls | Step::NeedInput => assert_eq!(self.ended, None),
