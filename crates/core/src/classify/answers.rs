@@ -84,3 +84,68 @@ impl Meaning {
         matches!(self, Self::NotResponsible | Self::ServerTemporary | Self::ServerPermanent)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AboutUs, Meaning, Undeliverable};
+
+    const ALL: [Meaning; 18] = [
+        Meaning::Accepted,
+        Meaning::Exists,
+        Meaning::NoSuchUser,
+        Meaning::Deactivated,
+        Meaning::InboxFull,
+        Meaning::QuotaTemporary,
+        Meaning::Restricted,
+        Meaning::CannotVerify,
+        Meaning::Greylisted,
+        Meaning::InProgress,
+        Meaning::AccessDenied,
+        Meaning::AboutUs(AboutUs::Blocked),
+        Meaning::AboutUs(AboutUs::RateLimited),
+        Meaning::NotResponsible,
+        Meaning::SessionLimit,
+        Meaning::ServerTemporary,
+        Meaning::ServerPermanent,
+        Meaning::Unmatched,
+    ];
+
+    #[test]
+    fn the_answers_agree_with_each_other() {
+        for meaning in ALL {
+            let undeliverable = meaning.makes_undeliverable().is_some();
+            assert!(
+                !undeliverable || meaning.is_about_recipient(),
+                "{meaning:?}"
+            );
+            assert!(
+                meaning.is_about_us().is_none() || !meaning.is_about_recipient(),
+                "{meaning:?}"
+            );
+            assert!(
+                meaning.is_about_us().is_none() || meaning.ends_session(),
+                "{meaning:?}"
+            );
+            assert!(
+                meaning.is_about_us().is_none() || !meaning.try_next_exchanger(),
+                "{meaning:?}"
+            );
+            assert!(
+                !meaning.proves_existence() || meaning.is_about_recipient(),
+                "{meaning:?}"
+            );
+            assert!(
+                !(meaning.is_about_recipient() && meaning.worth_retrying()),
+                "{meaning:?}"
+            );
+        }
+        assert_eq!(
+            Meaning::NoSuchUser.makes_undeliverable(),
+            Some(Undeliverable::NonExistent)
+        );
+        assert_eq!(Meaning::AccessDenied.makes_undeliverable(), None);
+        assert!(
+            Meaning::NotResponsible.try_next_exchanger() && Meaning::Greylisted.worth_retrying()
+        );
+    }
+}

@@ -128,12 +128,12 @@ fn line_at(text: &str, offset: usize) -> usize {
 }
 
 /// Checks a document and makes it fast.
-pub(super) fn compile(document: Document) -> Result<Rules, RuleError> {
+pub(super) fn compile(document: &Document) -> Result<Rules, RuleError> {
     let mut compiler = Compiler {
         named: &document.phrases,
         numbers: BTreeMap::new(),
         builder: PhraseBookBuilder::default(),
-        providers: providers(&document),
+        providers: providers(document),
     };
     let mut rules: Vec<Rule> = Vec::with_capacity(document.rules.len());
     for written in &document.rules {

@@ -38,13 +38,20 @@ pub(super) struct Rule {
 
 impl Rule {
     /// Whether the rule fits. Stage and class were looked at when the bucket was chosen.
-    fn fits(&self, code: u16, enhanced: Option<Enhanced>, found: &Groups, provider: Option<u16>) -> bool {
+    fn fits(
+        &self,
+        code: u16,
+        enhanced: Option<Enhanced>,
+        found: &Groups,
+        provider: Option<u16>,
+    ) -> bool {
         found.contains_all(&self.all)
             && !found.contains_any(&self.none)
             && (self.provider.is_none() || self.provider == provider)
             && self.codes.iter().any(|pattern| pattern.fits(code))
             && (self.enhanced.is_empty()
-                || enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
+                || enhanced
+                    .is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
     }
 }
 
@@ -57,7 +64,11 @@ impl Stages {
     pub(super) const RCPT: Self = Self(1 << index_of(Stage::Rcpt));
 
     pub(super) fn of(stages: &[Stage]) -> Self {
-        Self(stages.iter().fold(0, |set, stage| set | 1 << index_of(*stage)))
+        Self(
+            stages
+                .iter()
+                .fold(0, |set, stage| set | 1 << index_of(*stage)),
+        )
     }
 
     fn contains(self, index: usize) -> bool {
@@ -84,7 +95,7 @@ const fn index_of(stage: Stage) -> usize {
 pub struct Rules {
     version: u32,
     book: PhraseBook,
-    rules: Vec<Rule>,
+    ordered: Vec<Rule>,
     /// For each stage and class (4xx, 5xx), the rules to ask, in order.
     buckets: [[Vec<usize>; 2]; STAGES],
     /// Names of providers, in lower case, and their numbers.
@@ -105,25 +116,36 @@ impl Rules {
     /// The rules that ship with the program.
     pub fn embedded() -> &'static Self {
         static RULES: OnceLock<Rules> = OnceLock::new();
-        RULES.get_or_init(|| Self::parse(EMBEDDED).expect("the shipped rules are valid, which a test checks"))
+        RULES.get_or_init(|| {
+            Self::parse(EMBEDDED).expect("the shipped rules are valid, which a test checks")
+        })
     }
 
     /// Rules from the text of a data file that stands for itself (see `docs/replies.md` for its form).
     pub fn parse(text: &str) -> Result<Self, RuleError> {
-        file::compile(Document::parse(text)?)
+        file::compile(&Document::parse(text)?)
     }
 
     /// The shipped rules with an operator's own in front of them. A rule or list of the same name as a shipped one takes
     /// its place.
     pub fn embedded_with(text: &str) -> Result<Self, RuleError> {
-        file::compile(Document::parse(EMBEDDED)?.overlaid(Document::parse(text)?))
+        file::compile(&Document::parse(EMBEDDED)?.overlaid(Document::parse(text)?))
     }
 
-    pub(super) fn new(version: u32, book: PhraseBook, rules: Vec<Rule>, providers: BTreeMap<String, u16>) -> Self {
+    pub(super) fn new(
+        version: u32,
+        book: PhraseBook,
+        rules: Vec<Rule>,
+        providers: BTreeMap<String, u16>,
+    ) -> Self {
         let bucket = |stage: usize, class: u16| {
-            let fits =
-                |rule: &Rule| rule.stages.contains(stage) && rule.codes.iter().any(|pattern| pattern.touches(class));
-            let mut order: Vec<usize> = (0..rules.len()).filter(|index| fits(&rules[*index])).collect();
+            let fits = |rule: &Rule| {
+                rule.stages.contains(stage)
+                    && rule.codes.iter().any(|pattern| pattern.touches(class))
+            };
+            let mut order: Vec<usize> = (0..rules.len())
+                .filter(|index| fits(&rules[*index]))
+                .collect();
             // A stable sort: file order within the rules of providers and within the general ones.
             order.sort_by_key(|index| rules[*index].provider.is_none());
             order
@@ -135,7 +157,14 @@ impl Rules {
             temporary: Arc::from("class.4xx"),
             unmatched: Arc::from("unmatched"),
         };
-        Self { version, book, rules, buckets, providers, fixed }
+        Self {
+            version,
+            book,
+            ordered: rules,
+            buckets,
+            providers,
+            fixed,
+        }
     }
 
     /// The version that the data file gives itself.
@@ -145,7 +174,7 @@ impl Rules {
 
     /// The ids of all rules, in the order of the file.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
-        self.rules.iter().map(|rule| &*rule.id)
+        self.ordered.iter().map(|rule| &*rule.id)
     }
 
     /// What a reply says. `provider` is the id or a known name of the answering server's provider.
@@ -165,9 +194,16 @@ impl Rules {
         let found = self.book.find(&words);
         let provider = provider.and_then(|name| self.provider_number(name));
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
-        let rule = bucket.iter().map(|index| &self.rules[*index]).find(|r| r.fits(code, enhanced, &found, provider));
+        let rule = bucket
+            .iter()
+            .map(|index| &self.ordered[*index])
+            .find(|r| r.fits(code, enhanced, &found, provider));
         let mut answer = match rule {
-            Some(rule) => Reading { meaning: rule.meaning, rule: Arc::clone(&rule.id), retry_after_ms: rule.wait_ms },
+            Some(rule) => Reading {
+                meaning: rule.meaning,
+                rule: Arc::clone(&rule.id),
+                retry_after_ms: rule.wait_ms,
+            },
             None if code < 500 => reading(Meaning::ServerTemporary, &self.fixed.temporary),
             None => reading(Meaning::Unmatched, &self.fixed.unmatched),
         };
@@ -186,7 +222,11 @@ impl Rules {
 }
 
 fn reading(meaning: Meaning, rule: &Arc<str>) -> Reading {
-    Reading { meaning, rule: Arc::clone(rule), retry_after_ms: None }
+    Reading {
+        meaning,
+        rule: Arc::clone(rule),
+        retry_after_ms: None,
+    }
 }
 
 /// Code and enhanced code that count. RFC 3463 2: the class of both is the same; where a server contradicts itself, the
@@ -196,7 +236,10 @@ fn evidence(reply: &Reply, words: &[u8]) -> (u16, Option<Enhanced>) {
     match reply.enhanced {
         Some(enhanced) if enhanced.class == 4 && class == 5 => (reply.code - 100, Some(enhanced)),
         Some(enhanced) => (reply.code, Some(Enhanced { class, ..enhanced })),
-        None => (reply.code, words::enhanced(words).filter(|enhanced| enhanced.class == class)),
+        None => (
+            reply.code,
+            words::enhanced(words).filter(|enhanced| enhanced.class == class),
+        ),
     }
 }
 
@@ -205,6 +248,9 @@ fn cut(text: &str) -> &str {
     if text.len() <= TEXT_MAX_BYTES {
         return text;
     }
-    let end = (0..=TEXT_MAX_BYTES).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0);
+    let end = (0..=TEXT_MAX_BYTES)
+        .rev()
+        .find(|index| text.is_char_boundary(*index))
+        .unwrap_or(0);
     &text[..end]
 }
