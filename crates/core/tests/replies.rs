@@ -30,10 +30,7 @@ fn cases() -> Vec<Case> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        match line
-            .strip_prefix('[')
-            .and_then(|line| line.strip_suffix(']'))
-        {
+        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
             Some(name) => meaning = Some(meaning_of(name)),
             None => cases.push(case(number, line, meaning.expect("a section comes first"))),
         }
@@ -53,9 +50,7 @@ fn case(line: usize, text: &str, meaning: Meaning) -> Case {
         provider: Some(provider.to_owned()).filter(|name| name != "-"),
         reply: reply(&code[..3], word()),
         any: notes == "any",
-        wait_s: notes
-            .strip_prefix("wait=")
-            .map(|wait| wait.parse().expect("seconds")),
+        wait_s: notes.strip_prefix("wait=").map(|wait| wait.parse().expect("seconds")),
     }
 }
 
@@ -63,30 +58,14 @@ fn reply(code: &str, rest: &str) -> Reply {
     let rest = rest.replace("{a}", ADDRESS).replace("{ip}", "192.0.2.25");
     let (first, tail) = rest.split_once(' ').unwrap_or((&rest, ""));
     let enhanced = enhanced(first);
-    let text = if enhanced.is_some() {
-        tail.to_owned()
-    } else {
-        rest.clone()
-    };
-    Reply {
-        code: code.parse().expect("a code"),
-        enhanced,
-        text,
-        nonconforming: false,
-    }
+    let text = if enhanced.is_some() { tail.to_owned() } else { rest.clone() };
+    Reply { code: code.parse().expect("a code"), enhanced, text, nonconforming: false }
 }
 
 fn enhanced(word: &str) -> Option<Enhanced> {
-    let numbers: Vec<u16> = word
-        .split('.')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
+    let numbers: Vec<u16> = word.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     match numbers[..] {
-        [class @ (2 | 4 | 5), subject, detail] => Some(Enhanced {
-            class: u8::try_from(class).ok()?,
-            subject,
-            detail,
-        }),
+        [class @ (2 | 4 | 5), subject, detail] => Some(Enhanced { class: u8::try_from(class).ok()?, subject, detail }),
         _ => None,
     }
 }
@@ -146,16 +125,10 @@ fn every_reply_of_the_table_reads_as_it_says() {
         let undeliverable = |meaning: Meaning| meaning.makes_undeliverable().is_some();
         let same = reading.meaning == case.meaning
             || case.any && undeliverable(reading.meaning) == undeliverable(case.meaning);
-        let wait = case
-            .wait_s
-            .is_none_or(|wait| reading.retry_after_ms == Some(wait * 1000));
+        let wait = case.wait_s.is_none_or(|wait| reading.retry_after_ms == Some(wait * 1000));
         if !same || !wait {
-            writeln!(
-                wrong,
-                "line {}: {:?}, not {:?}: {:?}",
-                case.line, reading, case.meaning, case.reply.text
-            )
-            .expect("a string takes all");
+            writeln!(wrong, "line {}: {:?}, not {:?}: {:?}", case.line, reading, case.meaning, case.reply.text)
+                .expect("a string takes all");
         }
     }
     assert!(wrong.is_empty(), "\n{wrong}");
@@ -164,18 +137,10 @@ fn every_reply_of_the_table_reads_as_it_says() {
 #[test]
 fn every_rule_has_a_case() {
     let rules = Rules::embedded();
-    let read = |case: &Case| {
-        rules
-            .read(&case.reply, case.stage, case.provider.as_deref())
-            .rule
-            .to_string()
-    };
+    let read = |case: &Case| rules.read(&case.reply, case.stage, case.provider.as_deref()).rule.to_string();
     let used: BTreeSet<String> = cases().iter().map(read).collect();
     let unused: Vec<&str> = rules.ids().filter(|id| !used.contains(*id)).collect();
-    assert!(
-        unused.is_empty(),
-        "rules that no case of the table reaches: {unused:?}"
-    );
+    assert!(unused.is_empty(), "rules that no case of the table reaches: {unused:?}");
 }
 
 #[test]
@@ -183,33 +148,14 @@ fn a_missing_mailbox_is_only_read_from_a_final_answer_to_rcpt() {
     let rules = Rules::embedded();
     for case in cases() {
         let provider = case.provider.as_deref();
-        for stage in [
-            Stage::Connect,
-            Stage::Ehlo,
-            Stage::StartTls,
-            Stage::Mail,
-            Stage::Unsolicited,
-        ] {
+        for stage in [Stage::Connect, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Unsolicited] {
             let reading = rules.read(&case.reply, stage, provider);
-            assert_eq!(
-                reading.meaning.makes_undeliverable(),
-                None,
-                "line {} at {stage:?}: {reading:?}",
-                case.line
-            );
+            assert_eq!(reading.meaning.makes_undeliverable(), None, "line {} at {stage:?}: {reading:?}", case.line);
         }
         if case.reply.code >= 500 {
-            let milder = Reply {
-                code: case.reply.code - 100,
-                ..case.reply.clone()
-            };
+            let milder = Reply { code: case.reply.code - 100, ..case.reply.clone() };
             let reading = rules.read(&milder, Stage::Rcpt, provider);
-            assert_eq!(
-                reading.meaning.makes_undeliverable(),
-                None,
-                "line {} as 4xx: {reading:?}",
-                case.line
-            );
+            assert_eq!(reading.meaning.makes_undeliverable(), None, "line {} as 4xx: {reading:?}", case.line);
         }
     }
 }
@@ -224,23 +170,13 @@ fn a_missing_mailbox_is_recognized_without_its_enhanced_code_and_without_a_provi
             continue;
         }
         all += 1;
-        let bare = Reply {
-            enhanced: None,
-            ..case.reply.clone()
-        };
+        let bare = Reply { enhanced: None, ..case.reply.clone() };
         let reading = Rules::embedded().read(&bare, Stage::Rcpt, None);
         if reading.meaning.makes_undeliverable().is_none() {
-            missed.push(format!(
-                "line {}: {} by {}",
-                case.line, bare.text, reading.rule
-            ));
+            missed.push(format!("line {}: {} by {}", case.line, bare.text, reading.rule));
         }
     }
-    assert!(
-        missed.len() * 20 <= all,
-        "{} of {all}: {missed:#?}",
-        missed.len()
-    );
+    assert!(missed.len() * 20 <= all, "{} of {all}: {missed:#?}", missed.len());
 }
 
 #[test]
@@ -266,31 +202,18 @@ fn mixed_texts_are_never_about_the_recipient() {
         "greylisted",
         "virus found",
     ];
-    for case in cases()
-        .iter()
-        .filter(|case| case.meaning.makes_undeliverable().is_some())
-    {
+    for case in cases().iter().filter(|case| case.meaning.makes_undeliverable().is_some()) {
         for words in about_us {
-            for text in [
-                format!("{} {words}", case.reply.text),
-                format!("{words}: {}", case.reply.text),
-            ] {
+            for text in [format!("{} {words}", case.reply.text), format!("{words}: {}", case.reply.text)] {
                 // A full mailbox and "try again later" do not contradict each other.
                 if case.meaning == Meaning::InboxFull && words == "try again later" {
                     continue;
                 }
-                let reply = Reply {
-                    text,
-                    ..case.reply.clone()
-                };
+                let reply = Reply { text, ..case.reply.clone() };
                 for provider in [None, case.provider.as_deref()] {
                     let reading = Rules::embedded().read(&reply, Stage::Rcpt, provider);
                     let verdict = reading.meaning.makes_undeliverable();
-                    assert_eq!(
-                        verdict, None,
-                        "line {} with {words:?}: {reading:?}",
-                        case.line
-                    );
+                    assert_eq!(verdict, None, "line {} with {words:?}: {reading:?}", case.line);
                 }
             }
         }
@@ -300,11 +223,7 @@ fn mixed_texts_are_never_about_the_recipient() {
 /// Random case of letters, by the bits of a number.
 fn recase(text: &str, bits: u64) -> String {
     let pick = |(index, c): (usize, char)| {
-        if bits >> (index % 64) & 1 == 1 {
-            c.to_ascii_uppercase()
-        } else {
-            c
-        }
+        if bits >> (index % 64) & 1 == 1 { c.to_ascii_uppercase() } else { c }
     };
     text.chars().enumerate().map(pick).collect()
 }

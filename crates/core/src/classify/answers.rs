@@ -114,38 +114,15 @@ mod tests {
     fn the_answers_agree_with_each_other() {
         for meaning in ALL {
             let undeliverable = meaning.makes_undeliverable().is_some();
-            assert!(
-                !undeliverable || meaning.is_about_recipient(),
-                "{meaning:?}"
-            );
-            assert!(
-                meaning.is_about_us().is_none() || !meaning.is_about_recipient(),
-                "{meaning:?}"
-            );
-            assert!(
-                meaning.is_about_us().is_none() || meaning.ends_session(),
-                "{meaning:?}"
-            );
-            assert!(
-                meaning.is_about_us().is_none() || !meaning.try_next_exchanger(),
-                "{meaning:?}"
-            );
-            assert!(
-                !meaning.proves_existence() || meaning.is_about_recipient(),
-                "{meaning:?}"
-            );
-            assert!(
-                !(meaning.is_about_recipient() && meaning.worth_retrying()),
-                "{meaning:?}"
-            );
+            assert!(!undeliverable || meaning.is_about_recipient(), "{meaning:?}");
+            assert!(meaning.is_about_us().is_none() || !meaning.is_about_recipient(), "{meaning:?}");
+            assert!(meaning.is_about_us().is_none() || meaning.ends_session(), "{meaning:?}");
+            assert!(meaning.is_about_us().is_none() || !meaning.try_next_exchanger(), "{meaning:?}");
+            assert!(!meaning.proves_existence() || meaning.is_about_recipient(), "{meaning:?}");
+            assert!(!(meaning.is_about_recipient() && meaning.worth_retrying()), "{meaning:?}");
         }
-        assert_eq!(
-            Meaning::NoSuchUser.makes_undeliverable(),
-            Some(Undeliverable::NonExistent)
-        );
+        assert_eq!(Meaning::NoSuchUser.makes_undeliverable(), Some(Undeliverable::NonExistent));
         assert_eq!(Meaning::AccessDenied.makes_undeliverable(), None);
-        assert!(
-            Meaning::NotResponsible.try_next_exchanger() && Meaning::Greylisted.worth_retrying()
-        );
+        assert!(Meaning::NotResponsible.try_next_exchanger() && Meaning::Greylisted.worth_retrying());
     }
 }

@@ -33,17 +33,11 @@ impl Groups {
     }
 
     pub(super) fn contains_all(&self, other: &Self) -> bool {
-        self.0
-            .iter()
-            .zip(other.0)
-            .all(|(mine, theirs)| mine & theirs == theirs)
+        self.0.iter().zip(other.0).all(|(mine, theirs)| mine & theirs == theirs)
     }
 
     pub(super) fn contains_any(&self, other: &Self) -> bool {
-        self.0
-            .iter()
-            .zip(other.0)
-            .any(|(mine, theirs)| mine & theirs != 0)
+        self.0.iter().zip(other.0).any(|(mine, theirs)| mine & theirs != 0)
     }
 }
 
@@ -142,25 +136,13 @@ impl PhraseBookBuilder {
     }
 
     /// Compiles the phrases. `classes` are the lists of words that `<name>` stands for.
-    pub(super) fn build(
-        self,
-        classes: &BTreeMap<String, Vec<String>>,
-    ) -> Result<PhraseBook, String> {
-        let mut draft = Draft {
-            classes,
-            literals: BTreeMap::new(),
-            slots: BTreeMap::new(),
-        };
+    pub(super) fn build(self, classes: &BTreeMap<String, Vec<String>>) -> Result<PhraseBook, String> {
+        let mut draft = Draft { classes, literals: BTreeMap::new(), slots: BTreeMap::new() };
         for (elements, groups) in self.phrases {
             match &elements[..] {
                 [single] => {
                     for text in spellings(single, classes)? {
-                        draft
-                            .literals
-                            .entry(text)
-                            .or_default()
-                            .whole
-                            .extend(&groups);
+                        draft.literals.entry(text).or_default().whole.extend(&groups);
                     }
                 }
                 _ => draft.add_sequence(&elements, groups)?,
@@ -182,25 +164,14 @@ impl Draft<'_> {
     fn add_sequence(&mut self, elements: &[Element], groups: Groups) -> Result<(), String> {
         let mut after = After::Start;
         for length in 1..=elements.len() {
-            let completes = if length == elements.len() {
-                groups
-            } else {
-                Groups::default()
-            };
+            let completes = if length == elements.len() { groups } else { Groups::default() };
             let fresh = self.slots.len();
-            let slot = *self
-                .slots
-                .entry(elements[..length].to_vec())
-                .or_insert(fresh);
+            let slot = *self.slots.entry(elements[..length].to_vec()).or_insert(fresh);
             for text in spellings(&elements[length - 1], self.classes)? {
                 let steps = &mut self.literals.entry(text).or_default().steps;
                 match steps.iter_mut().find(|step| step.slot == slot) {
                     Some(step) => step.completes.extend(&completes),
-                    None => steps.push(Step {
-                        slot,
-                        after,
-                        completes,
-                    }),
+                    None => steps.push(Step { slot, after, completes }),
                 }
             }
             after = match elements.get(length) {
@@ -219,38 +190,20 @@ impl Draft<'_> {
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(&texts)
             .map_err(|error| error.to_string())?;
-        Ok(PhraseBook {
-            automaton,
-            literals,
-            slots: self.slots.len(),
-        })
+        Ok(PhraseBook { automaton, literals, slots: self.slots.len() })
     }
 }
 
 /// The literals that an element stands for. An entry of a list of words is one literal, which may have stars at its ends.
-fn spellings(
-    element: &Element,
-    classes: &BTreeMap<String, Vec<String>>,
-) -> Result<Vec<Vec<u8>>, String> {
+fn spellings(element: &Element, classes: &BTreeMap<String, Vec<String>>) -> Result<Vec<Vec<u8>>, String> {
     let name = match &element.what {
         What::Literal(literal) => return Ok(vec![literal.clone()]),
         What::Class(name) => name,
     };
-    let entries = classes
-        .get(name)
-        .ok_or_else(|| format!("no list of words is called {name:?}"))?;
+    let entries = classes.get(name).ok_or_else(|| format!("no list of words is called {name:?}"))?;
     let literal = |entry: &String| match pattern::phrase(entry).as_deref() {
-        Some(
-            [
-                Element {
-                    what: What::Literal(literal),
-                    ..
-                },
-            ],
-        ) => Ok(literal.clone()),
-        _ => Err(format!(
-            "{entry:?} in the words {name:?} is not one piece of text"
-        )),
+        Some([Element { what: What::Literal(literal), .. }]) => Ok(literal.clone()),
+        _ => Err(format!("{entry:?} in the words {name:?} is not one piece of text")),
     };
     entries.iter().map(literal).collect()
 }
@@ -265,17 +218,9 @@ mod tests {
         assert!(builder.add(phrase, 200));
         let mut wanted = Groups::default();
         wanted.insert(200);
-        let classes = [
-            ("who", ["user", "mail box*"]),
-            ("gone", ["unknown", "not found"]),
-        ];
-        let classes =
-            classes.map(|(name, words)| (name.to_owned(), words.map(str::to_owned).to_vec()));
-        builder
-            .build(&classes.into())
-            .expect("a small book")
-            .find(&plain(text))
-            .contains_all(&wanted)
+        let classes = [("who", ["user", "mail box*"]), ("gone", ["unknown", "not found"])];
+        let classes = classes.map(|(name, words)| (name.to_owned(), words.map(str::to_owned).to_vec()));
+        builder.build(&classes.into()).expect("a small book").find(&plain(text)).contains_all(&wanted)
     }
 
     #[test]
@@ -288,26 +233,16 @@ mod tests {
 
     #[test]
     fn classes_stand_for_any_of_their_words() {
-        assert!(
-            found("<who> <gone>", "User not found") && found("<who> <gone>", "mail box unknown")
-        );
-        assert!(
-            !found("<who> <gone>", "user x unknown") && found("<who> * <gone>", "user x unknown")
-        );
-        assert!(
-            found("no such <who>", "no such user")
-                && !found("no such <who>", "no such domain user")
-        );
+        assert!(found("<who> <gone>", "User not found") && found("<who> <gone>", "mail box unknown"));
+        assert!(!found("<who> <gone>", "user x unknown") && found("<who> * <gone>", "user x unknown"));
+        assert!(found("no such <who>", "no such user") && !found("no such <who>", "no such domain user"));
     }
 
     #[test]
     fn stars_stand_for_a_short_stretch() {
         assert!(found("user * not found", "User john.doe not found"));
         assert!(found("user * not found", "user not found"));
-        assert!(!found(
-            "user * not found",
-            &format!("user {} not found", "x ".repeat(40))
-        ));
+        assert!(!found("user * not found", &format!("user {} not found", "x ".repeat(40))));
         assert!(!found("user * not found", "not found: user"));
         assert!(found("a * b * c", "a x b y c") && !found("a * b * c", "a c b"));
     }

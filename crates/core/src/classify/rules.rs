@@ -38,20 +38,13 @@ pub(super) struct Rule {
 
 impl Rule {
     /// Whether the rule fits. Stage and class were looked at when the bucket was chosen.
-    fn fits(
-        &self,
-        code: u16,
-        enhanced: Option<Enhanced>,
-        found: &Groups,
-        provider: Option<u16>,
-    ) -> bool {
+    fn fits(&self, code: u16, enhanced: Option<Enhanced>, found: &Groups, provider: Option<u16>) -> bool {
         found.contains_all(&self.all)
             && !found.contains_any(&self.none)
             && (self.provider.is_none() || self.provider == provider)
             && self.codes.iter().any(|pattern| pattern.fits(code))
             && (self.enhanced.is_empty()
-                || enhanced
-                    .is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
+                || enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
     }
 }
 
@@ -64,11 +57,7 @@ impl Stages {
     pub(super) const RCPT: Self = Self(1 << index_of(Stage::Rcpt));
 
     pub(super) fn of(stages: &[Stage]) -> Self {
-        Self(
-            stages
-                .iter()
-                .fold(0, |set, stage| set | 1 << index_of(*stage)),
-        )
+        Self(stages.iter().fold(0, |set, stage| set | 1 << index_of(*stage)))
     }
 
     fn contains(self, index: usize) -> bool {
@@ -116,9 +105,7 @@ impl Rules {
     /// The rules that ship with the program.
     pub fn embedded() -> &'static Self {
         static RULES: OnceLock<Rules> = OnceLock::new();
-        RULES.get_or_init(|| {
-            Self::parse(EMBEDDED).expect("the shipped rules are valid, which a test checks")
-        })
+        RULES.get_or_init(|| Self::parse(EMBEDDED).expect("the shipped rules are valid, which a test checks"))
     }
 
     /// Rules from the text of a data file that stands for itself (see `docs/replies.md` for its form).
@@ -132,20 +119,11 @@ impl Rules {
         file::compile(&Document::parse(EMBEDDED)?.overlaid(Document::parse(text)?))
     }
 
-    pub(super) fn new(
-        version: u32,
-        book: PhraseBook,
-        rules: Vec<Rule>,
-        providers: BTreeMap<String, u16>,
-    ) -> Self {
+    pub(super) fn new(version: u32, book: PhraseBook, rules: Vec<Rule>, providers: BTreeMap<String, u16>) -> Self {
         let bucket = |stage: usize, class: u16| {
-            let fits = |rule: &Rule| {
-                rule.stages.contains(stage)
-                    && rule.codes.iter().any(|pattern| pattern.touches(class))
-            };
-            let mut order: Vec<usize> = (0..rules.len())
-                .filter(|index| fits(&rules[*index]))
-                .collect();
+            let fits =
+                |rule: &Rule| rule.stages.contains(stage) && rule.codes.iter().any(|pattern| pattern.touches(class));
+            let mut order: Vec<usize> = (0..rules.len()).filter(|index| fits(&rules[*index])).collect();
             // A stable sort: file order within the rules of providers and within the general ones.
             order.sort_by_key(|index| rules[*index].provider.is_none());
             order
@@ -157,14 +135,7 @@ impl Rules {
             temporary: Arc::from("class.4xx"),
             unmatched: Arc::from("unmatched"),
         };
-        Self {
-            version,
-            book,
-            ordered: rules,
-            buckets,
-            providers,
-            fixed,
-        }
+        Self { version, book, ordered: rules, buckets, providers, fixed }
     }
 
     /// The version that the data file gives itself.
@@ -194,16 +165,9 @@ impl Rules {
         let found = self.book.find(&words);
         let provider = provider.and_then(|name| self.provider_number(name));
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
-        let rule = bucket
-            .iter()
-            .map(|index| &self.ordered[*index])
-            .find(|r| r.fits(code, enhanced, &found, provider));
+        let rule = bucket.iter().map(|index| &self.ordered[*index]).find(|r| r.fits(code, enhanced, &found, provider));
         let mut answer = match rule {
-            Some(rule) => Reading {
-                meaning: rule.meaning,
-                rule: Arc::clone(&rule.id),
-                retry_after_ms: rule.wait_ms,
-            },
+            Some(rule) => Reading { meaning: rule.meaning, rule: Arc::clone(&rule.id), retry_after_ms: rule.wait_ms },
             None if code < 500 => reading(Meaning::ServerTemporary, &self.fixed.temporary),
             None => reading(Meaning::Unmatched, &self.fixed.unmatched),
         };
@@ -222,11 +186,7 @@ impl Rules {
 }
 
 fn reading(meaning: Meaning, rule: &Arc<str>) -> Reading {
-    Reading {
-        meaning,
-        rule: Arc::clone(rule),
-        retry_after_ms: None,
-    }
+    Reading { meaning, rule: Arc::clone(rule), retry_after_ms: None }
 }
 
 /// Code and enhanced code that count. RFC 3463 2: the class of both is the same; where a server contradicts itself, the
@@ -236,10 +196,7 @@ fn evidence(reply: &Reply, words: &[u8]) -> (u16, Option<Enhanced>) {
     match reply.enhanced {
         Some(enhanced) if enhanced.class == 4 && class == 5 => (reply.code - 100, Some(enhanced)),
         Some(enhanced) => (reply.code, Some(Enhanced { class, ..enhanced })),
-        None => (
-            reply.code,
-            words::enhanced(words).filter(|enhanced| enhanced.class == class),
-        ),
+        None => (reply.code, words::enhanced(words).filter(|enhanced| enhanced.class == class)),
     }
 }
 
@@ -248,9 +205,6 @@ fn cut(text: &str) -> &str {
     if text.len() <= TEXT_MAX_BYTES {
         return text;
     }
-    let end = (0..=TEXT_MAX_BYTES)
-        .rev()
-        .find(|index| text.is_char_boundary(*index))
-        .unwrap_or(0);
+    let end = (0..=TEXT_MAX_BYTES).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0);
     &text[..end]
 }
