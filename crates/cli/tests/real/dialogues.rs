@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::poll;
 use crate::smtp::{self, Client};
-use crate::world::{Host, World};
+use crate::world::{GREY_SECONDS, Host, World};
 
 /// Longest wait for greylisting to pass and for an address verification to come back.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
@@ -89,7 +89,7 @@ fn answers_that_change(world: &World) {
     let grey = |name: &str| {
         format!(
             "450 4.2.0 <{name}@grey.postfix.test>: Recipient address rejected: \
-             Greylisted, see http://postgrey.schweikert.ch/help/grey.postfix.test.html"
+             Greylisted for {GREY_SECONDS} seconds (see http://postgrey.schweikert.ch/help/grey.postfix.test.html)"
         )
     };
     let unverified = |name: &str| {
@@ -122,10 +122,10 @@ fn answers_that_change(world: &World) {
     for (host, recipient, first, _) in &cases {
         assert_eq!(smtp::ask(world.exchanger(*host), recipient), *first, "{recipient}\n{}", world.logs());
     }
-    for (host, recipient, first, last) in &cases {
+    for (host, recipient, _, last) in &cases {
         let changed = poll::until(ANSWER_LIMIT, || {
             let reply = smtp::ask(world.exchanger(*host), recipient);
-            (reply != *first).then_some(reply)
+            (!reply.starts_with("450")).then_some(reply)
         });
         assert_eq!(changed.as_deref(), Some(last.as_str()), "{recipient}\n{}", world.logs());
     }

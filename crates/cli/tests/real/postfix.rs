@@ -29,6 +29,8 @@ pub(crate) fn start(chroot: &mut Chroot, host: impl Fn(Host) -> Ipv4Addr) {
         format!("--dbdir={RUN}/postgrey"),
         format!("--delay={GREY_SECONDS}"),
         "--auto-whitelist-clients=0".to_owned(),
+        // The seconds that are left, as older releases said by default: what is waited for must be read, not guessed.
+        "--greylist-text=Greylisted for %s seconds (see http://postgrey.schweikert.ch/help/%r.html)".to_owned(),
         "--user=nobody".to_owned(),
         "--group=nobody".to_owned(),
     ];
