@@ -49,12 +49,17 @@ pub struct MemoryNet {
 impl World {
     /// Starts a run in memory; must be called within a tokio runtime.
     pub fn net(self: &Arc<Self>, seed: u64) -> Arc<MemoryNet> {
-        Arc::new(MemoryNet {
-            world: Arc::clone(self),
-            record: Arc::new(Record::new(true)),
-            clock: Clock::start(),
-            seed,
-        })
+        self.run(seed, true)
+    }
+
+    /// The same without trace and without counting each name, so that memory stays flat however long it runs.
+    pub fn net_without_trace(self: &Arc<Self>, seed: u64) -> Arc<MemoryNet> {
+        self.run(seed, false)
+    }
+
+    fn run(self: &Arc<Self>, seed: u64, traced: bool) -> Arc<MemoryNet> {
+        let record = Arc::new(Record::new(traced));
+        Arc::new(MemoryNet { world: Arc::clone(self), record, clock: Clock::start(), seed })
     }
 }
 

@@ -158,7 +158,7 @@ pub enum Tls {
     Refused,
     /// After the 220 the server closes at the client's first bytes.
     ClosesHandshake,
-    /// After the 220 the server sends bytes that are no TLS.
+    /// The server answers the handshake with bytes that are no TLS.
     Garbage,
     /// After the 220 the server is silent.
     Stalls,

@@ -80,7 +80,8 @@ pub(crate) async fn serve<S: Stream>(stream: S, session: &mut Session, wire: &Wi
 async fn secure<S: Stream>(mut stream: S, sent: u64, session: &mut Session, wire: &Wire) -> Ending {
     let ending = match session.personality().tls {
         Tls::Garbage => {
-            // The client is gone already or reads this; both are fine.
+            // After the client's hello, or it would be an injection. A client that is gone already is fine.
+            let _hello = stream.read(&mut [0; 2_048]).await;
             let _closed = stream.write_all(b"\x00\x01\x02 this is no TLS \xff\xfe\r\n").await;
             drain(&mut stream).await;
             Ending::Closed

@@ -107,4 +107,10 @@ impl Client {
     pub(crate) fn rest(&self) -> &[u8] {
         &self.input
     }
+
+    /// The stream, for TLS; nothing unread may be left.
+    pub(crate) fn into_stream(self) -> Box<dyn Stream> {
+        assert!(self.input.is_empty(), "{:?}", self.input);
+        self.stream
+    }
 }

@@ -3,3 +3,5 @@
 mod dialogue;
 mod loopback;
 mod personalities;
+mod sandbox;
+mod tls;
