@@ -24,6 +24,11 @@
 //! What the session says must be consumed by `C:` lines before the server speaks, and each step that is not `wait` must be
 //! expected. So a script fails on anything that it does not foresee.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a script that cannot be read fails its test"
+)]
+
 use std::sync::Arc;
 
 use probity_core::classify::Stage;
@@ -343,8 +348,8 @@ fn run(script: &std::path::Path) -> Result<(), String> {
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     let place = |number: usize, line: &str| format!("{}:{}: {line}", script.display(), number + 1);
     for (number, line) in lines {
-        let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| player.play(line)));
-        played.map_err(|panic| format!("{}\n    {}", place(number, line), message(&*panic)))?;
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| player.play(line)));
+        outcome.map_err(|panic| format!("{}\n    {}", place(number, line), message(&*panic)))?;
     }
     let finished = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| player.finish()));
     finished.map_err(|panic| format!("{}\n    {}", script.display(), message(&*panic)))
