@@ -24,10 +24,7 @@
 //! What the session says must be consumed by `C:` lines before the server speaks, and each step that is not `wait` must be
 //! expected. So a script fails on anything that it does not foresee.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a script that cannot be read fails its test"
-)]
+#![expect(clippy::unwrap_used, reason = "a script that cannot be read fails its test")]
 
 use std::sync::Arc;
 

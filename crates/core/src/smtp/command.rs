@@ -163,6 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::address::Address;
 
     #[test]
     fn honest_paths_pass() {
@@ -211,6 +212,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_parsed_address_can_be_asked(
+            local in prop_oneof!["[a-z.+\"\\\\ <>@:]{1,12}", "\"[ -~]{0,12}\"", "\\PC{1,10}", "[\u{80}-\u{ff}]{1,5}"],
+            domain in prop_oneof!["[a-z]{1,8}\\.(com|org)", Just("straße.example.org".to_owned()), Just("[192.0.2.1]".to_owned())],
+        ) {
+            if let Ok(address) = Address::parse(&format!("{local}@{domain}")) {
+                let mut path = Vec::new();
+                address.write_path(&mut path);
+                prop_assert!(Recipient::new(&path, address.needs_smtputf8()).is_ok(), "{:?}", path);
+            }
+        }
+
         #[test]
         fn one_recipient_is_one_line(path in proptest::collection::vec(any::<u8>(), 0..600), utf8: bool) {
             if let Ok(recipient) = Recipient::new(&path, utf8) {

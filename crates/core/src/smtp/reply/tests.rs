@@ -41,64 +41,16 @@ const ONE_LINE: [(&[u8], u16, &str, &str, bool); 24] = [
     (b"250ok\r\n", 250, "", "ok", true),
     (b"599 x\r\n", 599, "", "x", false),
     (b"354 go\r\n", 354, "", "go", false),
-    (
-        b"550 5.1.1 no such user\r\n",
-        550,
-        "5.1.1",
-        "no such user",
-        false,
-    ),
-    (
-        b"550 5.1.1: no such user\r\n",
-        550,
-        "5.1.1",
-        "no such user",
-        false,
-    ),
-    (
-        b"550 5.1.1 <a@b>: unknown\r\n",
-        550,
-        "5.1.1",
-        "<a@b>: unknown",
-        false,
-    ),
+    (b"550 5.1.1 no such user\r\n", 550, "5.1.1", "no such user", false),
+    (b"550 5.1.1: no such user\r\n", 550, "5.1.1", "no such user", false),
+    (b"550 5.1.1 <a@b>: unknown\r\n", 550, "5.1.1", "<a@b>: unknown", false),
     (b"550 5.1.1\r\n", 550, "5.1.1", "", false),
-    (
-        b"550 #5.1.0 Address rejected.\r\n",
-        550,
-        "5.1.0",
-        "Address rejected.",
-        false,
-    ),
-    (
-        b"550 4.1.1 class differs\r\n",
-        550,
-        "",
-        "4.1.1 class differs",
-        false,
-    ),
+    (b"550 #5.1.0 Address rejected.\r\n", 550, "5.1.0", "Address rejected.", false),
+    (b"550 4.1.1 class differs\r\n", 550, "", "4.1.1 class differs", false),
     (b"250 2.1.5 fine\r\n", 250, "2.1.5", "fine", false),
-    (
-        b"354 3.0.0 no such class\r\n",
-        354,
-        "",
-        "3.0.0 no such class",
-        false,
-    ),
-    (
-        b"550 5.1.2.3 is an address\r\n",
-        550,
-        "",
-        "5.1.2.3 is an address",
-        false,
-    ),
-    (
-        b"550 5.1.1234 too long\r\n",
-        550,
-        "",
-        "5.1.1234 too long",
-        false,
-    ),
+    (b"354 3.0.0 no such class\r\n", 354, "", "3.0.0 no such class", false),
+    (b"550 5.1.2.3 is an address\r\n", 550, "", "5.1.2.3 is an address", false),
+    (b"550 5.1.1234 too long\r\n", 550, "", "5.1.1234 too long", false),
     (b"550 5.1.1a\r\n", 550, "", "5.1.1a", false),
     (b"550 5.7.606 x\r\n", 550, "5.7.606", "x", false),
     (b"550 a\0b\x1b[31mc\x7f\r\n", 550, "", "a?b?[31mc?", true),
@@ -206,12 +158,7 @@ fn the_text_ends_at_a_character_and_is_a_prefix() {
 fn each_line_is_shown_as_it_completes() {
     let mut parser = ReplyParser::new();
     let mut lines = Vec::new();
-    for mut piece in [
-        &b"250-mx.exa"[..],
-        b"mple\r\n250-PIPE",
-        b"LINING\r\n",
-        b"250 SIZE 5\r\n",
-    ] {
+    for mut piece in [&b"250-mx.exa"[..], b"mple\r\n250-PIPE", b"LINING\r\n", b"250 SIZE 5\r\n"] {
         let _ = parser.next_with(&mut piece, |number, line| {
             lines.push((number, line.to_vec()));
         });
