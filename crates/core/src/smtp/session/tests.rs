@@ -133,6 +133,18 @@ fn a_session_cut_anywhere_gives_the_same_answers_or_none() {
     }
 }
 
+#[test]
+fn a_parting_quit_never_ends_a_command_that_is_half_written() {
+    for (written, parting) in [(0, "QUIT\r\n"), (3, ""), (usize::MAX, "QUIT\r\n")] {
+        let mut session = Session::new(config());
+        session.on(Event::Received(b"220 mx\r\n"), Millis(0));
+        session.sent(written);
+        let step = session.on(Event::Received(b"554 no\r\n"), Millis(0));
+        assert!(matches!(step, Step::Ended(End::Refused { .. })));
+        assert_eq!(session.outgoing(), parting.as_bytes(), "{written} bytes written");
+    }
+}
+
 /// What may happen to a session under a hostile server and a careless caller.
 #[derive(Clone, Debug)]
 enum Happening {
