@@ -7,6 +7,10 @@ use crate::lists::Lists;
 
 /// Facts about an address from lists and models.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the answer, independent of the others"
+)]
 pub struct Facts {
     /// The local part is that of a function (`info`, `postmaster`).
     pub role: bool,
@@ -29,14 +33,15 @@ impl Lists {
     pub fn facts(&self, local: &str, domain: &str) -> Facts {
         let role = self.role(local);
         let gibberish_score = if role { 0.0 } else { self.model.score(local) };
+        let lists = self.membership(domain);
         Facts {
             role,
-            disposable: self.disposable(domain),
-            free: self.free(domain),
-            relay: self.relay(domain),
+            disposable: lists.disposable(),
+            free: lists.free,
+            relay: lists.relay,
             gibberish: gibberish_score >= self.model.threshold(),
             gibberish_score,
-            suggestion: self.suggest(local, domain),
+            suggestion: self.suggest_knowing(local, domain, lists),
         }
     }
 
@@ -44,5 +49,61 @@ impl Lists {
     pub fn gibberish(&self, local: &str) -> (f32, bool) {
         let score = self.model.score(local);
         (score, score >= self.model.threshold())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_facts_of_an_address_come_in_one_call() {
+        let lists = Lists::embedded();
+        let plain = lists.facts("ann.lee", "acme-widgets.example");
+        assert_eq!(
+            plain,
+            Facts {
+                gibberish_score: plain.gibberish_score,
+                ..Facts::default()
+            }
+        );
+        let slip = lists.facts("Info", "gmial.com");
+        assert!(slip.role && !slip.free && slip.suggestion.as_deref() == Some("Info@gmail.com"));
+        assert!(
+            lists.facts("ann", "gmail.com").free
+                && lists.facts("ann", "x.mailinator.com").disposable
+        );
+        assert!(
+            lists.facts("ann", "bob.33mail.com").relay
+                && lists.facts("sdkfjhskdjf", "gmail.com").gibberish
+        );
+    }
+
+    #[test]
+    fn the_parts_agree_with_the_whole() {
+        let lists = Lists::embedded();
+        for domain in [
+            "gmail.com",
+            "mail.gmail.com",
+            "mailinator.com",
+            "a.mailinator.com",
+            "duck.com",
+            "debian.org",
+            "acme.example",
+            "com",
+            "",
+        ] {
+            let facts = lists.facts("ann", domain);
+            assert_eq!(
+                (facts.disposable, facts.free, facts.relay, facts.suggestion),
+                (
+                    lists.disposable(domain),
+                    lists.free(domain),
+                    lists.relay(domain),
+                    lists.suggest("ann", domain)
+                ),
+                "{domain}"
+            );
+        }
     }
 }

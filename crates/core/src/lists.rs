@@ -67,7 +67,10 @@ impl Lists {
     pub fn embedded() -> &'static Arc<Self> {
         static EMBEDDED: OnceLock<Arc<Lists>> = OnceLock::new();
         EMBEDDED.get_or_init(|| {
-            Arc::new(Self::with_files(&BTreeMap::new()).expect("the embedded lists are checked by a test"))
+            Arc::new(
+                Self::with_files(&BTreeMap::new())
+                    .expect("the embedded lists are checked by a test"),
+            )
         })
     }
 
@@ -172,15 +175,50 @@ impl Lists {
     /// that nothing above a registrable domain can match.
     #[expect(clippy::unused_self, reason = "reads as a question to the lists")]
     fn listed(&self, set: &TextSet, domain: &str) -> bool {
-        suffixes(domain).take_while(|name| name.contains('.')).any(|name| set.contains(name))
+        suffixes(domain)
+            .take_while(|name| name.contains('.'))
+            .any(|name| set.contains(name))
     }
 
-    /// A domain that needs no correction: some list of real domains has it or a domain above it.
-    pub(crate) fn is_real(&self, domain: &str) -> bool {
-        suffixes(domain).take_while(|name| name.contains('.')).any(|name| {
+    /// What the lists of domains say of a domain and of those above it, in one walk with one hash for each name.
+    pub(crate) fn membership(&self, domain: &str) -> Membership {
+        let mut found = Membership::default();
+        for (depth, name) in suffixes(domain)
+            .take_while(|name| name.contains('.'))
+            .enumerate()
+        {
             let hash = KeyHash::of(name);
-            self.free.has(hash, name) || self.guard.has(hash, name) || self.relay.has(hash, name)
-        })
+            let free = self.free.has(hash, name);
+            found.free |= free && depth == 0;
+            found.guarded |= free || self.guard.has(hash, name);
+            found.relay |= self.relay.has(hash, name);
+            found.throw_away |= !found.guarded && self.disposable.has(hash, name);
+        }
+        found
+    }
+}
+
+/// Which lists have a domain.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "one flag for each list")]
+pub(crate) struct Membership {
+    /// The very domain is a consumer mail provider's.
+    pub(crate) free: bool,
+    /// It or one above it is on the guard or free list.
+    pub(crate) guarded: bool,
+    /// It or one above it is a relay's.
+    pub(crate) relay: bool,
+    /// It or one above it is on the disposable list, whatever the guard list says.
+    throw_away: bool,
+}
+
+impl Membership {
+    pub(crate) fn disposable(self) -> bool {
+        self.throw_away && !self.guarded
+    }
+
+    pub(crate) fn is_real(self) -> bool {
+        self.guarded || self.relay
     }
 }
 
@@ -194,7 +232,13 @@ fn providers(suffixes: &TextSet) -> Result<BTreeMap<String, Provider>, ListError
                 what: format!("{suffix}: the line is SUFFIX, ID and NAME, divided by tabs"),
             });
         };
-        found.insert(id.to_owned(), Provider { id: id.to_owned(), name: name.to_owned() });
+        found.insert(
+            id.to_owned(),
+            Provider {
+                id: id.to_owned(),
+                name: name.to_owned(),
+            },
+        );
     }
     Ok(found)
 }

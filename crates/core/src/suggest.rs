@@ -15,7 +15,7 @@ mod ending;
 mod text;
 
 use crate::lists::text_set::{KeyHash, TextSet};
-use crate::lists::{ListError, Lists};
+use crate::lists::{ListError, Lists, Membership};
 use bags::Bags;
 use cost::{FAR, slip};
 use ending::Cut;
@@ -55,8 +55,11 @@ pub(crate) struct Suggester {
     popular: TextSet,
     /// Skeletons of the tier 1 and 2 domains (UTS 39), for look-alikes in other scripts.
     skeletons: Vec<(String, usize)>,
-    /// The domains without their dots, for dots that are missing or at another place.
-    squeezed: Vec<(String, usize)>,
+    /// Hashes of the domains without their dots, for dots that are missing or at another place.
+    squeezed: Vec<(u64, usize)>,
+    /// The endings of popular domains and those that are slips of them, sorted: a name before any other real ending is
+    /// not searched for.
+    endings: Vec<String>,
 }
 
 impl Suggester {
@@ -66,11 +69,22 @@ impl Suggester {
         for (domain, tier) in popular.iter() {
             let cut = ending::cut(domain).filter(|cut| cut.real && !cut.name.contains('.'));
             let (Some(cut), Ok(tier @ 1..=3)) = (cut, tier.parse()) else {
-                let what = format!("{domain}: the line is a registrable DOMAIN, a tab and a TIER of 1 to 3");
-                return Err(ListError { file: "popular.txt".into(), line: 0, what });
+                let what = format!(
+                    "{domain}: the line is a registrable DOMAIN, a tab and a TIER of 1 to 3"
+                );
+                return Err(ListError {
+                    file: "popular.txt".into(),
+                    line: 0,
+                    what,
+                });
             };
             let (name, ending) = (cut.name.to_owned(), cut.ending.to_owned());
-            targets.push(Target { domain: domain.to_owned(), name, ending, tier });
+            targets.push(Target {
+                domain: domain.to_owned(),
+                name,
+                ending,
+                tier,
+            });
         }
         let bags = Bags::new(targets.iter().map(|target| target.name.as_str()));
         let mut skeletons: Vec<_> = (0..targets.len())
@@ -78,9 +92,24 @@ impl Suggester {
             .map(|n| (unicode_security::skeleton(&targets[n].domain).collect(), n))
             .collect();
         skeletons.sort_unstable();
-        let mut squeezed: Vec<_> = targets.iter().enumerate().map(|(n, t)| (without_dots(&t.domain), n)).collect();
+        let mut squeezed: Vec<_> = targets
+            .iter()
+            .enumerate()
+            .map(|(n, t)| (dotless_hash(&t.domain), n))
+            .collect();
         squeezed.sort_unstable();
-        Ok(Self { targets, bags, popular: popular.clone(), skeletons, squeezed })
+        let mut endings: Vec<_> = targets.iter().map(|target| target.ending.clone()).collect();
+        endings.extend(ending::doubtful_endings().map(str::to_owned));
+        endings.sort_unstable();
+        endings.dedup();
+        Ok(Self {
+            targets,
+            bags,
+            popular: popular.clone(),
+            skeletons,
+            squeezed,
+            endings,
+        })
     }
 
     fn is_popular(&self, domain: &str) -> bool {
@@ -89,81 +118,120 @@ impl Suggester {
 
     /// The popular domain that `cut` is the cheapest slip of.
     fn nearest(&self, cut: Cut<'_>) -> Option<&Target> {
-        let mut best: Option<(u32, u32, &Target)> = None;
-        self.bags.near(cut.name.as_bytes(), |number| {
-            let Some(target) = usize::try_from(number).ok().and_then(|n| self.targets.get(n)) else { return };
-            let Some(price) = price(cut, target) else { return };
-            let better = match best {
-                None => true,
-                Some((lowest, tier, other)) => {
-                    (price, target.tier) < (lowest, tier)
-                        || ((price, target.tier) == (lowest, tier) && closer(cut.name, target, other))
-                }
-            };
-            if better {
-                best = Some((price, target.tier, target));
+        if cut.real
+            && !is_single_brand(cut.name)
+            && !self.endings.iter().any(|ending| ending == cut.ending)
+        {
+            return None;
+        }
+        let mut best: Option<(u32, &Target)> = None;
+        let mut last = u32::MAX;
+        for number in self.bags.near(cut.name.as_bytes()) {
+            if number == last {
+                continue;
             }
-        });
-        best.map(|(_, _, target)| target)
+            last = number;
+            let Some(target) = usize::try_from(number)
+                .ok()
+                .and_then(|n| self.targets.get(n))
+            else {
+                continue;
+            };
+            let Some(price) = price(cut, target) else {
+                continue;
+            };
+            if best
+                .is_none_or(|(lowest, other)| is_better(cut.name, (price, target), (lowest, other)))
+            {
+                best = Some((price, target));
+            }
+        }
+        best.map(|(_, target)| target)
     }
 
     /// A look-alike of a popular domain in other letters: `xn--gmal-nza.com`, `grnail.com`, `gmai1.com`.
     fn look_alike(&self, domain: &str) -> Option<&str> {
-        let looks_odd = domain.contains("xn--") || domain.bytes().any(|b| b.is_ascii_digit()) || domain.contains("rn");
+        let looks_odd = domain.contains("xn--")
+            || domain.bytes().any(|b| b.is_ascii_digit())
+            || domain.contains("rn");
         if !looks_odd && !domain.contains("vv") {
             return None;
         }
-        let shown = if domain.contains("xn--") { idna::domain_to_unicode(domain).0 } else { domain.to_owned() };
+        let shown = if domain.contains("xn--") {
+            idna::domain_to_unicode(domain).0
+        } else {
+            domain.to_owned()
+        };
         let bare = without_marks(&shown);
-        self.by_skeleton(&shown).or_else(|| self.by_skeleton(&bare)).filter(|found| *found != domain)
+        self.by_skeleton(&shown)
+            .or_else(|| self.by_skeleton(&bare))
+            .filter(|found| *found != domain)
     }
 
     /// The popular domain with the same letters and other dots: `webde`, `wanadoof.r`, `gmail.c.om`.
-    fn moved_dots(&self, domain: &str) -> Option<&str> {
-        let typed = without_dots(domain);
-        let at = self.squeezed.binary_search_by(|(letters, _)| letters.as_str().cmp(&typed)).ok()?;
+    fn moved_dots(&self, domain: &str, real: bool) -> Option<&str> {
+        let typed = dotless_hash(domain);
+        let at = self
+            .squeezed
+            .binary_search_by_key(&typed, |(hash, _)| *hash)
+            .ok()?;
         let target = &self.targets[self.squeezed[at].1];
         // With a real ending the domain may be somebody's: only the most popular ones are then more likely.
-        let real = ending::cut(domain).is_some_and(|cut| cut.real);
-        (target.domain != domain && (!real || target.tier == 1)).then_some(target.domain.as_str())
+        let same_letters = dotless(domain).eq(dotless(&target.domain));
+        (same_letters && target.domain != domain && (!real || target.tier == 1))
+            .then_some(target.domain.as_str())
     }
 
     fn by_skeleton(&self, shown: &str) -> Option<&str> {
         // UTS 39 keeps o and 0 apart (0 looks like O, and O is folded to o by mail), so zeros are folded here.
-        let typed: String = unicode_security::skeleton(&shown.to_lowercase().replace('0', "o")).collect();
-        let at = self.skeletons.binary_search_by(|(skeleton, _)| skeleton.as_str().cmp(&typed)).ok()?;
+        let typed: String =
+            unicode_security::skeleton(&shown.to_lowercase().replace('0', "o")).collect();
+        let at = self
+            .skeletons
+            .binary_search_by(|(skeleton, _)| skeleton.as_str().cmp(&typed))
+            .ok()?;
         Some(&self.targets[self.skeletons[at].1].domain)
     }
 }
 
-fn without_dots(domain: &str) -> String {
-    domain.replace('.', "")
+fn dotless(domain: &str) -> impl Iterator<Item = u8> {
+    domain.bytes().filter(|b| *b != b'.')
+}
+
+/// FNV-1a.
+fn dotless_hash(domain: &str) -> u64 {
+    dotless(domain).fold(0xcbf2_9ce4_8422_2325, |hash, b| {
+        (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 /// Letters without their accents: `gmaïl` is `gmail`.
 fn without_marks(text: &str) -> String {
     use unicode_normalization::UnicodeNormalization;
-    text.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)).collect()
+    text.nfd()
+        .filter(|c| !unicode_normalization::char::is_combining_mark(*c))
+        .collect()
 }
 
 /// Price of reading a cut domain as a target, if it is within the budget.
 fn price(cut: Cut<'_>, target: &Target) -> Option<u32> {
-    let name = slip(cut.name.as_bytes(), target.name.as_bytes());
     let budget = budget(target.name.len(), target.tier);
-    if name > budget {
-        return None;
-    }
+    // A right name bears a wrong ending better than a wrong name does.
+    let limit = if cut.name == target.name {
+        budget.max(160)
+    } else {
+        budget
+    };
     let mut ending = ending::price(cut.ending, cut.real, &target.ending);
-    if ending == FAR && name == 0 && target.tier == 1 && is_single_brand(&target.name) {
+    if ending == FAR && cut.name == target.name && target.tier == 1 && is_single_brand(&target.name)
+    {
         // Nobody but the owner has mail under this name, so any other ending is a slip.
         ending = 100;
     }
-    if name > 0 && ending > 0 && cut.real && target.name.len() < 4 && name + ending > 100 {
+    if ending > limit {
         return None;
     }
-    let total = name.saturating_add(ending);
-    // A right name bears a wrong ending better than a wrong name does.
-    let limit = if name == 0 { budget.max(160) } else { budget };
+    let total = slip(cut.name.as_bytes(), target.name.as_bytes()).saturating_add(ending);
     (total <= limit).then_some(total)
 }
 
@@ -172,9 +240,12 @@ fn is_single_brand(name: &str) -> bool {
     ["gmail", "googlemail", "icloud"].contains(&name)
 }
 
-/// Between candidates of one price the one with the more similar beginning.
-fn closer(typed: &str, one: &Target, other: &Target) -> bool {
-    strsim::jaro_winkler(typed, &one.name) > strsim::jaro_winkler(typed, &other.name)
+/// The cheaper, then the more popular, then the one with the more similar beginning.
+fn is_better(typed: &str, one: (u32, &Target), other: (u32, &Target)) -> bool {
+    let rank = |(price, target): (u32, &Target)| (price, target.tier);
+    rank(one) < rank(other)
+        || rank(one) == rank(other)
+            && strsim::jaro_winkler(typed, &one.1.name) > strsim::jaro_winkler(typed, &other.1.name)
 }
 
 impl Lists {
@@ -182,30 +253,61 @@ impl Lists {
     ///
     /// Never the same address; `None` for a domain that is real, or that is like no other.
     pub fn suggest(&self, local: &str, domain: &str) -> Option<String> {
-        let meant = self.suggest_domain(domain)?;
+        self.suggest_knowing(local, domain, self.membership(domain))
+    }
+
+    /// As [`Lists::suggest`], for a domain that was looked up.
+    pub(crate) fn suggest_knowing(
+        &self,
+        local: &str,
+        domain: &str,
+        lists: Membership,
+    ) -> Option<String> {
+        let meant = self.domain_knowing(domain, lists)?;
         Some(format!("{}@{meant}", written_local(local)))
     }
 
     /// The domain that was probably meant, if it is not this one.
     pub(crate) fn suggest_domain(&self, domain: &str) -> Option<String> {
-        let suggester = &self.suggester;
-        if let Some(rest) = domain.strip_prefix("www.").filter(|rest| suggester.is_popular(rest)) {
+        self.domain_knowing(domain, self.membership(domain))
+    }
+
+    fn domain_knowing(&self, domain: &str, lists: Membership) -> Option<String> {
+        if let Some(rest) = domain
+            .strip_prefix("www.")
+            .filter(|rest| self.suggester.is_popular(rest))
+        {
             return Some(rest.to_owned());
         }
-        if self.is_real(domain) || suggester.is_popular(domain) {
+        if lists.is_real() {
+            None
+        } else {
+            self.suggest_for_unknown(domain)
+        }
+    }
+
+    /// The domain that was probably meant by one that no list of real domains has.
+    fn suggest_for_unknown(&self, domain: &str) -> Option<String> {
+        let suggester = &self.suggester;
+        if suggester.is_popular(domain) {
             return None;
         }
-        if let Some(found) = suggester.moved_dots(domain) {
+        let cut = ending::cut(domain);
+        if let Some(found) = suggester.moved_dots(domain, cut.is_some_and(|cut| cut.real)) {
             return Some(found.to_owned());
         }
         if !domain.contains('.') {
             return self.without_dot(domain);
         }
-        let found = self.by_name(domain);
-        found.or_else(|| ending::put_right(domain).map(|fixed| self.by_name(&fixed).unwrap_or(fixed)))
+        if let Some(found) = self.by_name(domain, cut?) {
+            return Some(found);
+        }
+        let fixed = ending::put_right(domain, cut?)?;
+        let nearer = ending::cut(&fixed).and_then(|cut| self.by_name(&fixed, cut));
+        Some(nearer.unwrap_or(fixed))
     }
 
-    fn by_name(&self, domain: &str) -> Option<String> {
+    fn by_name(&self, domain: &str, cut: Cut<'_>) -> Option<String> {
         let suggester = &self.suggester;
         if suggester.is_popular(domain) {
             return None;
@@ -213,31 +315,45 @@ impl Lists {
         if let Some(found) = suggester.look_alike(domain) {
             return Some(found.to_owned());
         }
-        let cut = ending::cut(domain).filter(|cut| !cut.name.contains('.'))?;
+        if cut.name.contains('.') {
+            return None;
+        }
         if let Some(found) = suggester.nearest(cut) {
             return Some(found.domain.clone());
         }
         // Digits behind the name: `gmail123.com`.
         let bare = cut.name.trim_end_matches(|c: char| c.is_ascii_digit());
-        let joined = format!("{bare}.{}", cut.ending);
-        let popular = bare.len() < cut.name.len() && suggester.is_popular(&joined);
-        popular.then_some(joined)
+        if bare.len() == cut.name.len() {
+            return None;
+        }
+        Some(format!("{bare}.{}", cut.ending)).filter(|joined| suggester.is_popular(joined))
     }
 
     /// `exampleorg`, `gmailcom` and `gmail`.
     fn without_dot(&self, domain: &str) -> Option<String> {
         if let Some(fixed) = ending::missing_dot(domain) {
-            return Some(self.by_name(&fixed).unwrap_or(fixed));
+            let nearer = ending::cut(&fixed).and_then(|cut| self.by_name(&fixed, cut));
+            return Some(nearer.unwrap_or(fixed));
         }
-        let target = self.suggester.targets.iter().filter(|t| t.tier == 1 && t.name == domain && t.name.len() > 3);
-        target.min_by_key(|t| (t.ending != "com", t.domain.as_str())).map(|t| t.domain.clone())
+        let target = self
+            .suggester
+            .targets
+            .iter()
+            .filter(|t| t.tier == 1 && t.name == domain && t.name.len() > 3);
+        target
+            .min_by_key(|t| (t.ending != "com", t.domain.as_str()))
+            .map(|t| t.domain.clone())
     }
 }
 
 /// A local part as it is written in an address: quoted where it must be (RFC 5321 §4.1.2).
 fn written_local(local: &str) -> String {
-    let is_atext = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || !c.is_ascii();
-    if local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atext)) {
+    let is_atext =
+        |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || !c.is_ascii();
+    if local
+        .split('.')
+        .all(|atom| !atom.is_empty() && atom.chars().all(is_atext))
+    {
         return local.to_owned();
     }
     let mut quoted = String::with_capacity(local.len() + 2);

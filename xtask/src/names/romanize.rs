@@ -7,7 +7,9 @@ pub(crate) fn latin(name: &str) -> Vec<String> {
     let lower = name.trim().to_lowercase();
     let mut spellings = Vec::new();
     for written_out in [false, true] {
-        let Some(spelt) = spell(&lower, written_out) else { continue };
+        let Some(spelt) = spell(&lower, written_out) else {
+            continue;
+        };
         for word in spelt.split([' ', '\'', '’', 'ʻ', 'ʼ', '`', '-', '.']) {
             if word.len() >= 2 && !spellings.iter().any(|s| s == word) {
                 spellings.push(word.to_owned());
@@ -52,7 +54,10 @@ fn spell_one(c: char, spelt: &mut String) -> Option<()> {
 
 /// Letters that no decomposition makes Latin: Cyrillic, Greek, Georgian and Armenian ones, and some Latin ones.
 fn letter(c: char) -> Option<&'static str> {
-    LETTERS.iter().find(|(from, _)| *from == c).map(|(_, to)| *to)
+    LETTERS
+        .iter()
+        .find(|(from, _)| *from == c)
+        .map(|(_, to)| *to)
 }
 
 #[rustfmt::skip]

@@ -24,20 +24,28 @@ pub(super) fn is_role(words: &TextSet, parts: &TextSet, local: &str) -> bool {
     let bytes = &mut buffer[..base.len()];
     bytes.copy_from_slice(base.as_bytes());
     bytes.make_ascii_lowercase();
-    let Ok(word) = std::str::from_utf8(bytes) else { return false };
+    let Ok(word) = std::str::from_utf8(bytes) else {
+        return false;
+    };
     words.contains(word) || numbered(words, word) || joined(words, parts, word)
 }
 
 fn numbered(words: &TextSet, word: &str) -> bool {
-    let stem = word.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '.']);
+    let stem = word
+        .trim_end_matches(|c: char| c.is_ascii_digit())
+        .trim_end_matches(['-', '_', '.']);
     let digits = word.bytes().rev().take_while(u8::is_ascii_digit).count();
-    (1..=NUMBER_DIGITS_MAX).contains(&digits) && stem.len() >= NUMBERED_WORD_MIN && words.contains(stem)
+    (1..=NUMBER_DIGITS_MAX).contains(&digits)
+        && stem.len() >= NUMBERED_WORD_MIN
+        && words.contains(stem)
 }
 
 /// A role word first, and only role words or parts of roles behind it.
 fn joined(words: &TextSet, parts: &TextSet, word: &str) -> bool {
     let mut tokens = word.split(['.', '-', '_']);
-    let Some(first) = tokens.next() else { return false };
+    let Some(first) = tokens.next() else {
+        return false;
+    };
     if first.len() == word.len() {
         return false;
     }

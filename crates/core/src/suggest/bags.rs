@@ -34,28 +34,39 @@ impl Bags {
             let bit = bit(key);
             filter[bit / 64] |= 1 << (bit % 64);
         }
-        Self { entries: entries.into_boxed_slice(), filter }
+        Self {
+            entries: entries.into_boxed_slice(),
+            filter,
+        }
     }
 
-    /// Calls `found` with the number of each name that may be near, now and then more than once.
-    pub(super) fn near(&self, typed: &[u8], mut found: impl FnMut(u32)) {
+    /// The numbers of the names that may be near, in order; one may come twice.
+    pub(super) fn near(&self, typed: &[u8]) -> Vec<u32> {
+        let mut found = Vec::new();
         if typed.len() > NAME_BYTES_MAX {
-            return;
+            return found;
         }
         neighbourhood(typed, |key| {
             let bit = bit(key);
             if self.filter[bit / 64] & (1 << (bit % 64)) != 0 {
                 let start = self.entries.partition_point(|entry| entry.0 < key);
-                for entry in self.entries[start..].iter().take_while(|entry| entry.0 == key) {
-                    found(entry.1);
-                }
+                found.extend(
+                    self.entries[start..]
+                        .iter()
+                        .take_while(|entry| entry.0 == key)
+                        .map(|entry| entry.1),
+                );
             }
         });
+        found.sort_unstable();
+        found
     }
 }
 
 fn neighbourhood(name: &[u8], mut key: impl FnMut(u64)) {
-    let whole = name.iter().fold(0_u64, |sum, &byte| sum.wrapping_add(number_of(byte)));
+    let whole = name
+        .iter()
+        .fold(0_u64, |sum, &byte| sum.wrapping_add(number_of(byte)));
     key(whole);
     for (i, &first) in name.iter().enumerate() {
         // The same letter twice gives the same bag.
@@ -105,9 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn near(names: &[&str], typed: &str) -> Vec<u32> {
-        let mut found = Vec::new();
-        Bags::new(names.iter().copied()).near(typed.as_bytes(), |n| found.push(n));
-        found.sort_unstable();
+        let mut found = Bags::new(names.iter().copied()).near(typed.as_bytes());
         found.dedup();
         found
     }
@@ -115,11 +124,18 @@ mod tests {
     #[test]
     fn near_names_are_found_and_far_ones_are_not() {
         let names = ["gmail", "hotmail", "yahoo"];
-        for typed in ["gmail", "gmial", "gmal", "gml", "gmaill", "gnail", "gmaxyl", "liamg"] {
+        for typed in [
+            "gmail", "gmial", "gmal", "gml", "gmaill", "gnail", "gmaxyl", "liamg",
+        ] {
             assert!(near(&names, typed).contains(&0), "{typed}");
         }
         assert_eq!(near(&names, "yhoo"), [2]);
-        for typed in ["", "example", "acme-widgets", "a-very-long-name-indeed-of-a-shop"] {
+        for typed in [
+            "",
+            "example",
+            "acme-widgets",
+            "a-very-long-name-indeed-of-a-shop",
+        ] {
             assert!(near(&names, typed).is_empty(), "{typed}");
         }
     }
