@@ -17,34 +17,21 @@ use crate::names::{self, Names};
 use crate::packages::{self, Registry, Use};
 use crate::train;
 
-/// Slips of popular domains that public lists of providers have as if they were real.
-const SLIP_PRICE: &str =
-    "free mail domains that a suggestion would put right are slips, not providers";
-
 /// Runs the whole refresh.
 pub(crate) fn refresh() -> Result<()> {
     let names = names::load()?;
-    write("role", ROLE_HEAD, &roles(&names)?)?;
+    let roles = roles(&names)?;
+    write("role", ROLE_HEAD, &roles)?;
     let disposable = disposable()?;
     let free = free(&disposable)?;
-    let kept: BTreeSet<String> = disposable
-        .difference(&real_domains(&free)?)
-        .cloned()
-        .collect();
+    let kept: BTreeSet<String> = disposable.difference(&real_domains(&free)?).cloned().collect();
     write("disposable", DISPOSABLE_HEAD, &kept)?;
     write("free", FREE_HEAD, &free)?;
     let words = words()?;
-    std::fs::write(
-        data_dir().join("gibberish.txt"),
-        train::model_text(&names, &words),
-    )?;
+    std::fs::write(data_dir().join("gibberish.txt"), train::model_text(&names, &words))?;
     std::fs::write(
         data_dir().join("LICENSES.md"),
-        licences(&[
-            ("role", roles(&names)?.len()),
-            ("disposable", kept.len()),
-            ("free", free.len()),
-        ]),
+        licences(&[("role", roles.len()), ("disposable", kept.len()), ("free", free.len())]),
     )?;
     Ok(())
 }
@@ -73,27 +60,17 @@ fn write(name: &str, head: &str, lines: &BTreeSet<String>) -> Result<()> {
 pub(crate) fn own(path: &str) -> Result<BTreeSet<String>> {
     let path = crate::workspace().join(path);
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    Ok(text
-        .lines()
-        .filter(|l| !l.is_empty() && !l.starts_with('#'))
-        .map(str::to_owned)
-        .collect())
+    Ok(text.lines().filter(|l| !l.is_empty() && !l.starts_with('#')).map(str::to_owned).collect())
 }
 
 fn roles(names: &Names) -> Result<BTreeSet<String>> {
     let source = packages::read("role-based-email-addresses", "src/index.js")?;
-    let mut roles: BTreeSet<String> = quoted(&source, '\'')
-        .into_iter()
-        .map(|r| r.to_lowercase())
-        .collect();
+    let mut roles: BTreeSet<String> = quoted(&source, '\'').into_iter().map(str::to_lowercase).collect();
     roles.extend(own("xtask/data/role_add.txt")?);
     let dropped = own("xtask/data/role_drop.txt")?;
     let given = names.common_given();
     // A word that many people bear as a given name is a person's until an own list says otherwise.
-    Ok(roles
-        .into_iter()
-        .filter(|r| !dropped.contains(r) && !given.contains(r) && is_local(r))
-        .collect())
+    Ok(roles.into_iter().filter(|r| !dropped.contains(r) && !given.contains(r) && is_local(r)).collect())
 }
 
 fn is_local(text: &str) -> bool {
@@ -102,35 +79,21 @@ fn is_local(text: &str) -> bool {
 
 /// Literals between two quotes.
 pub(crate) fn quoted(source: &str, quote: char) -> Vec<&str> {
-    source
-        .lines()
-        .flat_map(|line| line.split(quote).skip(1).step_by(2))
-        .collect()
+    source.lines().flat_map(|line| line.split(quote).skip(1).step_by(2)).collect()
 }
 
 /// The disposable lists of the packages, by package.
 pub(crate) fn disposable_lists() -> Result<BTreeMap<&'static str, BTreeSet<String>>> {
-    let curated = packages::read(
-        "disposable-email-domains",
-        "disposable_email_domains/__init__.py",
-    )?;
+    let curated = packages::read("disposable-email-domains", "disposable_email_domains/__init__.py")?;
     let checker = packages::read("mailchecker", "platform/node/index.js")?;
     let burner = packages::read("burner-email-providers", "emails.txt")?;
     let aggregate = packages::read("disposable-domains", "index.json")?;
-    let clean = |texts: Vec<&str>| {
-        texts
-            .into_iter()
-            .map(str::to_lowercase)
-            .filter(|d| is_registrable_or_below(d))
-            .collect()
-    };
+    let clean =
+        |texts: Vec<&str>| texts.into_iter().map(str::to_lowercase).filter(|d| is_registrable_or_below(d)).collect();
     Ok(BTreeMap::from([
         ("disposable-email-domains", clean(all_quoted(&curated))),
         ("mailchecker", clean(all_quoted(&checker))),
-        (
-            "burner-email-providers",
-            clean(burner.lines().map(str::trim).collect()),
-        ),
+        ("burner-email-providers", clean(burner.lines().map(str::trim).collect())),
         ("disposable-domains", clean(all_quoted(&aggregate))),
     ]))
 }
@@ -145,9 +108,7 @@ pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()
             && label.len() <= 63
-            && label
-                .bytes()
-                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
     };
     domain.len() <= 253
         && domain.contains('.')
@@ -170,11 +131,7 @@ pub(crate) fn agreed(lists: &[BTreeSet<String>]) -> BTreeSet<String> {
     for domain in lists.iter().flatten() {
         *votes.entry(domain).or_default() += 1;
     }
-    votes
-        .into_iter()
-        .filter(|(_, votes)| *votes >= 2)
-        .map(|(domain, _)| domain.to_owned())
-        .collect()
+    votes.into_iter().filter(|(_, votes)| *votes >= 2).map(|(domain, _)| domain.to_owned()).collect()
 }
 
 /// Guarded, free, relay and popular domains: never disposable.
@@ -188,29 +145,16 @@ fn real_domains(free: &BTreeSet<String>) -> Result<BTreeSet<String>> {
 
 fn popular() -> Result<BTreeSet<String>> {
     let lines = own("crates/core/data/popular.txt")?;
-    Ok(lines
-        .iter()
-        .filter_map(|line| line.split('\t').next())
-        .map(str::to_owned)
-        .collect())
+    Ok(lines.iter().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())
 }
 
 /// Our own list, and what both public lists have and no disposable list.
 fn free(disposable: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let json = |name, file| -> Result<BTreeSet<String>> {
         let list: Value = serde_json::from_str(&packages::read(name, file)?)?;
-        Ok(list
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .map(str::to_lowercase)
-            .collect())
+        Ok(list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect())
     };
-    let both = agreed(&[
-        json("free-email-domains", "domains.json")?,
-        json("email-providers", "all.json")?,
-    ]);
+    let both = agreed(&[json("free-email-domains", "domains.json")?, json("email-providers", "all.json")?]);
     let throwaway: BTreeSet<String> = disposable_lists()?.into_values().flatten().collect();
     let own = own("xtask/data/free_own.txt")?;
     let popular = popular()?;
@@ -218,14 +162,11 @@ fn free(disposable: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let mut free: BTreeSet<String> = both
         .into_iter()
         .filter(|d| {
-            is_registrable_or_below(d)
-                && !throwaway.contains(d)
-                && !disposable.contains(d)
-                && !guard.contains(d)
+            is_registrable_or_below(d) && !throwaway.contains(d) && !disposable.contains(d) && !guard.contains(d)
         })
         .collect();
     let slips = slips(&free, &own)?;
-    eprintln!("left out, because {SLIP_PRICE}: {}", slips.len());
+    eprintln!("left out as slips of popular domains, not providers: {}", slips.len());
     free.retain(|domain| !slips.contains(domain));
     free.extend(own);
     // facebook.com had mailboxes once and has none now.
@@ -235,19 +176,12 @@ fn free(disposable: &BTreeSet<String>) -> Result<BTreeSet<String>> {
 
 /// The domains for which a popular one would be suggested if no list had them.
 fn slips(free: &BTreeSet<String>, own: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-    let text = own.iter().map(|d| format!("{d}\n")).collect();
+    let text = own.iter().fold(String::new(), |text, domain| text + domain + "\n");
     // Lists that do not depend on what an earlier refresh wrote.
     let model = Model::new(&[], [0.0; FEATURES.len()], 0.0, 1.0).to_text();
-    let changes = BTreeMap::from([
-        ("free.txt".to_owned(), text),
-        ("gibberish.txt".to_owned(), model),
-    ]);
+    let changes = BTreeMap::from([("free.txt".to_owned(), text), ("gibberish.txt".to_owned(), model)]);
     let lists = Lists::with_files(&changes)?;
-    Ok(free
-        .iter()
-        .filter(|d| lists.suggest("a", d).is_some())
-        .cloned()
-        .collect())
+    Ok(free.iter().filter(|d| lists.suggest("a", d).is_some()).cloned().collect())
 }
 
 /// Lower-case English words without apostrophes and proper names.

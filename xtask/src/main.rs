@@ -10,8 +10,7 @@ mod train;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask data | cargo xtask measure gibberish|suggest|disposable|corpus FILE";
+const USAGE: &str = "usage: cargo xtask data | cargo xtask measure gibberish|suggest|disposable|corpus FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

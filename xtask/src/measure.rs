@@ -22,28 +22,13 @@ pub(crate) fn gibberish() -> Result<()> {
     let mut rng = Rng::new(SEED);
     let mut found = 0;
     for (kind, name) in MASHES.iter().enumerate() {
-        let hits = (0..5_000)
-            .filter(|_| lists.gibberish(&people::mash(kind, &mut rng)).1)
-            .count();
+        let hits = (0..5_000).filter(|_| lists.gibberish(&people::mash(kind, &mut rng)).1).count();
         println!("mash {name:<16} {:>6.2} % found", percent(hits, 5_000));
         found += hits;
     }
-    println!(
-        "mash, all kinds       {:>6.2} % found",
-        percent(found, 5_000 * MASHES.len())
-    );
-    accused(
-        "held-out names",
-        &names::load()?.part(Part::HeldOut),
-        &words,
-        &mut rng,
-    );
-    accused(
-        "another package's names",
-        &names::foreign()?,
-        &words,
-        &mut rng,
-    );
+    println!("mash, all kinds       {:>6.2} % found", percent(found, 5_000 * MASHES.len()));
+    accused("held-out names", &names::load()?.part(Part::HeldOut), &words, &mut rng);
+    accused("another package's names", &names::foreign()?, &words, &mut rng);
     Ok(())
 }
 
@@ -67,16 +52,9 @@ fn accused(title: &str, names: &Names, words: &[String], rng: &mut Rng) {
         people.len(),
         examples.join(" ")
     );
-    let mut worst: Vec<_> = by_region
-        .into_iter()
-        .map(|(region, (hits, all))| (percent(hits, all), region))
-        .collect();
+    let mut worst: Vec<_> = by_region.into_iter().map(|(region, (hits, all))| (percent(hits, all), region)).collect();
     worst.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
-    let worst: Vec<_> = worst
-        .iter()
-        .take(12)
-        .map(|(share, region)| format!("{region} {share:.2}"))
-        .collect();
+    let worst: Vec<_> = worst.iter().take(12).map(|(share, region)| format!("{region} {share:.2}")).collect();
     println!("  worst regions: {}", worst.join(", "));
 }
 
@@ -116,20 +94,11 @@ pub(crate) fn suggest() -> Result<()> {
             println!("  {kind:<12} {:>6.1} % of {all}", percent(*right, *all));
         }
     }
-    for (title, domains) in [
-        ("universities", universities()?),
-        ("large sites", large_sites()?),
-        ("software homepages", homepages()?),
-    ] {
-        let wrong: Vec<_> = domains
-            .iter()
-            .filter_map(|d| Some((d, lists.suggest("a", d)?)))
-            .collect();
-        let examples: Vec<_> = wrong
-            .iter()
-            .take(20)
-            .map(|(d, s)| format!("{d}>{}", &s[2..]))
-            .collect();
+    for (title, domains) in
+        [("universities", universities()?), ("large sites", large_sites()?), ("software homepages", homepages()?)]
+    {
+        let wrong: Vec<_> = domains.iter().filter_map(|d| Some((d, lists.suggest("a", d)?))).collect();
+        let examples: Vec<_> = wrong.iter().take(20).map(|(d, s)| format!("{d}>{}", &s[2..])).collect();
         println!(
             "{title}: {:.2} % of {} corrected: {}",
             percent(wrong.len(), domains.len()),
@@ -151,24 +120,15 @@ fn slips(domain: &str) -> Vec<(&'static str, String)> {
         all.push(("missing", format!("{head}{}.{ending}", &tail[1..])));
         all.push(("doubled", format!("{head}{}{tail}.{ending}", &tail[..1])));
         if tail.len() >= 2 && tail[..1] != tail[1..2] {
-            all.push((
-                "swapped",
-                format!("{head}{}{}{}.{ending}", &tail[1..2], &tail[..1], &tail[2..]),
-            ));
+            all.push(("swapped", format!("{head}{}{}{}.{ending}", &tail[1..2], &tail[..1], &tail[2..])));
         }
         for key in neighbours(tail.as_bytes()[0]) {
             all.push(("near_key", format!("{head}{key}{}.{ending}", &tail[1..])));
         }
     }
     for (from, to) in [
-        (
-            "com",
-            ["con", "cmo", "ocm", "vom", "xom", "comm", "cim", "cpm"],
-        ),
-        (
-            "net",
-            ["ner", "nte", "ent", "met", "nett", "nrt", "bet", "ney"],
-        ),
+        ("com", ["con", "cmo", "ocm", "vom", "xom", "comm", "cim", "cpm"]),
+        ("net", ["ner", "nte", "ent", "met", "nett", "nrt", "bet", "ney"]),
     ] {
         if ending == from {
             all.extend(to.iter().map(|wrong| ("ending", format!("{name}.{wrong}"))));
@@ -176,10 +136,7 @@ fn slips(domain: &str) -> Vec<(&'static str, String)> {
     }
     all.push(("no_dot", format!("{name}{ending}")));
     all.push(("digit", format!("{name}1.{ending}")));
-    all.push((
-        "dot_moved",
-        format!("{name}{}.{}", &ending[..1], &ending[1..]),
-    ));
+    all.push(("dot_moved", format!("{name}{}.{}", &ending[..1], &ending[1..])));
     // A slip that is a provider of its own is no slip.
     all.retain(|(_, typed)| !Lists::embedded().guarded(typed) && !Lists::embedded().relay(typed));
     all
@@ -187,25 +144,13 @@ fn slips(domain: &str) -> Vec<(&'static str, String)> {
 
 fn neighbours(key: u8) -> Vec<char> {
     const ROWS: [&str; 3] = ["qwertyuiop", "asdfghjkl", "zxcvbnm"];
-    let Some((row, at)) = ROWS
-        .iter()
-        .enumerate()
-        .find_map(|(row, keys)| Some((row, keys.find(char::from(key))?)))
+    let Some((row, at)) = ROWS.iter().enumerate().find_map(|(row, keys)| Some((row, keys.find(char::from(key))?)))
     else {
         return Vec::new();
     };
-    let along = [at.checked_sub(1), Some(at + 1)]
-        .into_iter()
-        .flatten()
-        .map(|at| (row, at));
-    let above = row
-        .checked_sub(1)
-        .into_iter()
-        .flat_map(|row| [(row, at), (row, at + 1)]);
-    along
-        .chain(above)
-        .filter_map(|(row, at)| ROWS[row].chars().nth(at))
-        .collect()
+    let along = [at.checked_sub(1), Some(at + 1)].into_iter().flatten().map(|at| (row, at));
+    let above = row.checked_sub(1).into_iter().flat_map(|row| [(row, at), (row, at + 1)]);
+    along.chain(above).filter_map(|(row, at)| ROWS[row].chars().nth(at)).collect()
 }
 
 fn universities() -> Result<BTreeSet<String>> {
@@ -222,10 +167,7 @@ fn collect(folder: &Path, below: &str, found: &mut BTreeSet<String>) -> Result<(
         if entry.file_type()?.is_dir() {
             collect(&entry.path(), &format!(".{name}{below}"), found)?;
         } else if let Some(label) = name.strip_suffix(".txt") {
-            found.extend(
-                Some(format!("{label}{below}"))
-                    .filter(|d| d.is_ascii() && data::is_registrable_or_below(d)),
-            );
+            found.extend(Some(format!("{label}{below}")).filter(|d| d.is_ascii() && data::is_registrable_or_below(d)));
         }
     }
     Ok(())
@@ -233,33 +175,17 @@ fn collect(folder: &Path, below: &str, found: &mut BTreeSet<String>) -> Result<(
 
 fn large_sites() -> Result<BTreeSet<String>> {
     let list: Value = serde_json::from_str(&packages::read("top-sites", "top-sites.json")?)?;
-    let domains = list
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|site| site["rootDomain"].as_str());
-    Ok(domains
-        .map(|d| d.trim_start_matches("www.").to_owned())
-        .collect())
+    let domains = list.as_array().into_iter().flatten().filter_map(|site| site["rootDomain"].as_str());
+    Ok(domains.map(|d| d.trim_start_matches("www.").to_owned()).collect())
 }
 
 /// Registrable domains of the home pages in the package system's index, where it is at hand.
 fn homepages() -> Result<BTreeSet<String>> {
-    let output = std::process::Command::new("apt-cache")
-        .arg("dumpavail")
-        .output()
-        .context("apt-cache")?;
+    let output = std::process::Command::new("apt-cache").arg("dumpavail").output().context("apt-cache")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let hosts = text.lines().filter_map(|l| {
-        l.strip_prefix("Homepage: ")?
-            .split("//")
-            .nth(1)?
-            .split(['/', ':', '?'])
-            .next()
-    });
-    Ok(hosts
-        .filter_map(|h| psl::domain_str(&h.to_lowercase()).map(str::to_owned))
-        .collect())
+    let hosts =
+        text.lines().filter_map(|l| l.strip_prefix("Homepage: ")?.split("//").nth(1)?.split(['/', ':', '?']).next());
+    Ok(hosts.filter_map(|h| psl::domain_str(&h.to_lowercase()).map(str::to_owned)).collect())
 }
 
 /// How much of each disposable list the others find, and what is wrongly called disposable.
@@ -267,17 +193,10 @@ fn homepages() -> Result<BTreeSet<String>> {
 pub(crate) fn disposable() -> Result<()> {
     let lists = data::disposable_lists()?;
     for (left_out, domains) in &lists {
-        let others: Vec<_> = lists
-            .iter()
-            .filter(|(name, _)| *name != left_out)
-            .map(|(_, d)| d.clone())
-            .collect();
+        let others: Vec<_> = lists.iter().filter(|(name, _)| *name != left_out).map(|(_, d)| d.clone()).collect();
         let known = data::agreed(&others);
         let hits = domains.iter().filter(|d| known.contains(*d)).count();
-        let shipped = domains
-            .iter()
-            .filter(|d| Lists::embedded().disposable(d))
-            .count();
+        let shipped = domains.iter().filter(|d| Lists::embedded().disposable(d)).count();
         println!(
             "{left_out}: {} domains; without it two others know {:.1} %; the shipped list has {:.1} %",
             domains.len(),
@@ -291,17 +210,8 @@ pub(crate) fn disposable() -> Result<()> {
         ("universities", universities()?),
         ("software homepages", homepages()?),
     ] {
-        let wrong: Vec<_> = domains
-            .iter()
-            .filter(|d| Lists::embedded().disposable(d))
-            .map(String::as_str)
-            .collect();
-        println!(
-            "{title}: {} of {} called disposable {}",
-            wrong.len(),
-            domains.len(),
-            wrong.join(" ")
-        );
+        let wrong: Vec<_> = domains.iter().filter(|d| Lists::embedded().disposable(d)).map(String::as_str).collect();
+        println!("{title}: {} of {} called disposable {}", wrong.len(), domains.len(), wrong.join(" "));
     }
     Ok(())
 }

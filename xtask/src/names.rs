@@ -41,48 +41,25 @@ const CENSUS_LAST: usize = 20_000;
 impl Names {
     /// The names of one part.
     pub(crate) fn part(&self, part: Part) -> Self {
-        let keep = |names: &Vec<String>| {
-            names
-                .iter()
-                .filter(|n| part_of(n) == part)
-                .cloned()
-                .collect()
-        };
-        let regions = self.0.iter().map(|(region, names)| {
-            (
-                region.clone(),
-                Region {
-                    given: keep(&names.given),
-                    last: keep(&names.last),
-                },
-            )
-        });
-        Self(
-            regions
-                .filter(|(_, names)| !names.given.is_empty() && !names.last.is_empty())
-                .collect(),
-        )
+        let keep = |names: &Vec<String>| names.iter().filter(|n| part_of(n) == part).cloned().collect();
+        let regions = self
+            .0
+            .iter()
+            .map(|(region, names)| (region.clone(), Region { given: keep(&names.given), last: keep(&names.last) }));
+        Self(regions.filter(|(_, names)| !names.given.is_empty() && !names.last.is_empty()).collect())
     }
 
     /// Given names that role words must not be.
     pub(crate) fn common_given(&self) -> BTreeSet<String> {
-        self.0
-            .get("census")
-            .map(|census| census.given.iter().take(COMMON_GIVEN).cloned().collect())
-            .unwrap_or_default()
+        self.0.get("census").map(|census| census.given.iter().take(COMMON_GIVEN).cloned().collect()).unwrap_or_default()
     }
 }
 
 /// FNV-1a of the text; one of five is held out.
 fn part_of(name: &str) -> Part {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| {
-        (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    });
-    if (hash >> 20).is_multiple_of(5) {
-        Part::HeldOut
-    } else {
-        Part::Train
-    }
+    let hash =
+        name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    if (hash >> 20).is_multiple_of(5) { Part::HeldOut } else { Part::Train }
 }
 
 /// The names that the model is trained on and tested with.
@@ -115,10 +92,7 @@ pub(crate) fn foreign() -> Result<Names> {
             continue;
         };
         let person: Value = serde_json::from_str(&text)?;
-        let region = Region {
-            given: romanized(&person["names"]),
-            last: romanized(&person["surnames"]),
-        };
+        let region = Region { given: romanized(&person["names"]), last: romanized(&person["surnames"]) };
         if !region.given.is_empty() && !region.last.is_empty() {
             names.0.insert(locale, region);
         }
@@ -150,28 +124,13 @@ fn folders(folder: &Path) -> Result<Vec<String>> {
 fn census() -> Result<Region> {
     let column = |file: &str, most: usize| -> Result<Vec<String>> {
         let text = packages::read("names", file)?;
-        Ok(text
-            .lines()
-            .filter_map(|l| l.split_whitespace().next())
-            .take(most)
-            .map(str::to_lowercase)
-            .collect())
+        Ok(text.lines().filter_map(|l| l.split_whitespace().next()).take(most).map(str::to_lowercase).collect())
     };
-    let (women, men) = (
-        column("names/dist.female.first", usize::MAX)?,
-        column("names/dist.male.first", usize::MAX)?,
-    );
+    let (women, men) = (column("names/dist.female.first", usize::MAX)?, column("names/dist.male.first", usize::MAX)?);
     let longest = women.len().max(men.len());
     // Both lists are by frequency; taking turns keeps that order.
-    let given = (0..longest)
-        .flat_map(|n| [women.get(n), men.get(n)])
-        .flatten()
-        .cloned()
-        .collect();
-    Ok(Region {
-        given,
-        last: column("names/dist.all.last", CENSUS_LAST)?,
-    })
+    let given = (0..longest).flat_map(|n| [women.get(n), men.get(n)]).flatten().cloned().collect();
+    Ok(Region { given, last: column("names/dist.all.last", CENSUS_LAST)? })
 }
 
 /// The tables of names in a locale's source: assignments whose target is called after given names or surnames.
@@ -181,19 +140,15 @@ fn faker(path: &Path) -> Result<Region> {
     let mut table: Option<bool> = None;
     for line in source.lines() {
         let trimmed = line.trim_start();
-        if line.len() - trimmed.len() == 4 && trimmed.starts_with(|c: char| c.is_ascii_alphabetic())
-        {
+        if line.len() - trimmed.len() == 4 && trimmed.starts_with(|c: char| c.is_ascii_alphabetic()) {
             table = trimmed.split([':', '=', ' ']).next().and_then(is_given);
         }
         let Some(given) = table else { continue };
-        let names = literals(trimmed)
-            .into_iter()
-            .filter(|n| !n.contains("{{"))
-            .flat_map(romanize::latin);
+        let names = literals(trimmed).into_iter().filter(|n| !n.contains("{{")).flat_map(romanize::latin);
         if given {
-            region.given.extend(names)
+            region.given.extend(names);
         } else {
-            region.last.extend(names)
+            region.last.extend(names);
         }
     }
     for list in [&mut region.given, &mut region.last] {
@@ -205,11 +160,7 @@ fn faker(path: &Path) -> Result<Region> {
 
 /// Given names (`true`), surnames (`false`), or another table.
 fn is_given(target: &str) -> Option<bool> {
-    if target.contains("format")
-        || target.contains("prefix")
-        || target.contains("suffix")
-        || target.contains("kana")
-    {
+    if target.contains("format") || target.contains("prefix") || target.contains("suffix") || target.contains("kana") {
         None
     } else if target.starts_with("first_") {
         Some(true)

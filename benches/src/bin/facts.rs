@@ -80,29 +80,13 @@ const POPULAR: [&str; 14] = [
     "orange.fr",
 ];
 const WORDS: [&str; 24] = [
-    "acme", "blue", "north", "consult", "green", "data", "river", "works", "studio", "garden",
-    "metal", "cloud", "health", "trade", "solar", "legal", "art", "sport", "food", "travel",
-    "smart", "city", "group", "house",
+    "acme", "blue", "north", "consult", "green", "data", "river", "works", "studio", "garden", "metal", "cloud",
+    "health", "trade", "solar", "legal", "art", "sport", "food", "travel", "smart", "city", "group", "house",
 ];
-const ENDINGS: [&str; 10] = [
-    "com", "net", "org", "de", "co.uk", "fr", "io", "com.br", "nl", "edu",
-];
-const SLIPS: [&str; 8] = [
-    "gmial.com",
-    "hotmail.con",
-    "yaho.com",
-    "outlok.com",
-    "gmail.co",
-    "icluod.com",
-    "acme.cmo",
-    "wanadoof.r",
-];
-const THROW_AWAY: [&str; 4] = [
-    "mailinator.com",
-    "yopmail.com",
-    "guerrillamail.com",
-    "trashmail.com",
-];
+const ENDINGS: [&str; 10] = ["com", "net", "org", "de", "co.uk", "fr", "io", "com.br", "nl", "edu"];
+const SLIPS: [&str; 8] =
+    ["gmial.com", "hotmail.con", "yaho.com", "outlok.com", "gmail.co", "icluod.com", "acme.cmo", "wanadoof.r"];
+const THROW_AWAY: [&str; 4] = ["mailinator.com", "yopmail.com", "guerrillamail.com", "trashmail.com"];
 
 const ADDRESSES: usize = 20_000;
 
@@ -124,12 +108,7 @@ fn local(rng: &mut Rng) -> String {
 
 fn company(rng: &mut Rng) -> String {
     let joint = pick(&["", "-", ""], rng);
-    format!(
-        "{}{joint}{}.{}",
-        pick(&WORDS, rng),
-        pick(&WORDS, rng),
-        pick(&ENDINGS, rng)
-    )
+    format!("{}{joint}{}.{}", pick(&WORDS, rng), pick(&WORDS, rng), pick(&ENDINGS, rng))
 }
 
 fn domain(kind: &str, rng: &mut Rng) -> String {
@@ -147,24 +126,16 @@ fn domain(kind: &str, rng: &mut Rng) -> String {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a measurement reads the clock itself"
-)]
+#[expect(clippy::disallowed_methods, reason = "a measurement reads the clock itself")]
 #[expect(clippy::print_stdout, reason = "the figures are the program's output")]
 fn main() {
     let arguments = Arguments::parse();
     let start = Instant::now();
     let lists = Lists::embedded();
-    println!(
-        "lists indexed in {:.1} ms",
-        start.elapsed().as_secs_f64() * 1000.0
-    );
+    println!("lists indexed in {:.1} ms", start.elapsed().as_secs_f64() * 1000.0);
     for kind in ["mixed", "popular", "company", "slip", "throw-away"] {
         let mut rng = Rng::new(1);
-        let addresses: Vec<_> = (0..ADDRESSES)
-            .map(|_| (local(&mut rng), domain(kind, &mut rng)))
-            .collect();
+        let addresses: Vec<_> = (0..ADDRESSES).map(|_| (local(&mut rng), domain(kind, &mut rng))).collect();
         let start = Instant::now();
         let mut rounds = 0_u32;
         while start.elapsed() < Duration::from_secs(arguments.seconds) {
@@ -175,10 +146,6 @@ fn main() {
         }
         let count = f64::from(rounds) * f64::from(u32::try_from(ADDRESSES).unwrap_or(u32::MAX));
         let seconds = start.elapsed().as_secs_f64();
-        println!(
-            "{kind:<10} {:>10.0} addresses/s, {:>5.0} ns each",
-            count / seconds,
-            seconds * 1e9 / count
-        );
+        println!("{kind:<10} {:>10.0} addresses/s, {:>5.0} ns each", count / seconds, seconds * 1e9 / count);
     }
 }

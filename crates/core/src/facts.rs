@@ -7,10 +7,7 @@ use crate::lists::Lists;
 
 /// Facts about an address from lists and models.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the answer, independent of the others"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the answer, independent of the others")]
 pub struct Facts {
     /// The local part is that of a function (`info`, `postmaster`).
     pub role: bool,
@@ -60,23 +57,11 @@ mod tests {
     fn all_facts_of_an_address_come_in_one_call() {
         let lists = Lists::embedded();
         let plain = lists.facts("ann.lee", "acme-widgets.example");
-        assert_eq!(
-            plain,
-            Facts {
-                gibberish_score: plain.gibberish_score,
-                ..Facts::default()
-            }
-        );
+        assert_eq!(plain, Facts { gibberish_score: plain.gibberish_score, ..Facts::default() });
         let slip = lists.facts("Info", "gmial.com");
         assert!(slip.role && !slip.free && slip.suggestion.as_deref() == Some("Info@gmail.com"));
-        assert!(
-            lists.facts("ann", "gmail.com").free
-                && lists.facts("ann", "x.mailinator.com").disposable
-        );
-        assert!(
-            lists.facts("ann", "bob.33mail.com").relay
-                && lists.facts("sdkfjhskdjf", "gmail.com").gibberish
-        );
+        assert!(lists.facts("ann", "gmail.com").free && lists.facts("ann", "x.mailinator.com").disposable);
+        assert!(lists.facts("ann", "bob.33mail.com").relay && lists.facts("sdkfjhskdjf", "gmail.com").gibberish);
     }
 
     #[test]
@@ -96,12 +81,7 @@ mod tests {
             let facts = lists.facts("ann", domain);
             assert_eq!(
                 (facts.disposable, facts.free, facts.relay, facts.suggestion),
-                (
-                    lists.disposable(domain),
-                    lists.free(domain),
-                    lists.relay(domain),
-                    lists.suggest("ann", domain)
-                ),
+                (lists.disposable(domain), lists.free(domain), lists.relay(domain), lists.suggest("ann", domain)),
                 "{domain}"
             );
         }

@@ -48,12 +48,7 @@ impl Model {
         for (step, gram) in steps.iter_mut().zip(grams) {
             *step = to_steps(*gram);
         }
-        Self {
-            grams: steps,
-            weights,
-            bias,
-            threshold,
-        }
+        Self { grams: steps, weights, bias, threshold }
     }
 
     /// Reads the text form (see [`Model::to_text`]).
@@ -69,30 +64,20 @@ impl Model {
                 ["bias", value] => model.bias = float(value)?,
                 ["threshold", value] => model.threshold = float(value)?,
                 ["weight", name, value] => {
-                    let at = FEATURES
-                        .iter()
-                        .position(|f| *f == name)
-                        .ok_or(error("no such feature"))?;
+                    let at = FEATURES.iter().position(|f| *f == name).ok_or(error("no such feature"))?;
                     model.weights[at] = float(value)?;
                 }
                 ["grams", pair, row] => {
-                    model
-                        .read_row(pair, row)
-                        .ok_or(error("a row is two letters and 27 values"))?;
+                    model.read_row(pair, row).ok_or(error("a row is two letters and 27 values"))?;
                     rows += 1;
                 }
                 _ => {
-                    return Err(error(
-                        "the line is bias, threshold, weight or grams, divided by tabs",
-                    ));
+                    return Err(error("the line is bias, threshold, weight or grams, divided by tabs"));
                 }
             }
         }
         if rows != LETTERS * LETTERS || model.threshold.is_nan() {
-            return Err(ModelError {
-                line: 0,
-                what: "a model has 729 rows of grams and a threshold",
-            });
+            return Err(ModelError { line: 0, what: "a model has 729 rows of grams and a threshold" });
         }
         Ok(model)
     }
@@ -105,13 +90,8 @@ impl Model {
         if row.len() != LETTERS {
             return None;
         }
-        for (step, byte) in self.grams[start..start + LETTERS]
-            .iter_mut()
-            .zip(row.bytes())
-        {
-            *step = i8::try_from(i16::from(byte) - i16::from(ZERO))
-                .ok()
-                .filter(|s| s.abs() <= STEPS_MAX)?;
+        for (step, byte) in self.grams[start..start + LETTERS].iter_mut().zip(row.bytes()) {
+            *step = i8::try_from(i16::from(byte) - i16::from(ZERO)).ok().filter(|s| s.abs() <= STEPS_MAX)?;
         }
         Some(())
     }
@@ -125,10 +105,7 @@ impl Model {
         }
         for (number, row) in self.grams.chunks(LETTERS).enumerate() {
             let (first, second) = (sign(number / LETTERS), sign(number % LETTERS));
-            let values: String = row
-                .iter()
-                .map(|step| char::from(ZERO.saturating_add_signed(*step)))
-                .collect();
+            let values: String = row.iter().map(|step| char::from(ZERO.saturating_add_signed(*step))).collect();
             writeln!(text, "grams\t{first}{second}\t{values}").expect("a string takes all");
         }
         text
@@ -139,12 +116,7 @@ impl Model {
         let Some(features) = Features::of(local, &self.grams) else {
             return 0.0;
         };
-        let sum: f32 = features
-            .0
-            .iter()
-            .zip(&self.weights)
-            .map(|(value, weight)| value * weight)
-            .sum();
+        let sum: f32 = features.0.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum();
         1.0 / (1.0 + (-(sum + self.bias)).exp())
     }
 
@@ -162,9 +134,7 @@ impl Model {
 fn to_steps(nats: f32) -> i8 {
     let limit = f32::from(STEPS_MAX);
     let wanted = (nats * STEPS_PER_NAT).round().clamp(-limit, limit);
-    (-STEPS_MAX..=STEPS_MAX)
-        .find(|step| f32::from(*step) >= wanted)
-        .unwrap_or(0)
+    (-STEPS_MAX..=STEPS_MAX).find(|step| f32::from(*step) >= wanted).unwrap_or(0)
 }
 
 /// `.` stands for "no letter" in the text form.
@@ -192,20 +162,10 @@ mod tests {
     #[test]
     fn mash_is_told_from_people() {
         let lists = Lists::embedded();
-        for mash in [
-            "asdfghjk",
-            "sdkfjhskdjf",
-            "x7k2q9wzp4",
-            "qwertyuiop",
-            "lkjlkjlkj",
-            "zxcvbzxcv",
-            "3f9a1c0e7b2d4f68",
-        ] {
-            assert!(
-                lists.gibberish(mash).1,
-                "{mash} {}",
-                lists.gibberish(mash).0
-            );
+        for mash in
+            ["asdfghjk", "sdkfjhskdjf", "x7k2q9wzp4", "qwertyuiop", "lkjlkjlkj", "zxcvbzxcv", "3f9a1c0e7b2d4f68"]
+        {
+            assert!(lists.gibberish(mash).1, "{mash} {}", lists.gibberish(mash).0);
         }
         for person in [
             "john.smith",
@@ -236,21 +196,13 @@ mod tests {
             "владимир",
             "",
         ] {
-            assert!(
-                !lists.gibberish(person).1,
-                "{person} {}",
-                lists.gibberish(person).0
-            );
+            assert!(!lists.gibberish(person).1, "{person} {}", lists.gibberish(person).0);
         }
     }
 
     #[test]
     fn the_text_form_reads_back() {
-        let grams: Vec<f32> = (0_u8..=255)
-            .cycle()
-            .take(LETTERS.pow(3))
-            .map(|n| f32::from(n) / 100.0 - 1.28)
-            .collect();
+        let grams: Vec<f32> = (0_u8..=255).cycle().take(LETTERS.pow(3)).map(|n| f32::from(n) / 100.0 - 1.28).collect();
         let model = Model::new(&grams, [0.5; FEATURES.len()], -1.25, 0.75);
         assert_eq!(Model::parse(&model.to_text()).unwrap(), model);
         let broken = model.to_text().replace("threshold", "treshold");

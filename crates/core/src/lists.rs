@@ -67,10 +67,7 @@ impl Lists {
     pub fn embedded() -> &'static Arc<Self> {
         static EMBEDDED: OnceLock<Arc<Lists>> = OnceLock::new();
         EMBEDDED.get_or_init(|| {
-            Arc::new(
-                Self::with_files(&BTreeMap::new())
-                    .expect("the embedded lists are checked by a test"),
-            )
+            Arc::new(Self::with_files(&BTreeMap::new()).expect("the embedded lists are checked by a test"))
         })
     }
 
@@ -175,18 +172,13 @@ impl Lists {
     /// that nothing above a registrable domain can match.
     #[expect(clippy::unused_self, reason = "reads as a question to the lists")]
     fn listed(&self, set: &TextSet, domain: &str) -> bool {
-        suffixes(domain)
-            .take_while(|name| name.contains('.'))
-            .any(|name| set.contains(name))
+        suffixes(domain).take_while(|name| name.contains('.')).any(|name| set.contains(name))
     }
 
     /// What the lists of domains say of a domain and of those above it, in one walk with one hash for each name.
     pub(crate) fn membership(&self, domain: &str) -> Membership {
         let mut found = Membership::default();
-        for (depth, name) in suffixes(domain)
-            .take_while(|name| name.contains('.'))
-            .enumerate()
-        {
+        for (depth, name) in suffixes(domain).take_while(|name| name.contains('.')).enumerate() {
             let hash = KeyHash::of(name);
             let free = self.free.has(hash, name);
             found.free |= free && depth == 0;
@@ -232,13 +224,7 @@ fn providers(suffixes: &TextSet) -> Result<BTreeMap<String, Provider>, ListError
                 what: format!("{suffix}: the line is SUFFIX, ID and NAME, divided by tabs"),
             });
         };
-        found.insert(
-            id.to_owned(),
-            Provider {
-                id: id.to_owned(),
-                name: name.to_owned(),
-            },
-        );
+        found.insert(id.to_owned(), Provider { id: id.to_owned(), name: name.to_owned() });
     }
     Ok(found)
 }

@@ -69,22 +69,11 @@ impl Suggester {
         for (domain, tier) in popular.iter() {
             let cut = ending::cut(domain).filter(|cut| cut.real && !cut.name.contains('.'));
             let (Some(cut), Ok(tier @ 1..=3)) = (cut, tier.parse()) else {
-                let what = format!(
-                    "{domain}: the line is a registrable DOMAIN, a tab and a TIER of 1 to 3"
-                );
-                return Err(ListError {
-                    file: "popular.txt".into(),
-                    line: 0,
-                    what,
-                });
+                let what = format!("{domain}: the line is a registrable DOMAIN, a tab and a TIER of 1 to 3");
+                return Err(ListError { file: "popular.txt".into(), line: 0, what });
             };
             let (name, ending) = (cut.name.to_owned(), cut.ending.to_owned());
-            targets.push(Target {
-                domain: domain.to_owned(),
-                name,
-                ending,
-                tier,
-            });
+            targets.push(Target { domain: domain.to_owned(), name, ending, tier });
         }
         let bags = Bags::new(targets.iter().map(|target| target.name.as_str()));
         let mut skeletons: Vec<_> = (0..targets.len())
@@ -92,24 +81,13 @@ impl Suggester {
             .map(|n| (unicode_security::skeleton(&targets[n].domain).collect(), n))
             .collect();
         skeletons.sort_unstable();
-        let mut squeezed: Vec<_> = targets
-            .iter()
-            .enumerate()
-            .map(|(n, t)| (dotless_hash(&t.domain), n))
-            .collect();
+        let mut squeezed: Vec<_> = targets.iter().enumerate().map(|(n, t)| (dotless_hash(&t.domain), n)).collect();
         squeezed.sort_unstable();
         let mut endings: Vec<_> = targets.iter().map(|target| target.ending.clone()).collect();
         endings.extend(ending::doubtful_endings().map(str::to_owned));
         endings.sort_unstable();
         endings.dedup();
-        Ok(Self {
-            targets,
-            bags,
-            popular: popular.clone(),
-            skeletons,
-            squeezed,
-            endings,
-        })
+        Ok(Self { targets, bags, popular: popular.clone(), skeletons, squeezed, endings })
     }
 
     fn is_popular(&self, domain: &str) -> bool {
@@ -118,10 +96,7 @@ impl Suggester {
 
     /// The popular domain that `cut` is the cheapest slip of.
     fn nearest(&self, cut: Cut<'_>) -> Option<&Target> {
-        if cut.real
-            && !is_single_brand(cut.name)
-            && !self.endings.iter().any(|ending| ending == cut.ending)
-        {
+        if cut.real && !is_single_brand(cut.name) && !self.endings.iter().any(|ending| ending == cut.ending) {
             return None;
         }
         let mut best: Option<(u32, &Target)> = None;
@@ -131,18 +106,13 @@ impl Suggester {
                 continue;
             }
             last = number;
-            let Some(target) = usize::try_from(number)
-                .ok()
-                .and_then(|n| self.targets.get(n))
-            else {
+            let Some(target) = usize::try_from(number).ok().and_then(|n| self.targets.get(n)) else {
                 continue;
             };
             let Some(price) = price(cut, target) else {
                 continue;
             };
-            if best
-                .is_none_or(|(lowest, other)| is_better(cut.name, (price, target), (lowest, other)))
-            {
+            if best.is_none_or(|(lowest, other)| is_better(cut.name, (price, target), (lowest, other))) {
                 best = Some((price, target));
             }
         }
@@ -151,45 +121,29 @@ impl Suggester {
 
     /// A look-alike of a popular domain in other letters: `xn--gmal-nza.com`, `grnail.com`, `gmai1.com`.
     fn look_alike(&self, domain: &str) -> Option<&str> {
-        let looks_odd = domain.contains("xn--")
-            || domain.bytes().any(|b| b.is_ascii_digit())
-            || domain.contains("rn");
+        let looks_odd = domain.contains("xn--") || domain.bytes().any(|b| b.is_ascii_digit()) || domain.contains("rn");
         if !looks_odd && !domain.contains("vv") {
             return None;
         }
-        let shown = if domain.contains("xn--") {
-            idna::domain_to_unicode(domain).0
-        } else {
-            domain.to_owned()
-        };
+        let shown = if domain.contains("xn--") { idna::domain_to_unicode(domain).0 } else { domain.to_owned() };
         let bare = without_marks(&shown);
-        self.by_skeleton(&shown)
-            .or_else(|| self.by_skeleton(&bare))
-            .filter(|found| *found != domain)
+        self.by_skeleton(&shown).or_else(|| self.by_skeleton(&bare)).filter(|found| *found != domain)
     }
 
     /// The popular domain with the same letters and other dots: `webde`, `wanadoof.r`, `gmail.c.om`.
     fn moved_dots(&self, domain: &str, real: bool) -> Option<&str> {
         let typed = dotless_hash(domain);
-        let at = self
-            .squeezed
-            .binary_search_by_key(&typed, |(hash, _)| *hash)
-            .ok()?;
+        let at = self.squeezed.binary_search_by_key(&typed, |(hash, _)| *hash).ok()?;
         let target = &self.targets[self.squeezed[at].1];
         // With a real ending the domain may be somebody's: only the most popular ones are then more likely.
         let same_letters = dotless(domain).eq(dotless(&target.domain));
-        (same_letters && target.domain != domain && (!real || target.tier == 1))
-            .then_some(target.domain.as_str())
+        (same_letters && target.domain != domain && (!real || target.tier == 1)).then_some(target.domain.as_str())
     }
 
     fn by_skeleton(&self, shown: &str) -> Option<&str> {
         // UTS 39 keeps o and 0 apart (0 looks like O, and O is folded to o by mail), so zeros are folded here.
-        let typed: String =
-            unicode_security::skeleton(&shown.to_lowercase().replace('0', "o")).collect();
-        let at = self
-            .skeletons
-            .binary_search_by(|(skeleton, _)| skeleton.as_str().cmp(&typed))
-            .ok()?;
+        let typed: String = unicode_security::skeleton(&shown.to_lowercase().replace('0', "o")).collect();
+        let at = self.skeletons.binary_search_by(|(skeleton, _)| skeleton.as_str().cmp(&typed)).ok()?;
         Some(&self.targets[self.skeletons[at].1].domain)
     }
 }
@@ -200,31 +154,22 @@ fn dotless(domain: &str) -> impl Iterator<Item = u8> {
 
 /// FNV-1a.
 fn dotless_hash(domain: &str) -> u64 {
-    dotless(domain).fold(0xcbf2_9ce4_8422_2325, |hash, b| {
-        (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    })
+    dotless(domain).fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Letters without their accents: `gmaïl` is `gmail`.
 fn without_marks(text: &str) -> String {
     use unicode_normalization::UnicodeNormalization;
-    text.nfd()
-        .filter(|c| !unicode_normalization::char::is_combining_mark(*c))
-        .collect()
+    text.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)).collect()
 }
 
 /// Price of reading a cut domain as a target, if it is within the budget.
 fn price(cut: Cut<'_>, target: &Target) -> Option<u32> {
     let budget = budget(target.name.len(), target.tier);
     // A right name bears a wrong ending better than a wrong name does.
-    let limit = if cut.name == target.name {
-        budget.max(160)
-    } else {
-        budget
-    };
+    let limit = if cut.name == target.name { budget.max(160) } else { budget };
     let mut ending = ending::price(cut.ending, cut.real, &target.ending);
-    if ending == FAR && cut.name == target.name && target.tier == 1 && is_single_brand(&target.name)
-    {
+    if ending == FAR && cut.name == target.name && target.tier == 1 && is_single_brand(&target.name) {
         // Nobody but the owner has mail under this name, so any other ending is a slip.
         ending = 100;
     }
@@ -257,12 +202,7 @@ impl Lists {
     }
 
     /// As [`Lists::suggest`], for a domain that was looked up.
-    pub(crate) fn suggest_knowing(
-        &self,
-        local: &str,
-        domain: &str,
-        lists: Membership,
-    ) -> Option<String> {
+    pub(crate) fn suggest_knowing(&self, local: &str, domain: &str, lists: Membership) -> Option<String> {
         let meant = self.domain_knowing(domain, lists)?;
         Some(format!("{}@{meant}", written_local(local)))
     }
@@ -273,17 +213,10 @@ impl Lists {
     }
 
     fn domain_knowing(&self, domain: &str, lists: Membership) -> Option<String> {
-        if let Some(rest) = domain
-            .strip_prefix("www.")
-            .filter(|rest| self.suggester.is_popular(rest))
-        {
+        if let Some(rest) = domain.strip_prefix("www.").filter(|rest| self.suggester.is_popular(rest)) {
             return Some(rest.to_owned());
         }
-        if lists.is_real() {
-            None
-        } else {
-            self.suggest_for_unknown(domain)
-        }
+        if lists.is_real() { None } else { self.suggest_for_unknown(domain) }
     }
 
     /// The domain that was probably meant by one that no list of real domains has.
@@ -335,25 +268,15 @@ impl Lists {
             let nearer = ending::cut(&fixed).and_then(|cut| self.by_name(&fixed, cut));
             return Some(nearer.unwrap_or(fixed));
         }
-        let target = self
-            .suggester
-            .targets
-            .iter()
-            .filter(|t| t.tier == 1 && t.name == domain && t.name.len() > 3);
-        target
-            .min_by_key(|t| (t.ending != "com", t.domain.as_str()))
-            .map(|t| t.domain.clone())
+        let target = self.suggester.targets.iter().filter(|t| t.tier == 1 && t.name == domain && t.name.len() > 3);
+        target.min_by_key(|t| (t.ending != "com", t.domain.as_str())).map(|t| t.domain.clone())
     }
 }
 
 /// A local part as it is written in an address: quoted where it must be (RFC 5321 §4.1.2).
 fn written_local(local: &str) -> String {
-    let is_atext =
-        |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || !c.is_ascii();
-    if local
-        .split('.')
-        .all(|atom| !atom.is_empty() && atom.chars().all(is_atext))
-    {
+    let is_atext = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c) || !c.is_ascii();
+    if local.split('.').all(|atom| !atom.is_empty() && atom.chars().all(is_atext)) {
         return local.to_owned();
     }
     let mut quoted = String::with_capacity(local.len() + 2);

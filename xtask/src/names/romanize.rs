@@ -54,10 +54,7 @@ fn spell_one(c: char, spelt: &mut String) -> Option<()> {
 
 /// Letters that no decomposition makes Latin: Cyrillic, Greek, Georgian and Armenian ones, and some Latin ones.
 fn letter(c: char) -> Option<&'static str> {
-    LETTERS
-        .iter()
-        .find(|(from, _)| *from == c)
-        .map(|(_, to)| *to)
+    LETTERS.iter().find(|(from, _)| *from == c).map(|(_, to)| *to)
 }
 
 #[rustfmt::skip]

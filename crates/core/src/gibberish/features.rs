@@ -61,11 +61,7 @@ impl Features {
             as_f32(form.switches.saturating_sub(1).min(6)),
             as_f32(form.digits_between.min(8)),
             as_f32(form.consonants.saturating_sub(3).min(6)),
-            if letters >= 5 {
-                as_f32(form.near_pairs) / count
-            } else {
-                0.0
-            },
+            if letters >= 5 { as_f32(form.near_pairs) / count } else { 0.0 },
             as_f32(repeats(text).min(4)),
             flag(form.vowels == 0 && letters >= 4),
             flag(form.is_hex && form.switches >= 3 && text.len() >= 8),
@@ -90,20 +86,14 @@ fn as_f32(count: usize) -> f32 {
 impl Plain {
     fn of(local: &str) -> Option<Self> {
         let base = local.split('+').next().unwrap_or(local);
-        let mut plain = Self {
-            bytes: [0; BYTES_MAX],
-            len: 0,
-        };
+        let mut plain = Self { bytes: [0; BYTES_MAX], len: 0 };
         if base.is_ascii() {
             for byte in base.bytes() {
                 plain.push(byte.to_ascii_lowercase());
             }
             return Some(plain);
         }
-        for c in base
-            .nfd()
-            .filter(|c| !unicode_normalization::char::is_combining_mark(*c))
-        {
+        for c in base.nfd().filter(|c| !unicode_normalization::char::is_combining_mark(*c)) {
             plain.push_latin(c)?;
         }
         Some(plain)
@@ -154,11 +144,7 @@ impl Odds {
         let mut last = [0_i32; WINDOW];
         let (mut sum, mut worst, mut triples, mut rare) = (0_i32, i32::MAX, 0_usize, 0_usize);
         for byte in text.iter().copied().chain([b'.']) {
-            let third = if byte.is_ascii_lowercase() {
-                usize::from(byte - b'a') + 1
-            } else {
-                0
-            };
+            let third = if byte.is_ascii_lowercase() { usize::from(byte - b'a') + 1 } else { 0 };
             if second == 0 && third == 0 {
                 continue;
             }
@@ -176,12 +162,7 @@ impl Odds {
             worst = sum;
         }
         let nats = |steps: i32| i16::try_from(steps).map_or(0.0, f32::from) / STEPS_PER_NAT;
-        Self {
-            sum: nats(sum),
-            worst: nats(worst) / as_f32(WINDOW),
-            triples: triples.max(1),
-            rare,
-        }
+        Self { sum: nats(sum), worst: nats(worst) / as_f32(WINDOW), triples: triples.max(1), rare }
     }
 }
 
@@ -201,11 +182,7 @@ struct Form {
 
 impl Form {
     fn of(text: &[u8], letters: usize) -> Self {
-        let mut form = Self {
-            is_hex: true,
-            one_row: true,
-            ..Self::default()
-        };
+        let mut form = Self { is_hex: true, one_row: true, ..Self::default() };
         let (mut consonants, mut run, mut previous, mut row, mut seen) = (0, 1, 0_u8, None, 0);
         for &byte in text {
             let is_letter = byte.is_ascii_lowercase();
@@ -214,17 +191,10 @@ impl Form {
             seen += usize::from(is_letter);
             form.digits_between += usize::from(byte.is_ascii_digit() && seen > 0 && seen < letters);
             let is_vowel = matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y');
-            consonants = if is_letter && !is_vowel {
-                consonants + 1
-            } else {
-                0
-            };
+            consonants = if is_letter && !is_vowel { consonants + 1 } else { 0 };
             form.consonants = form.consonants.max(consonants);
             form.vowels += usize::from(is_vowel);
-            form.home_row += usize::from(matches!(
-                byte,
-                b'a' | b's' | b'd' | b'f' | b'g' | b'h' | b'j' | b'k' | b'l'
-            ));
+            form.home_row += usize::from(matches!(byte, b'a' | b's' | b'd' | b'f' | b'g' | b'h' | b'j' | b'k' | b'l'));
             let is_near = is_letter && near(previous, byte);
             form.near_pairs += usize::from(is_near);
             run = if is_near { run + 1 } else { 1 };
@@ -242,8 +212,7 @@ impl Form {
 
 /// A letter after a digit or a digit after a letter.
 fn switches(previous: u8, byte: u8) -> bool {
-    (previous.is_ascii_lowercase() && byte.is_ascii_digit())
-        || (previous.is_ascii_digit() && byte.is_ascii_lowercase())
+    (previous.is_ascii_lowercase() && byte.is_ascii_digit()) || (previous.is_ascii_digit() && byte.is_ascii_lowercase())
 }
 
 fn row_of(byte: u8) -> u8 {
@@ -258,10 +227,7 @@ fn row_of(byte: u8) -> u8 {
 fn repeats(text: &[u8]) -> usize {
     let mut most = 0;
     for period in 2..=4 {
-        let same = text
-            .windows(period + 1)
-            .filter(|w| w[0] == w[period] && w[0].is_ascii_lowercase())
-            .count();
+        let same = text.windows(period + 1).filter(|w| w[0] == w[period] && w[0].is_ascii_lowercase()).count();
         if same + period >= text.len().saturating_sub(1) {
             most = most.max(same / period);
         }

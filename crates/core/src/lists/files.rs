@@ -45,17 +45,10 @@ impl<'c> Source<'c> {
     pub(super) fn new(changes: &'c BTreeMap<String, String>) -> Result<Self, ListError> {
         for file in changes.keys() {
             let stem = file.strip_suffix(".txt").unwrap_or("");
-            let name = stem
-                .strip_suffix(".add")
-                .or_else(|| stem.strip_suffix(".remove"))
-                .unwrap_or(stem);
+            let name = stem.strip_suffix(".add").or_else(|| stem.strip_suffix(".remove")).unwrap_or(stem);
             if !FILES.contains(&name) {
                 let what = format!("no list has this name; lists are {}", FILES.join(", "));
-                return Err(ListError {
-                    file: file.clone(),
-                    line: 0,
-                    what,
-                });
+                return Err(ListError { file: file.clone(), line: 0, what });
             }
         }
         Ok(Self { changes })
@@ -72,15 +65,9 @@ impl<'c> Source<'c> {
         if added.is_none() && removed.is_none() {
             return base;
         }
-        let gone: BTreeSet<&str> = removed
-            .map(|text| text.lines().map(key).collect())
-            .unwrap_or_default();
+        let gone: BTreeSet<&str> = removed.map(|text| text.lines().map(key).collect()).unwrap_or_default();
         // Added lines come first: where a key stands twice, the first line counts.
-        let lines = added
-            .map(String::as_str)
-            .unwrap_or_default()
-            .lines()
-            .chain(base.lines());
+        let lines = added.map(String::as_str).unwrap_or_default().lines().chain(base.lines());
         let mut text = String::with_capacity(base.len());
         for line in lines.filter(|line| line.starts_with('#') || !gone.contains(key(line))) {
             text.push_str(line);
@@ -101,28 +88,19 @@ impl<'c> Source<'c> {
 }
 
 fn key(line: &str) -> &str {
-    line.split_once('\t')
-        .map_or(line, |(key, _)| key)
-        .trim_end_matches('\r')
+    line.split_once('\t').map_or(line, |(key, _)| key).trim_end_matches('\r')
 }
 
 /// The set of a list's keys.
 pub(super) fn set(source: &Source<'_>, name: &str) -> Result<TextSet, ListError> {
     TextSet::new(source.text(name)).map_err(|bad| {
         let (file, line) = source.blame(name, bad.line);
-        ListError {
-            file,
-            line,
-            what: bad.what.into(),
-        }
+        ListError { file, line, what: bad.what.into() }
     })
 }
 
 /// Keys of an embedded list in the order of its text.
 #[cfg(test)]
 pub(super) fn embedded_keys(name: &str) -> impl Iterator<Item = &'static str> {
-    embedded(name)
-        .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(key)
+    embedded(name).lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(key)
 }

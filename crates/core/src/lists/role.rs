@@ -31,13 +31,9 @@ pub(super) fn is_role(words: &TextSet, parts: &TextSet, local: &str) -> bool {
 }
 
 fn numbered(words: &TextSet, word: &str) -> bool {
-    let stem = word
-        .trim_end_matches(|c: char| c.is_ascii_digit())
-        .trim_end_matches(['-', '_', '.']);
+    let stem = word.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches(['-', '_', '.']);
     let digits = word.bytes().rev().take_while(u8::is_ascii_digit).count();
-    (1..=NUMBER_DIGITS_MAX).contains(&digits)
-        && stem.len() >= NUMBERED_WORD_MIN
-        && words.contains(stem)
+    (1..=NUMBER_DIGITS_MAX).contains(&digits) && stem.len() >= NUMBERED_WORD_MIN && words.contains(stem)
 }
 
 /// A role word first, and only role words or parts of roles behind it.

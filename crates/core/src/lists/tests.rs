@@ -5,12 +5,7 @@ fn lists() -> &'static Lists {
 }
 
 fn changed(files: &[(&str, &str)]) -> Result<Lists, ListError> {
-    Lists::with_files(
-        &files
-            .iter()
-            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
-            .collect(),
-    )
+    Lists::with_files(&files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect())
 }
 
 #[test]
@@ -20,11 +15,7 @@ fn every_embedded_list_is_read_sorted_and_not_empty() {
     }
     for name in FILES.iter().filter(|name| **name != "gibberish") {
         let keys: Vec<&str> = files::embedded_keys(name).collect();
-        assert!(
-            keys.is_sorted_by(|a, b| a < b),
-            "{name}: {:?}",
-            keys.windows(2).find(|w| w[0] >= w[1])
-        );
+        assert!(keys.is_sorted_by(|a, b| a < b), "{name}: {:?}", keys.windows(2).find(|w| w[0] >= w[1]));
     }
 }
 
@@ -119,11 +110,7 @@ fn throw_away_domains_and_their_subdomains_are_disposable() {
 
 #[test]
 fn the_guard_list_wins_over_every_disposable_entry() {
-    let lists = changed(&[(
-        "disposable.txt",
-        "debian.org\nbad.example\nlists.debian.org\nweb.de",
-    )])
-    .unwrap();
+    let lists = changed(&[("disposable.txt", "debian.org\nbad.example\nlists.debian.org\nweb.de")]).unwrap();
     assert!(lists.disposable("bad.example") && lists.disposable("mx.bad.example"));
     for domain in ["debian.org", "lists.debian.org", "web.de"] {
         assert!(!lists.disposable(domain), "{domain}");
@@ -132,10 +119,7 @@ fn the_guard_list_wins_over_every_disposable_entry() {
         assert!(!lists.disposable_exchanger(host), "{host}");
     }
     for domain in files::embedded_keys("guard") {
-        assert!(
-            !self::lists().disposable(domain) && !self::lists().disposable_exchanger(domain),
-            "{domain}"
-        );
+        assert!(!self::lists().disposable(domain) && !self::lists().disposable_exchanger(domain), "{domain}");
     }
 }
 
@@ -161,51 +145,32 @@ fn exchangers_tell_provider_throw_away_and_parked() {
         ("mail.protonmail.ch", "proton"),
         ("route1.mx.cloudflare.net", "cloudflare"),
     ] {
-        assert_eq!(
-            lists().provider(host).map(|p| p.id.as_str()),
-            Some(id),
-            "{host}"
-        );
+        assert_eq!(lists().provider(host).map(|p| p.id.as_str()), Some(id), "{host}");
     }
     assert_eq!(lists().provider("mx.acme.example"), None);
     assert!(
-        lists().disposable_exchanger("mail.mailinator.com")
-            && lists().disposable_exchanger("mx2.guerrillamail.com")
+        lists().disposable_exchanger("mail.mailinator.com") && lists().disposable_exchanger("mx2.guerrillamail.com")
     );
     assert!(!lists().disposable_exchanger("aspmx.l.google.com"));
-    assert!(
-        lists().parked_exchanger("mail.h-email.net")
-            && !lists().parked_exchanger("mx.acme.example")
-    );
+    assert!(lists().parked_exchanger("mail.h-email.net") && !lists().parked_exchanger("mx.acme.example"));
 }
 
 #[test]
 fn no_provider_is_a_throw_away_or_parked_exchanger() {
     for (suffix, _) in lists().provider_suffixes.iter() {
-        assert!(
-            !lists().disposable_exchanger(suffix) && !lists().parked_exchanger(suffix),
-            "{suffix}"
-        );
+        assert!(!lists().disposable_exchanger(suffix) && !lists().parked_exchanger(suffix), "{suffix}");
     }
 }
 
 #[test]
 fn relay_free_and_known_refusers() {
-    for domain in [
-        "duck.com",
-        "alice.33mail.com",
-        "privaterelay.appleid.com",
-        "mozmail.com",
-        "addy.io",
-        "passmail.net",
-    ] {
+    for domain in ["duck.com", "alice.33mail.com", "privaterelay.appleid.com", "mozmail.com", "addy.io", "passmail.net"]
+    {
         assert!(lists().relay(domain), "{domain}");
     }
     assert!(!lists().relay("gmail.com") && !lists().relay("appleid.com"));
     assert!(lists().free("gmail.com") && lists().free("gmx.de") && !lists().free("acme.example"));
-    assert!(
-        lists().known_not_catch_all("outlook.com") && !lists().known_not_catch_all("acme.example")
-    );
+    assert!(lists().known_not_catch_all("outlook.com") && !lists().known_not_catch_all("acme.example"));
 }
 
 #[test]

@@ -11,10 +11,7 @@ use std::borrow::Cow;
 /// Longest line that a list may have, in bytes; a domain has at most 253.
 const LINE_BYTES_MAX: usize = 1024;
 /// A slot that holds nothing.
-const EMPTY: Slot = Slot {
-    tag: 0,
-    line: u32::MAX,
-};
+const EMPTY: Slot = Slot { tag: 0, line: u32::MAX };
 
 /// One entry of the table: part of the key's hash, and where its line starts in the text.
 #[derive(Clone, Copy, Debug)]
@@ -77,10 +74,7 @@ impl TextSet {
     /// Indexes a text. Keys must be lower-case, without white space around them, and below 4 GiB in all.
     pub(crate) fn new(text: Cow<'static, str>) -> Result<Self, BadLine> {
         if u32::try_from(text.len()).is_err() {
-            return Err(BadLine {
-                line: 1,
-                what: "the file is over 4 GiB",
-            });
+            return Err(BadLine { line: 1, what: "the file is over 4 GiB" });
         }
         let lines = text.bytes().filter(|&b| b == b'\n').count() + 1;
         let size = (lines * 3 / 2 + 1).next_power_of_two();
@@ -90,10 +84,7 @@ impl TextSet {
         for (number, line) in text.split('\n').enumerate() {
             let bare = line.trim_end_matches('\r');
             if !bare.is_empty() && !bare.starts_with('#') {
-                check_line(bare).map_err(|what| BadLine {
-                    line: number + 1,
-                    what,
-                })?;
+                check_line(bare).map_err(|what| BadLine { line: number + 1, what })?;
                 insert(&mut slots, &text, key_of(bare), offset);
                 count += 1;
             }
@@ -152,9 +143,7 @@ impl TextSet {
 
 /// `a.b.c`, `b.c`, `c`.
 pub(crate) fn suffixes(host: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(host), |rest| {
-        rest.split_once('.').map(|(_, parent)| parent)
-    })
+    std::iter::successors(Some(host), |rest| rest.split_once('.').map(|(_, parent)| parent))
 }
 
 fn key_of(line: &str) -> &str {
@@ -187,10 +176,7 @@ fn insert(slots: &mut [Slot], text: &str, key: &str, offset: usize) {
         at = (at + 1) & mask;
     }
     let line = u32::try_from(offset).expect("texts over 4 GiB were refused");
-    slots[at] = Slot {
-        tag: hash.tag(),
-        line,
-    };
+    slots[at] = Slot { tag: hash.tag(), line };
 }
 
 /// The value of the line at `offset` if its key is `key`.
@@ -225,18 +211,8 @@ mod tests {
         for key in ["", "a", "example", "a.example.", "b", "# note", "value one"] {
             assert!(!list.contains(key), "{key:?}");
         }
-        assert_eq!(
-            list.get(KeyHash::of("b.example"), "b.example"),
-            Some("value one")
-        );
-        assert_eq!(
-            list.iter().collect::<Vec<_>>(),
-            [
-                ("a.example", ""),
-                ("b.example", "value one"),
-                ("c.example", "")
-            ]
-        );
+        assert_eq!(list.get(KeyHash::of("b.example"), "b.example"), Some("value one"));
+        assert_eq!(list.iter().collect::<Vec<_>>(), [("a.example", ""), ("b.example", "value one"), ("c.example", "")]);
     }
 
     #[test]
@@ -251,17 +227,13 @@ mod tests {
     #[test]
     fn bad_lines_are_named() {
         for (text, line) in [("ok\nUpper", 2), ("two words", 1), ("ok\nok2\n\tvalue", 3)] {
-            assert_eq!(
-                TextSet::new(Cow::Borrowed(text)).unwrap_err().line,
-                line,
-                "{text:?}"
-            );
+            assert_eq!(TextSet::new(Cow::Borrowed(text)).unwrap_err().line, line, "{text:?}");
         }
     }
 
     #[test]
     fn every_key_of_a_large_text_is_found_and_no_other() {
-        let text: String = (0..20_000).map(|n| format!("d{n}.example\n")).collect();
+        let text = (0..20_000).map(|n| format!("d{n}.example")).collect::<Vec<_>>().join("\n");
         let list = TextSet::new(Cow::Owned(text)).unwrap();
         assert_eq!(list.len(), 20_000);
         assert!((0..20_000).all(|n| list.contains(&format!("d{n}.example"))));

@@ -34,10 +34,7 @@ impl Bags {
             let bit = bit(key);
             filter[bit / 64] |= 1 << (bit % 64);
         }
-        Self {
-            entries: entries.into_boxed_slice(),
-            filter,
-        }
+        Self { entries: entries.into_boxed_slice(), filter }
     }
 
     /// The numbers of the names that may be near, in order; one may come twice.
@@ -50,12 +47,7 @@ impl Bags {
             let bit = bit(key);
             if self.filter[bit / 64] & (1 << (bit % 64)) != 0 {
                 let start = self.entries.partition_point(|entry| entry.0 < key);
-                found.extend(
-                    self.entries[start..]
-                        .iter()
-                        .take_while(|entry| entry.0 == key)
-                        .map(|entry| entry.1),
-                );
+                found.extend(self.entries[start..].iter().take_while(|entry| entry.0 == key).map(|entry| entry.1));
             }
         });
         found.sort_unstable();
@@ -64,9 +56,7 @@ impl Bags {
 }
 
 fn neighbourhood(name: &[u8], mut key: impl FnMut(u64)) {
-    let whole = name
-        .iter()
-        .fold(0_u64, |sum, &byte| sum.wrapping_add(number_of(byte)));
+    let whole = name.iter().fold(0_u64, |sum, &byte| sum.wrapping_add(number_of(byte)));
     key(whole);
     for (i, &first) in name.iter().enumerate() {
         // The same letter twice gives the same bag.
@@ -124,18 +114,11 @@ mod tests {
     #[test]
     fn near_names_are_found_and_far_ones_are_not() {
         let names = ["gmail", "hotmail", "yahoo"];
-        for typed in [
-            "gmail", "gmial", "gmal", "gml", "gmaill", "gnail", "gmaxyl", "liamg",
-        ] {
+        for typed in ["gmail", "gmial", "gmal", "gml", "gmaill", "gnail", "gmaxyl", "liamg"] {
             assert!(near(&names, typed).contains(&0), "{typed}");
         }
         assert_eq!(near(&names, "yhoo"), [2]);
-        for typed in [
-            "",
-            "example",
-            "acme-widgets",
-            "a-very-long-name-indeed-of-a-shop",
-        ] {
+        for typed in ["", "example", "acme-widgets", "a-very-long-name-indeed-of-a-shop"] {
             assert!(near(&names, typed).is_empty(), "{typed}");
         }
     }

@@ -47,12 +47,7 @@ fn edits(typed: &[u8], meant: &[u8]) -> u32 {
             let mut best = above[j] + substitution(typed[i], meant[j]);
             best = best.min(above[j + 1] + extra(typed, i));
             best = best.min(row[j] + missing(meant, j));
-            if i > 0
-                && j > 0
-                && typed[i] == meant[j - 1]
-                && typed[i - 1] == meant[j]
-                && typed[i] != typed[i - 1]
-            {
+            if i > 0 && j > 0 && typed[i] == meant[j - 1] && typed[i - 1] == meant[j] && typed[i] != typed[i - 1] {
                 best = best.min(before[j - 1] + SWAP);
             }
             row[j + 1] = best;
@@ -81,10 +76,7 @@ fn missing(meant: &[u8], j: usize) -> u32 {
 
 /// A letter of `typed` that was not meant.
 fn extra(typed: &[u8], i: usize) -> u32 {
-    let mut neighbours = [i.checked_sub(1), Some(i + 1)]
-        .into_iter()
-        .flatten()
-        .filter_map(|n| typed.get(n));
+    let mut neighbours = [i.checked_sub(1), Some(i + 1)].into_iter().flatten().filter_map(|n| typed.get(n));
     if neighbours.clone().any(|&other| other == typed[i]) {
         EXTRA_DOUBLE
     } else if neighbours.any(|&other| near(other, typed[i])) {
@@ -173,21 +165,9 @@ mod tests {
 
     #[test]
     fn likely_slips_are_cheaper() {
-        for (cheap, dear) in [
-            ("gmaill", "gmailx"),
-            ("gnail", "gqail"),
-            ("gmial", "gmqql"),
-            ("yaho", "yaoo"),
-        ] {
-            let meant = if cheap.starts_with('y') {
-                "yahoo"
-            } else {
-                "gmail"
-            };
-            let (a, b) = (
-                slip(cheap.as_bytes(), meant.as_bytes()),
-                slip(dear.as_bytes(), meant.as_bytes()),
-            );
+        for (cheap, dear) in [("gmaill", "gmailx"), ("gnail", "gqail"), ("gmial", "gmqql"), ("yaho", "yaoo")] {
+            let meant = if cheap.starts_with('y') { "yahoo" } else { "gmail" };
+            let (a, b) = (slip(cheap.as_bytes(), meant.as_bytes()), slip(dear.as_bytes(), meant.as_bytes()));
             assert!(a < b, "{cheap} {a}, {dear} {b}");
         }
         assert_eq!(slip(b"htomali", b"hotmail"), SHUFFLED);
@@ -195,35 +175,12 @@ mod tests {
 
     #[test]
     fn keys_that_touch() {
-        for (a, b) in [
-            (b'a', b's'),
-            (b's', b'w'),
-            (b's', b'e'),
-            (b's', b'z'),
-            (b's', b'x'),
-            (b'o', b'0'),
-            (b'n', b'h'),
-        ] {
-            assert!(
-                near(a, b) && near(b, a),
-                "{} {}",
-                char::from(a),
-                char::from(b)
-            );
+        for (a, b) in [(b'a', b's'), (b's', b'w'), (b's', b'e'), (b's', b'z'), (b's', b'x'), (b'o', b'0'), (b'n', b'h')]
+        {
+            assert!(near(a, b) && near(b, a), "{} {}", char::from(a), char::from(b));
         }
-        for (a, b) in [
-            (b'a', b'd'),
-            (b's', b'q'),
-            (b'g', b'm'),
-            (b'a', b'a'),
-            (b'a', b'-'),
-        ] {
-            assert!(
-                !near(a, b) && !near(b, a),
-                "{} {}",
-                char::from(a),
-                char::from(b)
-            );
+        for (a, b) in [(b'a', b'd'), (b's', b'q'), (b'g', b'm'), (b'a', b'a'), (b'a', b'-')] {
+            assert!(!near(a, b) && !near(b, a), "{} {}", char::from(a), char::from(b));
         }
     }
 

@@ -8,10 +8,9 @@ use super::cost::{FAR, slip};
 
 /// Endings that slips are put right to, the most used first: at equal price the earlier one wins.
 const COMMON: [&str; 40] = [
-    "com", "net", "org", "de", "co.uk", "fr", "it", "com.br", "co.jp", "edu", "ru", "es", "nl",
-    "pl", "com.au", "ca", "in", "info", "co.in", "ch", "be", "at", "se", "dk", "no", "cz", "jp",
-    "eu", "gov", "com.mx", "com.ar", "co.nz", "co.za", "com.tr", "co.kr", "biz", "org.uk", "ac.uk",
-    "net.au", "com.tw",
+    "com", "net", "org", "de", "co.uk", "fr", "it", "com.br", "co.jp", "edu", "ru", "es", "nl", "pl", "com.au", "ca",
+    "in", "info", "co.in", "ch", "be", "at", "se", "dk", "no", "cz", "jp", "eu", "gov", "com.mx", "com.ar", "co.nz",
+    "co.za", "com.tr", "co.kr", "biz", "org.uk", "ac.uk", "net.au", "com.tw",
 ];
 /// Real endings that are mostly slips of another one, with the price of reading them so.
 const DOUBTFUL: [(&str, &str, u32); 12] = [
@@ -62,10 +61,7 @@ pub(super) fn cut(domain: &str) -> Option<Cut<'_>> {
 
 /// With an unknown last label, `co.` before it belongs to the ending (`example.co.lp`).
 fn wrong_ending<'d>(domain: &'d str, last: &'d str) -> &'d str {
-    let Some(rest) = domain
-        .strip_suffix(last)
-        .and_then(|rest| rest.strip_suffix('.'))
-    else {
+    let Some(rest) = domain.strip_suffix(last).and_then(|rest| rest.strip_suffix('.')) else {
         return last;
     };
     let second = rest.rsplit('.').next().unwrap_or(rest);
@@ -87,10 +83,7 @@ pub(super) fn price(typed: &str, real: bool, meant: &str) -> u32 {
         return 0;
     }
     if real {
-        return DOUBTFUL
-            .iter()
-            .find(|(from, to, _)| *from == typed && *to == meant)
-            .map_or(FAR, |slip| slip.2);
+        return DOUBTFUL.iter().find(|(from, to, _)| *from == typed && *to == meant).map_or(FAR, |slip| slip.2);
     }
     let bare = typed.trim_end_matches(|c: char| c.is_ascii_digit());
     if !bare.is_empty() && bare != typed {
@@ -105,28 +98,19 @@ pub(super) fn price(typed: &str, real: bool, meant: &str) -> u32 {
 /// `couk` for `co.uk`.
 fn is_joined(typed: &str, meant: &str) -> bool {
     meant.len() == typed.len() + 1
-        && meant
-            .split_once('.')
-            .is_some_and(|(second, country)| typed.strip_prefix(second) == Some(country))
+        && meant.split_once('.').is_some_and(|(second, country)| typed.strip_prefix(second) == Some(country))
 }
 
 /// The domain with a wrong ending put right, for a name that no list knows.
 pub(super) fn put_right(domain: &str, cut: Cut<'_>) -> Option<String> {
-    if let Some(fixed) = moved_dot(domain)
-        .or_else(|| repeated(domain))
-        .or_else(|| second_level(domain))
-    {
+    if let Some(fixed) = moved_dot(domain).or_else(|| repeated(domain)).or_else(|| second_level(domain)) {
         return Some(fixed);
     }
     // With a subdomain the name may be anything; nothing is guessed.
     if cut.name.contains('.') {
         return None;
     }
-    let meant = if cut.real {
-        doubtful(cut.ending)?
-    } else {
-        nearest(cut.ending)?
-    };
+    let meant = if cut.real { doubtful(cut.ending)? } else { nearest(cut.ending)? };
     Some(format!("{}.{meant}", cut.name))
 }
 
@@ -134,10 +118,7 @@ fn doubtful(ending: &str) -> Option<&'static str> {
     if !SLIP_BEHIND_ANY_NAME.contains(&ending) {
         return None;
     }
-    DOUBTFUL
-        .iter()
-        .find(|slip| slip.0 == ending)
-        .map(|slip| slip.1)
+    DOUBTFUL.iter().find(|slip| slip.0 == ending).map(|slip| slip.1)
 }
 
 fn nearest(ending: &str) -> Option<&'static str> {
@@ -148,11 +129,7 @@ fn nearest(ending: &str) -> Option<&'static str> {
     let mut ambiguous = false;
     for meant in COMMON {
         let price = price(ending, false, meant);
-        let limit = if meant.len() == 2 {
-            SMALL_EDIT
-        } else {
-            ONE_EDIT
-        };
+        let limit = if meant.len() == 2 { SMALL_EDIT } else { ONE_EDIT };
         if price > limit {
             continue;
         }
@@ -172,27 +149,10 @@ fn nearest(ending: &str) -> Option<&'static str> {
 
 /// `cojp` and `cobr`: the second level and the country without their dot; the country decides between `co` and `com`.
 fn joined_country(ending: &str) -> Option<&'static str> {
-    let country = SECOND_LEVEL
-        .iter()
-        .find_map(|second| ending.strip_prefix(second))
-        .filter(|c| c.len() == 2)?;
-    let of_country = |meant: &&&str| {
-        meant
-            .split_once('.')
-            .is_some_and(|(_, last)| last == country)
-    };
-    let exact = COMMON
-        .iter()
-        .filter(of_country)
-        .find(|meant| is_joined(ending, meant));
-    exact
-        .or_else(|| {
-            COMMON
-                .iter()
-                .filter(of_country)
-                .find(|meant| meant.starts_with("co"))
-        })
-        .copied()
+    let country = SECOND_LEVEL.iter().find_map(|second| ending.strip_prefix(second)).filter(|c| c.len() == 2)?;
+    let of_country = |meant: &&&str| meant.split_once('.').is_some_and(|(_, last)| last == country);
+    let exact = COMMON.iter().filter(of_country).find(|meant| is_joined(ending, meant));
+    exact.or_else(|| COMMON.iter().filter(of_country).find(|meant| meant.starts_with("co"))).copied()
 }
 
 /// `examplec.om` and `comcastn.et`: the dot slipped one letter to the right.
@@ -224,18 +184,15 @@ fn second_level(domain: &str) -> Option<String> {
         "com" => "co",
         _ => return None,
     };
-    let wrong =
-        !is_ending(&format!("{second}.{country}")) && is_ending(&format!("{other}.{country}"));
+    let wrong = !is_ending(&format!("{second}.{country}")) && is_ending(&format!("{other}.{country}"));
     // France has com.fr, and nobody means it.
-    (country.len() == 2 && country != "fr" && wrong && !name.contains('.'))
-        .then(|| format!("{name}.{other}.{country}"))
+    (country.len() == 2 && country != "fr" && wrong && !name.contains('.')).then(|| format!("{name}.{other}.{country}"))
 }
 
 /// A public suffix of a registry (not of a company) as a whole?
 pub(super) fn is_ending(text: &str) -> bool {
-    psl::suffix(text.as_bytes()).is_some_and(|suffix| {
-        suffix.typ() == Some(psl::Type::Icann) && suffix.as_bytes() == text.as_bytes()
-    })
+    psl::suffix(text.as_bytes())
+        .is_some_and(|suffix| suffix.typ() == Some(psl::Type::Icann) && suffix.as_bytes() == text.as_bytes())
 }
 
 /// `exampleorg`: a domain without any dot whose last letters are a common ending.
@@ -244,9 +201,7 @@ pub(super) fn missing_dot(domain: &str) -> Option<String> {
     if domain.contains('.') {
         return None;
     }
-    let (name, ending) = ENDINGS
-        .iter()
-        .find_map(|ending| Some((domain.strip_suffix(ending)?, ending)))?;
+    let (name, ending) = ENDINGS.iter().find_map(|ending| Some((domain.strip_suffix(ending)?, ending)))?;
     (name.len() >= 3).then(|| format!("{name}.{ending}"))
 }
 
@@ -305,10 +260,7 @@ mod tests {
     #[test]
     fn a_cut_knows_long_endings() {
         let cut = cut("shop.acme.co.uk").unwrap();
-        assert_eq!(
-            (cut.name, cut.ending, cut.real),
-            ("shop.acme", "co.uk", true)
-        );
+        assert_eq!((cut.name, cut.ending, cut.real), ("shop.acme", "co.uk", true));
         assert!(super::cut("com").is_none() && super::cut("").is_none());
     }
 

@@ -32,9 +32,7 @@ fn slips_of_popular_domains_are_put_right() {
         ("wanadoof.r", "wanadoo.fr"),
         ("gmail.c.om", "gmail.com"),
     ] {
-        let got = lists()
-            .suggest_domain(typed)
-            .unwrap_or_else(|| typed.to_owned());
+        let got = lists().suggest_domain(typed).unwrap_or_else(|| typed.to_owned());
         assert_eq!(got, meant, "{typed}");
     }
 }
@@ -43,11 +41,7 @@ fn slips_of_popular_domains_are_put_right() {
 fn look_alikes_in_other_scripts_are_put_right() {
     for typed in ["gmaıl.com", "gmаil.com", "gmaïl.com"] {
         let ascii = idna::domain_to_ascii(typed).unwrap();
-        assert_eq!(
-            lists().suggest_domain(&ascii).as_deref(),
-            Some("gmail.com"),
-            "{typed} {ascii}"
-        );
+        assert_eq!(lists().suggest_domain(&ascii).as_deref(), Some("gmail.com"), "{typed} {ascii}");
     }
 }
 
@@ -126,10 +120,7 @@ fn text_that_is_no_address_is_repaired() {
 
 #[test]
 fn a_strange_local_part_is_written_quoted() {
-    assert_eq!(
-        lists().suggest("a \"b", "gmial.com").as_deref(),
-        Some("\"a \\\"b\"@gmail.com")
-    );
+    assert_eq!(lists().suggest("a \"b", "gmial.com").as_deref(), Some("\"a \\\"b\"@gmail.com"));
 }
 
 proptest! {

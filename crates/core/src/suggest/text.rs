@@ -43,32 +43,20 @@ impl Lists {
         let lower = text.to_ascii_lowercase();
         for written in WRITTEN_AT {
             if let Some(at) = lower.find(written) {
-                return Some((
-                    text[..at].to_owned(),
-                    text[at + written.len()..].replace(" dot ", "."),
-                ));
+                return Some((text[..at].to_owned(), text[at + written.len()..].replace(" dot ", ".")));
             }
         }
         let at = lower.rfind(BESIDE_AT)?;
         let domain = &lower[at + 1..];
-        self.suggester
-            .is_popular(domain)
-            .then(|| (text[..at].to_owned(), domain.to_owned()))
+        self.suggester.is_popular(domain).then(|| (text[..at].to_owned(), domain.to_owned()))
     }
 }
 
 /// Without `mailto:`, angle brackets, white space at odd places and what cannot be seen.
 fn unwrapped(given: &str) -> String {
     let bare = given.strip_prefix("mailto:").unwrap_or(given);
-    let inner = bare
-        .strip_suffix('>')
-        .and_then(|rest| rest.rsplit_once('<'))
-        .map_or(bare, |(_, inner)| inner);
-    inner
-        .chars()
-        .filter(|c| !is_invisible(*c))
-        .map(|c| if c == '\u{ff20}' { '@' } else { c })
-        .collect()
+    let inner = bare.strip_suffix('>').and_then(|rest| rest.rsplit_once('<')).map_or(bare, |(_, inner)| inner);
+    inner.chars().filter(|c| !is_invisible(*c)).map(|c| if c == '\u{ff20}' { '@' } else { c }).collect()
 }
 
 /// Zero-width characters and controls that come with pasted text.
@@ -82,15 +70,10 @@ fn clean_local(local: &str) -> Option<String> {
     if local.starts_with('"') {
         return None;
     }
-    let dotted: String = local
-        .chars()
-        .filter(|c| !c.is_whitespace())
-        .map(|c| if c == ',' { '.' } else { c })
-        .collect();
+    let dotted: String = local.chars().filter(|c| !c.is_whitespace()).map(|c| if c == ',' { '.' } else { c }).collect();
     let atoms: Vec<&str> = dotted.split('.').filter(|atom| !atom.is_empty()).collect();
     let clean = atoms.join(".");
-    let is_atext =
-        |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c) || !c.is_ascii();
+    let is_atext = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.".contains(c) || !c.is_ascii();
     (!clean.is_empty() && clean.len() <= 64 && clean.chars().all(is_atext)).then_some(clean)
 }
 
@@ -99,33 +82,17 @@ fn clean_domain(domain: &str) -> Option<String> {
     let dotted: String = domain
         .chars()
         .filter(|c| !c.is_whitespace())
-        .map(|c| {
-            if matches!(c, ',' | ';' | ':' | '\u{3002}' | '\u{ff0e}') {
-                '.'
-            } else {
-                c
-            }
-        })
+        .map(|c| if matches!(c, ',' | ';' | ':' | '\u{3002}' | '\u{ff0e}') { '.' } else { c })
         .collect();
     let trimmed = dotted.trim_matches(|c: char| !c.is_alphanumeric());
-    let joined = trimmed
-        .split('.')
-        .filter(|label| !label.is_empty())
-        .collect::<Vec<_>>()
-        .join(".");
-    let ascii = if joined.is_ascii() {
-        joined.to_ascii_lowercase()
-    } else {
-        idna::domain_to_ascii(&joined).ok()?
-    };
+    let joined = trimmed.split('.').filter(|label| !label.is_empty()).collect::<Vec<_>>().join(".");
+    let ascii = if joined.is_ascii() { joined.to_ascii_lowercase() } else { idna::domain_to_ascii(&joined).ok()? };
     let is_label = |label: &str| {
         !label.is_empty()
             && label.len() <= 63
             && !label.starts_with('-')
             && !label.ends_with('-')
-            && label
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+            && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
     };
     (ascii.len() <= 253 && ascii.split('.').all(is_label)).then_some(ascii)
 }
