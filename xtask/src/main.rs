@@ -10,7 +10,7 @@ mod train;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask data | cargo xtask measure gibberish|suggest|disposable|corpus FILE";
+const USAGE: &str = "usage: cargo xtask data | cargo xtask measure gibberish|suggest|disposable|cases FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         ["measure", "gibberish"] => measure::gibberish(),
         ["measure", "suggest"] => measure::suggest(),
         ["measure", "disposable"] => measure::disposable(),
-        ["measure", "corpus", file] => measure::corpus(file.as_ref()),
+        ["measure", "cases", file] => measure::cases(file.as_ref()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match done {

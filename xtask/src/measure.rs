@@ -218,7 +218,7 @@ pub(crate) fn disposable() -> Result<()> {
 
 /// Suggestions against a file of JSON lines with `input` and `expected` (an address or null).
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
-pub(crate) fn corpus(file: &Path) -> Result<()> {
+pub(crate) fn cases(file: &Path) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
     let (mut right, mut all) = (0, 0);
     for line in text.lines() {
