@@ -1,5 +1,6 @@
 //! The simulated internet, asked through raw dialogues.
 
+mod dialects;
 mod dialogue;
 mod loopback;
 mod personalities;
