@@ -37,11 +37,8 @@ fn micros(took: Duration, count: u32) -> f64 {
 async fn flights(world: &LoopbackWorld, rcpts: u32) -> io::Result<Duration> {
     let mut stream = TcpStream::connect(("127.128.0.7", world.smtp_port())).await?;
     stream.set_nodelay(true)?;
-    let mut flight = String::from("MAIL FROM:<me@probe.test>\r\n");
-    for i in 0..rcpts {
-        flight += &format!("RCPT TO:<user{i}@d0007.load.test>\r\n");
-    }
-    flight += "RSET\r\n";
+    let asked: Vec<_> = (0..rcpts).map(|i| format!("RCPT TO:<user{i}@d0007.load.test>\r\n")).collect();
+    let flight = format!("MAIL FROM:<me@probe.test>\r\n{}RSET\r\n", asked.concat());
     let mut buffer = vec![0; 64 * 1024];
     lines(&mut stream, &mut buffer, 1).await?;
     stream.write_all(b"HELO probe.test\r\n").await?;

@@ -61,60 +61,56 @@ impl Wire {
     }
 }
 
-/// Serves one connection to its end.
+/// Serves one connection to its end; gives the stream back, unless a handshake swallowed it.
 pub(crate) async fn serve<S: Stream>(stream: S, session: &mut Session, wire: &Wire) -> (Ending, Option<S>) {
     let mut talk = Talk::new(stream, wire);
-    let ending = match talk.begin(session).await {
+    let (ending, stream) = match talk.begin(session).await {
         Step::StartTls => {
             let Talk { stream, sent, .. } = talk;
-            return (secure(stream, sent, session, wire).await, None);
+            secure(stream, sent, session, wire).await
         }
-        Step::End(ending) => ending,
+        Step::End(ending) => (ending, Some(talk.stream)),
     };
     session.count();
     wire.note(|| Happening::End);
-    (ending, Some(talk.stream))
+    (ending, stream)
 }
 
 /// What follows the 220 to STARTTLS.
-async fn secure<S: Stream>(mut stream: S, sent: u64, session: &mut Session, wire: &Wire) -> Ending {
-    let ending = match session.personality().tls {
+async fn secure<S: Stream>(mut stream: S, sent: u64, session: &mut Session, wire: &Wire) -> (Ending, Option<S>) {
+    match session.personality().tls {
         Tls::Garbage => {
             // After the client's hello, or it would be an injection. A client that is gone already is fine.
             let _hello = stream.read(&mut [0; 2_048]).await;
             let _closed = stream.write_all(b"\x00\x01\x02 this is no TLS \xff\xfe\r\n").await;
             drain(&mut stream).await;
-            Ending::Closed
         }
-        Tls::Stalls | Tls::Injection => {
-            drain(&mut stream).await;
-            Ending::Closed
-        }
+        Tls::Stalls | Tls::Injection => drain(&mut stream).await,
         Tls::ClosesHandshake => {
             let _hello = stream.read(&mut [0; 512]).await;
-            Ending::Closed
         }
         Tls::Offered | Tls::None | Tls::Required | Tls::Refused => {
             // The handshake costs a round trip of its own.
             sleep(Duration::from_millis(wire.latency_ms)).await;
-            match timeout(IDLE, crate::tls::acceptor().accept(stream)).await {
-                Ok(Ok(secured)) => {
-                    wire.note(|| Happening::Tls);
-                    session.secured();
-                    let mut talk = Talk::new(secured, wire);
-                    talk.sent = sent;
-                    match talk.listen(session).await {
-                        Step::End(ending) => ending,
-                        Step::StartTls => Ending::Closed,
-                    }
-                }
-                Ok(Err(_)) | Err(_) => Ending::Closed,
+            let Ok(Ok(secured)) = timeout(IDLE, crate::tls::acceptor().accept(stream)).await else {
+                return (Ending::Closed, None);
+            };
+            wire.note(|| Happening::Tls);
+            session.secured();
+            let mut talk = Talk::new(secured, wire);
+            talk.sent = sent;
+            let ending = match talk.listen(session).await {
+                Step::End(ending) => ending,
+                Step::StartTls => Ending::Closed,
+            };
+            if ending == Ending::Closed {
+                // Sends close_notify, without which the end could be an attacker's.
+                let _gone = talk.stream.shutdown().await;
             }
+            return (ending, Some(talk.stream.into_inner().0));
         }
-    };
-    session.count();
-    wire.note(|| Happening::End);
-    ending
+    }
+    (Ending::Closed, Some(stream))
 }
 
 /// Reads until the client goes, for at most the idle time.

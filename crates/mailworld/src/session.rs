@@ -6,6 +6,7 @@
 //! honest server stays readable.
 
 mod fault;
+mod greeting;
 mod path;
 mod recipient;
 
@@ -72,6 +73,18 @@ pub(crate) struct Parties {
     pub open: u64,
 }
 
+/// What began with MAIL.
+#[derive(Debug)]
+struct Transaction {
+    sender: String,
+    /// Whether internationalized addresses may come (RFC 6531).
+    utf8: bool,
+    /// Recipients accepted so far.
+    accepted: u32,
+    /// The domain of the last accepted one.
+    domain: String,
+}
+
 /// One connection.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -79,14 +92,10 @@ pub(crate) struct Session {
     rng: Rng,
     tls: bool,
     helo: String,
-    /// The sender of the open transaction.
-    sender: Option<String>,
-    /// Whether the transaction is internationalized.
-    utf8: bool,
+    transaction: Option<Transaction>,
     in_data: bool,
-    transaction_rcpts: u32,
-    transaction_domain: String,
-    session_rcpts: u32,
+    /// Recipients asked for on this connection.
+    rcpts: u32,
     errors: u32,
     /// The last recipient's domain and whether the host takes its mail: a flight asks for one domain again and again.
     known: Option<(String, Responsible)>,
@@ -105,12 +114,9 @@ impl Session {
             rng,
             tls: false,
             helo: String::new(),
-            sender: None,
-            utf8: false,
+            transaction: None,
             in_data: false,
-            transaction_rcpts: 0,
-            transaction_domain: String::new(),
-            session_rcpts: 0,
+            rcpts: 0,
             errors: 0,
             known: None,
             local: String::new(),
@@ -222,85 +228,12 @@ impl Session {
         }
     }
 
-    fn ehlo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
-        if !self.parties.personality.ehlo {
-            return self.wrong(out, "502 5.5.1 Command not implemented");
-        }
-        if let Some(flow) = self.greet(rest, out) {
-            return flow;
-        }
-        let personality = &self.parties.personality;
-        let mut lines = vec![self.parties.host.to_string()];
-        if matches!(personality.pipelining, Pipelining::Offered | Pipelining::OfferedButDrops) {
-            lines.push("PIPELINING".to_owned());
-        }
-        lines.push("SIZE 36700160".to_owned());
-        if personality.tls != Tls::None && !self.tls {
-            lines.push("STARTTLS".to_owned());
-        }
-        lines.push("ENHANCEDSTATUSCODES".to_owned());
-        lines.push("8BITMIME".to_owned());
-        if personality.smtputf8 {
-            lines.push("SMTPUTF8".to_owned());
-        }
-        let limit = personality.limits.rcpt_per_transaction;
-        if personality.limits.announced && limit > 0 {
-            lines.push(format!("LIMITS RCPTMAX={limit}"));
-        }
-        let last = lines.len() - 1;
-        for (i, line) in lines.iter().enumerate() {
-            out.extend_from_slice(if i == last { b"250 " } else { b"250-" });
-            out.extend_from_slice(line.as_bytes());
-            out.extend_from_slice(b"\r\n");
-        }
-        CONTINUE
-    }
-
-    fn helo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
-        if let Some(flow) = self.greet(rest, out) {
-            return flow;
-        }
-        out.extend_from_slice(b"250 ");
-        out.extend_from_slice(self.parties.host.as_bytes());
-        out.extend_from_slice(b"\r\n");
-        CONTINUE
-    }
-
-    /// What EHLO and HELO share; an answer if they are refused.
-    fn greet(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Option<Flow> {
-        let name = String::from_utf8_lossy(rest).trim().to_owned();
-        if name.is_empty() {
-            return Some(self.wrong(out, "501 5.5.4 A domain is needed"));
-        }
-        self.helo = name;
-        self.reset();
-        self.refuse(At::Ehlo, out)
-    }
-
-    fn starttls(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
-        let tls = self.parties.personality.tls;
-        if tls == Tls::None {
-            return self.wrong(out, "502 5.5.1 Command not implemented");
-        }
-        if self.tls || self.helo.is_empty() {
-            return self.wrong(out, "503 5.5.1 Bad sequence of commands");
-        }
-        if !rest.is_empty() {
-            return self.wrong(out, "501 5.5.4 No parameters allowed");
-        }
-        if tls == Tls::Refused {
-            return plain(out, "454 4.7.0 TLS not available due to temporary reason");
-        }
-        out.extend_from_slice(b"220 2.0.0 Ready to start TLS\r\n");
-        Then::StartTls.into()
-    }
-
     fn mail(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
         self.tally.mail += 1;
         if self.helo.is_empty() {
             return self.wrong(out, "503 5.5.1 Error: send HELO/EHLO first");
         }
-        if self.sender.is_some() {
+        if self.transaction.is_some() {
             return self.wrong(out, "503 5.5.1 Error: nested MAIL command");
         }
         if self.parties.personality.tls == Tls::Required && !self.tls {
@@ -314,12 +247,10 @@ impl Session {
             Ok(utf8) if !utf8 || self.parties.personality.smtputf8 => utf8,
             _ => return self.wrong(out, "555 5.5.4 Unsupported option"),
         };
-        self.sender = Some(String::from_utf8_lossy(path.mailbox).into_owned());
-        self.utf8 = utf8;
-        self.transaction_rcpts = 0;
-        self.transaction_domain.clear();
+        let sender = String::from_utf8_lossy(path.mailbox).into_owned();
+        self.transaction = Some(Transaction { sender, utf8, accepted: 0, domain: String::new() });
         if let Some(flow) = self.refuse(At::Mail, out) {
-            self.sender = None;
+            self.reset();
             return flow;
         }
         self.say(Phrase::SenderAccepted, out);
@@ -328,7 +259,7 @@ impl Session {
 
     fn data(&mut self, out: &mut Vec<u8>) -> Flow {
         self.tally.data += 1;
-        if self.transaction_rcpts == 0 {
+        if self.transaction.as_ref().is_none_or(|open| open.accepted == 0) {
             return self.wrong(out, "503 5.5.1 Error: need RCPT command");
         }
         self.in_data = true;
@@ -345,9 +276,7 @@ impl Session {
     }
 
     fn reset(&mut self) {
-        self.sender = None;
-        self.transaction_rcpts = 0;
-        self.transaction_domain.clear();
+        self.transaction = None;
     }
 
     /// The personality's refusal at this point, if it has one.
@@ -377,12 +306,16 @@ impl Session {
         self.said_421 |= out[start..].starts_with(b"421");
     }
 
+    fn sender(&self) -> &str {
+        self.transaction.as_ref().map_or("", |open| open.sender.as_str())
+    }
+
     fn scene(&self, seconds: u32) -> Scene<'_> {
         Scene {
             host: &self.parties.host,
             client: self.parties.client,
             helo: &self.helo,
-            sender: self.sender.as_deref().unwrap_or_default(),
+            sender: self.sender(),
             local: &self.local,
             domain: &self.domain,
             seconds,

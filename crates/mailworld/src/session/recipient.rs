@@ -10,9 +10,9 @@ use crate::sandbox;
 impl Session {
     pub(super) fn rcpt(&mut self, rest: &[u8], now_ms: i64, out: &mut Vec<u8>) -> Flow {
         self.tally.rcpt += 1;
-        if self.sender.is_none() {
+        let Some(utf8) = self.transaction.as_ref().map(|open| open.utf8) else {
             return self.wrong(out, "503 5.5.1 Error: need MAIL command");
-        }
+        };
         let Some(path) = Path::parse(rest, b"TO:") else {
             return self.wrong(out, "501 5.1.3 Bad recipient address syntax");
         };
@@ -27,7 +27,7 @@ impl Session {
         self.domain.clear();
         self.domain.push_str(domain);
         self.domain.make_ascii_lowercase();
-        if !path.mailbox.is_ascii() && !self.utf8 {
+        if !path.mailbox.is_ascii() && !utf8 {
             return self.wrong(out, "553 5.6.7 SMTPUTF8 is needed for this address");
         }
         if let Some(flow) = self.over_limit(out) {
@@ -42,16 +42,19 @@ impl Session {
     /// The limits of transaction and connection.
     fn over_limit(&mut self, out: &mut Vec<u8>) -> Option<Flow> {
         let limits = self.parties.personality.limits;
-        self.session_rcpts += 1;
-        if limits.rcpt_per_session > 0 && self.session_rcpts > limits.rcpt_per_session {
+        self.rcpts += 1;
+        if limits.rcpt_per_session > 0 && self.rcpts > limits.rcpt_per_session {
             self.say(Phrase::SessionOver, out);
             return Some(CLOSE);
         }
-        if limits.rcpt_per_transaction > 0 && self.transaction_rcpts >= limits.rcpt_per_transaction {
+        let (accepted, domain) =
+            self.transaction.as_ref().map_or((0, ""), |open| (open.accepted, open.domain.as_str()));
+        let other_domain = !domain.is_empty() && domain != self.domain;
+        if limits.rcpt_per_transaction > 0 && accepted >= limits.rcpt_per_transaction {
             self.say(Phrase::TooManyRecipients, out);
             return Some(CONTINUE);
         }
-        if limits.one_domain && !self.transaction_domain.is_empty() && self.transaction_domain != self.domain {
+        if limits.one_domain && other_domain {
             self.say(Phrase::OneDomain, out);
             return Some(CONTINUE);
         }
@@ -67,9 +70,10 @@ impl Session {
             key.truncate(base.len());
         }
         let phrase = self.phrase_for(&key, now_ms);
-        if phrase == Phrase::Accepted || phrase == Phrase::CannotVerify {
-            self.transaction_rcpts += 1;
-            self.transaction_domain.clone_from(&self.domain);
+        let accepted = matches!(phrase, Phrase::Accepted | Phrase::CannotVerify);
+        if accepted && let Some(open) = &mut self.transaction {
+            open.accepted += 1;
+            open.domain.clone_from(&self.domain);
         }
         let seconds = self.parties.personality.greylist.map_or(0, |greylist| greylist.delay_s);
         self.say_with(phrase, seconds, out);
@@ -125,7 +129,7 @@ impl Session {
     fn not_yet(&mut self, now_ms: i64) -> Option<Phrase> {
         let state = &self.parties.state;
         if let Some(greylist) = self.parties.personality.greylist {
-            let sender = self.sender.as_deref().unwrap_or_default();
+            let sender = self.sender();
             let key = format!("{} {sender} {}@{}", self.parties.client, self.local, self.domain);
             if state.known_for_ms(key, now_ms) < i64::from(greylist.delay_s) * 1_000 {
                 return Some(if greylist.hint { Phrase::GreylistedHint } else { Phrase::Greylisted });

@@ -18,6 +18,12 @@ pub(crate) struct Client {
     input: Vec<u8>,
 }
 
+/// The time of the runtime's clock, which most tests have paused.
+#[expect(clippy::disallowed_methods, reason = "what a test measures is virtual time")]
+pub(crate) fn now() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
 /// The address of a host, by its name.
 pub(crate) async fn address(net: &dyn Net, host: &str) -> IpAddr {
     match net.lookup(host, Kind::A).await.answer {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use probity_mailworld::{MailboxState, Mailboxes, MemoryNet, Personality, World};
 
-use crate::dialogue::{Client, dial, source};
+use crate::dialogue::{Client, dial, now, source};
 
 /// One domain `a.test` with the mailboxes anna and bert and one of each other state.
 pub(crate) fn world(personality: Personality) -> Arc<World> {
@@ -242,7 +242,7 @@ async fn errors_slow_the_server_down_and_then_end_it() {
     client.greet().await;
     let mut took_s = Vec::new();
     for _ in 0..20 {
-        let start = tokio::time::Instant::now();
+        let start = now();
         assert!(client.rcpt("nobody@a.test").await.starts_with("550"));
         took_s.push(start.elapsed().as_secs());
     }
@@ -267,12 +267,12 @@ async fn connections_of_one_client_are_counted_and_capped() {
 
 #[tokio::test(start_paused = true)]
 async fn tarpits_and_drips_take_their_time() {
-    let start = tokio::time::Instant::now();
+    let start = now();
     let mut client = Client::open(&net("tarpit"), "mx.a.test").await;
     client.greet().await;
     assert_eq!(start.elapsed().as_secs(), 60);
 
-    let start = tokio::time::Instant::now();
+    let start = now();
     let banner = Client::open(&net("drip"), "mx.a.test").await.reply().await;
     let bytes = u64::try_from(banner.len()).unwrap() + 2;
     assert!(start.elapsed().as_secs().abs_diff(bytes) <= 1, "{banner}: {:?}", start.elapsed());
@@ -389,7 +389,7 @@ async fn latency_is_paid_once_for_each_flight() {
         latency_ms = 50
     "#;
     let net = World::builder().file(text).unwrap().build().unwrap().net(1);
-    let start = tokio::time::Instant::now();
+    let start = now();
     let mut client = Client::open(&net, "mx.a.test").await;
     client.greet().await;
     client.send(&"RCPT TO:<anna@a.test>\r\n".repeat(50)).await;

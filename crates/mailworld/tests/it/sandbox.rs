@@ -4,7 +4,7 @@ use probity_core::dns::{Answer, Kind, Record};
 use probity_engine::net::{ConnectFailure, Net};
 use probity_mailworld::sandbox;
 
-use crate::dialogue::{Client, dial, source};
+use crate::dialogue::{Client, dial, now, source};
 
 #[tokio::test(start_paused = true)]
 async fn local_parts_are_outcomes() {
@@ -32,7 +32,7 @@ async fn a_suffix_delays_the_reply() {
     let mut client = Client::open(&net, "mx.sandbox.test").await;
     client.greet().await;
     for (local, start, seconds) in [("valid+delay-2s", "250", 2), ("deactivated+delay-60s", "550 5.2.1", 60)] {
-        let began = tokio::time::Instant::now();
+        let began = now();
         assert!(client.rcpt(&format!("{local}@sandbox.test")).await.starts_with(start));
         assert_eq!(began.elapsed().as_secs(), seconds, "{local}");
     }

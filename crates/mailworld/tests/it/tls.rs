@@ -92,6 +92,8 @@ async fn a_server_that_requires_tls_answers_after_the_handshake() {
     client.say("MAIL FROM:<me@probe.test>").await;
     assert!(client.rcpt("anna@a.test").await.starts_with("250"));
     assert!(client.rcpt("nobody@a.test").await.starts_with("550"));
+    assert!(client.say("QUIT").await.starts_with("221"));
+    assert_eq!(client.reply().await, "<closed>", "with close_notify, or it would be an error");
     assert_eq!(net.host("mx.a.test").tls, 1);
 }
 

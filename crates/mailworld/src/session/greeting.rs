@@ -1,0 +1,79 @@
+//! EHLO, HELO and STARTTLS: what the server offers.
+
+use super::{CONTINUE, Flow, Session, Then, plain};
+use crate::personality::{At, Pipelining, Tls};
+
+impl Session {
+    pub(super) fn ehlo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
+        if !self.parties.personality.ehlo {
+            return self.wrong(out, "502 5.5.1 Command not implemented");
+        }
+        if let Some(flow) = self.greet(rest, out) {
+            return flow;
+        }
+        let personality = &self.parties.personality;
+        let mut lines = vec![self.parties.host.to_string()];
+        if matches!(personality.pipelining, Pipelining::Offered | Pipelining::OfferedButDrops) {
+            lines.push("PIPELINING".to_owned());
+        }
+        lines.push("SIZE 36700160".to_owned());
+        if personality.tls != Tls::None && !self.tls {
+            lines.push("STARTTLS".to_owned());
+        }
+        lines.push("ENHANCEDSTATUSCODES".to_owned());
+        lines.push("8BITMIME".to_owned());
+        if personality.smtputf8 {
+            lines.push("SMTPUTF8".to_owned());
+        }
+        let limit = personality.limits.rcpt_per_transaction;
+        if personality.limits.announced && limit > 0 {
+            lines.push(format!("LIMITS RCPTMAX={limit}"));
+        }
+        let last = lines.len() - 1;
+        for (i, line) in lines.iter().enumerate() {
+            out.extend_from_slice(if i == last { b"250 " } else { b"250-" });
+            out.extend_from_slice(line.as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+        CONTINUE
+    }
+
+    pub(super) fn helo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
+        if let Some(flow) = self.greet(rest, out) {
+            return flow;
+        }
+        out.extend_from_slice(b"250 ");
+        out.extend_from_slice(self.parties.host.as_bytes());
+        out.extend_from_slice(b"\r\n");
+        CONTINUE
+    }
+
+    /// What EHLO and HELO share; an answer if they are refused.
+    fn greet(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Option<Flow> {
+        let name = String::from_utf8_lossy(rest).trim().to_owned();
+        if name.is_empty() {
+            return Some(self.wrong(out, "501 5.5.4 A domain is needed"));
+        }
+        self.helo = name;
+        self.reset();
+        self.refuse(At::Ehlo, out)
+    }
+
+    pub(super) fn starttls(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
+        let tls = self.parties.personality.tls;
+        if tls == Tls::None {
+            return self.wrong(out, "502 5.5.1 Command not implemented");
+        }
+        if self.tls || self.helo.is_empty() {
+            return self.wrong(out, "503 5.5.1 Bad sequence of commands");
+        }
+        if !rest.is_empty() {
+            return self.wrong(out, "501 5.5.4 No parameters allowed");
+        }
+        if tls == Tls::Refused {
+            return plain(out, "454 4.7.0 TLS not available due to temporary reason");
+        }
+        out.extend_from_slice(b"220 2.0.0 Ready to start TLS\r\n");
+        Then::StartTls.into()
+    }
+}
