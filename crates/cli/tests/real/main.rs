@@ -18,4 +18,5 @@ mod poll;
 mod postfix;
 mod smtp;
 mod unbound;
+mod verdicts;
 mod world;

@@ -147,6 +147,7 @@ ann@implicit.test ann
 ann@alias.test ann
 ann@xn--bcher-kva.test ann
 jörg@bücher.test jorg
+jörg@xn--bcher-kva.test jorg
 ";
 
 /// What a mail system behind Postfix (a quota policy, a directory) says of some of them.

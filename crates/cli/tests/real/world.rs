@@ -5,6 +5,7 @@
 //! can test at the same time.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
@@ -95,7 +96,8 @@ impl World {
             Ok(chroot) => chroot,
             Err(missing) => {
                 assert!(std::env::var_os("PROBITY_REQUIRE_REAL").is_none_or(|v| v != "1"), "{missing}");
-                eprintln!("SKIPPED: the test against real mail servers: {missing}");
+                // Written past the test harness, which would keep what a passing test prints to itself.
+                let _ = writeln!(std::io::stderr(), "SKIPPED: the test against real mail servers: {missing}");
                 return None;
             }
         };

@@ -1,0 +1,201 @@
+//! What Probity makes of what the servers say: the program, a table of addresses, and one verdict for each.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::world::{Host, PORT, World};
+
+/// An address and its verdict: status, reason, and how the meta begins (`""` is the whole of it).
+type Expected = (&'static str, &'static str, &'static str, &'static str);
+
+#[test]
+fn single_addresses_get_their_verdicts() {
+    let Some(world) = World::start() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = configuration(&world, directory.path());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
+    command.args(["verify", "--json", "--explain", "--config"]).arg(config);
+    let output = command.args(LIVE.iter().map(|(address, ..)| *address)).output().expect("the program");
+    let answers: BTreeMap<String, Value> = lines(&output).into_iter().map(|value| (email(&value), value)).collect();
+    compare(LIVE, &answers, &output, &world);
+    // Some are undeliverable: scripts can branch on that.
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    encryption(&answers);
+    hosts(&answers);
+}
+
+#[test]
+fn a_batch_waits_where_servers_ask_it_to() {
+    let Some(world) = World::start() else { return };
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = configuration(&world, directory.path());
+    let list = directory.path().join("list.txt");
+    let text: String = BATCH.iter().flat_map(|(address, ..)| [*address, "\n"]).collect();
+    std::fs::File::create(&list).and_then(|mut file| file.write_all(text.as_bytes())).expect("a list");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
+    command.args(["batch", "--quiet", "--output-format", "jsonl", "--config"]).arg(config).arg(&list);
+    let output = command.output().expect("the program");
+    let lines = lines(&output);
+    let order: Vec<String> = lines.iter().map(email).collect();
+    assert_eq!(order, BATCH.map(|(address, ..)| address), "{output:?}");
+    let answers = lines.into_iter().map(|mut value| (email(&value), value["probity"].take())).collect();
+    compare(&BATCH, &answers, &output, &world);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+}
+
+/// What `probity verify` says at once. Waiting is not done here: greylisting and checks in progress are said as such.
+const LIVE: &[Expected] = &[
+    ("ann@postfix.test", "passed", "valid", ""),
+    ("nobody@postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("full@postfix.test", "undeliverable", "inbox_full", "smtp_552_5.2.2"),
+    ("fulltoday@postfix.test", "unknown", "unverified", "quota_temporary"),
+    ("closed@postfix.test", "undeliverable", "deactivated", "smtp_550_5.2.1"),
+    ("jörg@postfix.test", "passed", "valid", ""),
+    ("jürgen@postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("jörg@bücher.test", "passed", "valid", ""),
+    ("ann@bücher.test", "passed", "valid", ""),
+    ("any@catchall.postfix.test", "unknown", "accept_all", "catch_all"),
+    ("ann@starttls.postfix.test", "passed", "valid", ""),
+    ("ann@tlsonly.postfix.test", "passed", "valid", ""),
+    ("bob@tlsonly.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("ann@lockstep.postfix.test", "passed", "valid", ""),
+    ("bob@lockstep.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("ann@grey.postfix.test", "unknown", "unverified", "greylisted"),
+    ("ann@verifying.postfix.test", "unknown", "unverified", "in_progress"),
+    ("ann@blocked.postfix.test", "unknown", "failed_exchange", "blocked"),
+    ("ann@exim.test", "passed", "valid", ""),
+    ("nobody@exim.test", "undeliverable", "nonexistent", "smtp_550"),
+    ("full@exim.test", "undeliverable", "inbox_full", "smtp_552_5.2.2"),
+    ("closed@exim.test", "undeliverable", "deactivated", "smtp_550_5.2.1"),
+    ("busy@exim.test", "unknown", "unverified", "smtp_451"),
+    // Exim refuses the character, whoever the mailbox belongs to: nothing about the recipient.
+    ("a%b@exim.test", "unknown", "failed_exchange", ""),
+    ("any@catchall.exim.test", "unknown", "accept_all", "catch_all"),
+    ("ann@brokentls.exim.test", "passed", "valid", ""),
+    ("ann@opensmtpd.test", "passed", "valid", ""),
+    ("nobody@opensmtpd.test", "undeliverable", "nonexistent", "smtp_524_5.2.4"),
+    ("full@opensmtpd.test", "undeliverable", "inbox_full", "smtp_552_5.2.2"),
+    ("closed@opensmtpd.test", "undeliverable", "deactivated", "smtp_550_5.2.1"),
+    ("ann@listed.opensmtpd.test", "passed", "valid", ""),
+    ("bob@listed.opensmtpd.test", "undeliverable", "nonexistent", "smtp_550"),
+    ("any@catchall.opensmtpd.test", "unknown", "accept_all", "catch_all"),
+    // It does not offer SMTPUTF8, so it cannot even be asked.
+    ("jörg@opensmtpd.test", "unknown", "failed_exchange", "smtputf8_unsupported"),
+    ("ann@misdirected.test", "unknown", "failed_exchange", "relay_denied"),
+    ("ann@misdirected.exim.test", "unknown", "failed_exchange", "relay_denied"),
+    // OpenSMTPD says the same of a domain that it does not serve as of a missing mailbox.
+    ("ann@misdirected.opensmtpd.test", "undeliverable", "nonexistent", "smtp_550"),
+    ("ann@failover.test", "passed", "valid", ""),
+    ("bob@failover.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("ann@dead.test", "unknown", "unverified", "connect_refused"),
+    ("ann@implicit.test", "passed", "valid", ""),
+    ("ann@alias.test", "passed", "valid", ""),
+    ("ann@nullmx.test", "undeliverable", "illegitimate", "null_mx"),
+    ("ann@nowhere.test", "undeliverable", "illegitimate", "nxdomain"),
+    ("ann@nomail.test", "undeliverable", "illegitimate", "no_mx"),
+    ("ann@lost.test", "undeliverable", "illegitimate", "mx_"),
+    ("ann@loop.test", "unknown", "unverified", "dns_"),
+    ("ann@broken.test", "unknown", "unverified", "dns_"),
+    ("ann@silent.test", "unknown", "unverified", "dns_"),
+];
+
+/// What `probity batch` finds out by coming back: after greylisting, after an address verification, and in new sessions
+/// where one was ended for too many errors.
+const BATCH: [Expected; 12] = [
+    ("ann@grey.postfix.test", "passed", "valid", ""),
+    ("bob@grey.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("ann@verifying.postfix.test", "passed", "valid", ""),
+    ("bob@verifying.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("ada@strict.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("bea@strict.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("cem@strict.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("dan@strict.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("eva@strict.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
+    ("ann@strict.postfix.test", "passed", "valid", ""),
+    ("ann@blocked.postfix.test", "unknown", "failed_exchange", "blocked"),
+    ("ann@nullmx.test", "undeliverable", "illegitimate", "null_mx"),
+];
+
+/// A configuration that asks this world instead of the real one.
+fn configuration(world: &World, directory: &Path) -> std::path::PathBuf {
+    let path = directory.join("probity.toml");
+    let text = format!(
+        r#"[probe]
+mail_from = "probe@sender.test"
+helo = "probe.sender.test"
+profile = "open"
+port = {PORT}
+patience = "2m"
+
+[dns]
+nameservers = ["{}"]
+timeout = "1s"
+
+[allow]
+networks = ["127.0.0.0/8"]
+special_use = ["test"]
+"#,
+        world.resolver()
+    );
+    std::fs::write(&path, text).expect("a configuration");
+    path
+}
+
+fn lines(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let parse = |line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}\n{output:?}"));
+    text.lines().map(parse).collect()
+}
+
+fn email(value: &Value) -> String {
+    value["email"].as_str().expect("an address").to_owned()
+}
+
+/// Compares all of the table before it fails, so that one run shows everything that differs.
+fn compare(table: &[Expected], answers: &BTreeMap<String, Value>, output: &Output, world: &World) {
+    let wrong: Vec<String> = table
+        .iter()
+        .filter_map(|(address, status, reason, meta)| {
+            let answer = answers.get(*address).unwrap_or(&Value::Null);
+            let is = |key: &str| answer[key].as_str().unwrap_or("(absent)");
+            let meta_fits = if *status == "passed" { is("meta").is_empty() } else { is("meta").starts_with(meta) };
+            let fits = is("status") == *status && is("reason") == *reason && meta_fits;
+            (!fits).then(|| format!("{address}: expected {status} {reason} {meta}, got {answer}"))
+        })
+        .collect();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(wrong.is_empty(), "{}\n--- probity\n{errors}\n{}", wrong.join("\n"), world.logs());
+}
+
+/// TLS is used where it is offered, needed where it is demanded, and no obstacle where it is broken.
+fn encryption(answers: &BTreeMap<String, Value>) {
+    let tls = [
+        ("ann@postfix.test", false),
+        ("ann@starttls.postfix.test", true),
+        ("ann@tlsonly.postfix.test", true),
+        ("ann@exim.test", true),
+        ("ann@brokentls.exim.test", false),
+        ("ann@opensmtpd.test", true),
+    ];
+    for (address, expected) in tls {
+        let probe = &answers[address]["evidence"]["probe"];
+        assert_eq!(probe["tls"], expected, "{address}: {probe}");
+    }
+}
+
+/// The evidence names the exchanger that answered.
+fn hosts(answers: &BTreeMap<String, Value>) {
+    let asked = [
+        ("ann@failover.test", format!("{}.test", Host::Postfix.label())),
+        ("ann@exim.test", format!("{}.test", Host::Exim.label())),
+        ("ann@implicit.test", "implicit.test".to_owned()),
+    ];
+    for (address, expected) in asked {
+        let probe = &answers[address]["evidence"]["probe"];
+        assert_eq!(probe["host"], expected, "{address}: {probe}");
+    }
+}
