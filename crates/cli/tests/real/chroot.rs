@@ -91,15 +91,23 @@ impl Chroot {
         line[2].parse().expect("a numeric id")
     }
 
+    fn command(&self, program: &[&str]) -> Command {
+        let mut command = Command::new("chroot");
+        command.arg(&self.root).args(program).env_clear().env("PATH", "/usr/sbin:/usr/bin").stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a program of the chroot to its end.
+    pub(crate) fn run(&self, program: &[&str]) {
+        let output = self.command(program).output().unwrap_or_else(|error| panic!("chroot: {error}"));
+        assert!(output.status.success(), "{program:?}: {output:?}");
+    }
+
     /// Starts a program of the chroot; what it prints goes to its log.
     pub(crate) fn start(&mut self, name: &'static str, program: &[&str]) {
         let log = File::create(self.host(&log_path(name))).expect("a log");
-        let child = Command::new("chroot")
-            .arg(&self.root)
-            .args(program)
-            .env_clear()
-            .env("PATH", "/usr/sbin:/usr/bin")
-            .stdin(Stdio::null())
+        let child = self
+            .command(program)
             .stdout(log.try_clone().expect("a second handle"))
             .stderr(log)
             .spawn()

@@ -172,6 +172,10 @@ fn compare(table: &[Expected], answers: &BTreeMap<String, Value>, output: &Outpu
 }
 
 /// TLS is used where it is offered, needed where it is demanded, and no obstacle where it is broken.
+///
+/// OpenSMTPD is not in this table: Debian's 6.8.0p2 offers STARTTLS and then breaks every handshake off, whatever the key
+/// (its engine does not know OpenSSL 3). Its verdicts above are so many handshakes that failed and were followed by a
+/// session in the clear; a later release may use TLS.
 fn encryption(answers: &BTreeMap<String, Value>) {
     let tls = [
         ("ann@postfix.test", false),
@@ -179,7 +183,6 @@ fn encryption(answers: &BTreeMap<String, Value>) {
         ("ann@tlsonly.postfix.test", true),
         ("ann@exim.test", true),
         ("ann@brokentls.exim.test", false),
-        ("ann@opensmtpd.test", true),
     ];
     for (address, expected) in tls {
         let probe = &answers[address]["evidence"]["probe"];
