@@ -36,9 +36,9 @@ use hosts::Hosts;
 
 /// How often a recipient is asked about in one plan when the answer gets lost.
 pub const ASKS_MAX: u8 = 2;
-/// Misses after which acceptances are checked again, at servers of which nothing is known. Postfix and Exim count errors in
-/// tens before they act; a check costs one RCPT in ten.
-pub const MISSES_UNCHECKED_MAX: u32 = 10;
+/// Misses within an hour after which every acceptance is checked by a random recipient behind it, at servers of which nothing
+/// is known. Servers that count errors act after tens of them; a check costs one RCPT a flight.
+pub const MISSES_TRUSTED_MAX: u32 = 10;
 /// Sessions without a single answer after which an exchanger is left.
 const FRUITLESS_MAX: u32 = 2;
 /// When a greylisted recipient is asked about again if the reply does not say: the default of postgrey and most others.
@@ -169,10 +169,15 @@ pub struct Plan {
     catch_all: CatchAll,
     accepts_others: bool,
     randoms: Randoms,
-    misses_unchecked: u32,
+    /// Mailboxes that did not exist, at this exchanger within the last hour.
+    misses: u32,
+    /// The last flight ended with a random recipient that was refused.
+    checked: bool,
     accepted: Vec<Held>,
     denied: Vec<Held>,
     fruitless: u32,
+    /// The open session is with an exchanger that is not asked any more.
+    elsewhere: bool,
     last: Option<Told>,
     fates: Vec<(u32, Fate)>,
 }
@@ -194,10 +199,12 @@ impl Plan {
             catch_all: known.catch_all,
             accepts_others: known.accepts_others,
             randoms: Randoms::default(),
-            misses_unchecked: 0,
+            misses: 0,
+            checked: false,
             accepted: Vec::new(),
             denied: Vec::new(),
             fruitless: 0,
+            elsewhere: false,
             last: None,
             fates: Vec::with_capacity(count),
         }
@@ -234,6 +241,11 @@ impl Plan {
         self.accepts_others
     }
 
+    /// How many mailboxes did not exist at this exchanger within the last hour, whoever asked: it counts them all.
+    pub fn note_misses(&mut self, misses: u32) {
+        self.misses = self.misses.max(misses);
+    }
+
     /// The fates that were decided since the last call.
     pub fn take_fates(&mut self) -> Vec<(u32, Fate)> {
         std::mem::take(&mut self.fates)
@@ -245,7 +257,7 @@ impl Plan {
             return self.finish();
         }
         match room {
-            Some(0) => Action::Leave,
+            Some(room) if room == 0 || self.elsewhere => Action::Leave,
             Some(room) => self.flight(room),
             None => match self.hosts.next() {
                 Some(action) => action,
@@ -268,6 +280,7 @@ impl Plan {
     /// A session with the exchanger stands.
     pub fn linked(&mut self) {
         self.last = None;
+        self.elsewhere = false;
     }
 
     /// The session was left without harm; another one may be opened.
@@ -357,7 +370,8 @@ impl Plan {
 
     fn finish(&mut self) -> Action {
         let accepted = std::mem::take(&mut self.accepted);
-        self.settle_held(accepted, self.catch_all);
+        let unchecked = self.catch_all == CatchAll::No && self.must_check();
+        self.settle_held(accepted, if unchecked { CatchAll::Suspect } else { self.catch_all });
         let denied = std::mem::take(&mut self.denied);
         self.settle_held(denied, self.catch_all);
         Action::Done

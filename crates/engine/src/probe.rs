@@ -122,6 +122,7 @@ impl<'a> Probe<'a> {
         let policy = self.plan.policy()?.clone();
         let now = self.inner.clock.now();
         let room = link.room(&policy, now);
+        self.plan.note_misses(site.misses(now));
         let want = self.plan.wants().min(room).min(policy.flight_rcpt.max(1));
         if want == 0 {
             return Some(room);

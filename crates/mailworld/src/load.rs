@@ -18,6 +18,9 @@ use crate::zone::Zone;
 /// The most domains: half of an /8, above the addresses of other hosts.
 pub const MAX_DOMAINS: u32 = 1 << 23;
 
+/// How the local parts of [`address`] begin; others do not exist, as made-up recipients should not.
+const PREFIX: &str = "user";
+
 /// The address of domain number 0.
 const BASE: u32 = 0x0b80_0000;
 
@@ -40,7 +43,7 @@ impl Family {
             ptr: None,
             dialect: Dialect::named("postfix").expect("the embedded dialects have postfix"),
         };
-        let zone = Zone::default().with_mailboxes(Mailboxes::percent(exists_percent));
+        let zone = Zone::default().with_mailboxes(Mailboxes::percent_of(PREFIX, exists_percent));
         Self { domains: domains.min(MAX_DOMAINS), zone: Arc::new(zone), host: Arc::new(host) }
     }
 
@@ -97,13 +100,13 @@ pub fn domain(number: u32) -> String {
 pub fn address(i: u64, domains: u32) -> String {
     let domains = u64::from(domains.clamp(1, MAX_DOMAINS));
     let number = u32::try_from(i % domains).unwrap_or(0);
-    format!("user{}@{}", i / domains, domain(number))
+    format!("{PREFIX}{}@{}", i / domains, domain(number))
 }
 
 /// Whether an address of [`address`] exists in a world with this percentage: what a verifier has to find out.
 pub fn exists(address: &str, exists_percent: u8) -> bool {
     let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));
-    Mailboxes::percent(exists_percent).state(local, domain) == MailboxState::Exists
+    Mailboxes::percent_of(PREFIX, exists_percent).state(local, domain) == MailboxState::Exists
 }
 
 /// A world of `domains` domains (at most [`MAX_DOMAINS`]) at each of which `exists_percent` of a hundred local parts exist.

@@ -39,6 +39,9 @@ pub enum MailboxState {
 pub struct Mailboxes {
     /// How many of a hundred local parts exist, 0 to 100.
     pub exists_percent: u8,
+    /// The rule holds for local parts that begin with this; of the others none exists. A catch-all probe must not fall under
+    /// it by chance.
+    pub prefix: String,
     /// What the other local parts are.
     pub otherwise: MailboxState,
     /// Local parts in lower case whose state does not follow the rule.
@@ -49,6 +52,11 @@ impl Mailboxes {
     /// A population of which `exists_percent` of a hundred local parts exist.
     pub fn percent(exists_percent: u8) -> Self {
         Self { exists_percent, ..Self::default() }
+    }
+
+    /// The same, among the local parts that begin with `prefix` (lower case).
+    pub fn percent_of(prefix: &str, exists_percent: u8) -> Self {
+        Self { prefix: prefix.to_owned(), ..Self::percent(exists_percent) }
     }
 
     /// Only these local parts exist.
@@ -70,7 +78,7 @@ impl Mailboxes {
         {
             return *state;
         }
-        if share(local, domain) < u64::from(self.exists_percent) {
+        if local.starts_with(&self.prefix) && share(local, domain) < u64::from(self.exists_percent) {
             return MailboxState::Exists;
         }
         self.otherwise

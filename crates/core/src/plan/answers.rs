@@ -1,7 +1,7 @@
 //! What the answers of one flight come to.
 
 use super::{
-    ASKS_MAX, FRUITLESS_MAX, GREYLIST_MS, Held, IN_PROGRESS_MS, MISSES_UNCHECKED_MAX, Plan, TEMPORARY_MS, index,
+    ASKS_MAX, FRUITLESS_MAX, GREYLIST_MS, Held, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, Plan, TEMPORARY_MS, index,
 };
 use crate::classify::{AboutUs, Meaning, Reading, Rules, Stage};
 use crate::smtp::reply::Reply;
@@ -38,6 +38,7 @@ impl Plan {
         rules: &Rules,
     ) -> Heard {
         let mut flight = FlightSoFar::default();
+        self.checked = false;
         let mut answers = answers.into_iter();
         for (recipient, answer) in recipients.iter().zip(answers.by_ref()) {
             self.answer(*recipient, answer, rules, &mut flight);
@@ -46,7 +47,7 @@ impl Plan {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
             self.random_answer(answer, rules, &mut flight);
         }
-        self.settle_accepted(random);
+        self.settle_accepted();
         self.stop_if_refused(&mut flight);
         self.after_flight(&flight, end);
         flight.heard
@@ -84,7 +85,7 @@ impl Plan {
             meaning => {
                 if meaning == Meaning::NoSuchUser {
                     flight.heard.missing += 1;
-                    self.misses_unchecked += 1;
+                    self.misses += 1;
                 }
                 let told = self.told(stage, reply, &reading);
                 self.fates.push((recipient, super::Fate::Settled(told)));
@@ -135,10 +136,15 @@ impl Plan {
         }
     }
 
-    /// Whether acceptances need a random refusal behind them although the domain is known to check.
-    fn must_check(&self) -> bool {
-        let liar = self.hosts.policy().is_some_and(|policy| policy.suspect_after_misses.is_some());
-        self.misses_unchecked >= if liar { 1 } else { MISSES_UNCHECKED_MAX }
+    /// Whether acceptances need a random refusal behind them although the domain is known to check: some servers begin to
+    /// accept everybody when they have been asked for too many who do not exist. Providers that are known not to lie are
+    /// not asked.
+    pub(super) fn must_check(&self) -> bool {
+        let Some(policy) = self.hosts.policy() else { return false };
+        match policy.suspect_after_misses {
+            Some(_) => self.misses > 0,
+            None => policy.provider.is_none() && self.misses >= MISSES_TRUSTED_MAX,
+        }
     }
 
     fn random_answer(&mut self, answer: RcptAnswer, rules: &Rules, flight: &mut FlightSoFar) {
@@ -152,8 +158,11 @@ impl Plan {
         match reading.meaning {
             Meaning::NoSuchUser | Meaning::AccessDenied if reply.code >= 500 => {
                 flight.heard.random_missing = true;
-                self.catch_all = CatchAll::No;
-                self.misses_unchecked = 0;
+                self.misses += 1;
+                self.checked = true;
+                if self.catch_all == CatchAll::Unknown {
+                    self.catch_all = CatchAll::No;
+                }
             }
             Meaning::Accepted => self.random_accepted(),
             Meaning::SessionLimit => self.randoms.lost += 1,
@@ -170,7 +179,7 @@ impl Plan {
 
     fn random_accepted(&mut self) {
         self.randoms.accepted += 1;
-        let refuses_some = self.misses_unchecked > 0;
+        let refuses_some = self.misses > 0;
         self.catch_all = match self.catch_all {
             // It used to check, or refuses others: from now on its acceptances mean nothing.
             CatchAll::No => CatchAll::Suspect,
@@ -181,10 +190,10 @@ impl Plan {
     }
 
     /// Acceptances are settled as soon as it is known what they are worth.
-    fn settle_accepted(&mut self, checked: bool) {
+    fn settle_accepted(&mut self) {
         let decided = match self.catch_all {
             CatchAll::Unknown => self.randoms.useless,
-            CatchAll::No => checked && self.misses_unchecked == 0 || !self.must_check(),
+            CatchAll::No => self.checked || !self.must_check(),
             CatchAll::Yes | CatchAll::Suspect => true,
         };
         if !self.accepted.is_empty() {
@@ -242,6 +251,7 @@ impl Plan {
             self.ask_again(*recipient, Some((Silence::Closed, Stage::Rcpt)), end);
         }
         if !flight.elsewhere.is_empty() {
+            self.elsewhere = true;
             self.hosts.skip_host();
             return;
         }

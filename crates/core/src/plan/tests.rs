@@ -251,6 +251,8 @@ fn a_host_that_is_not_responsible_is_followed_by_the_next() {
     let flight = ask(&mut plan);
     tell(&mut plan, &flight, &["554 5.7.1 Relay access denied", "554 5.7.1 Relay access denied"], None);
     expect(&mut plan, &[]);
+    assert_eq!(plan.next(Some(100)), Action::Leave, "the session is with the wrong host");
+    plan.left();
     assert_eq!(plan.next(None), Action::Resolve { exchanger: 1 });
 }
 

@@ -19,6 +19,8 @@ use crate::link::Link;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
+/// After this time without a missing recipient the earlier ones are forgotten.
+const MISSES_FORGOTTEN_MS: i64 = 2 * HOUR_MS;
 /// A batch leaves this part of a site's hourly budget to live calls: one in four.
 const LIVE_SHARE: u32 = 4;
 
@@ -40,6 +42,9 @@ struct State {
     missing: Option<Gcra>,
     governor: Option<Governor>,
     breaker: Breaker,
+    /// Refused recipients that did not exist, the made-up ones included, and when the last one was.
+    misses: u32,
+    misses_since: Millis,
 }
 
 /// The pacing state of one site.
@@ -67,6 +72,8 @@ impl Site {
                 missing: limit(policy.missing_per_hour, HOUR_MS, policy.missing_per_hour),
                 governor: policy.governor.map(Governor::new),
                 breaker: Breaker::default(),
+                misses: 0,
+                misses_since: Millis::default(),
             }),
             idle: Mutex::new(Vec::new()),
             interest: AtomicU32::new(0),
@@ -122,6 +129,13 @@ impl Site {
     /// Books what a flight has shown.
     pub(crate) fn heard(&self, now: Millis, heard: &Heard, policy: &Policy) {
         let mut state = self.state();
+        if now.since(state.misses_since) >= MISSES_FORGOTTEN_MS {
+            state.misses = 0;
+        }
+        if heard.missing > 0 || heard.random_missing {
+            state.misses_since = now;
+        }
+        state.misses = state.misses.saturating_add(heard.missing + u32::from(heard.random_missing));
         let random = u32::from(heard.random_missing && policy.random_counts_as_missing);
         if let Some(missing) = &mut state.missing {
             missing.charge(now, heard.missing + random);
@@ -132,6 +146,13 @@ impl Site {
         if let Some((_, asked_ms)) = heard.about_us {
             state.breaker.strike(now, asked_ms, policy);
         }
+    }
+
+    /// How many recipients did not exist lately: what the server may hold against us. Forgotten when there was none for two
+    /// hours, which is longer than servers are known to remember.
+    pub(crate) fn misses(&self, now: Millis) -> u32 {
+        let state = self.state();
+        if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
     }
 
     /// A refusal of us before any recipient was asked about.

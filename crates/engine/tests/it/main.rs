@@ -5,6 +5,7 @@ mod dialing;
 mod egress;
 mod name_server;
 mod real_net;
+mod simulation;
 mod stories;
 mod tls;
 mod world;
