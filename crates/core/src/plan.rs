@@ -299,7 +299,7 @@ impl Plan {
             DialFault::Tls if self.hosts.try_clear() => {}
             DialFault::Tls => self.unreached(Silence::Tls, Some(Stage::StartTls)),
             DialFault::Silent(how, stage) => self.unreached(how, stage),
-            DialFault::SentAway { stage, reply, reading } => self.sent_away(stage, reply, reading),
+            DialFault::SentAway { stage, reply, reading } => self.sent_away(stage, reply, &reading),
         }
     }
 
@@ -308,11 +308,11 @@ impl Plan {
         self.hosts.skip_address();
     }
 
-    fn sent_away(&mut self, stage: Stage, reply: Reply, reading: Reading) {
+    fn sent_away(&mut self, stage: Stage, reply: Reply, reading: &Reading) {
         let about_us = reading.meaning.is_about_us().is_some();
-        let told = self.told(stage, reply, &reading);
+        let told = self.told(stage, reply, reading);
         if about_us {
-            let after_ms = self.pause_ms(&reading);
+            let after_ms = self.pause_ms(reading);
             self.defer_all(&told, after_ms, "blocked");
         } else {
             self.last = Some(told);
@@ -334,6 +334,10 @@ impl Plan {
     /// Nobody is asked at all; that will not change.
     pub fn settle_all(&mut self, mailbox: &Mailbox) {
         let told = self.not_asked(mailbox.clone());
+        self.settle_pending(&told);
+    }
+
+    fn settle_pending(&mut self, told: &Told) {
         for recipient in std::mem::take(&mut self.pending) {
             self.fates.push((recipient, Fate::Settled(told.clone())));
         }
@@ -363,6 +367,8 @@ impl Plan {
             }
             Mailbox::NotAsked(_) => self.defer_all(&told, UNREACHED_MS, "dns_temporary"),
             Mailbox::Silent(how) => self.defer_all(&told, UNREACHED_MS, crate::verdict::silence_token(how)),
+            // No host wants to be responsible: coming back changes nothing.
+            Mailbox::Replied { meaning: Meaning::NotResponsible, .. } => self.settle_pending(&told),
             Mailbox::Replied { .. } => self.defer_all(&told, TEMPORARY_MS, "temporary"),
         }
         self.finish()

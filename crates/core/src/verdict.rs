@@ -57,6 +57,7 @@ impl Verdict {
 }
 
 /// What lists and models say of an address. None of it but `role` and `disposable` touches the verdict.
+#[expect(clippy::struct_excessive_bools, reason = "the contract has five independent flags")]
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Flags {
     /// A role mailbox (info@, postmaster@).

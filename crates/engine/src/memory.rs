@@ -18,9 +18,12 @@ struct Kept {
     until: Millis,
 }
 
+/// Whose verdict, and about which normalized address.
+type Key = (u64, Box<str>);
+
 /// The cache of verdicts.
 pub(crate) struct Verdicts {
-    kept: Option<Mutex<LruCache<(u64, Box<str>), Kept>>>,
+    kept: Option<Mutex<LruCache<Key, Kept>>>,
     times: CacheTimes,
 }
 

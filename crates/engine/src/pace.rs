@@ -29,9 +29,12 @@ pub(crate) enum Effort {
     Batch,
 }
 
+/// Which source, and the name of the exchanger or provider.
+type Key = (u16, Arc<str>);
+
 /// All sites.
 pub(crate) struct Pace {
-    sites: Mutex<LruCache<(u16, Arc<str>), Arc<Site>>>,
+    sites: Mutex<LruCache<Key, Arc<Site>>>,
 }
 
 impl Pace {

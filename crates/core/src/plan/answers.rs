@@ -70,41 +70,33 @@ impl Plan {
             Meaning::AboutUs(why) => flight.about_us(why, stage, Held { recipient, reading, reply }),
             _ => {
                 flight.told_something = true;
-                self.hear(recipient, reading, reply, stage, flight);
+                self.hear(Held { recipient, reading, reply }, stage, flight);
             }
         }
     }
 
-    fn hear(&mut self, recipient: u32, reading: Reading, reply: Reply, stage: Stage, flight: &mut FlightSoFar) {
-        match reading.meaning {
-            Meaning::Accepted | Meaning::Exists => self.accepted.push(Held { recipient, reading, reply }),
-            Meaning::AccessDenied => self.denied.push(Held { recipient, reading, reply }),
-            Meaning::Greylisted => self.come_back(recipient, stage, reply, &reading, GREYLIST_MS, "greylisted"),
-            Meaning::InProgress => self.come_back(recipient, stage, reply, &reading, IN_PROGRESS_MS, "in_progress"),
-            Meaning::ServerTemporary => self.come_back(recipient, stage, reply, &reading, TEMPORARY_MS, "temporary"),
+    fn hear(&mut self, held: Held, stage: Stage, flight: &mut FlightSoFar) {
+        match held.reading.meaning {
+            Meaning::Accepted | Meaning::Exists => self.accepted.push(held),
+            Meaning::AccessDenied => self.denied.push(held),
+            Meaning::Greylisted => self.come_back(held, stage, GREYLIST_MS, "greylisted"),
+            Meaning::InProgress => self.come_back(held, stage, IN_PROGRESS_MS, "in_progress"),
+            Meaning::ServerTemporary => self.come_back(held, stage, TEMPORARY_MS, "temporary"),
             meaning => {
                 if meaning == Meaning::NoSuchUser {
                     flight.heard.missing += 1;
                     self.misses += 1;
                 }
-                let told = self.told(stage, reply, &reading);
-                self.fates.push((recipient, super::Fate::Settled(told)));
+                let told = self.told(stage, held.reply, &held.reading);
+                self.fates.push((held.recipient, super::Fate::Settled(told)));
             }
         }
     }
 
-    fn come_back(
-        &mut self,
-        recipient: u32,
-        stage: Stage,
-        reply: Reply,
-        reading: &Reading,
-        default_ms: i64,
-        why: &'static str,
-    ) {
-        let after_ms = reading.retry_after_ms.unwrap_or(default_ms);
-        let told = self.told(stage, reply, reading);
-        self.later(recipient, told, after_ms, why, true);
+    fn come_back(&mut self, held: Held, stage: Stage, default_ms: i64, why: &'static str) {
+        let after_ms = held.reading.retry_after_ms.unwrap_or(default_ms);
+        let told = self.told(stage, held.reply, &held.reading);
+        self.later(held.recipient, told, after_ms, why, true);
     }
 
     fn needs_smtp_utf8(&mut self, recipient: u32) {

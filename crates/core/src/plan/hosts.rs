@@ -44,7 +44,7 @@ struct Host {
 
 #[derive(Debug)]
 pub(super) struct Hosts {
-    hosts: Vec<Host>,
+    list: Vec<Host>,
     current: usize,
     dials: u32,
     /// TLS has failed at the current address.
@@ -54,35 +54,35 @@ pub(super) struct Hosts {
 impl Hosts {
     /// `policies` in the order of `exchangers`.
     pub(super) fn new(exchangers: &[MxHost], policies: Vec<Arc<Policy>>, rng: &mut Rng) -> Self {
-        let mut hosts: Vec<Host> = exchangers
+        let mut list: Vec<Host> = exchangers
             .iter()
             .zip(policies)
             .map(|(mx, policy)| Host { mx: mx.clone(), policy, state: State::Unknown })
             .collect();
         // RFC 5321 §5.1: equal preferences are taken in random order, to share the load.
-        rng.shuffle(&mut hosts);
-        hosts.sort_by_key(|host| host.mx.preference);
-        hosts.truncate(EXCHANGERS_MAX);
-        Self { hosts, current: 0, dials: 0, clear: false }
+        rng.shuffle(&mut list);
+        list.sort_by_key(|host| host.mx.preference);
+        list.truncate(EXCHANGERS_MAX);
+        Self { list, current: 0, dials: 0, clear: false }
     }
 
     pub(super) fn exchanger(&self, index: usize) -> (&MxHost, &Arc<Policy>) {
-        let host = &self.hosts[index];
+        let host = &self.list[index];
         (&host.mx, &host.policy)
     }
 
     pub(super) fn current(&self) -> Option<usize> {
-        let last = self.hosts.len().checked_sub(1)?;
+        let last = self.list.len().checked_sub(1)?;
         Some(self.current.min(last))
     }
 
     pub(super) fn policy(&self) -> Option<&Arc<Policy>> {
-        self.current().map(|index| &self.hosts[index].policy)
+        self.current().map(|index| &self.list[index].policy)
     }
 
     /// The next look-up or dial; none where nothing is left to try.
     pub(super) fn next(&mut self) -> Option<Action> {
-        while let Some(host) = self.hosts.get(self.current) {
+        while let Some(host) = self.list.get(self.current) {
             match &host.state {
                 State::Unknown => return Some(Action::Resolve { exchanger: self.current }),
                 State::Addresses(addresses) if self.dials < DIALS_MAX => {
@@ -99,7 +99,7 @@ impl Hosts {
     }
 
     pub(super) fn resolved(&mut self, exchanger: usize, found: Found) {
-        self.hosts[exchanger].state = match found {
+        self.list[exchanger].state = match found {
             Found::Addresses(addresses) if addresses.is_empty() => State::Nothing,
             Found::Addresses(addresses) => State::Addresses(addresses.into_iter().take(ADDRESSES_PER_HOST).collect()),
             Found::Nothing => State::Nothing,
@@ -120,7 +120,7 @@ impl Hosts {
 
     pub(super) fn skip_address(&mut self) {
         self.clear = false;
-        if let Some(Host { state: State::Addresses(addresses), .. }) = self.hosts.get_mut(self.current) {
+        if let Some(Host { state: State::Addresses(addresses), .. }) = self.list.get_mut(self.current) {
             addresses.pop_front();
         }
     }
@@ -132,7 +132,7 @@ impl Hosts {
 
     /// What it means that no address was ever dialled: a fact about the domain only where every answer was authoritative.
     pub(super) fn unusable(&self) -> Mailbox {
-        let failed = self.hosts.iter().any(|host| matches!(host.state, State::Failed | State::Unknown));
+        let failed = self.list.iter().any(|host| matches!(host.state, State::Failed | State::Unknown));
         if failed { Mailbox::NotAsked(NotAsked::Dns) } else { Mailbox::Unroutable("mx_unroutable") }
     }
 }
