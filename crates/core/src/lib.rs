@@ -20,6 +20,7 @@ pub mod plan;
 pub mod policy;
 pub mod rng;
 pub mod smtp;
+pub mod spf;
 pub mod suggest;
 pub mod time;
 pub mod verdict;

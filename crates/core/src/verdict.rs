@@ -8,6 +8,7 @@
 mod evidence;
 mod judge;
 mod reason;
+pub mod view;
 
 pub use evidence::{DomainEvidence, Evidence, EvidenceSource, MxHost, ProbeEvidence, Timings};
 pub use judge::{CatchAll, Mailbox, NotAsked, Silence, judge, silence_token};
