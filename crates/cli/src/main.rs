@@ -1,1 +1,131 @@
-fn main() {}
+//! The `probity` command: thin wiring of arguments, configuration and commands.
+//!
+//! Results go to standard output, everything else to standard error. Errors are printed once, here, with all their causes; the
+//! exit code says which kind it was ([`exit`]).
+
+mod args;
+mod batch;
+mod config;
+mod doctor;
+mod exit;
+mod log;
+mod net;
+mod output;
+mod sandbox;
+mod verifier;
+mod verify;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use crate::args::{BatchArgs, Cli, Command, DoctorArgs, Reach, SandboxCommand};
+use crate::config::{Layers, Overlay, Settings};
+use crate::doctor::Patient;
+use crate::exit::{Ends, Exit};
+use crate::verifier::{Offline, Verifier};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let exit = run(&cli).unwrap_or_else(|error| {
+        let exit = exit::of_error(&error);
+        eprintln!("probity: {}", message(&error));
+        exit
+    });
+    ExitCode::from(exit.code())
+}
+
+/// An error with its causes; what only carries the exit code is left out.
+fn message(error: &anyhow::Error) -> String {
+    let code_only = error.downcast_ref::<Ends>().map(ToString::to_string);
+    let mut causes: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // Some causes repeat what the text above them already says.
+        let said = causes.last().is_some_and(|last| last.ends_with(&cause));
+        if !said && code_only.as_ref() != Some(&cause) {
+            causes.push(cause);
+        }
+    }
+    causes.join(": ")
+}
+
+fn run(cli: &Cli) -> Result<Exit> {
+    let mut set = cli.set.clone();
+    if let Command::Batch(args) = &cli.command {
+        set.extend(overrides(args));
+    }
+    let environment = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+    let overlay = Overlay { file: cli.config.as_deref(), environment: environment.collect(), set: &set };
+    let layers = Layers::load(&overlay)?;
+    let settings = layers.settings()?;
+    if matches!(cli.command, Command::Config) {
+        write!(std::io::stdout(), "{}", layers.print()).context("cannot write to standard output")?;
+        return Ok(Exit::Done);
+    }
+    log::start(&settings, cli.verbose);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
+    let exit = runtime.block_on(command(&cli.command, &settings));
+    // A read from a terminal may never return; nothing that still runs is worth waiting for.
+    runtime.shutdown_background();
+    exit
+}
+
+/// Flags of `batch` that are keys of the configuration.
+fn overrides(args: &BatchArgs) -> Vec<String> {
+    let flag = |key: &str, value: &Option<String>| value.as_ref().map(|value| format!("{key}={value}"));
+    [flag("probe.profile", &args.profile), flag("probe.patience", &args.patience)].into_iter().flatten().collect()
+}
+
+async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
+    match command {
+        Command::Verify(args) => verify::run(args, verifier(settings, args.reach, false)?).await,
+        Command::Batch(args) => {
+            let reach = batch::reach(args)?;
+            batch::run(args, verifier(settings, reach, args.quiet)?).await
+        }
+        Command::Doctor(args) => doctor::run(args, &patient(settings, args)?).await,
+        Command::Sandbox(SandboxCommand::Serve(args)) => sandbox::serve(args).await,
+        Command::Config => unreachable!("it needs no runtime and was answered before"),
+    }
+}
+
+/// Who answers, as far as the command may go.
+fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Verifier>> {
+    if reach.sandbox {
+        let engine = net::engine(&sandbox::settings(settings), sandbox::net())?;
+        return Ok(Arc::new(sandbox::Sandbox::new(engine)));
+    }
+    if reach.offline {
+        return Ok(Arc::new(Offline(net::engine(settings, Arc::new(net::NoNet))?)));
+    }
+    if settings.mail_from_assumed && !quiet {
+        eprintln!(
+            "note: no probe.mail_from is configured; asking as {}. Set it to an address of yours: many servers refuse others.",
+            settings.engine.mail_from
+        );
+    }
+    Ok(Arc::new(net::engine(settings, net::real(settings)?)?))
+}
+
+fn patient(settings: &Settings, args: &DoctorArgs) -> Result<Patient> {
+    if args.sandbox {
+        let net = sandbox::net();
+        let resolvers = vec![("of the sandbox".to_owned(), net.clone())];
+        return Ok(Patient { settings: sandbox::settings(settings), net, resolvers });
+    }
+    let net = net::real(settings)?;
+    let mut resolvers = Vec::new();
+    for server in &settings.nameservers {
+        resolvers.push((server.to_string(), net::over(settings, vec![*server])?));
+    }
+    if resolvers.is_empty() {
+        resolvers.push(("of this system".to_owned(), net.clone()));
+    }
+    Ok(Patient { settings: settings.clone(), net, resolvers })
+}

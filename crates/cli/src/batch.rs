@@ -1,0 +1,406 @@
+//! `probity batch`: a whole list, in bounded memory, without asking twice.
+//!
+//! ```text
+//! input -> decode -> records -> work file          (import: once, before anything is asked)
+//!                                  |  order: each mailbox once, domain by domain
+//!                                  v
+//!          engine <- feed <- rows; put-off rows wait and come again
+//!             |
+//!             v  outcomes
+//!          writer -> work file (answers), output (in the input's order, as far as it is complete)
+//! ```
+//!
+//! The work file is also what an interrupted run continues from, whatever interrupted it; see [`workfile`].
+
+mod answer;
+mod decode;
+mod feed;
+mod input;
+mod order;
+mod output;
+mod progress;
+mod summary;
+mod workfile;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, anyhow, bail};
+use tokio::sync::watch;
+
+use self::answer::{Answers, PutOff};
+use self::feed::{Feed, Halt};
+use self::order::{Order, Rows};
+use self::output::{Output, Protect, Target};
+use self::progress::Progress;
+use self::summary::Summary;
+use self::workfile::{Begun, Frame, Imported, WorkFile};
+use self::writer::{Reachability, Writer};
+use crate::args::{BatchArgs, Format, Reach};
+use crate::exit::{Ends, Exit};
+use crate::verifier::Verifier;
+
+/// How long idle sessions are given to say goodbye.
+const CLOSE_MS: u64 = 5_000;
+
+/// A path with something behind its name.
+pub(crate) fn beside(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(more);
+    name.into()
+}
+
+/// A batch that is imported: everything that asking needs.
+struct Loaded {
+    work: WorkFile,
+    begun: Begun,
+    imported: Imported,
+    order: Order,
+    answers: Answers,
+    put_off: HashMap<u32, PutOff>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result<Exit> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (halt, halted) = watch::channel(None);
+    let listener = tokio::spawn(listen(halt.clone(), stop.clone()));
+    let request = Request::of(args)?;
+    let (loading, stopping) = (request.clone(), stop.clone());
+    let loaded = tokio::task::spawn_blocking(move || load(&loading, &stopping));
+    let mut interrupted = halted.clone();
+    let loaded = tokio::select! {
+        loaded = loaded => loaded.context("the import failed")??,
+        // Standard input may never end; nothing was asked, so nothing is lost.
+        _ = interrupted.wait_for(Option::is_some) => {
+            return Err(anyhow!("nothing was asked yet").context(Ends(Exit::Interrupted)));
+        }
+    };
+    let exit = ask(args, request, verifier, loaded, halt).await;
+    listener.abort();
+    exit
+}
+
+/// Turns signals into halts: the first lets work finish, the second does not.
+async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
+    let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) else { return };
+    loop {
+        tokio::select! {
+            result = tokio::signal::ctrl_c() => if result.is_err() { return },
+            _ = terminate.recv() => {}
+        }
+        stop.store(true, Ordering::Relaxed);
+        halt.send_modify(|halt| {
+            *halt = Some(if halt.is_none() { Halt::Interrupted } else { Halt::AtOnce });
+        });
+        if *halt.borrow() == Some(Halt::Interrupted) {
+            eprintln!("Stopping: what is in flight may finish (10 s at most). Interrupt again to stop at once.");
+        }
+    }
+}
+
+/// How far a batch may go: what the command line says, or how the work file that it continues was begun.
+pub(crate) fn reach(args: &BatchArgs) -> Result<Reach> {
+    let Some(path) = &args.resume else { return Ok(args.reach) };
+    let file = std::fs::File::open(path).with_context(|| format!("cannot read the work file {}", path.display()))?;
+    let begun = workfile::begun(file)?.with_context(|| format!("{} is no work file", path.display()))?;
+    Ok(Reach { offline: begun.offline, sandbox: begun.sandbox })
+}
+
+/// What the command line asks for.
+#[derive(Clone, Debug)]
+struct Request {
+    work: PathBuf,
+    /// How a new batch would begin; none where only a work file was named.
+    begun: Option<Begun>,
+    fresh: bool,
+    output: Option<PathBuf>,
+    output_format: Option<Format>,
+    quiet: bool,
+}
+
+impl Request {
+    fn of(args: &BatchArgs) -> Result<Self> {
+        let (output, output_format, quiet) = (args.output.clone(), args.output_format, args.quiet);
+        let Some(input) = &args.input else {
+            let work = args.resume.clone().context("an input or --resume is needed")?;
+            if !work.is_file() {
+                bail!("there is no work file {}", work.display());
+            }
+            return Ok(Self { work, begun: None, fresh: false, output, output_format, quiet });
+        };
+        if let Some(output) = &output
+            && same_file(input, output)
+        {
+            bail!("{} is both input and output", output.display());
+        }
+        let begun = Begun {
+            input: input.to_string_lossy().into_owned(),
+            column: args.column.clone(),
+            format: args.format,
+            no_header: args.no_header,
+            offline: args.reach.offline,
+            sandbox: args.reach.sandbox,
+            output: output.clone(),
+            output_format,
+        };
+        let work = args.work.clone().unwrap_or_else(|| work_place(input, output.as_deref()));
+        Ok(Self { work, begun: Some(begun), fresh: args.fresh, output, output_format, quiet })
+    }
+
+    fn say(&self, text: &str) {
+        if !self.quiet {
+            eprintln!("{text}");
+        }
+    }
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    a.as_os_str() != "-" && matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b && a.is_file())
+}
+
+/// Beside the output; without a file there beside the input; without any in the directory for temporary files.
+fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
+    const SUFFIX: &str = ".probity-work";
+    match output {
+        Some(output) if Target::at(output).is_file() => beside(output, SUFFIX),
+        _ if input.as_os_str() != "-" => beside(input, SUFFIX),
+        _ => std::env::temp_dir().join(format!("stdin-{}{SUFFIX}", std::process::id())),
+    }
+}
+
+/// Opens the work file: continues what is there, or imports the input.
+fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
+    let mut work = WorkFile::open(&request.work)?;
+    if !work.is_new() && !request.fresh {
+        if let Some(loaded) = continued(request, &mut work)? {
+            let (begun, imported, order, answers, put_off) = loaded;
+            return Ok(Loaded { work, begun, imported, order, answers, put_off });
+        }
+        request.say(&format!("The import in {} had not finished; it begins anew.", work.path.display()));
+    }
+    let begun = request
+        .begun
+        .clone()
+        .context("the import had not finished, and nothing was asked: run the batch with its input again")?;
+    let imported = work.begin(&begun).and_then(|()| {
+        let (imported, rows) = input::import(&begun, &mut work, stop)?;
+        work.imported(&imported)?;
+        Ok((imported, rows))
+    });
+    let (imported, rows) = match imported {
+        Ok(imported) => imported,
+        Err(error) => {
+            // Nothing was asked, so the file is of no use.
+            let _ = work.remove();
+            return Err(error);
+        }
+    };
+    for warning in &imported.warnings {
+        request.say(&format!("note: {warning}"));
+    }
+    let answers = Answers::new(imported.rows);
+    Ok(Loaded { work, begun, order: rows.order(), imported, answers, put_off: HashMap::new() })
+}
+
+type Continued = (Begun, Imported, Order, Answers, HashMap<u32, PutOff>);
+
+/// Reads a batch back; none where its import had not finished.
+fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>> {
+    let place = work.path.display().to_string();
+    let Some(mut scan) = work.reader().scan()? else {
+        bail!("{place} is not a work file of this version; --fresh would overwrite it");
+    };
+    let mut rows = Rows::default();
+    let mut begun = None;
+    let imported = loop {
+        match scan.next()? {
+            Some((_, Frame::Begun(read))) => begun = Some(read),
+            Some((place, Frame::Row { email, .. })) => rows.add(email, place),
+            Some((_, Frame::Imported(imported))) => break *imported,
+            Some(_) => {}
+            None => return Ok(None),
+        }
+    };
+    let begun = begun.with_context(|| format!("{place} is damaged"))?;
+    if rows.count() != imported.rows {
+        bail!("{place} is damaged; --fresh begins anew");
+    }
+    if let Some(wanted) = &request.begun {
+        refuse_other(wanted, &begun, &imported, &place)?;
+    }
+    let mut answers = Answers::new(imported.rows);
+    let (mut put_off, mut count) = (HashMap::new(), 0_u64);
+    while let Some((at, frame)) = scan.next()? {
+        match frame {
+            Frame::Answer(answer) => {
+                answers.keep(&answer, at);
+                put_off.remove(&answer.row);
+                count += 1;
+            }
+            Frame::PutOff(row) => {
+                put_off.insert(row.row, row);
+            }
+            _ => bail!("{place} is damaged at {at}; --fresh begins anew"),
+        }
+    }
+    work.cut(scan.place)?;
+    let order = rows.order();
+    request.say(&format!("Continuing {place}: {count} of {} addresses are answered.", order.ask.len()));
+    Ok(Some((begun, imported, order, answers, put_off)))
+}
+
+/// Refuses to continue a batch of another input or other settings.
+fn refuse_other(wanted: &Begun, begun: &Begun, imported: &Imported, place: &str) -> Result<()> {
+    let settings = [
+        ("--column", wanted.column != begun.column),
+        ("--format", wanted.format != begun.format),
+        ("--no-header", wanted.no_header != begun.no_header),
+        ("--offline", wanted.offline != begun.offline),
+        ("--sandbox", wanted.sandbox != begun.sandbox),
+    ];
+    if let Some((name, _)) = settings.iter().find(|(_, differs)| *differs) {
+        bail!("{place} belongs to a batch with another {name}; --fresh begins anew, --work uses another file");
+    }
+    let (size, hash) = input::Digested::new(input::open(Path::new(&wanted.input))?)
+        .finish()
+        .with_context(|| format!("cannot read {}", wanted.input))?;
+    if (size, &hash) != (imported.size, &imported.hash) {
+        bail!(
+            "{place} belongs to another input ({} bytes; {} has {size}{}); --fresh begins anew, --work uses another file",
+            imported.size,
+            wanted.input,
+            if size == imported.size { " too, but other content" } else { "" }
+        );
+    }
+    Ok(())
+}
+
+/// Where and how results are written.
+fn destination(args: &BatchArgs, request: &Request, loaded: &Loaded) -> (PathBuf, Format, Protect) {
+    let path = request.output.clone().or_else(|| loaded.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
+    let by_name = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv" | "tsv") => Some(Format::Csv),
+        Some("txt") => Some(Format::Txt),
+        Some("jsonl" | "ndjson") => Some(Format::Jsonl),
+        _ => None,
+    };
+    let format = request.output_format.or(loaded.begun.output_format).or(by_name).unwrap_or(loaded.imported.format);
+    let protect = match (args.raw, args.protect_all) {
+        (true, _) => Protect::Nothing,
+        (_, true) => Protect::All,
+        _ => Protect::Ours,
+    };
+    (path, format, protect)
+}
+
+/// Asks for everything that has no answer, and finishes or says how to continue.
+async fn ask(
+    args: &BatchArgs,
+    request: Request,
+    verifier: Arc<dyn Verifier>,
+    loaded: Loaded,
+    halt: watch::Sender<Option<Halt>>,
+) -> Result<Exit> {
+    let (path, format, protect) = destination(args, &request, &loaded);
+    let Loaded { work, begun, imported, order, answers, put_off } = loaded;
+    let reader = work.reader();
+    let output = Output::open(Target::at(&path), format, protect, &imported, &reader)?;
+    let open = Arc::new(open_places(&order, &answers, &put_off));
+    let answered = order.ask.iter().filter(|row| answers.has(**row)).count();
+    let (order, started) = (Arc::new(order), verifier.now());
+    let progress = Progress::new(order.ask.len() as u64, answered as u64, args.quiet, started);
+    let watched = !(args.keep_going || begun.offline || begun.sandbox);
+    let writer = Writer {
+        verifier: verifier.clone(),
+        order: order.clone(),
+        work,
+        answers,
+        output,
+        progress,
+        halt: halt.clone(),
+        reach: watched.then(Reachability::default),
+        waiting: put_off.keys().copied().collect::<HashSet<_>>(),
+    };
+    let (events, received) = std::sync::mpsc::channel();
+    let writing = tokio::task::spawn_blocking(move || writer.run(&received));
+    let lanes = lanes(&order);
+    let feed = Feed { verifier: verifier.clone(), order, reader, writer: events, halt: halt.subscribe() };
+    feed.run(lanes, open, put_off.into_values().collect()).await;
+    let (writer, result) = writing.await.context("the writer failed")?;
+    verifier.close(CLOSE_MS).await;
+    result?;
+    let halt = *halt.borrow();
+    let took_ms = verifier.now().since(started);
+    finish(args, writer, imported, took_ms, halt)
+}
+
+/// For each place in the order of asking, whether it must be asked for as new.
+fn open_places(order: &Order, answers: &Answers, put_off: &HashMap<u32, PutOff>) -> Vec<bool> {
+    order.ask.iter().map(|row| !answers.has(*row) && !put_off.contains_key(row)).collect()
+}
+
+/// Calls as lanes: the pieces of one large domain make up one.
+fn lanes(order: &Order) -> Vec<Vec<Range<u32>>> {
+    let mut lanes: Vec<Vec<Range<u32>>> = Vec::new();
+    for call in order.calls() {
+        match lanes.last_mut() {
+            Some(lane) if order.is_within_domain(call.start) => lane.push(call),
+            _ => lanes.push(vec![call]),
+        }
+    }
+    lanes
+}
+
+fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, halt: Option<Halt>) -> Result<Exit> {
+    let Writer { verifier, work, output, progress, order, .. } = writer;
+    if !output.is_complete() {
+        output.finish()?;
+        return Err(unfinished(&work, progress.done(), order.ask.len(), halt));
+    }
+    let asked = progress.settled_now();
+    let tally = output.finish()?;
+    work.remove()?;
+    let mut warnings = imported.warnings;
+    let counters = verifier.counters();
+    let unreached = counters.connections == 0 && counters.connect_failures > 0;
+    if unreached {
+        warnings.push(
+            "no mail server could be reached; port 25 is probably closed here (`probity doctor` tells more)".into(),
+        );
+    }
+    debug_assert_eq!(tally.duplicates, order.duplicates() as u64);
+    let summary = Summary { tally, rows: imported.rows, asked, took_ms, warnings };
+    if args.json_summary {
+        eprintln!("{}", summary.json());
+    } else if !args.quiet {
+        eprintln!("{}", summary.table());
+    }
+    Ok(if unreached { Exit::NoNetwork } else { Exit::Done })
+}
+
+/// What is said where a batch stops before its end.
+fn unfinished(work: &WorkFile, done: u64, all: usize, halt: Option<Halt>) -> anyhow::Error {
+    let (exit, why) = match halt {
+        Some(Halt::Unreachable) => (
+            Exit::NoNetwork,
+            "No mail server could be reached: port 25 is probably closed here. Many providers open it on request; \
+             `probity doctor` tells more. --keep-going asks on nevertheless.",
+        ),
+        Some(Halt::Nameless) => (
+            Exit::NoNetwork,
+            "No name could be looked up: is there a network, and do the resolvers of [dns] answer? `probity doctor` tells more.",
+        ),
+        _ => (Exit::Interrupted, "Stopped."),
+    };
+    let place = work.path.display();
+    anyhow!("{why}\n{done} of {all} addresses are answered and kept. Run the same command again to continue, or: probity batch --resume {place}")
+        .context(Ends(exit))
+}

@@ -1,0 +1,318 @@
+//! Answers as the batch keeps them: in the work file whole, in memory eight bytes each.
+//!
+//! A million answers must stay below a few dozen megabytes, so memory holds reason, flags and the number of the meta, and
+//! the place of the whole answer in the work file for the few that have a suggestion or a domain that is not simply the address's
+//! own in small letters.
+
+use std::collections::HashMap;
+
+use probity_core::time::Millis;
+use probity_core::verdict::{Flags, Reason, Verification};
+use probity_engine::Tries;
+
+/// Metas that are numbered; there are some hundreds, and a server cannot make us keep more.
+const METAS_MAX: usize = (1 << 11) - 1;
+/// The number of a meta that must be read from the work file.
+const META_UNNUMBERED: u64 = (1 << 11) - 1;
+/// Places in the work file go up to here (a terabyte).
+const PLACE_BITS: u32 = 40;
+
+/// How an address's domain follows from its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DomainForm {
+    /// There is none.
+    Absent,
+    /// What stands behind the last at sign, in small letters.
+    Plain,
+    /// Another text, kept.
+    Other,
+}
+
+/// What is kept of a verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer<'a> {
+    /// The row that was asked for.
+    pub row: u32,
+    /// The reported reason.
+    pub reason: Reason,
+    /// The flags, a bit each.
+    pub flags: u8,
+    /// What decided.
+    pub meta: &'a str,
+    /// A whole address that was perhaps meant; may be empty.
+    pub suggestion: &'a str,
+    /// How the domain follows from the address.
+    pub form: DomainForm,
+    /// The domain where it is another text.
+    pub domain: &'a str,
+}
+
+impl<'a> Answer<'a> {
+    /// What is kept of this verification.
+    pub(crate) fn of(row: u32, verification: &'a Verification) -> Self {
+        let form = form(&verification.email, &verification.domain);
+        Self {
+            row,
+            reason: verification.verdict.reason,
+            flags: bits(verification.flags),
+            meta: &verification.verdict.meta,
+            suggestion: verification.suggestion.as_deref().unwrap_or(""),
+            form,
+            domain: if form == DomainForm::Other { &verification.domain } else { "" },
+        }
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.row.to_le_bytes());
+        out.push(u8::try_from(number(self.reason)).expect("there are 17 reasons"));
+        out.push(self.flags);
+        out.push(match self.form {
+            DomainForm::Absent => 0,
+            DomainForm::Plain => 1,
+            DomainForm::Other => 2,
+        });
+        for text in [self.meta, self.suggestion, self.domain] {
+            // Texts of the engine are short by construction; one that is not is cut rather than refused.
+            let most = (0..=usize::from(u16::MAX).min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+            let cut = &text[..most.expect("a text begins at a border of characters")];
+            out.extend_from_slice(&u16::try_from(cut.len()).expect("it was cut").to_le_bytes());
+            out.extend_from_slice(cut.as_bytes());
+        }
+    }
+
+    pub(super) fn read(from: &'a [u8]) -> Option<Self> {
+        let (row, from) = from.split_first_chunk::<4>()?;
+        let ([reason, flags, form], mut from) = from.split_first_chunk::<3>()?;
+        let mut texts = [""; 3];
+        for text in &mut texts {
+            let (length, rest) = from.split_first_chunk::<2>()?;
+            let (bytes, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+            *text = std::str::from_utf8(bytes).ok()?;
+            from = rest;
+        }
+        let form = match form {
+            0 => DomainForm::Absent,
+            1 => DomainForm::Plain,
+            2 => DomainForm::Other,
+            _ => return None,
+        };
+        let [meta, suggestion, domain] = texts;
+        let reason = *Reason::ALL.get(usize::from(*reason))?;
+        Some(Self { row: u32::from_le_bytes(*row), reason, flags: *flags, meta, suggestion, form, domain })
+    }
+}
+
+fn form(email: &str, domain: &str) -> DomainForm {
+    let behind = email.trim_matches(|c: char| c.is_ascii_whitespace()).rsplit_once('@').map(|(_, behind)| behind);
+    match behind {
+        _ if domain.is_empty() => DomainForm::Absent,
+        Some(behind) if behind.eq_ignore_ascii_case(domain) => DomainForm::Plain,
+        _ => DomainForm::Other,
+    }
+}
+
+/// The domain of an address in the plain form.
+pub(crate) fn plain_domain(email: &str) -> String {
+    let behind =
+        email.trim_matches(|c: char| c.is_ascii_whitespace()).rsplit_once('@').map_or("", |(_, behind)| behind);
+    behind.to_ascii_lowercase()
+}
+
+fn number(reason: Reason) -> usize {
+    Reason::ALL.iter().position(|other| *other == reason).expect("every reason is in ALL")
+}
+
+/// The flags in the order of the output's columns.
+pub(crate) const FLAG_NAMES: [&str; 5] = ["role", "disposable", "free", "relay", "gibberish"];
+
+fn bits(flags: Flags) -> u8 {
+    let set = [flags.role, flags.disposable, flags.free, flags.relay, flags.gibberish];
+    set.into_iter().enumerate().map(|(n, set)| u8::from(set) << n).sum()
+}
+
+/// A row that must be asked about again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PutOff {
+    /// The row.
+    pub row: u32,
+    /// When it may be asked about.
+    pub not_before: Millis,
+    /// What the engine must know of the earlier tries.
+    pub tries: Tries,
+}
+
+impl PutOff {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.row.to_le_bytes());
+        out.extend_from_slice(&self.not_before.0.to_le_bytes());
+        out.extend_from_slice(&self.tries.count.to_le_bytes());
+        out.extend_from_slice(&self.tries.since.map_or(i64::MIN, |since| since.0).to_le_bytes());
+        out.extend_from_slice(&self.tries.source.map_or(-1, i32::from).to_le_bytes());
+    }
+
+    pub(super) fn read(from: &[u8]) -> Option<Self> {
+        let (row, from) = from.split_first_chunk::<4>()?;
+        let (not_before, from) = from.split_first_chunk::<8>()?;
+        let (count, from) = from.split_first_chunk::<4>()?;
+        let (since, from) = from.split_first_chunk::<8>()?;
+        let (source, _) = from.split_first_chunk::<4>()?;
+        let since = Some(i64::from_le_bytes(*since)).filter(|since| *since != i64::MIN).map(Millis);
+        let source = u16::try_from(i32::from_le_bytes(*source)).ok();
+        let tries = Tries { count: u32::from_le_bytes(*count), since, source };
+        Some(Self { row: u32::from_le_bytes(*row), not_before: Millis(i64::from_le_bytes(*not_before)), tries })
+    }
+}
+
+/// All answers, eight bytes each.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    packed: Vec<u64>,
+    metas: Vec<Box<str>>,
+    numbers: HashMap<Box<str>, u64>,
+}
+
+/// One answer out of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packed<'a> {
+    /// The reported reason.
+    pub reason: Reason,
+    /// The flags, a bit each.
+    pub flags: u8,
+    /// What decided, or nothing where it must be read.
+    pub meta: &'a str,
+    /// Whether there is a domain.
+    pub has_domain: bool,
+    /// Where the whole answer is, if memory does not hold all of it.
+    pub elsewhere: Option<u64>,
+}
+
+const ANSWERED: u64 = 1 << 21;
+const ELSEWHERE: u64 = 1 << 22;
+const HAS_DOMAIN: u64 = 1 << 23;
+
+impl Answers {
+    /// None yet, for so many rows.
+    pub(crate) fn new(rows: u32) -> Self {
+        Self { packed: vec![0; rows as usize], metas: Vec::new(), numbers: HashMap::new() }
+    }
+
+    /// Keeps an answer that lies at this place of the work file.
+    pub(crate) fn keep(&mut self, answer: &Answer<'_>, place: u64) {
+        let meta = self.meta_number(answer.meta);
+        let elsewhere = meta == META_UNNUMBERED || !answer.suggestion.is_empty() || answer.form == DomainForm::Other;
+        debug_assert!(place < 1 << PLACE_BITS, "work files end below a terabyte");
+        let mut packed = number(answer.reason) as u64 | u64::from(answer.flags) << 5 | meta << 10 | ANSWERED;
+        packed |= if elsewhere { ELSEWHERE } else { 0 };
+        packed |= if answer.form == DomainForm::Absent { 0 } else { HAS_DOMAIN };
+        if let Some(slot) = self.packed.get_mut(answer.row as usize) {
+            *slot = packed | place << (64 - PLACE_BITS);
+        }
+    }
+
+    fn meta_number(&mut self, meta: &str) -> u64 {
+        if let Some(number) = self.numbers.get(meta) {
+            return *number;
+        }
+        if self.metas.len() >= METAS_MAX {
+            return META_UNNUMBERED;
+        }
+        let number = self.metas.len() as u64;
+        self.metas.push(meta.into());
+        self.numbers.insert(meta.into(), number);
+        number
+    }
+
+    /// Whether a row has its answer.
+    pub(crate) fn has(&self, row: u32) -> bool {
+        self.packed.get(row as usize).is_some_and(|packed| packed & ANSWERED != 0)
+    }
+
+    /// The answer of a row.
+    pub(crate) fn get(&self, row: u32) -> Option<Packed<'_>> {
+        let packed = *self.packed.get(row as usize)?;
+        if packed & ANSWERED == 0 {
+            return None;
+        }
+        let index = |bits: u64| usize::try_from(bits).expect("a few bits");
+        let meta = self.metas.get(index(packed >> 10 & META_UNNUMBERED)).map_or("", |meta| meta);
+        Some(Packed {
+            reason: Reason::ALL[index(packed & 0b1_1111)],
+            flags: u8::try_from(packed >> 5 & 0b1_1111).expect("five bits"),
+            meta,
+            has_domain: packed & HAS_DOMAIN != 0,
+            elsewhere: (packed & ELSEWHERE != 0).then_some(packed >> (64 - PLACE_BITS)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer<'a>(row: u32, meta: &'a str, suggestion: &'a str) -> Answer<'a> {
+        Answer {
+            row,
+            reason: Reason::Nonexistent,
+            flags: 0b10101,
+            meta,
+            suggestion,
+            form: DomainForm::Plain,
+            domain: "",
+        }
+    }
+
+    #[test]
+    fn answers_and_put_off_rows_survive_the_work_file() {
+        let whole = Answer { form: DomainForm::Other, domain: "xn--d.org", ..answer(7, "smtp_550", "a@b.org") };
+        let mut bytes = Vec::new();
+        whole.write(&mut bytes);
+        assert_eq!(Answer::read(&bytes), Some(whole));
+        for cut in 0..bytes.len() {
+            assert_eq!(Answer::read(&bytes[..cut]), None);
+        }
+        for tries in [Tries::default(), Tries { count: 3, since: Some(Millis(5)), source: Some(2) }] {
+            let put_off = PutOff { row: 9, not_before: Millis(77), tries };
+            let mut bytes = Vec::new();
+            put_off.write(&mut bytes);
+            assert_eq!(PutOff::read(&bytes), Some(put_off));
+        }
+    }
+
+    #[test]
+    fn memory_holds_everything_but_what_is_rare() {
+        let mut answers = Answers::new(3);
+        answers.keep(&answer(0, "smtp_550", ""), 1 << 39);
+        answers.keep(&answer(2, "smtp_550", "x@y.org"), 12_345);
+        assert!(answers.has(0) && !answers.has(1) && answers.has(2) && !answers.has(3));
+        let first = answers.get(0).unwrap();
+        assert_eq!((first.reason, first.flags, first.meta), (Reason::Nonexistent, 0b10101, "smtp_550"));
+        assert_eq!((first.elsewhere, first.has_domain), (None, true));
+        assert_eq!(answers.get(2).unwrap().elsewhere, Some(12_345));
+        assert_eq!(answers.get(1), None);
+    }
+
+    #[test]
+    fn more_metas_than_can_be_numbered_are_read_from_the_work_file() {
+        let mut answers = Answers::new(1);
+        for n in 0..METAS_MAX {
+            answers.keep(&answer(0, &format!("m{n}"), ""), 0);
+            assert_eq!(answers.get(0).unwrap().elsewhere, None);
+        }
+        answers.keep(&answer(0, "one more", ""), 99);
+        assert_eq!(answers.get(0).unwrap().elsewhere, Some(99));
+    }
+
+    #[test]
+    fn the_domain_is_kept_only_where_the_address_does_not_say_it() {
+        let table = [
+            ("a@Example.COM ", "example.com", DomainForm::Plain),
+            ("a@müller.de", "xn--mller-kva.de", DomainForm::Other),
+            ("nonsense", "", DomainForm::Absent),
+            ("\"a@b\"@x.org", "x.org", DomainForm::Plain),
+        ];
+        for (email, domain, expected) in table {
+            assert_eq!(form(email, domain), expected, "{email}");
+        }
+        assert_eq!(plain_domain("a@Example.COM "), "example.com");
+    }
+}

@@ -1,0 +1,219 @@
+//! Hands addresses to the engine and brings put-off ones again when their time has come.
+//!
+//! The engine bounds the work in flight itself; what is bounded here is how much of the list is in memory: some tens of thousands
+//! of addresses, until their answers are kept. The pieces of one large domain take only a few of these places, so that a
+//! slow domain does not stand before the others.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use anyhow::Result;
+use probity_core::time::Millis;
+use probity_engine::{Item, Outcome, Sink, Tries};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::answer::PutOff;
+use super::order::{CALL_MAX, Order};
+use super::workfile::Reader;
+use super::writer::Event;
+use crate::verifier::Verifier;
+
+/// Addresses that are handed over and whose answers are not kept yet. An answer with its evidence takes about a kilobyte.
+const IN_FLIGHT_MAX: usize = 12 * CALL_MAX as usize;
+/// Lanes and groups of put-off rows at the same time.
+const LANES_MAX: usize = 64;
+/// Calls of one large domain at the same time.
+const CALLS_PER_DOMAIN: usize = 8;
+/// How long addresses in flight may take to finish when a run is stopped.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// Why a run stops early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// The user wants it; what is in flight may finish.
+    Interrupted,
+    /// The user insists.
+    AtOnce,
+    /// No mail server can be reached.
+    Unreachable,
+    /// No name can be looked up.
+    Nameless,
+    /// An answer could not be kept.
+    Broken,
+}
+
+/// What the feed works with.
+pub(crate) struct Feed {
+    /// Who answers.
+    pub verifier: Arc<dyn Verifier>,
+    /// The order of asking.
+    pub order: Arc<Order>,
+    /// The rows.
+    pub reader: Reader,
+    /// Who keeps the answers.
+    pub writer: Sender<Event>,
+    /// Whether to stop.
+    pub halt: watch::Receiver<Option<Halt>>,
+}
+
+/// A row to ask for, with its earlier tries.
+type Wanted = (u32, Tries);
+
+/// Rows that wait, the earliest first; rows due together come in the order of asking.
+#[derive(Default)]
+struct Waiting {
+    heap: BinaryHeap<Reverse<(Millis, u32)>>,
+    tries: std::collections::HashMap<u32, Tries>,
+}
+
+impl Waiting {
+    fn add(&mut self, put_off: PutOff) {
+        self.heap.push(Reverse((put_off.not_before, put_off.row)));
+        self.tries.insert(put_off.row, put_off.tries);
+    }
+
+    fn earliest(&self) -> Option<Millis> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Rows that are due, at most as many as one call takes.
+    fn due(&mut self, now: Millis) -> Vec<Wanted> {
+        let mut due = Vec::new();
+        while due.len() < CALL_MAX as usize && self.earliest().is_some_and(|at| at <= now) {
+            if let Some(Reverse((_, row))) = self.heap.pop() {
+                due.push((row, self.tries.remove(&row).unwrap_or_default()));
+            }
+        }
+        due
+    }
+}
+
+impl Feed {
+    /// Asks for everything in `lanes` and for the put-off rows until each has its answer or the run is halted.
+    pub(crate) async fn run(self, lanes: Vec<Vec<Range<u32>>>, open: Arc<Vec<bool>>, put_off: Vec<PutOff>) {
+        let (again, mut to_wait) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared { in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)), again, feed: self, open });
+        let mut halt = shared.feed.halt.clone();
+        let mut waiting = Waiting::default();
+        for row in put_off {
+            waiting.add(row);
+        }
+        let mut lanes = lanes.into_iter();
+        let mut running = JoinSet::new();
+        while halt.borrow().is_none() {
+            while let Ok(row) = to_wait.try_recv() {
+                waiting.add(row);
+            }
+            while running.len() < LANES_MAX {
+                let due = waiting.due(shared.feed.verifier.now());
+                let shared = shared.clone();
+                if !due.is_empty() {
+                    running.spawn(async move { shared.call(due).await });
+                } else if let Some(lane) = lanes.next() {
+                    running.spawn(async move { shared.lane(lane).await });
+                } else {
+                    break;
+                }
+            }
+            if running.is_empty() && waiting.heap.is_empty() {
+                break;
+            }
+            let next = waiting.earliest();
+            tokio::select! {
+                _ = halt.changed() => {}
+                Some(row) = to_wait.recv() => waiting.add(row),
+                Some(_) = running.join_next() => {}
+                () = wait(&*shared.feed.verifier, next) => {}
+            }
+        }
+        drain(&mut running, &mut halt).await;
+        let _ = shared.feed.writer.send(Event::End);
+    }
+}
+
+async fn wait(verifier: &dyn Verifier, until: Option<Millis>) {
+    match until {
+        Some(at) => verifier.wait_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Lets what is in flight finish, for a while, unless the user insists.
+async fn drain(running: &mut JoinSet<()>, halt: &mut watch::Receiver<Option<Halt>>) {
+    if *halt.borrow() == Some(Halt::Interrupted) {
+        let all = async { while running.join_next().await.is_some() {} };
+        let insisted = halt.wait_for(|halt| *halt != Some(Halt::Interrupted));
+        tokio::select! {
+            _ = tokio::time::timeout(DRAIN, all) => {}
+            _ = insisted => {}
+        }
+    }
+    running.abort_all();
+}
+
+struct Shared {
+    in_flight: Arc<Semaphore>,
+    again: mpsc::UnboundedSender<PutOff>,
+    feed: Feed,
+    /// For each place in the order of asking, whether it has no answer yet and does not wait.
+    open: Arc<Vec<bool>>,
+}
+
+impl Shared {
+    /// Asks for the pieces of one lane, a few at a time.
+    async fn lane(self: Arc<Self>, lane: Vec<Range<u32>>) {
+        use futures_util::StreamExt;
+        let calls = futures_util::stream::iter(lane).map(|range| {
+            let shared = self.clone();
+            let asked = range.filter(|at| shared.open[*at as usize]);
+            let wanted: Vec<Wanted> = asked.map(|at| (shared.feed.order.ask[at as usize], Tries::default())).collect();
+            async move { shared.call(wanted).await }
+        });
+        calls.buffer_unordered(CALLS_PER_DOMAIN).collect::<()>().await;
+    }
+
+    /// Asks for some rows.
+    async fn call(self: Arc<Self>, wanted: Vec<Wanted>) {
+        if wanted.is_empty() || self.feed.halt.borrow().is_some() {
+            return;
+        }
+        let permits = u32::try_from(wanted.len()).expect("a call has at most CALL_MAX addresses");
+        let permits = self.in_flight.clone().acquire_many_owned(permits).await.expect("the semaphore is never closed");
+        let shared = self.clone();
+        let items = tokio::task::spawn_blocking(move || shared.items(wanted)).await;
+        match items.map_err(anyhow::Error::from).and_then(|items| items) {
+            Ok(items) => self.feed.verifier.verify_many(items, self.sink(Arc::new(permits))).await,
+            Err(error) => {
+                let _ = self.feed.writer.send(Event::Failed(error));
+            }
+        }
+    }
+
+    fn items(&self, wanted: Vec<Wanted>) -> Result<Vec<Item>> {
+        let mut buffer = Vec::new();
+        let item = |(row, tries): Wanted| {
+            let email = self.feed.reader.email(self.feed.order.places[row as usize], &mut buffer)?;
+            Ok(Item { key: u64::from(row), email, tries })
+        };
+        wanted.into_iter().map(item).collect()
+    }
+
+    /// Hands outcomes to the writer. The call's permits travel along, so that the writer's pace bounds what is in flight.
+    fn sink(&self, permits: Arc<OwnedSemaphorePermit>) -> Sink {
+        let (writer, again) = (self.feed.writer.clone(), self.again.clone());
+        Arc::new(move |outcomes| {
+            for (key, outcome) in &outcomes {
+                if let (Ok(row), Outcome::PutOff { not_before, tries, .. }) = (u32::try_from(*key), outcome) {
+                    let _ = again.send(PutOff { row, not_before: *not_before, tries: *tries });
+                }
+            }
+            // Both ends live until the run is over; afterwards nobody wants the outcomes.
+            let _ = writer.send(Event::Outcomes(outcomes, permits.clone()));
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! From an input to rows in the work file, once and in constant memory, before anything is asked.
+//!
+//! Whatever is wrong with an input shows here, while stopping costs nothing: an unreadable file, an endless line, a quote that is never
+//! closed, a column that is not there, a line that is no JSON. What is merely odd (a missing address, ragged rows, stray bytes) is kept,
+//! answered and said.
+
+pub(crate) mod column;
+pub(crate) mod json;
+pub(crate) mod split;
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, anyhow, bail};
+use ring::digest;
+
+use self::column::Sample;
+use self::split::{Splitter, fields, unquote};
+use super::decode::{self, Decoded, SAMPLE_BYTES};
+use super::order::{ROWS_MAX, Rows};
+use super::workfile::{Begun, Imported, WorkFile};
+use crate::args::Format;
+use crate::exit::{Ends, Exit};
+
+/// How much is read at once.
+const READ_BYTES: usize = 256 * 1024;
+/// Rows between two looks at whether the run is to stop.
+const STOP_ROWS: u32 = 1_024;
+
+/// An input that counts and hashes what passes.
+pub(crate) struct Digested<R> {
+    inner: R,
+    context: digest::Context,
+    size: u64,
+}
+
+impl<R: Read> Digested<R> {
+    /// Begins with nothing.
+    pub(crate) fn new(inner: R) -> Self {
+        Self { inner, context: digest::Context::new(&digest::SHA256), size: 0 }
+    }
+
+    /// Reads what is left; gives size and hash of the whole.
+    pub(crate) fn finish(mut self) -> io::Result<(u64, String)> {
+        io::copy(&mut self, &mut io::sink())?;
+        let hash = self.context.finish();
+        Ok((self.size, hex(hash.as_ref())))
+    }
+}
+
+impl<R: Read> Read for Digested<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(out)?;
+        self.context.update(&out[..read]);
+        self.size += read as u64;
+        Ok(read)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing into a text cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Opens an input; `-` is standard input.
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
+    if path.as_os_str() == "-" {
+        return Ok(Box::new(io::stdin()));
+    }
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if file.metadata().is_ok_and(|meta| meta.is_dir()) {
+        bail!("{} is a directory", path.display());
+    }
+    Ok(Box::new(file))
+}
+
+/// Reads the whole input into the work file; gives what was found out, and the rows.
+pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> Result<(Imported, Rows)> {
+    let name = &begun.input;
+    let source = open(Path::new(name))?;
+    let mut digested = Digested::new(source);
+    let decoded = Decoded::open(&mut digested).with_context(|| format!("cannot read {name}"))?;
+    let encoding = decoded.encoding;
+    let mut from = BufReader::with_capacity(READ_BYTES, decoded);
+    let head = head(&mut from).with_context(|| format!("cannot read {name}"))?;
+    let plan = Plan::make(begun, &head).map_err(|message| anyhow!("{name}: {message}"))?;
+    let whole = io::Cursor::new(head).chain(from);
+    let mut import = Import { begun, plan, work, rows: Rows::default(), found: Found::default(), stop };
+    import.records(whole)?;
+    let Import { plan, rows, found, .. } = import;
+    let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
+    let mut warnings = found.warnings(plan.column);
+    if encoding != decode::Encoding::Utf8 {
+        warnings.insert(0, format!("the input was read as {}", encoding.name()));
+    }
+    let imported = Imported {
+        rows: rows.count(),
+        size,
+        hash,
+        format: plan.format,
+        delimiter: plan.delimiter,
+        header: plan.header,
+        width: u32::try_from(found.width).unwrap_or(u32::MAX),
+        encoding,
+        suffix: found.suffix,
+        warnings,
+    };
+    Ok((imported, rows))
+}
+
+/// The beginning of the decoded input.
+fn head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    from.take(SAMPLE_BYTES as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// How an input is read.
+#[derive(Debug)]
+struct Plan {
+    format: Format,
+    delimiter: u8,
+    end: u8,
+    column: usize,
+    header: bool,
+}
+
+impl Plan {
+    fn make(begun: &Begun, head: &[u8]) -> Result<Self, String> {
+        // Old Macintosh programs end lines with a carriage return alone.
+        let end = if head.contains(&b'\r') && !head.contains(&b'\n') { b'\r' } else { b'\n' };
+        let sample = Sample::read(head, end);
+        let format = match begun.format {
+            Some(format) => format,
+            None => guess(Path::new(&begun.input), head, &sample, begun.column.is_some()),
+        };
+        let mut plan = Self { format, delimiter: sample.delimiter, end, column: 0, header: false };
+        match format {
+            Format::Csv => (plan.column, plan.header) = sample.column(begun.column.as_deref(), begun.no_header)?,
+            Format::Txt if begun.column.is_some() => return Err("--column needs CSV or JSON lines".into()),
+            Format::Jsonl if first_byte(head) == Some(b'[') => {
+                return Err("this is one JSON array; JSON lines are needed (jq -c '.[]' makes them)".into());
+            }
+            Format::Txt | Format::Jsonl => {}
+        }
+        Ok(plan)
+    }
+}
+
+fn first_byte(head: &[u8]) -> Option<u8> {
+    head.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+}
+
+/// The format by the input's name, then by its content.
+fn guess(name: &Path, head: &[u8], sample: &Sample, column_named: bool) -> Format {
+    let extension = name.extension().map(std::ffi::OsStr::to_ascii_lowercase);
+    match extension.as_ref().and_then(|extension| extension.to_str()) {
+        Some("csv" | "tsv" | "tab") => return Format::Csv,
+        Some("jsonl" | "ndjson" | "json") => return Format::Jsonl,
+        _ => {}
+    }
+    match first_byte(head) {
+        Some(b'{' | b'[') => Format::Jsonl,
+        _ if column_named || sample.has_columns() || sample.is_named() => Format::Csv,
+        _ => Format::Txt,
+    }
+}
+
+/// What was odd.
+#[derive(Debug, Default)]
+struct Found {
+    width: usize,
+    suffix: String,
+    ragged: Odd,
+    strange: Odd,
+    missing: Odd,
+}
+
+/// How often something odd was met, and where first.
+#[derive(Debug, Default)]
+struct Odd {
+    count: u64,
+    line: u64,
+}
+
+impl Odd {
+    fn meet(&mut self, line: u64) {
+        if self.count == 0 {
+            self.line = line;
+        }
+        self.count += 1;
+    }
+}
+
+impl Found {
+    fn warnings(&self, column: usize) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let Odd { count, line } = self.strange;
+        if count > 0 {
+            warnings
+                .push(format!("{count} records are not UTF-8 and were read as Windows-1252, the first in line {line}"));
+        }
+        let Odd { count, line } = self.ragged;
+        if count > 0 {
+            warnings.push(format!(
+                "{count} rows have another number of fields than the first, the first of them in line {line}; all were filled up to {} fields",
+                self.width
+            ));
+        }
+        let Odd { count, line } = self.missing;
+        if count > 0 {
+            let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
+            warnings.push(format!("{count} rows have no address{place}, the first in line {line}"));
+        }
+        warnings
+    }
+}
+
+struct Import<'a> {
+    begun: &'a Begun,
+    plan: Plan,
+    work: &'a mut WorkFile,
+    rows: Rows,
+    found: Found,
+    stop: &'a AtomicBool,
+}
+
+impl Import<'_> {
+    fn records(&mut self, from: impl BufRead) -> Result<()> {
+        let delimiter = (self.plan.format == Format::Csv).then_some(self.plan.delimiter);
+        let mut splitter = Splitter::new(from, delimiter, self.plan.end);
+        let mut record = Vec::new();
+        let mut first = true;
+        let name = self.begun.input.clone();
+        while let Some((eol, line)) = splitter.next(&mut record).with_context(|| name.clone())? {
+            let (text, strange) = decode::text(&record);
+            if strange {
+                self.found.strange.meet(line);
+            }
+            if text.bytes().all(|byte| byte.is_ascii_whitespace()) {
+                self.work.verbatim(eol, text.as_bytes())?;
+                continue;
+            }
+            if first && self.plan.header {
+                self.header(&text);
+                self.work.verbatim(eol, text.as_bytes())?;
+            } else {
+                let email = self.email(&text, line, first)?;
+                let place = self.work.row(eol, &email, text.as_bytes())?;
+                self.rows.add(&email, place);
+            }
+            first = false;
+            self.bounds()?;
+        }
+        Ok(())
+    }
+
+    fn bounds(&self) -> Result<()> {
+        let rows = self.rows.count();
+        if rows >= ROWS_MAX {
+            bail!("a batch has at most {ROWS_MAX} rows; split the input");
+        }
+        if rows.is_multiple_of(STOP_ROWS) && self.stop.load(Ordering::Relaxed) {
+            return Err(anyhow!("nothing was asked yet").context(Ends(Exit::Interrupted)));
+        }
+        Ok(())
+    }
+
+    /// Notes the header's width, and the names that our columns must not take.
+    fn header(&mut self, text: &str) {
+        let names: Vec<String> = fields(text.as_bytes(), self.plan.delimiter)
+            .map(|raw| String::from_utf8_lossy(&unquote(raw)).trim().to_ascii_lowercase())
+            .collect();
+        self.found.width = names.len();
+        let taken = |suffix: &str| {
+            let ours = super::output::column_names(suffix);
+            ours.iter().any(|name| names.contains(name))
+        };
+        let mut number = 1;
+        while taken(&self.found.suffix) {
+            number += 1;
+            self.found.suffix = format!("_{number}");
+        }
+    }
+
+    fn email<'t>(&mut self, text: &'t str, line: u64, first: bool) -> Result<Cow<'t, str>> {
+        let trim = |text: &str| text.trim_matches(|c: char| c.is_ascii_whitespace()).to_owned();
+        let email = match self.plan.format {
+            Format::Txt => Cow::Borrowed(text.trim_matches(|c: char| c.is_ascii_whitespace())),
+            Format::Csv => {
+                let mut width = 0;
+                let mut email = Cow::Borrowed("");
+                for raw in fields(text.as_bytes(), self.plan.delimiter) {
+                    if width == self.plan.column {
+                        let cell = unquote(raw);
+                        email = Cow::Owned(trim(std::str::from_utf8(&cell).unwrap_or("")));
+                    }
+                    width += 1;
+                }
+                if width != self.found.width && (self.plan.header || !first) {
+                    self.found.ragged.meet(line);
+                }
+                self.found.width = self.found.width.max(width);
+                email
+            }
+            Format::Jsonl => {
+                let found = json::find(text, self.begun.column.as_deref());
+                let found = found.map_err(|message| {
+                    anyhow!("{}: line {line} is no JSON object ({message}); nothing was asked yet", self.begun.input)
+                })?;
+                if found.taken && self.found.suffix.is_empty() {
+                    "_2".clone_into(&mut self.found.suffix);
+                }
+                Cow::Owned(trim(&found.email.unwrap_or_default()))
+            }
+        };
+        if email.is_empty() {
+            self.found.missing.meet(line);
+        }
+        Ok(email)
+    }
+}

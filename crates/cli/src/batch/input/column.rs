@@ -1,0 +1,195 @@
+//! Which column holds the addresses, and what separates columns.
+
+use super::split::{Splitter, fields, unquote};
+use crate::batch::decode;
+
+/// Separators that are looked for, the likeliest first.
+const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+/// Records of the beginning that are looked at.
+const RECORDS: usize = 200;
+/// Names of columns with addresses, in small letters without anything between, the surest first.
+const NAMES: &[&str] = &[
+    "email",
+    "emailaddress",
+    "mail",
+    "mailaddress",
+    "emailaddresses",
+    "emails",
+    "emailadresse",
+    "mailadresse",
+    "courriel",
+    "correo",
+    "correoelectronico",
+    "adresseemail",
+    "indirizzoemail",
+    "epost",
+    "useremail",
+    "contactemail",
+    "customeremail",
+    "primaryemail",
+    "workemail",
+    "adresemail",
+];
+
+/// The first records of an input, as fields.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    /// The separator.
+    pub delimiter: u8,
+    rows: Vec<Vec<String>>,
+}
+
+impl Sample {
+    /// Reads the beginning of a CSV input with the likeliest separator.
+    pub(crate) fn read(head: &[u8], end: u8) -> Self {
+        let scored = DELIMITERS.iter().rev().map(|delimiter| (regularity(head, *delimiter, end), *delimiter));
+        let best = scored.max().filter(|((share, _), _)| *share >= 60).map_or(b',', |(_, delimiter)| delimiter);
+        Self { delimiter: best, rows: rows(head, best, end).0 }
+    }
+
+    /// Whether most rows have several columns.
+    pub(crate) fn has_columns(&self) -> bool {
+        let several = self.rows.iter().filter(|row| row.len() > 1).count();
+        several * 10 >= self.rows.len() * 9 && several > 0
+    }
+
+    /// Whether the first row names a column with addresses.
+    pub(crate) fn is_named(&self) -> bool {
+        self.rows.first().is_some_and(|row| row.iter().any(|cell| NAMES.contains(&simple(cell).as_str())))
+    }
+
+    /// The column with the addresses, counted from 0, and whether the first row is a header.
+    pub(crate) fn column(&self, wanted: Option<&str>, no_header: bool) -> Result<(usize, bool), String> {
+        let Some(first) = self.rows.first() else { return Ok((0, false)) };
+        if let Some(wanted) = wanted {
+            return named_column(wanted, first, no_header);
+        }
+        let by_content = self.fullest();
+        let header = !no_header && !first.iter().any(|cell| looks_like_address(cell));
+        if header {
+            let named = |name: &&str| first.iter().position(|cell| simple(cell) == *name);
+            if let Some(column) = NAMES.iter().find_map(named) {
+                return Ok((column, true));
+            }
+        }
+        if let Some(column) = by_content {
+            return Ok((column, header));
+        }
+        if first.len() == 1 {
+            return Ok((0, false));
+        }
+        Err(format!("no column looks like addresses; name one with --column. The first row is: {}", shown(first)))
+    }
+
+    /// The column in which most cells look like addresses.
+    fn fullest(&self) -> Option<usize> {
+        let width = self.rows.iter().map(Vec::len).max()?;
+        let hits = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.filter(|cell| looks_like_address(cell)).count()
+        };
+        let best = (0..width).rev().max_by_key(|column| hits(*column))?;
+        (hits(best) > 0).then_some(best)
+    }
+}
+
+/// The column that was asked for, by its name or its number from 1.
+fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usize, bool), String> {
+    let header = !no_header && !first.iter().any(|cell| looks_like_address(cell));
+    let same = |cell: &String| cell.trim().eq_ignore_ascii_case(wanted.trim());
+    if let Some(column) = first.iter().position(same).filter(|_| header) {
+        return Ok((column, true));
+    }
+    match wanted.parse::<usize>() {
+        Ok(number) if (1..=first.len()).contains(&number) => Ok((number - 1, header)),
+        _ => Err(format!("there is no column {wanted:?}. The first row is: {}", shown(first))),
+    }
+}
+
+/// The first records as fields, and how many of them no program would have written with this separator: a quote begins a
+/// field and does not end it, or the other way round.
+fn rows(head: &[u8], delimiter: u8, end: u8) -> (Vec<Vec<String>>, usize) {
+    let mut splitter = Splitter::new(head, Some(delimiter), end);
+    let (mut record, mut rows, mut torn) = (Vec::new(), Vec::new(), 0);
+    // The last record of the beginning may be cut off, which does no harm here; a quote left open ends the look.
+    while rows.len() < RECORDS
+        && let Ok(Some(_)) = splitter.next(&mut record)
+    {
+        if !record.is_empty() {
+            let quotes = |raw: &[u8]| raw.len() > 1 && raw.starts_with(b"\"") != raw.ends_with(b"\"");
+            torn += usize::from(fields(&record, delimiter).any(quotes));
+            let cells = fields(&record, delimiter).map(|raw| decode::text(&unquote(raw)).0.into_owned());
+            rows.push(cells.collect());
+        }
+    }
+    (rows, torn)
+}
+
+/// How many of a hundred records have the commonest number of fields, and that number; nothing for one column.
+fn regularity(head: &[u8], delimiter: u8, end: u8) -> (usize, usize) {
+    let (rows, torn) = rows(head, delimiter, end);
+    let mut widths: Vec<usize> = rows.iter().map(Vec::len).collect();
+    widths.sort_unstable();
+    let runs = widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
+    match runs.max() {
+        Some((count, width)) if width > 1 => (count.saturating_sub(torn) * 100 / rows.len(), width),
+        _ => (0, 0),
+    }
+}
+
+/// A name in small letters without anything between.
+fn simple(cell: &str) -> String {
+    cell.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// A rough look, for finding columns only: something, an at sign, something with a dot or of another script.
+fn looks_like_address(cell: &str) -> bool {
+    cell.trim().rsplit_once('@').is_some_and(|(local, domain)| {
+        !local.is_empty() && domain.len() > 2 && (domain.contains('.') || !domain.is_ascii()) && !domain.contains(' ')
+    })
+}
+
+fn shown(row: &[String]) -> String {
+    let cells: Vec<String> =
+        row.iter().take(20).map(|cell| crate::output::plain(&cell.chars().take(40).collect::<String>())).collect();
+    cells.join(" | ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(text: &str, wanted: Option<&str>) -> Result<(u8, usize, bool), String> {
+        let sample = Sample::read(text.as_bytes(), b'\n');
+        sample.column(wanted, false).map(|(column, header)| (sample.delimiter, column, header))
+    }
+
+    #[test]
+    fn columns_are_found_by_name_and_by_content() {
+        type Case = (&'static str, Option<&'static str>, (u8, usize, bool));
+        let table: &[Case] = &[
+            ("email\na@x.org\n", None, (b',', 0, true)),
+            ("id,E-Mail,name\n1,a@x.org,A\n", None, (b',', 1, true)),
+            ("id;name;Email Address\n1;A, B;a@x.org\n2;C;b@x.org\n", None, (b';', 2, true)),
+            ("id\tmail\n1\ta@x.org\n", None, (b'\t', 1, true)),
+            ("id|who\n1|a@x.org\n2|b@x.org\n", None, (b'|', 1, true)),
+            ("1,a@x.org\n2,b@x.org\n", None, (b',', 1, false)),
+            ("a@x.org\nb@x.org\n", None, (b',', 0, false)),
+            ("Postal address,Contact\n1 Road,a@x.org\n2 Road,b@x.org\n", None, (b',', 1, true)),
+            ("email,backup\na@x.org,b@x.org\n", Some("backup"), (b',', 1, true)),
+            ("email,backup\na@x.org,b@x.org\n", Some("2"), (b',', 1, true)),
+            ("\"email\",\"a;b;c\"\n\"a@x.org\",\"d;e;f\"\n", None, (b',', 0, true)),
+            ("nonsense\nmore\n", None, (b',', 0, false)),
+        ];
+        for (text, wanted, expected) in table {
+            assert_eq!(column(text, *wanted).as_ref(), Ok(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_column_is_answered_with_the_first_row() {
+        assert!(column("id,name\n1,A\n2,B\n", None).unwrap_err().contains("id | name"));
+        assert!(column("id,email\n1,a@x.org\n", Some("mails")).unwrap_err().contains("id | email"));
+        assert!(column("id,email\n1,a@x.org\n", Some("3")).unwrap_err().contains("\"3\""));
+    }
+}

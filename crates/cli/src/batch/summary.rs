@@ -1,0 +1,111 @@
+//! What a batch came to.
+
+use std::collections::BTreeMap;
+
+use probity_core::verdict::{Reason, Status};
+
+use crate::config::duration;
+
+/// Counts over rows; a duplicate counts with its answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally {
+    reasons: BTreeMap<Reason, u64>,
+    /// Rows whose mailbox an earlier row has.
+    pub duplicates: u64,
+}
+
+impl Tally {
+    /// Counts one row.
+    pub(crate) fn add(&mut self, reason: Reason, duplicate: bool) {
+        *self.reasons.entry(reason).or_default() += 1;
+        self.duplicates += u64::from(duplicate);
+    }
+
+    fn status(&self, status: Status) -> u64 {
+        self.reasons.iter().filter(|(reason, _)| reason.status() == status).map(|(_, count)| count).sum()
+    }
+}
+
+/// A finished batch.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    /// Counts over rows.
+    pub tally: Tally,
+    /// All rows.
+    pub rows: u32,
+    /// Different addresses that this run asked about.
+    pub asked: u64,
+    /// How long this run took, in milliseconds.
+    pub took_ms: i64,
+    /// What should be said.
+    pub warnings: Vec<String>,
+}
+
+impl Summary {
+    /// Addresses a second.
+    fn rate(&self) -> u64 {
+        let ms = u64::try_from(self.took_ms.max(1)).unwrap_or(1);
+        self.asked.saturating_mul(1_000) / ms
+    }
+
+    /// As a table for people.
+    pub(crate) fn table(&self) -> String {
+        let share = |count: u64| if self.rows == 0 { 0 } else { count * 100 / u64::from(self.rows) };
+        let mut lines = Vec::new();
+        for status in Status::ALL {
+            let count = self.tally.status(status);
+            lines.push(format!("{status:<16}{count:>10} {:>3} %", share(count)));
+            for (reason, count) in self.tally.reasons.iter().filter(|(reason, _)| reason.status() == status) {
+                lines.push(format!("  {reason:<16}{count:>8}"));
+            }
+        }
+        lines.push(format!("{:<16}{:>10}", "rows", self.rows));
+        lines.push(format!("{:<16}{:>10}", "duplicates", self.tally.duplicates));
+        lines.push(format!(
+            "asked about {} addresses in {}, {} a second",
+            self.asked,
+            duration::show(self.took_ms),
+            self.rate()
+        ));
+        lines.extend(self.warnings.iter().map(|warning| format!("note: {warning}")));
+        lines.join("\n")
+    }
+
+    /// As one JSON object; every status and every reason is always present.
+    pub(crate) fn json(&self) -> String {
+        let statuses = Status::ALL.map(|status| (status.as_str(), self.tally.status(status)));
+        let count = |reason: &Reason| self.tally.reasons.get(reason).copied().unwrap_or(0);
+        let reasons: BTreeMap<_, _> = Reason::ALL.iter().map(|reason| (reason.as_str(), count(reason))).collect();
+        serde_json::json!({
+            "rows": self.rows,
+            "statuses": BTreeMap::from(statuses),
+            "reasons": reasons,
+            "duplicates": self.tally.duplicates,
+            "asked": self.asked,
+            "took_ms": self.took_ms,
+            "per_second": self.rate(),
+            "warnings": self.warnings,
+        })
+        .to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_counted_under_one_status() {
+        let mut tally = Tally::default();
+        for (reason, duplicate) in [(Reason::Valid, false), (Reason::Valid, true), (Reason::Invalid, false)] {
+            tally.add(reason, duplicate);
+        }
+        let summary = Summary { tally, rows: 3, asked: 2, took_ms: 500, warnings: vec!["odd".into()] };
+        let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
+        assert_eq!(json["statuses"], serde_json::json!({"passed": 2, "undeliverable": 1, "risky": 0, "unknown": 0}));
+        assert_eq!(json["reasons"].as_object().unwrap().len(), 17);
+        assert_eq!(json["per_second"], 4);
+        let table = summary.table();
+        assert!(table.contains("66 %") && table.contains("note: odd") && table.contains("duplicates"));
+    }
+}

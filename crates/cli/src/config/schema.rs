@@ -1,0 +1,229 @@
+//! Which keys there are, and what each may hold.
+//!
+//! The names and the defaults are those of `default.toml`; this table adds what TOML cannot say: that a text is a time, a
+//! number has bounds, a word is one of a few. A test holds the two together. Every message names the key, what was found and
+//! what would be right.
+
+use toml::Value;
+
+use super::duration;
+
+/// What a key holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Any text.
+    Text,
+    /// true or false.
+    Flag,
+    /// A whole number within bounds.
+    Whole(i64, i64),
+    /// A time, in text.
+    Time,
+    /// A list of texts.
+    Texts,
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// Every key with what it holds, in the order of `default.toml`.
+pub(crate) const KEYS: &[(&str, Kind)] = &[
+    ("probe.mail_from", Kind::Text),
+    ("probe.helo", Kind::Text),
+    ("probe.profile", Kind::Word(&["polite", "open"])),
+    ("probe.port", Kind::Whole(1, 65_535)),
+    ("probe.starttls", Kind::Flag),
+    ("probe.patience", Kind::Time),
+    ("probe.attempts", Kind::Whole(1, 100)),
+    ("dns.nameservers", Kind::Texts),
+    ("dns.timeout", Kind::Time),
+    ("dns.attempts", Kind::Whole(1, 10)),
+    ("limits.sessions", Kind::Whole(1, 1_000_000)),
+    ("limits.domains", Kind::Whole(1, 1_000_000)),
+    ("timeouts.live.connect", Kind::Time),
+    ("timeouts.live.banner", Kind::Time),
+    ("timeouts.live.command", Kind::Time),
+    ("timeouts.live.session", Kind::Time),
+    ("timeouts.batch.connect", Kind::Time),
+    ("timeouts.batch.banner", Kind::Time),
+    ("timeouts.batch.command", Kind::Time),
+    ("timeouts.batch.session", Kind::Time),
+    ("cache.good", Kind::Time),
+    ("cache.bad", Kind::Time),
+    ("cache.catch_all_yes", Kind::Time),
+    ("cache.catch_all_no", Kind::Time),
+    ("cache.accepted", Kind::Time),
+    ("cache.verdicts", Kind::Whole(0, 100_000_000)),
+    ("allow.networks", Kind::Texts),
+    ("allow.special_use", Kind::Texts),
+    ("data.directory", Kind::Text),
+    ("doctor.probe_domains", Kind::Texts),
+    ("doctor.block_lists", Kind::Texts),
+    ("log.level", Kind::Word(&["error", "warn", "info", "debug", "trace"])),
+    ("log.format", Kind::Word(&["text", "json"])),
+];
+
+/// The keys of one `[[source]]`.
+pub(crate) const SOURCE_KEYS: &[&str] = &["bind", "public", "helo", "proxy", "in_use_since"];
+
+/// Whether keys lie below this name.
+pub(crate) fn is_section(name: &str) -> bool {
+    KEYS.iter().any(|(key, _)| key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// What is said about a key that does not exist.
+pub(crate) fn unknown(key: &str) -> String {
+    let all = KEYS.iter().map(|(name, _)| *name);
+    match nearest(key, all) {
+        Some(near) => format!("there is no key `{key}`; did you mean `{near}`?"),
+        None => format!("there is no key `{key}`; `probity config` prints all of them"),
+    }
+}
+
+/// The candidate that is most like `wrong`, if one is like it at all.
+pub(crate) fn nearest<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
+    let score = |candidate: &str| {
+        let whole = distance(wrong, candidate);
+        // A right name in the wrong section is as near as one slip.
+        if last(wrong) == last(candidate) { whole.min(1) } else { whole }
+    };
+    let best = candidates.map(|candidate| (score(candidate), candidate)).min()?;
+    (best.0 <= 1 + wrong.len() / 4).then_some(best.1)
+}
+
+/// The number of single-character edits between two short texts (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Checks a value from a file against its key; the message does not name the file.
+pub(crate) fn check(key: &str, kind: Kind, value: &Value) -> Result<(), String> {
+    let fits = match (kind, value) {
+        (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => true,
+        (Kind::Whole(least, most), Value::Integer(number)) => (least..=most).contains(number),
+        (Kind::Time, Value::String(text)) => duration::parse(text).is_some(),
+        (Kind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
+        (Kind::Word(words), Value::String(text)) => words.contains(&text.as_str()),
+        _ => false,
+    };
+    if fits { Ok(()) } else { Err(format!("`{key}` is {}, but must be {}", found(value), wanted(kind))) }
+}
+
+/// A text from the environment or a flag as the value of a key.
+pub(crate) fn read(key: &str, kind: Kind, text: &str) -> Result<Value, String> {
+    let value = match kind {
+        Kind::Text | Kind::Time | Kind::Word(_) => Value::String(text.to_owned()),
+        Kind::Flag => match text {
+            "true" | "1" | "yes" | "on" => Value::Boolean(true),
+            "false" | "0" | "no" | "off" => Value::Boolean(false),
+            _ => Value::String(text.to_owned()),
+        },
+        Kind::Whole(..) => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
+        Kind::Texts => {
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
+        }
+    };
+    check(key, kind, &value).map(|()| value)
+}
+
+fn wanted(kind: Kind) -> String {
+    match kind {
+        Kind::Text => "a text in quotes".into(),
+        Kind::Flag => "true or false".into(),
+        Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
+        Kind::Time => duration::EXAMPLES.into(),
+        Kind::Texts => "a list of texts, such as [\"one\", \"two\"]".into(),
+        Kind::Word(words) => {
+            let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            format!("one of {}", quoted.join(", "))
+        }
+    }
+}
+
+fn found(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("the text {text:?}"),
+        Value::Integer(number) => format!("the number {number}"),
+        Value::Float(number) => format!("the number {number}"),
+        Value::Boolean(flag) => format!("{flag}"),
+        Value::Array(items) if items.iter().all(Value::is_str) => "a list".into(),
+        Value::Array(_) => "a list of other things than texts".into(),
+        Value::Table(_) => "a section".into(),
+        Value::Datetime(_) => "a date".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(key: &str) -> Option<Kind> {
+        KEYS.iter().find(|(name, _)| *name == key).map(|(_, kind)| *kind)
+    }
+
+    #[test]
+    fn the_table_and_the_default_file_name_the_same_keys() {
+        let table: toml::Table = super::super::DEFAULT.parse().unwrap();
+        let mut names = Vec::new();
+        flatten("", &table, &mut names);
+        let mut keys: Vec<String> = KEYS.iter().map(|(key, _)| (*key).to_owned()).collect();
+        names.sort();
+        keys.sort();
+        assert_eq!(names, keys);
+    }
+
+    fn flatten(prefix: &str, table: &toml::Table, names: &mut Vec<String>) {
+        for (key, value) in table {
+            let name = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            match value {
+                Value::Table(inner) => flatten(&name, inner, names),
+                value => {
+                    check(&name, kind(&name).unwrap(), value).unwrap();
+                    names.push(name);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_is_answered_with_the_nearest_key() {
+        assert!(unknown("probe.mailfrom").contains("`probe.mail_from`"));
+        assert!(unknown("dns.nameserver").contains("`dns.nameservers`"));
+        assert!(unknown("helo").contains("`probe.helo`"));
+        assert!(!unknown("quite.something_else").contains("did you mean"));
+    }
+
+    #[test]
+    fn a_wrong_value_is_answered_with_what_would_be_right() {
+        let wrong = |key: &str, value: Value| check(key, kind(key).unwrap(), &value).unwrap_err();
+        assert_eq!(
+            wrong("probe.port", Value::String("abc".into())),
+            "`probe.port` is the text \"abc\", but must be a whole number from 1 to 65535"
+        );
+        assert!(wrong("probe.port", Value::Integer(70_000)).contains("70000"));
+        assert!(wrong("dns.timeout", Value::Integer(5)).contains("\"20s\""));
+        assert!(wrong("probe.profile", Value::String("rude".into())).contains("\"polite\""));
+        assert!(wrong("allow.networks", Value::String("10.0.0.0/8".into())).contains("a list"));
+    }
+
+    #[test]
+    fn texts_from_the_environment_become_values() {
+        let read = |key: &str, text: &str| read(key, kind(key).unwrap(), text);
+        assert_eq!(read("probe.starttls", "no").unwrap(), Value::Boolean(false));
+        assert_eq!(read("probe.port", "2525").unwrap(), Value::Integer(2525));
+        assert_eq!(read("dns.nameservers", "a, b").unwrap().as_array().unwrap().len(), 2);
+        assert!(read("probe.port", "x").unwrap_err().contains("probe.port"));
+    }
+}

@@ -1,0 +1,147 @@
+//! `probity doctor`: can this machine verify addresses, and if not, what is to be done?
+//!
+//! Each check asks one question, answers it with what was found, and says what to do where the answer is not good. A failed check is
+//! one without which answers will be mostly `unknown`; a warning costs some of them. Only the engine's
+//! [`Net`](probity_engine::net::Net) is used, so the same checks run against the simulated mail internet.
+
+mod block_list;
+mod identity;
+mod machine;
+mod port;
+mod resolver;
+mod sender;
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use probity_core::dns::{Answer, Kind, Record};
+use probity_engine::net::Net;
+use serde::Serialize;
+
+use crate::args::DoctorArgs;
+use crate::config::Settings;
+use crate::exit::Exit;
+
+/// How a check ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Outcome {
+    /// As it should be.
+    Ok,
+    /// Works, but costs answers.
+    Warn,
+    /// Does not work.
+    Fail,
+}
+
+/// One check.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Check {
+    /// What was asked.
+    pub name: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was found.
+    pub found: String,
+    /// What to do; empty where all is well.
+    pub advice: String,
+}
+
+impl Check {
+    pub(crate) fn ok(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { name: name.into(), outcome: Outcome::Ok, found: found.into(), advice: String::new() }
+    }
+
+    pub(crate) fn warn(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name: name.into(), outcome: Outcome::Warn, found: found.into(), advice: advice.into() }
+    }
+
+    pub(crate) fn fail(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { outcome: Outcome::Fail, ..Self::warn(name, found, advice) }
+    }
+}
+
+/// What the checks work with.
+pub(crate) struct Patient {
+    /// The configuration.
+    pub settings: Settings,
+    /// The network.
+    pub net: Arc<dyn Net>,
+    /// Each resolver alone, by name.
+    pub resolvers: Vec<(String, Arc<dyn Net>)>,
+}
+
+impl Patient {
+    /// The addresses of a name, of both families; none where a look-up failed.
+    async fn addresses(&self, name: &str) -> Option<Vec<std::net::IpAddr>> {
+        let (four, six) = tokio::join!(self.net.lookup(name, Kind::A), self.net.lookup(name, Kind::Aaaa));
+        let mut addresses = Vec::new();
+        let mut failed = false;
+        for answer in [four.answer, six.answer] {
+            match answer {
+                Answer::Records(records) => addresses.extend(records.iter().filter_map(|record| match record {
+                    Record::Address(address) => Some(*address),
+                    _ => None,
+                })),
+                Answer::Failed(_) => failed = true,
+                Answer::Empty | Answer::NoName => {}
+            }
+        }
+        (!addresses.is_empty() || !failed).then_some(addresses)
+    }
+
+    /// The exchangers of a domain in their order; none where the look-up failed.
+    async fn exchangers(&self, domain: &str) -> Option<Vec<String>> {
+        match self.net.lookup(domain, Kind::Mx).await.answer {
+            Answer::Records(records) => {
+                let mut hosts: Vec<(u16, String)> = records
+                    .into_iter()
+                    .filter_map(|record| match record {
+                        Record::Mx { preference, host } if !host.is_empty() => Some((preference, host)),
+                        _ => None,
+                    })
+                    .collect();
+                hosts.sort();
+                Some(hosts.into_iter().map(|(_, host)| host).collect())
+            }
+            Answer::Empty | Answer::NoName => Some(Vec::new()),
+            Answer::Failed(_) => None,
+        }
+    }
+}
+
+/// Runs all checks and prints them.
+pub(crate) async fn run(args: &DoctorArgs, patient: &Patient) -> Result<Exit> {
+    let mut checks = machine::checks(&patient.settings);
+    checks.extend(resolver::checks(patient).await);
+    checks.extend(port::checks(patient).await);
+    checks.extend(identity::checks(patient).await);
+    checks.extend(sender::checks(patient).await);
+    checks.extend(block_list::checks(patient).await);
+    let worst = checks.iter().map(|check| check.outcome).max().unwrap_or(Outcome::Ok);
+    print(&checks, worst, args.json).context("cannot write to standard output")?;
+    Ok(if worst == Outcome::Fail { Exit::NotPassed } else { Exit::Done })
+}
+
+fn print(checks: &[Check], worst: Outcome, json: bool) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    if json {
+        let report = serde_json::json!({ "ok": worst != Outcome::Fail, "checks": checks });
+        return writeln!(out, "{report}");
+    }
+    let colours = std::io::IsTerminal::is_terminal(&out) && crate::output::colours_wanted();
+    for check in checks {
+        let (word, colour) = match check.outcome {
+            Outcome::Ok => ("ok  ", "32"),
+            Outcome::Warn => ("warn", "33"),
+            Outcome::Fail => ("FAIL", "31"),
+        };
+        let word = if colours { format!("\x1b[{colour}m{word}\x1b[0m") } else { word.to_owned() };
+        writeln!(out, "{word}  {}: {}", check.name, crate::output::plain(&check.found))?;
+        if !check.advice.is_empty() {
+            writeln!(out, "      -> {}", crate::output::plain(&check.advice))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! Is an address of ours on a block list?
+
+use std::net::IpAddr;
+
+use probity_core::dns::{Answer, Kind, Record};
+use probity_engine::net::real::reverse_name;
+
+use super::{Check, Patient};
+
+/// What one list says.
+#[derive(Debug, PartialEq, Eq)]
+enum Listed {
+    No,
+    Yes(String),
+    /// The list does not answer us: big public resolvers and heavy users are turned away.
+    Refused,
+    Failed,
+}
+
+pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for address in patient.settings.engine.sources.iter().filter_map(|source| source.public) {
+        for list in &patient.settings.block_lists {
+            let query = query(address, list);
+            let answer = patient.net.lookup(&query, Kind::A).await.answer;
+            checks.push(report(address, list, read(&answer)));
+        }
+    }
+    checks
+}
+
+/// The address turned round in front of the list's name (RFC 5782 section 2.1).
+fn query(address: IpAddr, list: &str) -> String {
+    let reversed = reverse_name(address);
+    let digits = reversed.trim_end_matches(".in-addr.arpa").trim_end_matches(".ip6.arpa");
+    format!("{digits}.{list}")
+}
+
+fn read(answer: &Answer) -> Listed {
+    match answer {
+        Answer::Empty | Answer::NoName => Listed::No,
+        Answer::Failed(_) => Listed::Failed,
+        Answer::Records(records) => {
+            let codes = records.iter().filter_map(|record| match record {
+                Record::Address(IpAddr::V4(code)) => Some(code.octets()),
+                _ => None,
+            });
+            let mut listed = Listed::Failed;
+            for code in codes {
+                match code {
+                    [127, 255, 255, _] => return Listed::Refused,
+                    [127, b, c, d] => listed = Listed::Yes(format!("127.{b}.{c}.{d}")),
+                    // RFC 5782 section 2.1: an answer outside of 127/8 is no listing (a parked or hijacked name).
+                    _ => {}
+                }
+            }
+            listed
+        }
+    }
+}
+
+fn report(address: IpAddr, list: &str, listed: Listed) -> Check {
+    let name = format!("block list {list} for {address}");
+    match listed {
+        Listed::No => Check::ok(name, "not listed"),
+        Listed::Yes(code) => {
+            let advice =
+                format!("see the web page of {list} for the reason and the way out; servers that use it refuse us");
+            Check::fail(name, format!("listed ({code})"), advice)
+        }
+        Listed::Refused => {
+            let advice = "ask through a resolver of your own: public ones are turned away by block lists";
+            Check::warn(name, "the list does not answer this resolver", advice)
+        }
+        Listed::Failed => {
+            Check::warn(name, "no usable answer", "try again, or take the list out of doctor.block_lists")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_as_lists_mean_them() {
+        let listed = |codes: &[[u8; 4]]| {
+            let records = codes.iter().map(|code| Record::Address(IpAddr::from(*code))).collect();
+            read(&Answer::Records(records))
+        };
+        assert_eq!(read(&Answer::NoName), Listed::No);
+        assert_eq!(listed(&[[127, 0, 0, 2]]), Listed::Yes("127.0.0.2".into()));
+        assert_eq!(listed(&[[127, 255, 255, 254]]), Listed::Refused);
+        assert_eq!(listed(&[[192, 0, 2, 1]]), Listed::Failed);
+        assert_eq!(read(&Answer::Failed(probity_core::dns::DnsFailure::TimedOut)), Listed::Failed);
+    }
+
+    #[test]
+    fn addresses_are_turned_round() {
+        assert_eq!(query(IpAddr::from([192, 0, 2, 1]), "bl.test"), "1.2.0.192.bl.test");
+        let six: IpAddr = "2001:db8::1".parse().unwrap();
+        assert!(query(six, "bl.test").ends_with("8.b.d.0.1.0.0.2.bl.test"));
+    }
+}

@@ -1,0 +1,71 @@
+//! Is port 25 open outward, from each source?
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_engine::net::{Dial, Source};
+use tokio::io::AsyncReadExt;
+
+use super::{Check, Patient};
+
+/// Exchangers that are tried for one domain.
+const HOSTS_MAX: usize = 2;
+/// How much of a banner is read.
+const BANNER_BYTES: usize = 512;
+
+pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for source in &patient.settings.engine.sources {
+        checks.push(check(patient, source).await);
+    }
+    checks
+}
+
+async fn check(patient: &Patient, source: &Arc<Source>) -> Check {
+    let port = patient.settings.engine.port;
+    let name = format!("port {port} outward{}", super::identity::of(source));
+    let mut tried = Vec::new();
+    for domain in &patient.settings.probe_domains {
+        let hosts = patient.exchangers(domain).await.unwrap_or_default();
+        for host in hosts.iter().take(HOSTS_MAX) {
+            match greeted(patient, source, host).await {
+                Ok(banner) if banner.starts_with("220") => {
+                    return Check::ok(name, format!("open: {host} answers"));
+                }
+                Ok(banner) => tried.push(format!("{host} says {:?}", banner.trim_end())),
+                Err(how) => tried.push(format!("{host}: {how}")),
+            }
+        }
+    }
+    let (found, advice) = if tried.is_empty() {
+        (
+            "no exchanger could be found to try".to_owned(),
+            "see the resolver; or name other domains in doctor.probe_domains",
+        )
+    } else {
+        (
+            format!("closed: {}", tried.join("; ")),
+            "many providers block this port and open it on request; without it no mailbox can be verified. A SOCKS5 proxy elsewhere ([[source]] proxy) helps too",
+        )
+    };
+    Check::fail(name, found, advice)
+}
+
+/// The first words of an exchanger.
+async fn greeted(patient: &Patient, source: &Arc<Source>, host: &str) -> Result<String, String> {
+    let addresses = patient.addresses(host).await.unwrap_or_default();
+    let matching = |ip: &&std::net::IpAddr| source.bind.is_none_or(|bind| bind.is_ipv4() == ip.is_ipv4());
+    let Some(address) = addresses.iter().find(matching) else { return Err("has no address that fits".into()) };
+    let engine = &patient.settings.engine;
+    let connect_ms = u64::try_from(engine.live.connect_ms).unwrap_or(0);
+    let dial = Dial { address: *address, port: engine.port, source: source.clone(), timeout_ms: connect_ms };
+    let mut stream = patient.net.connect(dial).await.map_err(|failure| format!("{failure:?}"))?;
+    let mut banner = vec![0; BANNER_BYTES];
+    let wait = Duration::from_millis(u64::try_from(engine.live.banner_ms).unwrap_or(0));
+    match tokio::time::timeout(wait, stream.read(&mut banner)).await {
+        Ok(Ok(0)) => Err("closes at once".into()),
+        Ok(Ok(read)) => Ok(String::from_utf8_lossy(&banner[..read]).lines().next().unwrap_or("").to_owned()),
+        Ok(Err(error)) => Err(format!("{}", error.kind())),
+        Err(_) => Err("connects, but says nothing".into()),
+    }
+}

@@ -1,0 +1,39 @@
+//! Does each resolver answer, and how fast?
+
+use probity_core::dns::{Answer, Kind};
+use probity_engine::clock::Clock;
+
+use super::{Check, Patient};
+
+/// An answer that takes longer slows every first question about a domain down.
+const SLOW_MS: u128 = 500;
+
+pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
+    let Some(domain) = patient.settings.probe_domains.first() else {
+        return vec![Check::warn("resolver", "not checked", "doctor.probe_domains is empty")];
+    };
+    let mut checks = Vec::new();
+    for (name, net) in &patient.resolvers {
+        let clock = Clock::system();
+        let answer = net.lookup(domain, Kind::Mx).await.answer;
+        let took = clock.elapsed().as_millis();
+        let title = format!("resolver {name}");
+        checks.push(match answer {
+            Answer::Records(_) if took <= SLOW_MS => Check::ok(title, format!("answers in {took} ms")),
+            Answer::Records(_) => {
+                Check::warn(title, format!("takes {took} ms"), "run a resolver on this machine (unbound)")
+            }
+            Answer::Empty | Answer::NoName => Check::warn(
+                title,
+                format!("says that {domain} has no exchanger"),
+                "put a domain that takes mail first in doctor.probe_domains, or ask a resolver that does not filter",
+            ),
+            Answer::Failed(how) => Check::fail(
+                title,
+                format!("does not answer ({how:?})"),
+                "check the network and dns.nameservers; without names nothing can be verified",
+            ),
+        });
+    }
+    checks
+}

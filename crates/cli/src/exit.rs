@@ -1,0 +1,70 @@
+//! How the program ends: one number for each answer that a script may want to branch on.
+
+/// The exit codes, as `--help` and `docs/cli.md` list them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// Everything was answered; `verify`: every address passed.
+    Done,
+    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed.
+    NotPassed,
+    /// Usage, configuration or input is wrong; nothing was asked.
+    Usage,
+    /// `verify`: no address failed, but some could not be determined.
+    Unknown,
+    /// Nothing could be asked: no network, or port 25 is closed.
+    NoNetwork,
+    /// This machine failed: disk full, no permission.
+    Local,
+    /// Interrupted; the work file continues the batch.
+    Interrupted,
+}
+
+impl Exit {
+    /// The number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::NotPassed => 1,
+            Self::Usage => 2,
+            Self::Unknown => 3,
+            Self::NoNetwork => 4,
+            Self::Local => 5,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+/// An error that ends the program with a certain code instead of [`Exit::Usage`].
+#[derive(Debug)]
+pub(crate) struct Ends(pub Exit);
+
+impl std::fmt::Display for Ends {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0 {
+            Exit::Local => "this machine failed",
+            Exit::NoNetwork => "nothing could be asked",
+            Exit::Interrupted => "interrupted",
+            Exit::Done | Exit::NotPassed | Exit::Unknown | Exit::Usage => "stopped",
+        })
+    }
+}
+
+impl std::error::Error for Ends {}
+
+/// The code that an error ends the program with.
+pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
+    if let Some(Ends(exit)) = error.downcast_ref::<Ends>() {
+        return *exit;
+    }
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    match io.map(std::io::Error::kind) {
+        Some(
+            std::io::ErrorKind::StorageFull
+            | std::io::ErrorKind::QuotaExceeded
+            | std::io::ErrorKind::WriteZero
+            | std::io::ErrorKind::ReadOnlyFilesystem
+            | std::io::ErrorKind::BrokenPipe,
+        ) => Exit::Local,
+        _ => Exit::Usage,
+    }
+}

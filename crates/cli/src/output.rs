@@ -1,0 +1,219 @@
+//! What reaches the terminal: tables for people, JSON lines for programs.
+//!
+//! Addresses and replies are text of strangers. Nothing of them is written raw to a terminal: [`plain`] replaces what could move
+//! the cursor, colour the line or turn its direction. JSON escapes control characters by itself.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
+
+use probity_core::verdict::view::VerdictView;
+use probity_core::verdict::{Status, Verification};
+
+/// How verdicts are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A table, with colours or without.
+    Table {
+        /// Whether statuses are coloured.
+        colours: bool,
+    },
+    /// One JSON object a line.
+    Json,
+}
+
+impl Style {
+    /// JSON where it is asked for or nobody watches; colours unless `NO_COLOR` is set (no-color.org) or the terminal has none.
+    pub(crate) fn choose(json: bool) -> Self {
+        if json || !std::io::stdout().is_terminal() {
+            return Self::Json;
+        }
+        Self::Table { colours: colours_wanted() }
+    }
+}
+
+/// Whether a terminal may be sent colours.
+pub(crate) fn colours_wanted() -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// A text in which nothing controls a terminal: controls, bidirectional marks and line separators become escapes.
+pub(crate) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let steers =
+            matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if c.is_control() || steers {
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The colour of a status (SGR).
+fn colour(status: Status) -> &'static str {
+    match status {
+        Status::Passed => "32",
+        Status::Undeliverable => "31",
+        Status::Risky => "33",
+        Status::Unknown => "36",
+    }
+}
+
+/// Writes verdicts in their order.
+pub(crate) struct Printer<W> {
+    out: W,
+    style: Style,
+    explain: bool,
+    headed: bool,
+}
+
+impl<W: Write> Printer<W> {
+    /// A printer onto `out`.
+    pub(crate) fn new(out: W, style: Style, explain: bool) -> Self {
+        Self { out, style, explain, headed: false }
+    }
+
+    /// Writes one verdict.
+    pub(crate) fn print(&mut self, verification: &Verification) -> std::io::Result<()> {
+        match self.style {
+            Style::Json => {
+                let view =
+                    if self.explain { VerdictView::explained(verification) } else { VerdictView::brief(verification) };
+                serde_json::to_writer(&mut self.out, &view)?;
+                writeln!(self.out)?;
+            }
+            Style::Table { colours } => self.row(verification, colours)?,
+        }
+        self.out.flush()
+    }
+
+    fn row(&mut self, verification: &Verification, colours: bool) -> std::io::Result<()> {
+        if !self.headed {
+            self.headed = true;
+            writeln!(self.out, "{:<14} {:<15} {:<40} NOTES", "STATUS", "REASON", "ADDRESS")?;
+        }
+        let status = verification.verdict.status();
+        let (on, off) = if colours { (format!("\x1b[{}m", colour(status)), "\x1b[0m") } else { (String::new(), "") };
+        let line = format!(
+            "{on}{status:<14}{off} {:<15} {:<40} {}",
+            verification.verdict.reason,
+            plain(&verification.email),
+            notes(verification)
+        );
+        writeln!(self.out, "{}", line.trim_end())?;
+        if self.explain {
+            for line in explanation(verification) {
+                writeln!(self.out, "    {line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The meta, the flags and the suggestion in a few words.
+fn notes(verification: &Verification) -> String {
+    let flags = &verification.flags;
+    let named = [
+        (flags.role, "role"),
+        (flags.disposable, "disposable"),
+        (flags.free, "free"),
+        (flags.relay, "relay"),
+        (flags.gibberish, "gibberish"),
+    ];
+    let mut notes: Vec<String> = Vec::new();
+    if !verification.verdict.meta.is_empty() {
+        notes.push(plain(&verification.verdict.meta));
+    }
+    notes.extend(named.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.to_owned()));
+    if let Some(suggestion) = &verification.suggestion {
+        notes.push(format!("did you mean {}?", plain(suggestion)));
+    }
+    notes.join(", ")
+}
+
+/// The evidence, a line for each part that there is.
+fn explanation(verification: &Verification) -> Vec<String> {
+    let evidence = &verification.evidence;
+    let mut lines = vec![format!("decided by   {} (rule {})", evidence.source.as_str(), verification.verdict.rule)];
+    for finding in &verification.verdict.findings {
+        lines.push(format!("finding      {} ({}, rule {})", finding.reason, plain(&finding.meta), finding.rule));
+    }
+    if let Some(domain) = &evidence.domain {
+        let hosts: Vec<String> = domain.mx.iter().map(|mx| format!("{} {}", mx.preference, plain(&mx.host))).collect();
+        let mail = if domain.null_mx { "none: null MX".to_owned() } else { hosts.join(", ") };
+        lines.push(format!("exchangers   {}", if mail.is_empty() { "none".to_owned() } else { mail }));
+        if let Some(provider) = &domain.provider {
+            lines.push(format!("provider     {provider}"));
+        }
+    }
+    if let Some(probe) = &evidence.probe {
+        let ip = probe.ip.map_or_else(String::new, |ip| format!(" [{ip}]"));
+        let tls = if probe.tls { ", TLS" } else { "" };
+        lines.push(format!("asked        {}{ip}{tls}, attempt {}", plain(&probe.host), probe.attempts));
+        if let Some(code) = probe.code {
+            lines.push(format!("reply        {code} {}", plain(&probe.text)));
+        }
+        if let Some(catch_all) = probe.catch_all {
+            lines.push(format!("catch-all    {}", if catch_all { "yes" } else { "no" }));
+        }
+    }
+    let t = evidence.timings;
+    lines.push(format!("time         {} ms (DNS {}, connect {}, SMTP {})", t.total, t.dns, t.connect, t.smtp));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_core::verdict::{Evidence, Flags, Verdict};
+
+    use super::*;
+
+    fn passed(email: &str) -> Verification {
+        Verification {
+            email: email.into(),
+            domain: "example.com".into(),
+            verdict: Verdict::of(vec![], &"test".into()),
+            flags: Flags { free: true, ..Flags::default() },
+            gibberish_score: 0.0,
+            suggestion: Some("b\u{1b}[2J@example.com".into()),
+            evidence: Evidence::default(),
+        }
+    }
+
+    fn printed(style: Style, explain: bool, email: &str) -> String {
+        let mut out = Vec::new();
+        Printer::new(&mut out, style, explain).print(&passed(email)).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_gets_through() {
+        let hostile = "a\u{1b}]0;x\u{7}\r\n\u{202e}@example.com\u{9b}2J";
+        let table = printed(Style::Table { colours: false }, true, hostile);
+        let json = printed(Style::Json, true, hostile);
+        for text in [&table, &json] {
+            let steering = |c: char| c.is_control() && c != '\n';
+            assert!(!text.trim_end().chars().any(steering) || text.starts_with('{'), "{text:?}");
+            assert!(!text.contains('\u{1b}'));
+        }
+        assert!(table.contains("\\u{1b}") && table.contains("\\u{202e}"));
+    }
+
+    #[test]
+    fn colours_are_only_there_where_they_are_wanted() {
+        assert!(printed(Style::Table { colours: true }, false, "a@example.com").contains("\x1b[32m"));
+        assert!(!printed(Style::Table { colours: false }, false, "a@example.com").contains('\x1b'));
+    }
+
+    #[test]
+    fn json_is_one_object_a_line() {
+        let line = printed(Style::Json, false, "a@example.com");
+        assert_eq!(line.matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["status"], "passed");
+        assert!(value.get("evidence").is_none());
+    }
+}

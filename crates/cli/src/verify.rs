@@ -1,0 +1,137 @@
+//! `probity verify`: verdicts about a few addresses, in the order in which they were given.
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use futures_util::StreamExt;
+use probity_core::verdict::{Status, Verification};
+use probity_engine::Live;
+
+use crate::args::VerifyArgs;
+use crate::exit::Exit;
+use crate::output::{Printer, Style};
+use crate::verifier::Verifier;
+
+/// Addresses that are asked about at the same time.
+const CONCURRENT: usize = 64;
+/// The longest line that is read from standard input; whatever is longer is no address.
+const LINE_MAX: u64 = 64 * 1024;
+/// How long idle sessions are given to say goodbye.
+const CLOSE_MS: u64 = 2_000;
+
+/// Runs the command.
+pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Result<Exit> {
+    let addresses = addresses(args)?;
+    let live = Live { timeout_ms: args.timeout_ms(), scope: 0 };
+    let mut printer = Printer::new(std::io::stdout().lock(), Style::choose(args.json), args.explain);
+    let mut tally = Tally::default();
+    let asked = futures_util::stream::iter(addresses).map(|email| {
+        let verifier = verifier.clone();
+        async move { verifier.verify(&email, live).await }
+    });
+    let mut answered = asked.buffered(CONCURRENT);
+    while let Some(verification) = answered.next().await {
+        tally.add(&verification);
+        match printer.print(&verification) {
+            // The reader went away (`| head`): it has what it wanted.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => break,
+            result => result.context("cannot write to standard output")?,
+        }
+    }
+    drop(answered);
+    let counters = verifier.counters();
+    let unreached = tally.unknown > 0 && tally.all == tally.unknown;
+    let exit = if unreached && counters.connections == 0 && counters.connect_failures > 0 {
+        eprintln!("No mail server could be reached. Port 25 is probably closed here; `probity doctor` tells more.");
+        Exit::NoNetwork
+    } else {
+        tally.exit()
+    };
+    verifier.close(CLOSE_MS).await;
+    Ok(exit)
+}
+
+/// The addresses of the arguments, then those of standard input where `-` is among them.
+fn addresses(args: &VerifyArgs) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for address in &args.addresses {
+        if address == "-" {
+            read_lines(std::io::stdin().lock(), &mut all)?;
+        } else {
+            all.push(address.clone());
+        }
+    }
+    if all.is_empty() {
+        bail!("no address was given");
+    }
+    Ok(all)
+}
+
+fn read_lines(mut from: impl BufRead, all: &mut Vec<String>) -> Result<()> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let read = std::io::Read::take(&mut from, LINE_MAX).read_until(b'\n', &mut line);
+        if read.context("cannot read standard input")? == 0 {
+            return Ok(());
+        }
+        if line.len() as u64 == LINE_MAX {
+            bail!("line {} of standard input is longer than {LINE_MAX} bytes", all.len() + 1);
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
+        if !text.is_empty() {
+            all.push(text.to_owned());
+        }
+    }
+}
+
+/// How many answers of which kind.
+#[derive(Debug, Default)]
+struct Tally {
+    all: usize,
+    bad: usize,
+    unknown: usize,
+}
+
+impl Tally {
+    fn add(&mut self, verification: &Verification) {
+        self.all += 1;
+        match verification.verdict.status() {
+            Status::Passed => {}
+            Status::Undeliverable | Status::Risky => self.bad += 1,
+            Status::Unknown => self.unknown += 1,
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match (self.bad, self.unknown) {
+            (0, 0) => Exit::Done,
+            (0, _) => Exit::Unknown,
+            _ => Exit::NotPassed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_bad_counts_more_than_what_is_unknown() {
+        let exit = |bad, unknown| Tally { all: 9, bad, unknown }.exit();
+        assert_eq!(exit(0, 0), Exit::Done);
+        assert_eq!(exit(1, 1), Exit::NotPassed);
+        assert_eq!(exit(0, 1), Exit::Unknown);
+    }
+
+    #[test]
+    fn lines_are_bounded_and_trimmed() {
+        let mut all = Vec::new();
+        read_lines(&b" a@x.org \r\n\nb@x.org"[..], &mut all).unwrap();
+        assert_eq!(all, ["a@x.org", "b@x.org"]);
+        let long = vec![b'a'; 1 << 20];
+        assert!(read_lines(&long[..], &mut all).unwrap_err().to_string().contains("line 3"));
+    }
+}

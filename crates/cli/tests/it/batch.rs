@@ -1,0 +1,162 @@
+//! `probity batch` over every kind of input.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::program::{Place, Ran};
+
+const PASSED: &str = "passed,valid";
+const MISSING: &str = "undeliverable,nonexistent,smtp_550_5.1.1";
+
+fn batch(place: &Place, args: &[&str]) -> Ran {
+    place.run(&[&["batch", "--sandbox"], args].concat())
+}
+
+#[test]
+fn every_kind_of_input_is_answered_in_its_own_format() {
+    let csv = "id,email\n1,valid@sandbox.test\n2,nobody@sandbox.test\n";
+    let utf16: Vec<u8> = std::iter::once(0xfeff_u16).chain(csv.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let table: &[(&str, &[u8], &str, &[&str])] = &[
+        ("in.csv", csv.as_bytes(), "out.csv", &["1,valid@sandbox.test,passed,valid", MISSING]),
+        ("in.tsv", b"id\tE-Mail\n1\tvalid@sandbox.test\n", "out.tsv", &["1\tvalid@sandbox.test\tpassed\tvalid"]),
+        (
+            "list",
+            b"valid@sandbox.test\nnobody@sandbox.test\n",
+            "out",
+            &["valid@sandbox.test\tpassed\tvalid", "nonexistent"],
+        ),
+        ("in.txt", b"valid@sandbox.test\n", "out.csv", &["email,probity_status", "valid@sandbox.test,passed"]),
+        (
+            "in.jsonl",
+            b"{\"email\":\"valid@sandbox.test\",\"n\":1}\n",
+            "out.jsonl",
+            &["{\"email\":\"valid@sandbox.test\",\"n\":1,\"probity\":{\"status\":\"passed\""],
+        ),
+        ("utf16.csv", &utf16, "out.csv", &["\u{feff}id,email,probity_status", PASSED]),
+        (
+            "latin1.csv",
+            b"name;email\nJ\xf6rg;valid@sandbox.test\n",
+            "out.csv",
+            &["J\u{f6}rg;valid@sandbox.test;passed"],
+        ),
+        (
+            "in.csv",
+            b"a,b\nvalid@sandbox.test,nobody@sandbox.test\n",
+            "out.jsonl",
+            &["\"a\":\"valid@sandbox.test\"", "\"passed\""],
+        ),
+    ];
+    for (input, content, output, expected) in table {
+        let place = Place::with(input, content);
+        let ran = batch(&place, &[input, "-o", output]);
+        assert_eq!(ran.code, Some(0), "{input}: {}", ran.err);
+        let written = place.read(output);
+        for part in *expected {
+            assert!(written.contains(part), "{input}: {written}");
+        }
+        assert!(!place.has(&format!("{output}.probity-work")) && !place.has(&format!("{output}.part")));
+    }
+}
+
+#[test]
+fn assumptions_are_said() {
+    let place = Place::with("in.csv", b"name;email\nJ\xf6rg;valid@sandbox.test\nA;b;c\n");
+    let ran = batch(&place, &["in.csv", "-o", "out.csv"]);
+    assert!(ran.err.contains("Windows-1252") && ran.err.contains("line 2"), "{}", ran.err);
+    assert!(ran.err.contains("another number of fields") && ran.err.contains("line 3"), "{}", ran.err);
+}
+
+#[test]
+fn standard_input_and_output_work() {
+    let place = Place::new();
+    let ran = place.feed(&["batch", "--sandbox", "--quiet", "-"], b"email\nvalid@sandbox.test\n");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("valid@sandbox.test,passed,valid"));
+    assert!(ran.err.is_empty());
+}
+
+#[test]
+fn the_summary_counts_rows_and_duplicates() {
+    let place = Place::with("in.txt", "valid@sandbox.test\nVALID@Sandbox.Test\nnobody@sandbox.test\nnonsense\n");
+    let ran = batch(&place, &["in.txt", "-o", "out.csv", "--json-summary", "--quiet"]);
+    let summary: serde_json::Value = serde_json::from_str(ran.err.trim()).unwrap();
+    assert_eq!(summary["rows"], 4);
+    assert_eq!(summary["duplicates"], 1);
+    assert_eq!(summary["statuses"], serde_json::json!({"passed": 2, "undeliverable": 2, "risky": 0, "unknown": 0}));
+    assert_eq!(summary["reasons"]["invalid"], 1);
+}
+
+#[test]
+fn bad_inputs_are_refused_before_anything_is_asked() {
+    let table: &[(&str, &[u8], &str)] = &[
+        ("in.csv", b"id,name\n1,A\n", "--column"),
+        ("in.csv", b"email\n\"never closed\n", "line 2"),
+        ("in.jsonl", b"{\"email\":\"a@x.org\"}\n{broken\n", "line 2"),
+        ("in.jsonl", b"[1]", "jq"),
+    ];
+    for (name, content, message) in table {
+        let place = Place::with(name, content);
+        let ran = batch(&place, &[name, "-o", "out"]);
+        assert_eq!(ran.code, Some(2), "{name}");
+        assert!(ran.err.contains(message), "{name}: {}", ran.err);
+        assert!(!place.has("out") && !place.has("out.part") && !place.has("out.probity-work"));
+    }
+    let place = Place::new();
+    let ran = batch(&place, &["missing.csv", "-o", "out.csv"]);
+    assert!(ran.code == Some(2) && ran.err.contains("missing.csv"), "{}", ran.err);
+    assert!(batch(&place, &[".", "-o", "out.csv"]).err.contains("directory"));
+}
+
+/// An endless line must neither be kept in memory nor be waited for.
+#[test]
+fn an_endless_line_ends_in_an_error_and_not_in_memory() {
+    let place = Place::new();
+    let mut child = place
+        .command(&["batch", "--sandbox", "-", "-o", "out.csv"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let block = vec![b'x'; 1 << 20];
+    let sent = (0..64).take_while(|_| stdin.write_all(&block).is_ok()).count();
+    drop(stdin);
+    let ran: Ran = child.wait_with_output().unwrap().into();
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(ran.err.contains("line 1 is longer"), "{}", ran.err);
+    assert!(sent < 64, "the program read on after the limit");
+}
+
+/// Peak memory of a run, in kilobytes, read while its output is held back.
+fn peak_kb(rows: usize) -> u64 {
+    let place = Place::new();
+    let mut text = String::from("email\n");
+    for n in 0..rows {
+        writeln!(text, "user{n}@example{}.com", n / 50).unwrap();
+    }
+    place.write("in.csv", text);
+    let mut child = place
+        .command(&["batch", "--offline", "--quiet", "in.csv"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let mut first = [0_u8; 1];
+    // The pipe is full long before the end, so the program waits here with everything in memory.
+    std::io::Read::read_exact(&mut out, &mut first).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    let rest = std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+    assert!(child.wait().unwrap().success() && rest > 0);
+    peak
+}
+
+#[test]
+fn memory_grows_by_a_few_bytes_for_each_row() {
+    let (few, many) = (peak_kb(20_000), peak_kb(120_000));
+    let per_row = many.saturating_sub(few) * 1024 / 100_000;
+    assert!(per_row < 300, "{few} kB, {many} kB: {per_row} bytes a row");
+}

@@ -1,0 +1,77 @@
+//! The configuration, as users meet it, and its documentation.
+
+use crate::program::Place;
+
+#[test]
+fn wrong_configurations_stop_everything_and_say_why() {
+    let table = [
+        ("[probe]\nhello = \"x\"", "`probe.helo`"),
+        ("[probe]\nport = \"smtp\"", "a whole number from 1 to 65535"),
+        ("[dns]\ntimeout = \"soon\"", "\"20s\""),
+        ("[limits\n", "not TOML"),
+        ("[allow]\nnetworks = [\"here\"]", "allow.networks"),
+        ("[probe]\nhelo = \"a b\"", "HELO"),
+    ];
+    for (text, message) in table {
+        let place = Place::with("probity.toml", text);
+        let ran = place.run(&["verify", "--offline", "--config", "probity.toml", "a@example.com"]);
+        assert_eq!(ran.code, Some(2), "{text}");
+        assert!(ran.err.contains(message) && ran.out.is_empty(), "{text}: {}", ran.err);
+    }
+}
+
+#[test]
+fn the_environment_is_read_and_checked() {
+    let place = Place::new();
+    let set = |name: &str, value: &str| {
+        let output = place.command(&["config"]).env(name, value).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let (code, text) = set("PROBITY_PROBE__HELO", "mx.example.com");
+    assert_eq!(code, Some(0));
+    assert!(text.contains("helo = \"mx.example.com\""));
+    let (code, text) = set("PROBITY_PROBE__PORT", "many");
+    assert_eq!(code, Some(2));
+    assert!(text.contains("PROBITY_PROBE__PORT"));
+    let (code, text) = set("PROBITY_CONFIG", "missing.toml");
+    assert_eq!(code, Some(2));
+    assert!(text.contains("missing.toml"));
+}
+
+#[test]
+fn a_configuration_is_found_in_its_customary_place() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path(".config/probity")).unwrap();
+    place.write(".config/probity/probity.toml", "[probe]\nattempts = 7\n");
+    assert!(place.run(&["config"]).out.contains("attempts = 7\n"));
+    assert!(place.run(&["config", "--set", "probe.attempts=8"]).out.contains("attempts = 8\n"));
+}
+
+#[test]
+fn a_proxy_password_is_never_printed() {
+    let text = "[[source]]\nhelo = \"mx.example.com\"\nproxy = \"socks5://u:hunter2@192.0.2.1:1080\"\n";
+    let place = Place::with("p.toml", text);
+    let ran = place.run(&["config", "--config", "p.toml"]);
+    assert!(ran.out.contains("socks5://u:") && !ran.out.contains("hunter2"), "{}", ran.out);
+}
+
+/// The page explains every key, with the default that is in force.
+#[test]
+fn the_page_and_the_defaults_agree() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = std::fs::read_to_string(format!("{root}/docs/configuration.md")).unwrap();
+    let defaults = std::fs::read_to_string(format!("{root}/crates/cli/src/config/default.toml")).unwrap();
+    let mut section = "";
+    let mut keys = 0;
+    for line in defaults.lines().filter(|line| !line.starts_with('#')) {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        } else if let Some((key, value)) = line.split_once(" = ") {
+            let row = format!("| `{section}.{key}` | `{value}` |");
+            assert!(page.contains(&row), "docs/configuration.md lacks {row}");
+            keys += 1;
+        }
+    }
+    let documented = page.lines().filter(|line| line.starts_with("| `") && line.matches('`').count() >= 4).count();
+    assert_eq!(documented, keys, "docs/configuration.md has rows for keys that do not exist");
+}

@@ -1,0 +1,132 @@
+//! Killing, interrupting, full disks: nothing is lost, nothing is asked again.
+
+use std::fmt::Write as _;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+
+use crate::program::Place;
+
+/// A list whose domains each have one slow address, so that a run takes a while.
+fn list(rows: usize) -> String {
+    let mut text = String::from("id,email\n");
+    for n in 0..rows {
+        let local = if n % 3 == 0 { "valid".to_owned() } else { format!("nobody{n}") };
+        let delay = if n % 40 == 7 { "+delay-1s" } else { "" };
+        writeln!(text, "{n},{local}{delay}@sandbox.test").unwrap();
+    }
+    text
+}
+
+fn start(place: &Place, args: &[&str]) -> Child {
+    place.command(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until the work file has grown to this size, or the run has ended.
+fn wait_for_size(place: &Place, child: &mut Child, size: u64) {
+    let work = place.path("out.csv.probity-work");
+    while child.try_wait().unwrap().is_none() {
+        if std::fs::metadata(&work).is_ok_and(|meta| meta.len() >= size) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn killed_again_and_again_the_batch_comes_to_the_same_end() {
+    let place = Place::with("in.csv", list(160));
+    let args = ["batch", "--sandbox", "in.csv", "-o", "out.csv"];
+    assert_eq!(place.run(&["batch", "--sandbox", "in.csv", "-o", "expected.csv"]).code, Some(0));
+    let mut size = 0;
+    for _ in 0..6 {
+        let mut child = start(&place, &args);
+        wait_for_size(&place, &mut child, size);
+        // The child may be at its end already, which is as good a moment as any.
+        let _ = child.kill();
+        child.wait().unwrap();
+        assert!(!place.has("out.csv") || place.read("out.csv") == place.read("expected.csv"));
+        size = std::fs::metadata(place.path("out.csv.probity-work")).map_or(0, |meta| meta.len() + 400);
+    }
+    let ran = place.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(place.read("out.csv"), place.read("expected.csv"));
+    assert!(!place.has("out.csv.probity-work") && !place.has("out.csv.part"));
+}
+
+#[test]
+fn an_interruption_says_how_to_continue() {
+    let place = Place::with("in.csv", list(160));
+    let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
+    // Behind the rows there is something: answers come in.
+    let rows = u64::try_from(list(160).len()).unwrap() * 2;
+    wait_for_size(&place, &mut child, rows);
+    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    if interrupted.success() && output.status.code() == Some(130) {
+        assert!(err.contains("--resume") && place.has("out.csv.probity-work"), "{err}");
+        let mode = std::fs::metadata(place.path("out.csv.probity-work")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let ran = place.run(&["batch", "--resume", "out.csv.probity-work"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+    }
+    assert_eq!(place.read("out.csv").lines().count(), 161);
+}
+
+#[test]
+fn two_runs_do_not_share_a_work_file() {
+    let place = Place::with("in.csv", list(160));
+    let args = ["batch", "--sandbox", "in.csv", "-o", "out.csv"];
+    let mut child = start(&place, &args);
+    wait_for_size(&place, &mut child, 1);
+    let second = place.run(&args);
+    let first = child.wait().unwrap();
+    assert!(first.success());
+    assert!(second.code == Some(2) && second.err.contains("another run") || second.code == Some(0), "{second:?}");
+}
+
+#[test]
+fn a_full_disk_is_said_and_nothing_is_lost() {
+    let place = Place::with("in.csv", list(30));
+    let ran = place.run(&["batch", "--sandbox", "in.csv", "-o", "/dev/full", "--work", "w"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.err);
+    assert!(ran.err.contains("the disk is full") && ran.err.contains("run again"), "{}", ran.err);
+    assert!(place.has("w"));
+    let ran = place.run(&["batch", "--resume", "w", "-o", "out.csv"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("30 of 30 addresses are answered") || ran.err.contains("of"), "{}", ran.err);
+    assert_eq!(place.read("out.csv").lines().count(), 31);
+}
+
+#[test]
+fn what_is_no_work_file_is_left_alone() {
+    let place = Place::with("in.csv", list(3));
+    place.write("w", "my diary");
+    let ran = place.run(&["batch", "--sandbox", "in.csv", "-o", "out.csv", "--work", "w"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert_eq!(place.read("w"), "my diary");
+    assert_eq!(place.run(&["batch", "--resume", "w"]).code, Some(2));
+    assert_eq!(place.run(&["batch", "--resume", "missing"]).code, Some(2));
+}
+
+/// A file system of a few hundred kilobytes; only root can make one, elsewhere `/dev/full` above has to do.
+#[test]
+fn a_work_file_that_finds_no_room_can_be_continued_elsewhere() {
+    let place = Place::with("in.csv", list(3_000));
+    let small = place.path("small");
+    std::fs::create_dir(&small).unwrap();
+    let small_path = small.to_str().unwrap();
+    let mounted =
+        std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=64k", "tmpfs", small_path]).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return;
+    }
+    let ran = place.run(&["batch", "--offline", "in.csv", "-o", "out.csv", "--work", "small/w"]);
+    let unmounted = std::process::Command::new("umount").arg(small_path).status().unwrap();
+    assert!(unmounted.success());
+    assert_eq!(ran.code, Some(5), "{}", ran.err);
+    assert!(ran.err.contains("small/w") && ran.err.contains("the disk is full"), "{}", ran.err);
+    let ran = place.run(&["batch", "--offline", "in.csv", "-o", "out.csv"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(place.read("out.csv").lines().count(), 3_001);
+}
