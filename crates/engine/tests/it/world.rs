@@ -9,7 +9,7 @@ use probity_engine::{Engine, EngineConfig, Item, Live, Outcome, Sink, Tries};
 use probity_mailworld::{MemoryNet, World};
 
 /// A configuration for a world: one source with an address of its own, and every address may be dialled.
-pub fn config(seed: u64) -> EngineConfig {
+pub(crate) fn config(seed: u64) -> EngineConfig {
     let source = Source {
         bind: None,
         public: Some("198.51.100.7".parse().expect("an address")),
@@ -27,13 +27,13 @@ pub fn config(seed: u64) -> EngineConfig {
 }
 
 /// An engine in a world, polite unless changed.
-pub struct Lab {
-    pub engine: Engine,
-    pub net: Arc<MemoryNet>,
+pub(crate) struct Lab {
+    pub(crate) engine: Engine,
+    pub(crate) net: Arc<MemoryNet>,
 }
 
 impl Lab {
-    pub fn new(world: &Arc<World>, seed: u64, change: impl FnOnce(&mut EngineConfig)) -> Self {
+    pub(crate) fn new(world: &Arc<World>, seed: u64, change: impl FnOnce(&mut EngineConfig)) -> Self {
         let net = world.net(seed);
         let mut config = config(seed);
         change(&mut config);
@@ -41,20 +41,20 @@ impl Lab {
         Self { engine, net }
     }
 
-    pub fn polite(world: &Arc<World>) -> Self {
+    pub(crate) fn polite(world: &Arc<World>) -> Self {
         Self::new(world, 1, |_| {})
     }
 
-    pub fn open(world: &Arc<World>) -> Self {
+    pub(crate) fn open(world: &Arc<World>) -> Self {
         Self::new(world, 1, |config| config.profile = Profile::Open)
     }
 
-    pub async fn live(&self, email: &str) -> Verification {
+    pub(crate) async fn live(&self, email: &str) -> Verification {
         self.engine.verify(email, Live { timeout_ms: 20_000, scope: 0 }).await
     }
 
     /// The outcomes of one call, by key.
-    pub async fn once(&self, items: Vec<Item>) -> Vec<(u64, Outcome)> {
+    pub(crate) async fn once(&self, items: Vec<Item>) -> Vec<(u64, Outcome)> {
         let outcomes = Arc::new(Mutex::new(Vec::new()));
         let sink: Sink = {
             let outcomes = outcomes.clone();
@@ -67,7 +67,7 @@ impl Lab {
     }
 
     /// Verdicts about all, coming back to what was put off for as long as it takes.
-    pub async fn batch(&self, emails: &[String]) -> Vec<Verification> {
+    pub(crate) async fn batch(&self, emails: &[String]) -> Vec<Verification> {
         let mut done: Vec<Option<Verification>> = vec![None; emails.len()];
         let item = |key: usize, tries| Item { key: key as u64, email: emails[key].as_str().into(), tries };
         let mut waiting: Vec<Item> = (0..emails.len()).map(|key| item(key, Tries::default())).collect();
@@ -95,7 +95,7 @@ impl Lab {
 }
 
 /// `status/reason/meta`.
-pub fn brief(verification: &Verification) -> String {
+pub(crate) fn brief(verification: &Verification) -> String {
     let verdict = &verification.verdict;
     format!("{}/{}/{}", verdict.status(), verdict.reason, verdict.meta)
 }
