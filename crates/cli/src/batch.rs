@@ -360,7 +360,7 @@ fn lanes(order: &Order) -> Vec<Vec<Range<u32>>> {
 }
 
 fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, halt: Option<Halt>) -> Result<Exit> {
-    let Writer { verifier, work, output, progress, order, .. } = writer;
+    let Writer { verifier, work, output, progress, order, reach, .. } = writer;
     if !output.is_complete() {
         output.finish()?;
         return Err(unfinished(&work, progress.done(), order.ask.len(), halt));
@@ -369,13 +369,8 @@ fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, ha
     let tally = output.finish()?;
     work.remove()?;
     let mut warnings = imported.warnings;
-    let counters = verifier.counters();
-    let unreached = counters.connections == 0 && counters.connect_failures > 0;
-    if unreached {
-        warnings.push(
-            "no mail server could be reached; port 25 is probably closed here (`probity doctor` tells more)".into(),
-        );
-    }
+    let nobody = reach.and_then(|reach| reach.nobody(&verifier.counters()));
+    warnings.extend(nobody.map(|nobody| explained(nobody).to_owned()));
     debug_assert_eq!(tally.duplicates, order.duplicates() as u64);
     let summary = Summary { tally, rows: imported.rows, asked, took_ms, warnings };
     if args.json_summary {
@@ -383,24 +378,32 @@ fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, ha
     } else if !args.quiet {
         eprintln!("{}", summary.table());
     }
-    Ok(if unreached { Exit::NoNetwork } else { Exit::Done })
+    Ok(if nobody.is_some() { Exit::NoNetwork } else { Exit::Done })
+}
+
+/// What a halt means, and what to do.
+fn explained(halt: Halt) -> &'static str {
+    match halt {
+        Halt::Unreachable => {
+            "No mail server could be reached: port 25 is probably closed here. Many providers open it on request; \
+             `probity doctor` tells more. --keep-going asks on nevertheless."
+        }
+        Halt::Nameless => {
+            "No name could be looked up: is there a network, and do the resolvers of [dns] answer? \
+             `probity doctor` tells more. --keep-going asks on nevertheless."
+        }
+        Halt::Interrupted | Halt::AtOnce | Halt::Broken => "Stopped.",
+    }
 }
 
 /// What is said where a batch stops before its end.
 fn unfinished(work: &WorkFile, done: u64, all: usize, halt: Option<Halt>) -> anyhow::Error {
-    let (exit, why) = match halt {
-        Some(Halt::Unreachable) => (
-            Exit::NoNetwork,
-            "No mail server could be reached: port 25 is probably closed here. Many providers open it on request; \
-             `probity doctor` tells more. --keep-going asks on nevertheless.",
-        ),
-        Some(Halt::Nameless) => (
-            Exit::NoNetwork,
-            "No name could be looked up: is there a network, and do the resolvers of [dns] answer? `probity doctor` tells more.",
-        ),
-        _ => (Exit::Interrupted, "Stopped."),
-    };
-    let place = work.path.display();
-    anyhow!("{why}\n{done} of {all} addresses are answered and kept. Run the same command again to continue, or: probity batch --resume {place}")
-        .context(Ends(exit))
+    let nobody = matches!(halt, Some(Halt::Unreachable | Halt::Nameless));
+    let exit = if nobody { Exit::NoNetwork } else { Exit::Interrupted };
+    let (why, place) = (explained(halt.unwrap_or(Halt::Interrupted)), work.path.display());
+    anyhow!(
+        "{why}\n{done} of {all} addresses are answered and kept. Run the same command again to continue, \
+         or: probity batch --resume {place}"
+    )
+    .context(Ends(exit))
 }

@@ -16,7 +16,7 @@ use probity_core::verdict::{Reason, Verification};
 use probity_engine::Outcome;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
-use super::answer::{Answer, Answers, PutOff};
+use super::answer::{Answer, Answers, PutOff, plain_domain};
 use super::feed::Halt;
 use super::order::Order;
 use super::output::Output;
@@ -125,7 +125,9 @@ impl Writer {
                     self.waiting.insert(row);
                     self.work.put_off(&PutOff { row, not_before, tries })?;
                     if let Some(reach) = &mut self.reach {
-                        reach.put_off(row, why);
+                        let place = self.order.places[row as usize];
+                        let email = self.work.reader().email(place, &mut Vec::new())?;
+                        reach.put_off(&plain_domain(&email), why);
                     }
                 }
             }
@@ -154,11 +156,9 @@ impl Writer {
         let Some(reach) = &self.reach else { return };
         if reach.proven {
             self.reach = None;
-            return;
-        }
-        if let Some(halt) = reach.judge(&self.verifier.counters()) {
-            self.reach = None;
-            self.halt.send_replace(Some(halt));
+        } else if let Some(halt) = reach.judge(&self.verifier.counters()) {
+            // What the user wants comes before what we think.
+            self.halt.send_if_modified(|now| now.is_none() && now.replace(halt).is_none());
         }
     }
 }
@@ -189,12 +189,22 @@ impl Reachability {
         }
     }
 
-    fn put_off(&mut self, row: u32, why: &str) {
+    /// Rows that are put off name no exchanger, so their domains are counted.
+    fn put_off(&mut self, domain: &str, why: &str) {
         match why {
-            "timeout" | "connect_refused" | "unreachable" | "local" | "closed" => self.unreached.insert(hash(&row)),
-            _ if why.starts_with("dns") => self.nameless.insert(hash(&row)),
+            "timeout" | "connect_refused" | "unreachable" | "local_failure" => self.unreached.insert(hash(&domain)),
+            "dns_temporary" => self.nameless.insert(hash(&domain)),
             _ => false,
         };
+    }
+
+    /// What stands at the end: whether nobody at all could be reached.
+    pub(crate) fn nobody(&self, counters: &probity_engine::Counters) -> Option<Halt> {
+        match (self.proven || counters.connections > 0, self.named) {
+            (true, _) => None,
+            (false, false) if !self.nameless.is_empty() => Some(Halt::Nameless),
+            (false, _) => (counters.connect_failures > 0).then_some(Halt::Unreachable),
+        }
     }
 
     fn judge(&self, counters: &probity_engine::Counters) -> Option<Halt> {
@@ -211,4 +221,41 @@ fn hash(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_engine::Counters;
+
+    use super::*;
+
+    fn failures(connections: u64, connect_failures: u64) -> Counters {
+        Counters { connections, connect_failures, ..Counters::default() }
+    }
+
+    #[test]
+    fn a_run_stops_only_where_nobody_can_be_reached() {
+        let mut reach = Reachability::default();
+        for row in 0..19 {
+            reach.put_off(&format!("{row}.org"), "timeout");
+        }
+        assert_eq!(reach.judge(&failures(0, 100)), None);
+        reach.put_off("18.org", "timeout");
+        assert_eq!(reach.judge(&failures(0, 100)), None, "the same domain counts once");
+        reach.put_off("19.org", "connect_refused");
+        assert_eq!(reach.judge(&failures(0, 100)), Some(Halt::Unreachable));
+        assert_eq!(reach.judge(&failures(1, 100)), None, "one connection is enough");
+        let mut greylisted = Reachability::default();
+        (0..100).for_each(|row| greylisted.put_off(&row.to_string(), "greylisted"));
+        assert_eq!(greylisted.judge(&failures(0, 100)), None);
+    }
+
+    #[test]
+    fn a_run_stops_where_no_name_can_be_looked_up() {
+        let mut reach = Reachability::default();
+        (0..50).for_each(|row| reach.put_off(&row.to_string(), "dns_temporary"));
+        assert_eq!(reach.judge(&failures(0, 0)), Some(Halt::Nameless));
+        reach.named = true;
+        assert_eq!(reach.judge(&failures(0, 0)), None);
+    }
 }

@@ -6,4 +6,5 @@ mod batch;
 mod config;
 mod crash;
 mod program;
+mod sandbox;
 mod verify;

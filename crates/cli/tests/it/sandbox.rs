@@ -1,0 +1,114 @@
+//! The simulated mail internet on loopback, asked through real sockets with the configuration that it prints.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use crate::program::Place;
+
+/// A served world, ended with the test.
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // A server that has ended by itself shows in the assertions.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Serves the sandbox and writes the configuration that it prints to `probity.toml`.
+fn serve(place: &Place) -> Served {
+    let mut child = place
+        .command(&["sandbox", "serve", "--dns", "127.0.0.1:0", "--smtp-port", "0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut config = String::new();
+    for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        config += &line;
+        config.push('\n');
+        if line.starts_with("special_use") {
+            break;
+        }
+    }
+    place.write("probity.toml", config);
+    Served(child)
+}
+
+#[test]
+fn what_is_printed_is_a_configuration_with_which_it_answers() {
+    let place = Place::new();
+    let _served = serve(&place);
+    let args = ["verify", "--config", "probity.toml", "valid@sandbox.test", "nobody@sandbox.test"];
+    let ran = place.run(&args);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let reasons: Vec<String> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["reason"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(reasons, ["valid", "nonexistent"]);
+    // No sender is configured there, which is said once.
+    assert_eq!(ran.err.matches("probe.mail_from").count(), 1, "{}", ran.err);
+}
+
+#[test]
+fn the_doctor_finds_an_open_port_and_names_what_is_missing() {
+    let place = Place::new();
+    let _served = serve(&place);
+    let ran = place.run(&[
+        "doctor",
+        "--json",
+        "--config",
+        "probity.toml",
+        "--set",
+        "doctor.probe_domains=sandbox.test",
+        "--set",
+        "probe.helo=mx.example.com",
+    ]);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let outcome = |start: &str| {
+        let checks = report["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"].as_str().unwrap().starts_with(start));
+        check.unwrap_or_else(|| panic!("no check {start}: {report}"))["outcome"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(outcome("resolver"), "ok");
+    assert_eq!(outcome("port"), "ok", "{report}");
+    assert_eq!(outcome("HELO"), "ok");
+    assert_eq!(outcome("reverse name"), "warn");
+    assert_eq!(outcome("MAIL FROM"), "warn");
+    assert_eq!((report["ok"].as_bool(), ran.code), (Some(true), Some(0)), "{report}");
+}
+
+#[test]
+fn a_batch_that_reaches_nobody_stops_and_says_so() {
+    let place = Place::new();
+    let served = serve(&place);
+    let mut list = String::from("email\n");
+    for n in 0..60 {
+        list += &["a", &n.to_string(), "@example", &n.to_string(), ".com\n"].concat();
+    }
+    place.write("in.csv", list);
+    drop(served);
+    // Nobody answers there any more.
+    let ran = place.run(&[
+        "batch",
+        "--config",
+        "probity.toml",
+        "in.csv",
+        "-o",
+        "out.csv",
+        "--set",
+        "dns.timeout=200ms",
+        "--set",
+        "dns.attempts=1",
+        "--set",
+        "probe.attempts=1",
+        "--set",
+        "probe.patience=1s",
+    ]);
+    assert_eq!(ran.code, Some(4), "{}", ran.err);
+    assert!(ran.err.contains("probity doctor"), "{}", ran.err);
+}
