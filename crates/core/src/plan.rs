@@ -171,6 +171,8 @@ pub struct Plan {
     randoms: Randoms,
     /// Mailboxes that did not exist, at this exchanger within the last hour.
     misses: u32,
+    /// This domain has refused somebody as missing.
+    refuses_some: bool,
     /// The last flight ended with a random recipient that was refused.
     checked: bool,
     accepted: Vec<Held>,
@@ -200,6 +202,7 @@ impl Plan {
             accepts_others: known.accepts_others,
             randoms: Randoms::default(),
             misses: 0,
+            refuses_some: false,
             checked: false,
             accepted: Vec::new(),
             denied: Vec::new(),

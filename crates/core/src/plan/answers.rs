@@ -86,6 +86,7 @@ impl Plan {
                 if meaning == Meaning::NoSuchUser {
                     flight.heard.missing += 1;
                     self.misses += 1;
+                    self.refuses_some = true;
                 }
                 let told = self.told(stage, held.reply, &held.reading);
                 self.fates.push((held.recipient, super::Fate::Settled(told)));
@@ -171,7 +172,8 @@ impl Plan {
 
     fn random_accepted(&mut self) {
         self.randoms.accepted += 1;
-        let refuses_some = self.misses > 0;
+        let liar = self.hosts.policy().is_some_and(|policy| policy.suspect_after_misses.is_some());
+        let refuses_some = self.refuses_some || (liar && self.misses > 0);
         self.catch_all = match self.catch_all {
             // It used to check, or refuses others: from now on its acceptances mean nothing.
             CatchAll::No => CatchAll::Suspect,

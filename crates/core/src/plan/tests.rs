@@ -162,6 +162,19 @@ fn a_domain_that_refuses_some_and_accepts_the_random_ones_is_suspect() {
 }
 
 #[test]
+fn misses_at_other_domains_of_a_host_do_not_hide_a_catch_all() {
+    let mut plan = plan(1);
+    link(&mut plan);
+    plan.note_misses(50);
+    let flight = ask(&mut plan);
+    tell(&mut plan, &flight, &[YES, YES], None);
+    let second = ask(&mut plan);
+    tell(&mut plan, &second, &[YES], None);
+    assert_eq!(plan.next(Some(10)), Action::Done);
+    expect(&mut plan, &["accept_all"]);
+}
+
+#[test]
 fn after_many_misses_acceptances_wait_for_a_random_refusal() {
     let known = Known { catch_all: CatchAll::No, accepts_others: false };
     let mut plan = plan_with(&[mx(10, "mx.one.example.com")], 12, known);
