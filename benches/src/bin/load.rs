@@ -31,7 +31,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Addresses handed over in one call.
 const PIECE: u64 = 2_000;
 /// Calls under way at a time.
-const CALLS: usize = 8;
+const CALLS: usize = 32;
 /// How many of a hundred addresses exist.
 const EXISTS_PERCENT: u8 = 70;
 /// Clock ticks a second in `/proc/self/stat` on Linux.

@@ -54,48 +54,45 @@ impl Subject {
         asked: &Asked,
         attempts: u32,
     ) -> Verification {
-        let mut findings: Vec<Finding> = judge(&told.mailbox).into_iter().collect();
         let valid_rule = match &told.mailbox {
             Mailbox::Replied { rule, .. } => rule.clone(),
             _ => LIST_RULES.accepted.clone(),
         };
-        let disposable = self.facts.disposable || (place.disposable && !inner.lists.guarded(&self.domain));
-        let list = |reason, meta: &'static str, rule: &Arc<str>| Finding {
-            reason,
-            meta: Cow::Borrowed(meta),
-            rule: rule.clone(),
-        };
-        if self.facts.disposable {
-            findings.push(list(Reason::Disposable, "disposable_domain", &LIST_RULES.disposable));
-        } else if disposable {
-            findings.push(list(Reason::Disposable, "disposable_exchanger", &LIST_RULES.disposable_exchanger));
-        }
-        if self.facts.role {
-            findings.push(list(Reason::RoleBased, "role", &LIST_RULES.role));
-        }
-        if place.parked {
-            findings.push(list(Reason::Available, "parked", &LIST_RULES.parked));
-        }
+        let by_exchanger = place.disposable && !inner.lists.guarded(&self.domain);
+        let mut findings = self.listed(by_exchanger, place.parked);
+        findings.extend(judge(&told.mailbox));
         let evidence = evidence(inner, place, told, asked, attempts, &valid_rule);
+        let disposable = self.facts.disposable || by_exchanger;
         self.verification(Verdict::of(findings, &valid_rule), evidence, disposable)
     }
 
     /// What is said without asking anybody.
     pub(crate) fn without_probe(self, why: Finding) -> Verification {
-        let mut findings = vec![why];
-        let list = |reason, meta: &'static str, rule: &Arc<str>| Finding {
-            reason,
-            meta: Cow::Borrowed(meta),
-            rule: rule.clone(),
-        };
-        if self.facts.disposable {
-            findings.push(list(Reason::Disposable, "disposable_domain", &LIST_RULES.disposable));
-        }
-        if self.facts.role {
-            findings.push(list(Reason::RoleBased, "role", &LIST_RULES.role));
-        }
+        let mut findings = self.listed(false, false);
+        findings.push(why);
         let disposable = self.facts.disposable;
         self.verification(Verdict::of(findings, &LIST_RULES.accepted), Evidence::default(), disposable)
+    }
+
+    /// What lists find: `disposable` and `parked` are what they say of the exchangers.
+    fn listed(&self, disposable: bool, parked: bool) -> Vec<Finding> {
+        let rules = &*LIST_RULES;
+        let found = [
+            (self.facts.disposable, Reason::Disposable, "disposable_domain", &rules.disposable),
+            (
+                disposable && !self.facts.disposable,
+                Reason::Disposable,
+                "disposable_exchanger",
+                &rules.disposable_exchanger,
+            ),
+            (self.facts.role, Reason::RoleBased, "role", &rules.role),
+            (parked, Reason::Available, "parked", &rules.parked),
+        ];
+        found
+            .into_iter()
+            .filter(|(holds, ..)| *holds)
+            .map(|(_, reason, meta, rule)| Finding { reason, meta: Cow::Borrowed(meta), rule: rule.clone() })
+            .collect()
     }
 
     fn verification(self, verdict: Verdict, evidence: Evidence, disposable: bool) -> Verification {

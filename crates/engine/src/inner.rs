@@ -23,7 +23,7 @@ use crate::egress::Guard;
 use crate::facts::FactStore;
 use crate::link::{Ground, Link};
 use crate::memory::Verdicts;
-use crate::pace::{Effort, Pace, Site, Slot};
+use crate::pace::{Effort, Pace, Site, Slot, warmth_percent};
 use crate::reach::Reach;
 use crate::resolve::Resolver;
 
@@ -94,6 +94,12 @@ impl Inner {
     pub(crate) fn first_source(&self, domain: &str) -> u16 {
         let count = self.config.sources.len().max(1) as u64;
         u16::try_from(stable_hash(domain.as_bytes()) % count).unwrap_or(0)
+    }
+
+    /// The share of a polite site's limits that a source may use now, in percent.
+    pub(crate) fn warmth(&self, source: u16) -> u32 {
+        let since = self.config.in_use_since.get(usize::from(source)).copied().flatten();
+        warmth_percent(since, self.clock.now())
     }
 
     pub(crate) fn deadlines(&self, effort: Effort) -> &Deadlines {

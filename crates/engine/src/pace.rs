@@ -8,6 +8,7 @@
 mod breaker;
 mod governor;
 mod site;
+mod warmth;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +17,7 @@ use lru::LruCache;
 use probity_core::policy::Policy;
 
 pub(crate) use site::{Hold, Site, Slot};
+pub(crate) use warmth::percent as warmth_percent;
 
 /// Sites that are remembered; the one unused for longest is forgotten with its state. A site takes about 1 KiB.
 const SITES_MAX: usize = 65_536;

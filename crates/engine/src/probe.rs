@@ -129,7 +129,7 @@ impl<'a> Probe<'a> {
         }
         loop {
             let now = self.inner.clock.now();
-            match site.admit(now, want, self.effort) {
+            match site.admit(now, want, self.effort, self.inner.warmth(self.source)) {
                 Ok(granted) => return Some(granted),
                 Err(hold) if hold.why == NotAsked::Budget && hold.until.since(now) <= WAIT_MS => {
                     self.inner.wait_until(hold.until).await;

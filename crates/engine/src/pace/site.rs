@@ -101,22 +101,21 @@ impl Site {
         blocked.or(paused.map(|until| Hold { why: NotAsked::Budget, until }))
     }
 
-    /// How many of `want` recipients may be asked about now; they are booked.
-    pub(crate) fn admit(&self, now: Millis, want: u32, effort: Effort) -> Result<u32, Hold> {
+    /// How many of `want` recipients may be asked about now; they are booked. `warmth` is the share of the limits that the
+    /// source may use, in percent.
+    pub(crate) fn admit(&self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
         if let Some(hold) = self.closed(now) {
             return Err(hold);
         }
         let mut state = self.state();
         let mut granted = want;
         if let Some(missing) = &state.missing {
-            let kept = if effort == Effort::Batch { missing.burst() / LIVE_SHARE } else { 0 };
-            granted = granted.min(missing.available(now).saturating_sub(kept));
-            if granted == 0 {
-                return Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) });
-            }
+            granted = granted.min(missing_left(missing, now, effort, warmth)?);
         }
-        let cost = state.governor.as_ref().map_or(1, Governor::cost);
+        // A cold source pays more for each recipient, and so does one that asks for too many who do not exist.
+        let cost = (100 / warmth.clamp(1, 100)) * state.governor.as_ref().map_or(1, Governor::cost);
         if let Some(rate) = &mut state.rate {
+            let cost = cost.min(rate.burst());
             granted = granted.min(rate.available(now) / cost);
             if granted == 0 {
                 return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(cost) });
@@ -204,5 +203,18 @@ impl Site {
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How many recipients may turn out to be missing before the hour's budget is used up: a batch leaves a part to live calls,
+/// and a cold source uses only a part at all. At least one is left to whoever has not used any.
+fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Result<u32, Hold> {
+    let burst = missing.burst();
+    let usable = if effort == Effort::Batch { burst - burst / LIVE_SHARE } else { burst };
+    let usable = (u64::from(usable) * u64::from(warmth.min(100)) / 100).max(1);
+    let kept = burst - u32::try_from(usable).unwrap_or(burst).min(burst);
+    match missing.available(now).saturating_sub(kept) {
+        0 => Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
+        left => Ok(left),
     }
 }

@@ -310,3 +310,20 @@ async fn a_thousand_questions_about_one_domain_are_one_query() {
     assert_eq!(lab.net.query_total(), 3);
     assert!(lab.net.hosts().connections <= 20, "{:?}", lab.net.hosts());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_source_on_its_first_day_asks_a_tenth() {
+    let asked = |since| async move {
+        let lab = Lab::new(&site(Personality::default()), 1, |config| config.in_use_since = vec![since]);
+        let item = |key: u64| probity_engine::Item {
+            key,
+            email: format!("nobody{key}@one.example.com").into(),
+            tries: probity_engine::Tries::default(),
+        };
+        lab.once((0..100).map(item).collect()).await;
+        lab.net.hosts().rcpt
+    };
+    let today = probity_engine::clock::Clock::system().now();
+    let (young, old) = (asked(Some(today)).await, asked(None).await);
+    assert!(young * 4 < old, "{young} of {old}");
+}

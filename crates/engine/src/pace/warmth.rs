@@ -1,0 +1,32 @@
+//! How warm a source's address is: a young one, of which nobody has seen mail, asks little at first.
+//!
+//! Receivers judge an address by its history, and a new one that asks much on its first day is blocked on its second. A
+//! tenth of every limit on the first day, twice as much on each further one: after four days all of it.
+
+use probity_core::time::Millis;
+
+const DAY_MS: i64 = 86_400_000;
+/// The share of the first day, in percent.
+const FIRST_DAY_PERCENT: u32 = 10;
+
+/// The share of a polite site's limits that a source may use, in percent. `since` is none for one long in use.
+pub(crate) fn percent(since: Option<Millis>, now: Millis) -> u32 {
+    let Some(since) = since else { return 100 };
+    // A date in the future counts as today.
+    let days = u32::try_from(now.since(since) / DAY_MS).unwrap_or(u32::MAX);
+    FIRST_DAY_PERCENT.saturating_mul(1 << days.min(8)).min(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_takes_four_days_to_warm_up() {
+        let since = Some(Millis(1_000));
+        let on_day = |day: i64| percent(since, Millis(1_000 + day * DAY_MS));
+        assert_eq!([0, 1, 2, 3, 4, 40, 4_000_000].map(on_day), [10, 20, 40, 80, 100, 100, 100]);
+        assert_eq!(percent(since, Millis(0)), 10);
+        assert_eq!(percent(None, Millis(0)), 100);
+    }
+}
