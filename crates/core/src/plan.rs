@@ -178,8 +178,6 @@ pub struct Plan {
     accepted: Vec<Held>,
     denied: Vec<Held>,
     fruitless: u32,
-    /// The open session is with an exchanger that is not asked any more.
-    elsewhere: bool,
     last: Option<Told>,
     fates: Vec<(u32, Fate)>,
 }
@@ -207,7 +205,6 @@ impl Plan {
             accepted: Vec::new(),
             denied: Vec::new(),
             fruitless: 0,
-            elsewhere: false,
             last: None,
             fates: Vec::with_capacity(count),
         }
@@ -260,7 +257,7 @@ impl Plan {
             return self.finish();
         }
         match room {
-            Some(room) if room == 0 || self.elsewhere => Action::Leave,
+            Some(room) if room == 0 || self.hosts.moved() => Action::Leave,
             Some(room) => self.flight(room),
             None => match self.hosts.next() {
                 Some(action) => action,
@@ -283,7 +280,7 @@ impl Plan {
     /// A session with the exchanger stands.
     pub fn linked(&mut self) {
         self.last = None;
-        self.elsewhere = false;
+        self.hosts.linked();
     }
 
     /// The session was left without harm; another one may be opened.

@@ -245,7 +245,6 @@ impl Plan {
             self.ask_again(*recipient, Some((Silence::Closed, Stage::Rcpt)), end);
         }
         if !flight.elsewhere.is_empty() {
-            self.elsewhere = true;
             self.hosts.skip_host();
             return;
         }

@@ -49,6 +49,8 @@ pub(super) struct Hosts {
     dials: u32,
     /// TLS has failed at the current address.
     clear: bool,
+    /// The host of the last session was left since.
+    moved: bool,
 }
 
 impl Hosts {
@@ -63,7 +65,7 @@ impl Hosts {
         rng.shuffle(&mut list);
         list.sort_by_key(|host| host.mx.preference);
         list.truncate(EXCHANGERS_MAX);
-        Self { list, current: 0, dials: 0, clear: false }
+        Self { list, current: 0, dials: 0, clear: false, moved: false }
     }
 
     pub(super) fn exchanger(&self, index: usize) -> (&MxHost, &Arc<Policy>) {
@@ -118,6 +120,16 @@ impl Hosts {
         self.dials = self.dials.saturating_sub(1);
     }
 
+    /// A session with the current host stands.
+    pub(super) fn linked(&mut self) {
+        self.moved = false;
+    }
+
+    /// Whether an open session is with a host that is not asked any more.
+    pub(super) fn moved(&self) -> bool {
+        self.moved
+    }
+
     pub(super) fn skip_address(&mut self) {
         self.clear = false;
         if let Some(Host { state: State::Addresses(addresses), .. }) = self.list.get_mut(self.current) {
@@ -127,6 +139,7 @@ impl Hosts {
 
     pub(super) fn skip_host(&mut self) {
         self.clear = false;
+        self.moved = true;
         self.current += 1;
     }
 

@@ -51,7 +51,7 @@ fn scene(seed: u64) -> Scene {
             }
         };
         mailboxes.insert(domain.clone(), people);
-        for k in 0..1 + rng.below(ADDRESSES_MAX) {
+        for k in 0..=rng.below(ADDRESSES_MAX) {
             emails.push(format!("user{k}@{domain}"));
         }
     }
@@ -121,7 +121,7 @@ fn check_truth(seed: u64, scene: &Scene, said: &Verification) {
     match said.verdict.reason {
         // Some providers have one phrase for both.
         Reason::Nonexistent => {
-            assert!(lies || matches!(state, MailboxState::Missing | MailboxState::Disabled), "{}", told())
+            assert!(lies || matches!(state, MailboxState::Missing | MailboxState::Disabled), "{}", told());
         }
         Reason::Deactivated => assert!(state == MailboxState::Disabled, "{}", told()),
         Reason::InboxFull => assert!(state == MailboxState::Full, "{}", told()),
