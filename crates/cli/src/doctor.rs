@@ -2,7 +2,7 @@
 //!
 //! Each check asks one question, answers it with what was found, and says what to do where the answer is not good. A failed check is
 //! one without which answers will be mostly `unknown`; a warning costs some of them. Only the engine's
-//! [`Net`](probity_engine::net::Net) is used, so the same checks run against the simulated mail internet.
+//! [`Net`] is used, so the same checks run against the simulated mail internet.
 
 mod block_list;
 mod identity;

@@ -24,6 +24,9 @@ const WAIT_MS: i64 = 3_000;
 const SLOT_MS: u64 = 10_000;
 /// When to come back to a site whose slots were taken for all that time, in milliseconds.
 const CROWDED_MS: i64 = 30_000;
+/// When to come back to a domain that could not be looked up, in milliseconds: failures are cached for seconds only, but
+/// zones that are broken mostly stay so for minutes.
+const DNS_MS: i64 = 120_000;
 /// How long a warm session is kept for the next question, in milliseconds. Servers drop idle clients after minutes.
 const IDLE_MS: u64 = 10_000;
 
@@ -87,8 +90,11 @@ impl<'a> Probe<'a> {
 
     /// Runs until each recipient has its fate; `tell` gets them with where they were decided.
     pub(crate) async fn run(mut self, mut tell: impl FnMut(Vec<(u32, Fate)>, &Asked)) {
-        if let Some(mailbox) = &self.destination.settled {
-            self.plan.settle_all(mailbox);
+        match &self.destination.settled {
+            // The DNS may know tomorrow; everything else stays as it is.
+            Some(Mailbox::NotAsked(NotAsked::Dns)) => self.plan.defer(NotAsked::Dns, DNS_MS),
+            Some(mailbox) => self.plan.settle_all(mailbox),
+            None => {}
         }
         loop {
             let room = self.room().await;

@@ -327,3 +327,16 @@ async fn a_source_on_its_first_day_asks_a_tenth() {
     let (young, old) = (asked(Some(today)).await, asked(None).await);
     assert!(young * 4 < old, "{young} of {old}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_comes_back_to_a_domain_that_could_not_be_looked_up() {
+    let world =
+        World::builder().zone("broken.example.com", Zone::failing(DnsFault::Servfail)).build().expect("a world");
+    let lab = Lab::polite(&world);
+    let item =
+        probity_engine::Item { key: 1, email: "a@broken.example.com".into(), tries: probity_engine::Tries::default() };
+    let outcomes = lab.once(vec![item]).await;
+    assert!(matches!(outcomes[..], [(1, Outcome::PutOff { why: "dns_temporary", .. })]), "{outcomes:?}");
+    let said = lab.batch(&["a@broken.example.com".to_owned()]).await;
+    assert_eq!(brief(&said[0]), "unknown/unverified/dns_temporary");
+}
