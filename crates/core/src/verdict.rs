@@ -2,7 +2,7 @@
 //!
 //! An address can have several findings (a role mailbox whose quota is used up). The engine keeps all of them; the verdict is
 //! the first in the order of [`Reason::ALL`], and `valid` where there is none. The order and the statuses are those of the
-//! published contract. [`judge`] is the only place in which an answer of a mail server becomes a finding, so the rule that
+//! published contract. [`judge()`] is the only place in which an answer of a mail server becomes a finding, so the rule that
 //! a refusal of *us* never says anything about a mailbox is kept here and tested here.
 
 mod evidence;

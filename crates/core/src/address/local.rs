@@ -60,7 +60,7 @@ pub(super) fn nfc(text: &str) -> String {
     text.nfc().collect()
 }
 
-/// How many octets [`write`] appends.
+/// How many octets [`write()`] appends.
 pub(super) fn wire_bytes(local: &str) -> usize {
     if is_dot_string(local) {
         return local.len();
