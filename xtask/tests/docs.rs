@@ -1,0 +1,126 @@
+//! What the documents point at exists: every relative link of every Markdown file, and every anchor within one.
+//!
+//! Only links are read, not prose: a file that is named in backticks may be one that the reader will make.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders that hold no documents of ours.
+const SKIPPED: [&str; 2] = ["target", "node_modules"];
+
+/// A link in a document: where it stands and where it leads.
+#[derive(Debug, PartialEq, Eq)]
+struct Link {
+    line: usize,
+    target: String,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
+}
+
+/// Every Markdown file below a folder, in a fixed order.
+fn documents(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    for path in entries {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && !name.starts_with('.') && !SKIPPED.contains(&name.as_str()) {
+            found.extend(documents(&path));
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The lines of a document that are prose: fenced code is skipped.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut fenced = false;
+    text.lines().enumerate().filter_map(move |(number, line)| {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            return None;
+        }
+        (!fenced).then_some((number + 1, line))
+    })
+}
+
+/// `[text](target)`, inline code left out. Titles behind the target are cut off.
+fn links(text: &str) -> Vec<Link> {
+    let mut links = Vec::new();
+    for (line, content) in prose(text) {
+        let plain: String = content.split('`').step_by(2).collect::<Vec<_>>().join("``");
+        for part in plain.split("](").skip(1) {
+            let target = part.split(')').next().unwrap_or_default().split(' ').next().unwrap_or_default();
+            links.push(Link { line, target: target.to_owned() });
+        }
+    }
+    links
+}
+
+/// The anchors of a document's headings, as the usual renderers make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let slug = |heading: &str| -> String {
+        let kept = heading.trim().to_lowercase();
+        let kept = kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    prose(text).filter(|(_, line)| line.starts_with('#')).map(|(_, line)| slug(line.trim_start_matches('#'))).collect()
+}
+
+/// What is wrong with a link of a document; nothing where it leads somewhere, or out of the project.
+fn fault(document: &Path, link: &Link) -> Option<String> {
+    if link.target.contains("://") || link.target.starts_with("mailto:") {
+        return None;
+    }
+    let (path, anchor) = link.target.split_once('#').unwrap_or((&link.target, ""));
+    let file = if path.is_empty() { document.to_path_buf() } else { document.parent()?.join(path) };
+    if !file.exists() {
+        return Some(format!("{}:{}: there is no {path}", document.display(), link.line));
+    }
+    let known = anchor.is_empty() || fs::read_to_string(&file).is_ok_and(|text| anchors(&text).contains(anchor));
+    (!known).then(|| format!("{}:{}: {} has no heading #{anchor}", document.display(), link.line, file.display()))
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    let documents = documents(&root());
+    let mut seen = 0;
+    let mut faults = Vec::new();
+    for document in &documents {
+        let links = links(&fs::read_to_string(document).unwrap());
+        seen += links.len();
+        faults.extend(links.iter().filter_map(|link| fault(document, link)));
+    }
+    assert!(documents.iter().any(|document| document.ends_with("docs/README.md")), "the index is not seen");
+    assert!(seen > 20, "hardly any link is seen: {seen}");
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_page_is_in_the_index() {
+    let docs = root().join("docs");
+    let index = links(&fs::read_to_string(docs.join("README.md")).unwrap());
+    let listed: BTreeSet<PathBuf> = index.iter().map(|link| docs.join(&link.target)).collect();
+    let missing: Vec<PathBuf> =
+        documents(&docs).into_iter().filter(|page| *page != docs.join("README.md") && !listed.contains(page)).collect();
+    assert!(missing.is_empty(), "docs/README.md does not name {missing:?}");
+}
+
+#[test]
+fn links_and_anchors_are_read_as_written() {
+    let text =
+        "# Two words, `code`\n[a](b.md) and [c](d/e.md#f \"title\") `[no](x)`\n```\n[no](y)\n```\n[g](#two-words-code)";
+    let targets: Vec<String> = links(text).into_iter().map(|link| link.target).collect();
+    assert_eq!(targets, ["b.md", "d/e.md#f", "#two-words-code"]);
+    assert_eq!(links(text)[2].line, 6);
+    assert!(anchors(text).contains("two-words-code"));
+    let here = root().join("Cargo.toml");
+    let leads = |target: &str| fault(&here, &Link { line: 1, target: target.to_owned() }).is_none();
+    assert!(leads("xtask/Cargo.toml") && leads("https://example.org/x"));
+    assert!(!leads("xtask/nothing.toml") && !leads("xtask/Cargo.toml#nothing"));
+}
