@@ -134,13 +134,9 @@ impl Request {
             if !work.is_file() {
                 bail!("there is no work file {}", work.display());
             }
+            refuse_collisions(None, output.as_deref(), &work)?;
             return Ok(Self { work, begun: None, fresh: false, output, output_format, quiet });
         };
-        if let Some(output) = &output
-            && same_file(input, output)
-        {
-            bail!("{} is both input and output", output.display());
-        }
         let begun = Begun {
             input: input.to_string_lossy().into_owned(),
             column: args.column.clone(),
@@ -152,6 +148,7 @@ impl Request {
             output_format,
         };
         let work = args.work.clone().unwrap_or_else(|| work_place(input, output.as_deref()));
+        refuse_collisions(Some(input), output.as_deref(), &work)?;
         Ok(Self { work, begun: Some(begun), fresh: args.fresh, output, output_format, quiet })
     }
 
@@ -162,8 +159,40 @@ impl Request {
     }
 }
 
-fn same_file(a: &Path, b: &Path) -> bool {
-    a.as_os_str() != "-" && matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b && a.is_file())
+/// Refuses names under which one file would overwrite another. The work file is deleted at the end and the unfinished
+/// output renamed, so whatever else had one of these names would be lost.
+fn refuse_collisions(input: Option<&Path>, output: Option<&Path>, work: &Path) -> Result<()> {
+    let target = output.map(Target::at).filter(Target::is_file);
+    let files = [
+        ("input", input),
+        ("output", target.as_ref().map(|target| target.path.as_path())),
+        ("unfinished output", target.as_ref().and_then(Target::part)),
+        ("work file", Some(work)),
+    ];
+    for (n, (role, path)) in files.iter().enumerate() {
+        for (other_role, other) in &files[n + 1..] {
+            let place = path.and_then(file_place);
+            if let Some(other) = other
+                && place.is_some()
+                && place == file_place(other)
+            {
+                bail!("{} would be both {role} and {other_role}; name another file", other.display());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where a file is or would be, whatever links lead there; none for standard input and output, devices and pipes.
+fn file_place(path: &Path) -> Option<PathBuf> {
+    match path.canonicalize() {
+        _ if path.as_os_str() == "-" => None,
+        Ok(real) => real.is_file().then_some(real),
+        Err(_) => {
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Some(parent.canonicalize().ok()?.join(path.file_name()?))
+        }
+    }
 }
 
 /// Beside the output; without a file there beside the input; without any in the directory for temporary files.
@@ -179,6 +208,9 @@ fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
 /// Opens the work file: continues what is there, or imports the input.
 fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
     let mut work = WorkFile::open(&request.work)?;
+    if request.fresh && !work.is_new() && !work.reader().is_ours()? {
+        bail!("{} is not a work file; it is left as it is", work.path.display());
+    }
     if !work.is_new() && !request.fresh {
         if let Some(loaded) = continued(request, &mut work)? {
             let (begun, imported, order, answers, put_off) = loaded;
@@ -216,7 +248,7 @@ type Continued = (Begun, Imported, Order, Answers, HashMap<u32, PutOff>);
 fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>> {
     let place = work.path.display().to_string();
     let Some(mut scan) = work.reader().scan()? else {
-        bail!("{place} is not a work file of this version; --fresh would overwrite it");
+        bail!("{place} is not a work file of this version; --work uses another file");
     };
     let mut rows = Rows::default();
     let mut begun = None;

@@ -67,6 +67,11 @@ impl Target {
         self.part.is_some()
     }
 
+    /// The name while it grows, where that is another.
+    pub(crate) fn part(&self) -> Option<&Path> {
+        self.part.as_deref()
+    }
+
     fn open(&self) -> Result<Box<dyn Write + Send>> {
         if self.path.as_os_str() == "-" {
             return Ok(Box::new(std::io::stdout()));

@@ -27,6 +27,8 @@ use crate::exit::{Ends, Exit};
 
 /// The first bytes; the number counts incompatible layouts.
 const MAGIC: &[u8] = b"PROBITY-WORK 1\n";
+/// What work files of every version begin with.
+const MAGIC_ANY: &[u8] = b"PROBITY-WORK ";
 /// Frames above this are damage: a record of the input and its address have at most 2 MiB, escapes included 8.
 const FRAME_MAX: usize = 16 << 20;
 /// Bytes before a frame's payload.
@@ -316,6 +318,16 @@ impl Reader {
             Ok(()) if head == MAGIC => Ok(Some(self.scan_from(MAGIC.len() as u64))),
             Ok(()) => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error).context("cannot read the work file"),
+        }
+    }
+
+    /// Whether this is a work file, of whatever version.
+    pub(crate) fn is_ours(&self) -> Result<bool> {
+        let mut head = vec![0; MAGIC_ANY.len()];
+        match self.file.read_exact_at(&mut head, 0) {
+            Ok(()) => Ok(head == MAGIC_ANY),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
             Err(error) => Err(error).context("cannot read the work file"),
         }
     }

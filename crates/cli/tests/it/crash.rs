@@ -57,8 +57,8 @@ fn killed_again_and_again_the_batch_comes_to_the_same_end() {
 fn an_interruption_says_how_to_continue() {
     let place = Place::with("in.csv", list(160));
     let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
-    // Behind the rows there is something: answers come in.
-    let rows = u64::try_from(list(160).len()).unwrap() * 2;
+    // The rows take about two and a half times their text; behind them answers come in.
+    let rows = u64::try_from(list(160).len()).unwrap() * 3;
     wait_for_size(&place, &mut child, rows);
     let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     let output = child.wait_with_output().unwrap();
@@ -105,8 +105,32 @@ fn what_is_no_work_file_is_left_alone() {
     let ran = place.run(&["batch", "--sandbox", "in.csv", "-o", "out.csv", "--work", "w"]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert_eq!(place.read("w"), "my diary");
+    assert_eq!(place.run(&["batch", "--sandbox", "in.csv", "-o", "out.csv", "--work", "w", "--fresh"]).code, Some(2));
+    assert_eq!(place.read("w"), "my diary");
     assert_eq!(place.run(&["batch", "--resume", "w"]).code, Some(2));
     assert_eq!(place.run(&["batch", "--resume", "missing"]).code, Some(2));
+}
+
+#[test]
+fn no_file_overwrites_another() {
+    let csv = list(3);
+    let table: &[&[&str]] = &[
+        &["in.csv", "-o", "in.csv"],
+        &["in.csv", "-o", "link.csv"],
+        &["in.csv", "-o", "out.csv", "--work", "in.csv", "--fresh"],
+        &["in.csv", "-o", "out.csv", "--work", "./out.csv"],
+        &["in.csv", "-o", "out.csv", "--work", "out.csv.part"],
+        &["in.csv.part", "-o", "in.csv"],
+    ];
+    for args in table {
+        let place = Place::with("in.csv", &csv);
+        place.write("in.csv.part", &csv);
+        std::os::unix::fs::symlink("in.csv", place.path("link.csv")).unwrap();
+        let ran = place.run(&[&["batch", "--offline"], *args].concat());
+        assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("would be both"), "{args:?}: {}", ran.err);
+        assert_eq!((place.read("in.csv"), place.read("in.csv.part")), (csv.clone(), csv.clone()), "{args:?}");
+    }
 }
 
 /// A file system of a few hundred kilobytes; only root can make one, elsewhere `/dev/full` above has to do.
