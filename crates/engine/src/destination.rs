@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use probity_core::dns::{Answer, Kind, MailRoute, Record, mail_route};
+use probity_core::dns::{Answer, DnsFailure, Kind, MailRoute, Record, mail_route};
 use probity_core::plan::Found;
 use probity_core::policy::{Mode, Policy};
 use probity_core::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
@@ -36,6 +36,8 @@ impl Destination {
             MailRoute::Implicit => (Some(true), vec![MxHost { preference: 0, host: domain.clone() }], None),
             MailRoute::NullMx => (Some(true), Vec::new(), Some(Mailbox::Unroutable("null_mx"))),
             MailRoute::NoDomain => (Some(false), Vec::new(), Some(Mailbox::Unroutable("nxdomain"))),
+            // Our own limit on questions, not the domain's name servers.
+            MailRoute::Failed(DnsFailure::Overload) => (None, Vec::new(), Some(Mailbox::NotAsked(NotAsked::Budget))),
             MailRoute::Failed(_) => (None, Vec::new(), Some(Mailbox::NotAsked(NotAsked::Dns))),
         };
         let settled = settled.or_else(|| exchangers.is_empty().then_some(Mailbox::Unroutable("mx_unroutable")));

@@ -24,9 +24,8 @@ const WAIT_MS: i64 = 3_000;
 const SLOT_MS: u64 = 10_000;
 /// When to come back to a site whose slots were taken for all that time, in milliseconds.
 const CROWDED_MS: i64 = 30_000;
-/// When to come back to a domain that could not be looked up, in milliseconds: failures are cached for seconds only, but
-/// zones that are broken mostly stay so for minutes.
-const DNS_MS: i64 = 120_000;
+/// When names are looked up again whose DNS does not answer.
+const DNS_AGAIN_MS: i64 = 300_000;
 /// How long a warm session is kept for the next question, in milliseconds. Servers drop idle clients after minutes.
 const IDLE_MS: u64 = 10_000;
 
@@ -91,8 +90,9 @@ impl<'a> Probe<'a> {
     /// Runs until each recipient has its fate; `tell` gets them with where they were decided.
     pub(crate) async fn run(mut self, mut tell: impl FnMut(Vec<(u32, Fate)>, &Asked)) {
         match &self.destination.settled {
-            // The DNS may know tomorrow; everything else stays as it is.
-            Some(Mailbox::NotAsked(NotAsked::Dns)) => self.plan.defer(NotAsked::Dns, DNS_MS),
+            // The DNS may answer later; that it does not is no verdict about anybody.
+            Some(Mailbox::NotAsked(why @ NotAsked::Dns)) => self.plan.defer(*why, DNS_AGAIN_MS),
+            Some(Mailbox::NotAsked(why @ NotAsked::Budget)) => self.plan.defer(*why, CROWDED_MS),
             Some(mailbox) => self.plan.settle_all(mailbox),
             None => {}
         }

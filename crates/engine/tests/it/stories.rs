@@ -2,7 +2,7 @@
 
 use probity_core::dns::Kind;
 use probity_core::policy::Profile;
-use probity_engine::{Live, Outcome};
+use probity_engine::{Item, Live, Outcome, Tries};
 use probity_mailworld::{
     AfterMisses, At, DnsFault, FaultKind, Greylist, MailboxState, Mailboxes, Misbehaviour, Personality, Pipelining,
     Recipients, Tls, World, Zone,
@@ -90,6 +90,26 @@ async fn what_takes_no_mail_is_illegitimate_and_what_cannot_be_looked_up_is_not(
     )
     .await;
     assert_eq!(lab.net.hosts().connections, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_batch_names_that_cannot_be_looked_up_are_asked_again() {
+    let broken = Zone::failing(DnsFault::Servfail);
+    let lab = Lab::polite(&World::builder().zone("broken.example.com", broken).build().expect("a world"));
+    let email = "a@broken.example.com".to_owned();
+    let item = Item { key: 0, email: email.as_str().into(), tries: Tries::default() };
+    let first = lab.once(vec![item]).await;
+    assert!(matches!(first[0].1, Outcome::PutOff { why: "dns_temporary", .. }), "{first:?}");
+    assert_eq!(brief(&lab.batch(&[email]).await[0]), "unknown/unverified/dns_temporary");
+}
+
+#[tokio::test(start_paused = true)]
+async fn our_budget_for_a_zone_delays_answers_and_does_not_replace_them() {
+    let lab = Lab::polite(&World::builder().build().expect("a world"));
+    let emails: Vec<String> = (0..500).map(|n| format!("a@d{n}.example.com")).collect();
+    for said in lab.batch(&emails).await {
+        assert_eq!(brief(&said), "undeliverable/illegitimate/nxdomain", "{}", said.email);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -326,17 +346,4 @@ async fn a_source_on_its_first_day_asks_a_tenth() {
     let today = probity_engine::clock::Clock::system().now();
     let (young, old) = (asked(Some(today)).await, asked(None).await);
     assert!(young * 4 < old, "{young} of {old}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_comes_back_to_a_domain_that_could_not_be_looked_up() {
-    let world =
-        World::builder().zone("broken.example.com", Zone::failing(DnsFault::Servfail)).build().expect("a world");
-    let lab = Lab::polite(&world);
-    let item =
-        probity_engine::Item { key: 1, email: "a@broken.example.com".into(), tries: probity_engine::Tries::default() };
-    let outcomes = lab.once(vec![item]).await;
-    assert!(matches!(outcomes[..], [(1, Outcome::PutOff { why: "dns_temporary", .. })]), "{outcomes:?}");
-    let said = lab.batch(&["a@broken.example.com".to_owned()]).await;
-    assert_eq!(brief(&said[0]), "unknown/unverified/dns_temporary");
 }
