@@ -45,6 +45,7 @@ use self::workfile::{Begun, Frame, Imported, WorkFile};
 use self::writer::{Reachability, Writer};
 use crate::args::{BatchArgs, Format, Reach};
 use crate::exit::{Ends, Exit};
+use crate::log;
 use crate::verifier::Verifier;
 
 /// How long idle sessions are given to say goodbye.
@@ -101,7 +102,7 @@ async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
             *halt = Some(if halt.is_none() { Halt::Interrupted } else { Halt::AtOnce });
         });
         if *halt.borrow() == Some(Halt::Interrupted) {
-            eprintln!("Stopping: what is in flight may finish (10 s at most). Interrupt again to stop at once.");
+            log::say("Stopping: what is in flight may finish (10 s at most). Interrupt again to stop at once.");
         }
     }
 }
@@ -154,7 +155,7 @@ impl Request {
 
     fn say(&self, text: &str) {
         if !self.quiet {
-            eprintln!("{text}");
+            log::say(text);
         }
     }
 }
@@ -406,9 +407,9 @@ fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, ha
     debug_assert_eq!(tally.duplicates, order.duplicates() as u64);
     let summary = Summary { tally, rows: imported.rows, asked, took_ms, warnings };
     if args.json_summary {
-        eprintln!("{}", summary.json());
+        log::say(&summary.json());
     } else if !args.quiet {
-        eprintln!("{}", summary.table());
+        log::say(&summary.table());
     }
     Ok(if nobody.is_some() { Exit::NoNetwork } else { Exit::Done })
 }

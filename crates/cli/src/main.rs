@@ -3,6 +3,9 @@
 //! Results go to standard output, everything else to standard error. Errors are printed once, here, with all their causes; the
 //! exit code says which kind it was ([`exit`]).
 
+// A closed standard error must not end a batch: `log::say` instead.
+#![deny(clippy::print_stderr)]
+
 mod args;
 mod batch;
 mod config;
@@ -35,7 +38,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let exit = run(&cli).unwrap_or_else(|error| {
         let exit = exit::of_error(&error);
-        eprintln!("probity: {}", message(&error));
+        log::say(&format!("probity: {}", message(&error)));
         exit
     });
     ExitCode::from(exit.code())
@@ -105,10 +108,10 @@ fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Ve
         return Ok(Arc::new(Offline(net::engine(settings, Arc::new(net::NoNet))?)));
     }
     if settings.mail_from_assumed && !quiet {
-        eprintln!(
+        log::say(&format!(
             "note: no probe.mail_from is configured; asking as {}. Set it to an address of yours: many servers refuse others.",
             settings.engine.mail_from
-        );
+        ));
     }
     Ok(Arc::new(net::engine(settings, net::real(settings)?)?))
 }

@@ -73,7 +73,7 @@ impl Progress {
             }
             View::Lines { next } if now >= *next => {
                 *next = now + LINE_EVERY_MS;
-                eprintln!("{}", self.line(now));
+                crate::log::say(&self.line(now));
             }
             View::Lines { .. } | View::Nothing => {}
         }

@@ -77,6 +77,17 @@ fn standard_input_and_output_work() {
 }
 
 #[test]
+fn a_closed_standard_error_ends_nothing() {
+    let place = Place::with("in.csv", "email\nvalid@sandbox.test\n");
+    let full = || Stdio::from(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    let code = |args: &[&str]| place.command(args).stderr(full()).status().unwrap().code();
+    assert_eq!(code(&["batch", "--sandbox", "in.csv", "-o", "out.csv"]), Some(0));
+    assert!(place.read("out.csv").contains("passed,valid"));
+    assert_eq!(code(&["batch", "--sandbox", "missing.csv"]), Some(2));
+    assert_eq!(code(&["verify", "--sandbox", "valid@sandbox.test", "-vvv"]), Some(0));
+}
+
+#[test]
 fn the_summary_counts_rows_and_duplicates() {
     let place = Place::with("in.txt", "valid@sandbox.test\nVALID@Sandbox.Test\nnobody@sandbox.test\nnonsense\n");
     let ran = batch(&place, &["in.txt", "-o", "out.csv", "--json-summary", "--quiet"]);
