@@ -41,12 +41,12 @@ pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Resul
     }
     drop(answered);
     let counters = verifier.counters();
-    let unreached = tally.unknown > 0 && tally.all == tally.unknown;
-    let exit = if unreached && counters.connections == 0 && counters.connect_failures > 0 {
-        eprintln!("No mail server could be reached. Port 25 is probably closed here; `probity doctor` tells more.");
-        Exit::NoNetwork
-    } else {
-        tally.exit()
+    let exit = match tally.nobody(counters.connections, counters.connect_failures) {
+        Some(why) => {
+            crate::log::say(why);
+            Exit::NoNetwork
+        }
+        None => tally.exit(),
     };
     verifier.close(CLOSE_MS).await;
     Ok(exit)
@@ -93,15 +93,34 @@ struct Tally {
     all: usize,
     bad: usize,
     unknown: usize,
+    /// Addresses whose domain could not be looked up.
+    nameless: usize,
 }
 
 impl Tally {
     fn add(&mut self, verification: &Verification) {
         self.all += 1;
+        let domain = verification.evidence.domain.as_ref();
+        self.nameless += usize::from(domain.is_some_and(|domain| domain.exists.is_none()));
         match verification.verdict.status() {
             Status::Passed => {}
             Status::Undeliverable | Status::Risky => self.bad += 1,
             Status::Unknown => self.unknown += 1,
+        }
+    }
+
+    /// What to say where nobody at all could be asked.
+    fn nobody(&self, connections: u64, connect_failures: u64) -> Option<&'static str> {
+        if self.all == 0 || self.unknown < self.all || connections > 0 {
+            None
+        } else if connect_failures > 0 {
+            Some("No mail server could be reached. Port 25 is probably closed here; `probity doctor` tells more.")
+        } else if self.nameless == self.all {
+            Some(
+                "No name could be looked up: is there a network, and do the resolvers of [dns] answer? `probity doctor` tells more.",
+            )
+        } else {
+            None
         }
     }
 
@@ -120,10 +139,22 @@ mod tests {
 
     #[test]
     fn what_is_bad_counts_more_than_what_is_unknown() {
-        let exit = |bad, unknown| Tally { all: 9, bad, unknown }.exit();
+        let exit = |bad, unknown| Tally { all: 9, bad, unknown, nameless: 0 }.exit();
         assert_eq!(exit(0, 0), Exit::Done);
         assert_eq!(exit(1, 1), Exit::NotPassed);
         assert_eq!(exit(0, 1), Exit::Unknown);
+    }
+
+    #[test]
+    fn only_where_nobody_could_be_asked_it_is_said() {
+        let nobody = |unknown, nameless, connections, failures| {
+            Tally { all: 2, bad: 0, unknown, nameless }.nobody(connections, failures).map(|why| why.contains("name"))
+        };
+        assert_eq!(nobody(2, 2, 0, 0), Some(true));
+        assert_eq!(nobody(2, 1, 0, 0), None);
+        assert_eq!(nobody(2, 1, 0, 1), Some(false));
+        assert_eq!(nobody(2, 0, 1, 1), None);
+        assert_eq!(nobody(1, 0, 0, 1), None);
     }
 
     #[test]
