@@ -18,7 +18,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use ring::digest;
 
 use self::column::Sample;
-use self::split::{Splitter, fields, unquote};
+use self::split::{RECORD_MAX, Splitter, fields, unquote};
 use super::decode::{self, Decoded, SAMPLE_BYTES};
 use super::order::{ROWS_MAX, Rows};
 use super::workfile::{Begun, Imported, WorkFile};
@@ -118,7 +118,13 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
 /// The beginning of the decoded input.
 fn head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    from.take(SAMPLE_BYTES as u64).read_to_end(&mut head)?;
+    // The header and one row at least, however long they are; whatever is longer is refused anyway.
+    let enough = |head: &[u8]| memchr::memchr2_iter(b'\n', b'\r', head).nth(3).is_some();
+    while head.len() < 2 * RECORD_MAX && !(head.len() >= SAMPLE_BYTES && enough(&head)) {
+        if from.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)? == 0 {
+            break;
+        }
+    }
     Ok(head)
 }
 

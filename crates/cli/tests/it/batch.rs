@@ -60,6 +60,18 @@ fn every_kind_of_input_is_answered_in_its_own_format() {
 }
 
 #[test]
+fn a_header_of_ten_thousand_columns_is_read_whole() {
+    let names: Vec<String> = (0..10_000).map(|n| format!("some column {n:06}")).collect();
+    let csv = format!("{},email\n{}valid@sandbox.test\n", names.join(","), ",".repeat(10_000));
+    let place = Place::with("in.csv", csv);
+    for column in [&[][..], &["--column", "email"], &["--column", "10001"]] {
+        let ran = batch(&place, &[&["in.csv", "-o", "out.csv"], column].concat());
+        assert_eq!(ran.code, Some(0), "{column:?}: {}", ran.err);
+        assert!(place.read("out.csv").contains("valid@sandbox.test,passed,valid"));
+    }
+}
+
+#[test]
 fn assumptions_are_said() {
     let place = Place::with("in.csv", b"name;email\nJ\xf6rg;valid@sandbox.test\nA;b;c\n");
     let ran = batch(&place, &["in.csv", "-o", "out.csv"]);
