@@ -12,6 +12,7 @@ mod settings;
 mod source;
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -69,11 +70,14 @@ impl Layers {
 
     fn add_file(&mut self, path: &Path) -> Result<()> {
         let place = path.display().to_string();
-        let size = std::fs::metadata(path).with_context(|| format!("cannot read the configuration {place}"))?.len();
-        if size > FILE_MAX {
-            bail!("{place} has {size} bytes; a configuration has at most {FILE_MAX}");
+        let unreadable = || format!("cannot read the configuration {place}");
+        let file = std::fs::File::open(path).with_context(unreadable)?;
+        let mut text = String::new();
+        // The size that a device or a pipe announces says nothing, so what is read is counted.
+        file.take(FILE_MAX + 1).read_to_string(&mut text).with_context(unreadable)?;
+        if text.len() as u64 > FILE_MAX {
+            bail!("{place} has more than {FILE_MAX} bytes; that is no configuration");
         }
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read the configuration {place}"))?;
         let table: Table = text.parse().map_err(|error| anyhow!("{place} is not TOML: {error}"))?;
         self.add_table(&table, &place)
     }
@@ -214,6 +218,12 @@ mod tests {
     fn a_named_file_must_exist() {
         let overlay = Overlay { file: Some(Path::new("/does/not/exist.toml")), environment: vec![], set: &[] };
         assert!(Layers::load(&overlay).unwrap_err().to_string().contains("/does/not/exist.toml"));
+    }
+
+    #[test]
+    fn an_endless_file_is_not_read_to_its_end() {
+        let overlay = Overlay { file: Some(Path::new("/dev/zero")), environment: vec![], set: &[] };
+        assert!(Layers::load(&overlay).unwrap_err().to_string().contains("no configuration"));
     }
 
     #[test]

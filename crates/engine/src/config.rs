@@ -1,5 +1,6 @@
 //! What an operator decides about the engine. Every time is in milliseconds.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -87,6 +88,11 @@ pub const REPLIES_FILE: &str = "replies.toml";
 /// The file of `data_files` that adds provider policies or replaces embedded ones.
 pub const POLICIES_FILE: &str = "policies.toml";
 
+/// The longest HELO name (RFC 5321 §4.5.3.1.2).
+const HELO_MAX: usize = 255;
+/// The longest address of a path, without its brackets (RFC 5321 §4.5.3.1.3).
+const MAIL_FROM_MAX: usize = 254;
+
 /// What is wrong with a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
@@ -157,9 +163,9 @@ impl EngineConfig {
             return Err(ConfigError::NoSource);
         }
         for source in &self.sources {
-            speakable("the HELO name", &source.helo, false)?;
+            speakable("the HELO name", &source.helo, 1..=HELO_MAX)?;
         }
-        speakable("MAIL FROM", &self.mail_from, true)
+        speakable("MAIL FROM", &self.mail_from, 0..=MAIL_FROM_MAX)
     }
 
     /// The guard of outgoing addresses that this configuration asks for.
@@ -205,9 +211,11 @@ fn in_file(file: &str, error: &dyn std::fmt::Display) -> ConfigError {
     ConfigError::DataFile { file: file.to_owned(), what: error.to_string() }
 }
 
-fn speakable(what: &'static str, value: &str, empty_is_fine: bool) -> Result<(), ConfigError> {
-    let why = if value.is_empty() && !empty_is_fine {
+fn speakable(what: &'static str, value: &str, lengths: RangeInclusive<usize>) -> Result<(), ConfigError> {
+    let why = if value.is_empty() && !lengths.contains(&0) {
         "it is empty".to_owned()
+    } else if value.len() > *lengths.end() {
+        format!("it has {} bytes, but at most {} are possible", value.len(), lengths.end())
     } else if let Some(bad) = value.chars().find(|c| !c.is_ascii_graphic() || matches!(c, '<' | '>')) {
         format!("the character {bad:?} is not allowed")
     } else {

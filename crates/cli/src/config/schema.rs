@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Whole(i64, i64),
     /// A time, in text.
     Time,
+    /// A time that something may take: more than nothing.
+    Deadline,
     /// A list of texts.
     Texts,
     /// One of these words.
@@ -35,18 +37,18 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("probe.patience", Kind::Time),
     ("probe.attempts", Kind::Whole(1, 100)),
     ("dns.nameservers", Kind::Texts),
-    ("dns.timeout", Kind::Time),
+    ("dns.timeout", Kind::Deadline),
     ("dns.attempts", Kind::Whole(1, 10)),
     ("limits.sessions", Kind::Whole(1, 1_000_000)),
     ("limits.domains", Kind::Whole(1, 1_000_000)),
-    ("timeouts.live.connect", Kind::Time),
-    ("timeouts.live.banner", Kind::Time),
-    ("timeouts.live.command", Kind::Time),
-    ("timeouts.live.session", Kind::Time),
-    ("timeouts.batch.connect", Kind::Time),
-    ("timeouts.batch.banner", Kind::Time),
-    ("timeouts.batch.command", Kind::Time),
-    ("timeouts.batch.session", Kind::Time),
+    ("timeouts.live.connect", Kind::Deadline),
+    ("timeouts.live.banner", Kind::Deadline),
+    ("timeouts.live.command", Kind::Deadline),
+    ("timeouts.live.session", Kind::Deadline),
+    ("timeouts.batch.connect", Kind::Deadline),
+    ("timeouts.batch.banner", Kind::Deadline),
+    ("timeouts.batch.command", Kind::Deadline),
+    ("timeouts.batch.session", Kind::Deadline),
     ("cache.good", Kind::Time),
     ("cache.bad", Kind::Time),
     ("cache.catch_all_yes", Kind::Time),
@@ -113,6 +115,7 @@ pub(crate) fn check(key: &str, kind: Kind, value: &Value) -> Result<(), String> 
         (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => true,
         (Kind::Whole(least, most), Value::Integer(number)) => (least..=most).contains(number),
         (Kind::Time, Value::String(text)) => duration::parse(text).is_some(),
+        (Kind::Deadline, Value::String(text)) => duration::parse(text).is_some_and(|ms| ms > 0),
         (Kind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
         (Kind::Word(words), Value::String(text)) => words.contains(&text.as_str()),
         _ => false,
@@ -123,7 +126,7 @@ pub(crate) fn check(key: &str, kind: Kind, value: &Value) -> Result<(), String> 
 /// A text from the environment or a flag as the value of a key.
 pub(crate) fn read(key: &str, kind: Kind, text: &str) -> Result<Value, String> {
     let value = match kind {
-        Kind::Text | Kind::Time | Kind::Word(_) => Value::String(text.to_owned()),
+        Kind::Text | Kind::Time | Kind::Deadline | Kind::Word(_) => Value::String(text.to_owned()),
         Kind::Flag => match text {
             "true" | "1" | "yes" | "on" => Value::Boolean(true),
             "false" | "0" | "no" | "off" => Value::Boolean(false),
@@ -144,6 +147,7 @@ fn wanted(kind: Kind) -> String {
         Kind::Flag => "true or false".into(),
         Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
         Kind::Time => duration::EXAMPLES.into(),
+        Kind::Deadline => format!("{}, and more than nothing", duration::EXAMPLES),
         Kind::Texts => "a list of texts, such as [\"one\", \"two\"]".into(),
         Kind::Word(words) => {
             let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
@@ -214,6 +218,8 @@ mod tests {
         );
         assert!(wrong("probe.port", Value::Integer(70_000)).contains("70000"));
         assert!(wrong("dns.timeout", Value::Integer(5)).contains("\"20s\""));
+        assert!(wrong("timeouts.live.connect", Value::String("0s".into())).contains("more than nothing"));
+        assert!(check("probe.patience", Kind::Time, &Value::String("0s".into())).is_ok());
         assert!(wrong("probe.profile", Value::String("rude".into())).contains("\"polite\""));
         assert!(wrong("allow.networks", Value::String("10.0.0.0/8".into())).contains("a list"));
     }

@@ -4,6 +4,7 @@ use crate::program::Place;
 
 #[test]
 fn wrong_configurations_stop_everything_and_say_why() {
+    let long_helo = format!("[probe]\nhelo = \"{}\"", "x".repeat(256));
     let table = [
         ("[probe]\nhello = \"x\"", "`probe.helo`"),
         ("[probe]\nport = \"smtp\"", "a whole number from 1 to 65535"),
@@ -11,6 +12,8 @@ fn wrong_configurations_stop_everything_and_say_why() {
         ("[limits\n", "not TOML"),
         ("[allow]\nnetworks = [\"here\"]", "allow.networks"),
         ("[probe]\nhelo = \"a b\"", "HELO"),
+        (long_helo.as_str(), "at most 255"),
+        ("[timeouts.live]\nconnect = \"0s\"", "more than nothing"),
     ];
     for (text, message) in table {
         let place = Place::with("probity.toml", text);
