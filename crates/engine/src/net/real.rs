@@ -14,6 +14,7 @@ use std::sync::Arc;
 use probity_core::dns::{Kind, Lookup};
 
 use super::{BoxFuture, ConnectFailure, Dial, Net, Stream};
+use crate::descriptors;
 use crate::egress::Guard;
 
 mod answer;
@@ -45,13 +46,14 @@ pub struct RealNetConfig {
 pub const NAME_SERVERS_MAX: usize = 8;
 
 impl RealNetConfig {
-    /// The defaults with this guard: the system's name servers, 2 rounds of 5 s, 1,024 questions in flight and 65,536 in all.
+    /// The defaults with this guard: the system's name servers, 2 rounds of 5 s, as many questions in flight as
+    /// descriptors allow (1,024 at most) and 65,536 in all.
     pub fn new(guard: Arc<Guard>) -> Self {
         Self {
             name_servers: Vec::new(),
             timeout_ms: 5_000,
             attempts: 2,
-            in_flight_max: 1_024,
+            in_flight_max: descriptors::questions_max(descriptors::descriptor_limit()),
             queued_max: 65_536,
             guard,
         }
