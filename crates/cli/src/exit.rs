@@ -63,8 +63,25 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             | std::io::ErrorKind::QuotaExceeded
             | std::io::ErrorKind::WriteZero
             | std::io::ErrorKind::ReadOnlyFilesystem
+            | std::io::ErrorKind::PermissionDenied
             | std::io::ErrorKind::BrokenPipe,
         ) => Exit::Local,
         _ => Exit::Usage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn what_this_machine_refuses_is_not_a_usage_error() {
+        let exit = |kind| of_error(&anyhow::Error::new(Error::from(kind)).context("cannot open the work file"));
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem] {
+            assert_eq!(exit(kind), Exit::Local, "{kind}");
+        }
+        assert_eq!(exit(ErrorKind::NotFound), Exit::Usage);
     }
 }
