@@ -10,7 +10,8 @@ mod train;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask data | cargo xtask measure gibberish|suggest|disposable|cases FILE";
+const USAGE: &str =
+    "usage: cargo xtask data | cargo xtask measure gibberish|suggest|disposable|cases FILE|throwaway FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         ["measure", "suggest"] => measure::suggest(),
         ["measure", "disposable"] => measure::disposable(),
         ["measure", "cases", file] => measure::cases(file.as_ref()),
+        ["measure", "throwaway", file] => measure::throwaway(file.as_ref()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };
     match done {

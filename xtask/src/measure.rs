@@ -188,7 +188,7 @@ fn homepages() -> Result<BTreeSet<String>> {
     Ok(hosts.filter_map(|h| psl::domain_str(&h.to_lowercase()).map(str::to_owned)).collect())
 }
 
-/// How much of each disposable list the others find, and what is wrongly called disposable.
+/// How much of each disposable list the others find, what is wrongly called disposable, and what exchangers add.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn disposable() -> Result<()> {
     let lists = data::disposable_lists()?;
@@ -206,13 +206,53 @@ pub(crate) fn disposable() -> Result<()> {
     }
     for (title, domains) in [
         ("guard list", data::own("crates/core/data/guard.txt")?),
+        ("consumer mail", data::own("crates/core/data/free.txt")?),
         ("large sites", large_sites()?),
         ("universities", universities()?),
         ("software homepages", homepages()?),
     ] {
-        let wrong: Vec<_> = domains.iter().filter(|d| Lists::embedded().disposable(d)).map(String::as_str).collect();
+        let is_wrong = |d: &&String| Lists::embedded().disposable(d) || Lists::embedded().disposable_exchanger(d);
+        let wrong: Vec<_> = domains.iter().filter(is_wrong).map(String::as_str).collect();
         println!("{title}: {} of {} called disposable {}", wrong.len(), domains.len(), wrong.join(" "));
     }
+    throwaway(&crate::workspace().join("xtask/data/throwaway_cases.txt"))
+}
+
+/// How many throw-away domains of a file are found, by their names and by their exchangers.
+///
+/// A line is SERVICE, DOMAIN and EXCHANGERS (tabs; exchangers divided by blanks); a line with a domain alone is a domain
+/// whose exchangers are not known.
+#[expect(clippy::print_stdout, reason = "the figures are the command's output")]
+pub(crate) fn throwaway(file: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let (mut by_name, mut by_exchanger, mut by_either, mut all) = (0, 0, 0, 0);
+    let mut services: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let (service, domain, exchangers) = match fields[..] {
+            [domain] => ("unknown", domain, ""),
+            [service, domain, exchangers] => (service, domain, exchangers),
+            _ => anyhow::bail!("{line}: the line is SERVICE, DOMAIN, EXCHANGERS, or DOMAIN"),
+        };
+        let named = Lists::embedded().disposable(domain);
+        let told = exchangers.split(' ').any(|host| Lists::embedded().disposable_exchanger(host));
+        by_name += usize::from(named);
+        by_exchanger += usize::from(told);
+        by_either += usize::from(named || told);
+        all += 1;
+        let of_service = services.entry(service).or_default();
+        of_service.0 += usize::from(told);
+        of_service.1 += 1;
+    }
+    println!(
+        "{}: {all} throw-away domains; found by name {:.1} %, by exchanger {:.1} %, by either {:.1} %",
+        file.display(),
+        percent(by_name, all),
+        percent(by_exchanger, all),
+        percent(by_either, all)
+    );
+    let each: Vec<String> = services.iter().map(|(name, (hits, of))| format!("{name} {hits}/{of}")).collect();
+    println!("by exchanger, each service: {}", each.join(", "));
     Ok(())
 }
 

@@ -107,10 +107,14 @@ impl Lists {
         self.listed(&self.disposable, domain) && !self.guarded(domain)
     }
 
-    /// Does this exchanger serve throw-away domains? A guarded host never does.
+    /// Does this exchanger serve throw-away domains?
+    ///
+    /// Those on the exchanger list do, and those inside a listed throw-away domain. The second is only a guess, because
+    /// public lists name mail hosters now and then: it is not made for a guarded host, for that of a known mail
+    /// provider, or for a relay's.
     pub fn disposable_exchanger(&self, mx_host: &str) -> bool {
         self.disposable_exchangers.suffix_value(mx_host).is_some()
-            || (self.listed(&self.disposable, mx_host) && !self.guarded(mx_host))
+            || (self.disposable(mx_host) && self.provider(mx_host).is_none() && !self.relay(mx_host))
     }
 
     /// Does this exchanger take the mail of parked and for-sale domains?

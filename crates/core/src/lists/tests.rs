@@ -156,6 +156,79 @@ fn exchangers_tell_provider_throw_away_and_parked() {
 }
 
 #[test]
+fn exchangers_inside_listed_domains_are_throw_away_unless_others_use_them() {
+    let lists = changed(&[
+        ("disposable.add.txt", "bad.example\nhoster.example\nalias.example\nreal.example"),
+        ("providers.add.txt", "hoster.example\thoster\tHoster"),
+        ("relay.add.txt", "alias.example"),
+        ("guard.add.txt", "real.example"),
+        ("disposable_exchangers.add.txt", "only.hoster.example"),
+    ])
+    .unwrap();
+    for host in ["bad.example", "mx.bad.example", "a.b.bad.example", "only.hoster.example", "mx1.only.hoster.example"] {
+        assert!(lists.disposable_exchanger(host), "{host}");
+    }
+    for host in ["mx.hoster.example", "mx.alias.example", "mx.real.example", "xbad.example", "mx.acme.example", ""] {
+        assert!(!lists.disposable_exchanger(host), "{host}");
+    }
+}
+
+#[test]
+fn throw_away_services_are_known_by_their_exchangers() {
+    for host in [
+        "mail.wabblywabble.com",
+        "prd-smtp.10minutemail.com",
+        "recv101.erinn.biz",
+        "in.mail.tm",
+        "mx2.den.yt",
+        "smtp.yopmail.com",
+        "mx.emltmp.com",
+        "mxf.tempamail.com",
+        "loti3.papierkorb.me",
+        "email.chatgpt.org.uk",
+    ] {
+        assert!(lists().disposable_exchanger(host), "{host}");
+    }
+}
+
+#[test]
+fn shared_hosters_and_mail_routing_never_tell_of_a_throw_away_domain() {
+    for host in [
+        "aspmx.l.google.com",
+        "acme-com.mail.protection.outlook.com",
+        "route1.mx.cloudflare.net",
+        "mx.yandex.net",
+        "emx.mail.ru",
+        "mx1.improvmx.com",
+        "mx1.forwardemail.net",
+        "mxa.mailgun.org",
+        "mx.zoho.eu",
+        "mx1.hostinger.com",
+        "mx1.privateemail.com",
+        "eforward1.registrar-servers.com",
+        "smtp.secureserver.net",
+        "mx1.mail.ovh.net",
+        "mx00.kundenserver.de",
+        "publicms1.mail2world.com",
+        "mx1.timeweb.ru",
+        "mx1.beget.com",
+        "mx.stackmail.com",
+        "mail.mxlogin.com",
+        "blizzard.mxrouting.net",
+        "inbound-smtp.us-east-1.amazonaws.com",
+        "mail.protonmail.ch",
+        "mail.anonaddy.me",
+        "mx1.simplelogin.co",
+        "mx01.mail.com",
+        "mail.chatgpt.org.uk",
+        "fwd.regery.net",
+        "us2.mx1.mailhostbox.com",
+    ] {
+        assert!(!lists().disposable_exchanger(host), "{host}");
+    }
+}
+
+#[test]
 fn no_provider_is_a_throw_away_or_parked_exchanger() {
     for (suffix, _) in lists().provider_suffixes.iter() {
         assert!(!lists().disposable_exchanger(suffix) && !lists().parked_exchanger(suffix), "{suffix}");
