@@ -11,6 +11,7 @@
 //! * After many misses in a row an acceptance is worth nothing until a random recipient was refused again, because some
 //!   servers begin to accept everything.
 //! * What was not answered is asked again, at most [`ASKS_MAX`] times; then silence is the answer.
+//! * A flight of several that breaks off without a word proves nothing: its recipients are asked again, one by one.
 //!
 //! A plan cannot make an address undeliverable: it only carries readings to `verdict::judge`.
 
@@ -167,6 +168,8 @@ pub struct Plan {
     pending: VecDeque<u32>,
     asked: Vec<u8>,
     catch_all: CatchAll,
+    /// What was known before this plan asked anybody.
+    known_catch_all: CatchAll,
     accepts_others: bool,
     randoms: Randoms,
     /// Mailboxes that did not exist, at this exchanger within the last hour.
@@ -178,6 +181,8 @@ pub struct Plan {
     accepted: Vec<Held>,
     denied: Vec<Held>,
     fruitless: u32,
+    /// A flight broke off: recipients are asked about one by one, so that no answer can stand for another's.
+    alone: bool,
     last: Option<Told>,
     fates: Vec<(u32, Fate)>,
 }
@@ -197,6 +202,7 @@ impl Plan {
             pending: (0..recipients).collect(),
             asked: vec![0; count],
             catch_all: known.catch_all,
+            known_catch_all: known.catch_all,
             accepts_others: known.accepts_others,
             randoms: Randoms::default(),
             misses: 0,
@@ -205,6 +211,7 @@ impl Plan {
             accepted: Vec::new(),
             denied: Vec::new(),
             fruitless: 0,
+            alone: false,
             last: None,
             fates: Vec::with_capacity(count),
         }
@@ -267,7 +274,8 @@ impl Plan {
     }
 
     fn flight(&mut self, room: u32) -> Action {
-        let most = self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1)).min(room.max(1));
+        let most = if self.alone { 1 } else { self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1)) };
+        let most = most.min(room.max(1));
         let random = self.wants_random() && (most > 1 || self.pending.is_empty());
         let count = usize::try_from(most - u32::from(random)).unwrap_or(1).min(self.pending.len());
         let recipients: Vec<u32> = self.pending.drain(..count).collect();
@@ -318,6 +326,20 @@ impl Plan {
             self.last = Some(told);
             self.hosts.skip_host();
         }
+    }
+
+    /// These recipients' fates are taken back, for nobody knows whether the answers were meant for them: they are asked about
+    /// again, one a flight.
+    pub fn ask_alone(&mut self, recipients: &[u32]) {
+        self.alone |= !recipients.is_empty();
+        self.pending.extend(recipients);
+    }
+
+    /// What becomes of a recipient whose fate rests on a session that turned out to have sent more replies than it got commands.
+    pub fn withdrawn(&self) -> Fate {
+        let told = self.silent(Silence::Protocol, Some(Stage::Rcpt));
+        let why = crate::verdict::silence_token(Silence::Protocol);
+        Fate::Later { told, after_ms: UNREACHED_MS, why, same_source: true }
     }
 
     /// Nothing more may be asked for now: our own limits, or an open circuit.

@@ -1,6 +1,7 @@
 //! From a fate to everything that is said of an address.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
 use probity_core::address::{Address, AddressError};
@@ -161,10 +162,32 @@ fn evidence(
 
 /// A reply's text without addresses: neither mailboxes (servers like to repeat them) nor our own network addresses.
 fn redact(text: String, inner: &Inner) -> String {
-    let mut text = if text.contains('@') { without_mailboxes(&text) } else { text };
-    for own in &inner.own_addresses {
-        if text.contains(own.as_str()) {
-            text = text.replace(own.as_str(), "<our address>");
+    let text = if text.contains('@') { without_mailboxes(&text) } else { text };
+    without_own_addresses(text, &inner.own_addresses)
+}
+
+/// What stands for one of our network addresses.
+const OURS: &str = "<our address>";
+
+/// A text without these addresses, however they are written, also turned around as block lists have them in names.
+fn without_own_addresses(mut text: String, own: &[IpAddr]) -> String {
+    let is_part = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
+    let is_ours = |word: &str| word.parse::<IpAddr>().is_ok_and(|address| own.contains(&address.to_canonical()));
+    let mut at = 0;
+    while let Some(start) = text[at..].find(is_part).map(|found| at + found) {
+        let rest = &text[start..];
+        let word = &rest[..rest.find(|c| !is_part(c)).unwrap_or(rest.len())];
+        at = start + word.len();
+        let word = word.trim_end_matches(['.', ':']);
+        if is_ours(word) {
+            text.replace_range(start..start + word.len(), OURS);
+            at = start + OURS.len();
+        }
+    }
+    for address in own {
+        if let IpAddr::V4(v4) = address {
+            let [a, b, c, d] = v4.octets();
+            text = text.replace(&format!("{d}.{c}.{b}.{a}."), &format!("{OURS}."));
         }
     }
     text
@@ -185,7 +208,7 @@ fn without_mailboxes(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::without_mailboxes;
+    use super::{without_mailboxes, without_own_addresses};
 
     #[test]
     fn mailboxes_are_taken_out_of_texts_and_the_rest_stays() {
@@ -198,6 +221,20 @@ mod tests {
             ("é@ü", "address"),
         ] {
             assert_eq!(without_mailboxes(text), wanted);
+        }
+    }
+    #[test]
+    fn our_network_addresses_are_taken_out_however_they_are_written() {
+        let own = ["198.51.100.7".parse().unwrap(), "2001:db8::7".parse().unwrap()];
+        for (text, wanted) in [
+            ("client [198.51.100.7] blocked", "client [<our address>] blocked"),
+            ("198.51.100.7: go away.", "<our address>: go away."),
+            ("not 198.51.100.77 nor 1198.51.100.7", "not 198.51.100.77 nor 1198.51.100.7"),
+            ("2001:DB8:0:0::7 and ::ffff:198.51.100.7.", "<our address> and <our address>."),
+            ("see 7.100.51.198.zen.example", "see <our address>.zen.example"),
+            ("a bad face, é 5.7.1", "a bad face, é 5.7.1"),
+        ] {
+            assert_eq!(without_own_addresses(text.to_owned(), &own), wanted);
         }
     }
 }

@@ -62,8 +62,8 @@ pub(crate) struct Inner {
     pub(crate) idle: Arc<Semaphore>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
-    /// Our network addresses as texts, to keep them out of evidence.
-    pub(crate) own_addresses: Vec<String>,
+    /// Our network addresses in canonical form, to keep them out of evidence.
+    pub(crate) own_addresses: Vec<IpAddr>,
     pub(crate) seed: u64,
     pub(crate) drawn: AtomicU64,
 }
@@ -138,7 +138,9 @@ impl Inner {
 
     /// Ends a session in the background.
     pub(crate) fn end(&self, link: Link) {
-        self.tasks.spawn(link.quit());
+        self.tasks.spawn(async move {
+            link.quit().await;
+        });
     }
 
     /// Ends a session in the background; its slot is free when the server has seen it end.

@@ -99,7 +99,7 @@ impl Engine {
             closing: CancellationToken::new(),
             seed: config.seed.unwrap_or_else(config::drawn_seed),
             drawn: AtomicU64::new(0),
-            own_addresses: inner::own_addresses(&config).iter().map(ToString::to_string).collect(),
+            own_addresses: inner::own_addresses(&config).iter().map(std::net::IpAddr::to_canonical).collect(),
             config,
         };
         Ok(Self { inner: Arc::new(inner) })

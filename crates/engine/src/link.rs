@@ -28,6 +28,20 @@ const READ_BYTES: usize = 8 * 1024;
 /// How long a TLS handshake may take, in milliseconds.
 const HANDSHAKE_MS: u64 = 10_000;
 
+/// The answer to QUIT (RFC 5321 §4.1.1.10).
+const GOODBYE: u16 = 221;
+
+/// How a server took its leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goodbye {
+    /// With as many replies as commands.
+    Said,
+    /// Not at all: nobody knows whether it counted right.
+    Missing,
+    /// With replies too many.
+    Miscounted,
+}
+
 /// What links need of their surroundings.
 #[derive(Clone)]
 pub(crate) struct Ground {
@@ -126,6 +140,9 @@ impl Link {
     /// Asks for the recipients of one flight. The second value is set where the session is over.
     pub(crate) async fn ask(&mut self, flight: Flight) -> (Vec<RcptAnswer>, Option<End>) {
         let count = flight.recipients.len();
+        if let Some(end) = self.overheard() {
+            return (unanswered(count), Some(end));
+        }
         self.asked = self.asked.saturating_add(u32::try_from(count).unwrap_or(u32::MAX));
         self.ground.tally.rcpts.fetch_add(count as u64, Ordering::Relaxed);
         match self.run(Event::Ask(flight)).await {
@@ -138,9 +155,14 @@ impl Link {
         }
     }
 
-    /// Says goodbye and closes.
-    pub(crate) async fn quit(mut self) {
-        let _ = self.run(Event::Quit).await;
+    /// Says goodbye and closes. The answer has a code of its own, so it also shows whether as many replies came as commands
+    /// went (RFC 2920 §3.1): a reply that comes before it was one too many, whenever it came.
+    pub(crate) async fn quit(mut self) -> Goodbye {
+        match self.run(Event::Quit).await {
+            Step::Ended(End::Protocol { .. }) => Goodbye::Miscounted,
+            _ if self.session.last_reply().is_some_and(|reply| reply.code == GOODBYE) => Goodbye::Said,
+            _ => Goodbye::Missing,
+        }
     }
 
     /// Drives the machine from one event to its next resting place.
@@ -178,9 +200,25 @@ impl Link {
 
     /// Whether the server has said nothing since the last flight: a warm session that it has closed is none.
     pub(crate) fn is_fresh(&mut self) -> bool {
-        let Some(stream) = self.stream.as_mut() else { return false };
-        let mut byte = [0u8; 1];
-        stream.read(&mut byte).now_or_never().is_none()
+        self.overheard().is_none()
+    }
+
+    /// The session's end, where the server has spoken or closed without being asked. Does not wait.
+    fn overheard(&mut self) -> Option<End> {
+        let mut bytes = [0u8; 512];
+        let heard = match self.stream.as_mut() {
+            Some(stream) => stream.read(&mut bytes).now_or_never()?,
+            None => Ok(0),
+        };
+        let event = match heard {
+            Ok(0) | Err(_) => Event::Closed,
+            Ok(count) => Event::Received(&bytes[..count]),
+        };
+        let stage = self.session.stage();
+        let _ = self.session.on(event, self.ground.clock.now());
+        // Half a line is one too many as well.
+        let half = End::Protocol { stage, what: "a reply without a question" };
+        Some(self.session.end().cloned().unwrap_or(half))
     }
 
     /// How many RCPT may still be sent in this session by its policy.

@@ -52,9 +52,15 @@ impl Verdicts {
     /// Keeps a verdict if it is one that lasts.
     pub(crate) fn remember(&self, scope: u64, normalized: &str, verification: &Verification, now: Millis) {
         let Some(kept) = &self.kept else { return };
-        let Some(keep_ms) = self.lasts_ms(verification) else { return };
-        let entry = Kept { verification: verification.clone(), at: now, until: now + keep_ms };
-        kept.lock().unwrap_or_else(PoisonError::into_inner).put((scope, Box::from(normalized)), entry);
+        let Some(mut keep_ms) = self.lasts_ms(verification) else { return };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (scope, Box::from(normalized));
+        // A server that says one thing today and another tomorrow is not believed for long.
+        let before = kept.peek(&key).map(|before| before.verification.verdict.reason);
+        if before.is_some_and(|before| before != verification.verdict.reason) {
+            keep_ms = keep_ms.min(self.times.bad_ms);
+        }
+        kept.put(key, Kept { verification: verification.clone(), at: now, until: now + keep_ms });
     }
 
     /// How long a verdict lasts; none where it must not be kept. What counts is the finding about the mailbox, not the reported one: a role

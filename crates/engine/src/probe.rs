@@ -8,13 +8,13 @@ use std::time::Duration;
 use probity_core::address::Address;
 use probity_core::plan::{Action, DialFault, Fate, Found, Known, Plan};
 use probity_core::policy::{Policy, TlsPolicy};
-use probity_core::smtp::session::{Config, Flight, Recipient, Timeouts, TlsMode};
+use probity_core::smtp::session::{Config, End, Flight, Recipient, Timeouts, TlsMode};
 use probity_core::verdict::{CatchAll, Mailbox, NotAsked, Timings};
 
 use crate::destination::{Destination, addresses};
 use crate::facts::DomainFacts;
 use crate::inner::Inner;
-use crate::link::{Link, Refused};
+use crate::link::{Goodbye, Link, Refused};
 use crate::net::Dial;
 use crate::pace::{Effort, Hold, Site};
 
@@ -55,6 +55,23 @@ pub(crate) struct Probe<'a> {
     site: Option<Arc<Site>>,
     link: Option<(Link, crate::pace::Slot)>,
     asked: Asked,
+    /// Fates that rest on flights of several recipients of the open session. Replies are matched to commands by order alone,
+    /// so they are told when the session has ended without a reply too many.
+    held: Vec<(Vec<(u32, Fate)>, Asked)>,
+    session: Count,
+}
+
+/// How a session's server counts its replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Count {
+    /// It does not matter: nobody's answer could stand for another's. Or it counted right.
+    Fine,
+    /// It will show at the end.
+    Open,
+    /// It left without a word: what it said is asked again, one by one.
+    Unknown,
+    /// It sent more replies than it got commands: what it said is taken back.
+    Wrong,
 }
 
 impl<'a> Probe<'a> {
@@ -84,6 +101,8 @@ impl<'a> Probe<'a> {
             site: None,
             link: None,
             asked: Asked::default(),
+            held: Vec::new(),
+            session: Count::Fine,
         }
     }
 
@@ -103,22 +122,49 @@ impl<'a> Probe<'a> {
                 Action::Dial { exchanger, address, clear } => self.dial(exchanger, address, clear).await,
                 Action::Ask { recipients, random } => self.ask(&recipients, random).await,
                 Action::Leave => {
-                    self.release(false);
+                    self.release(false).await;
                     self.plan.left();
                 }
-                Action::Done => break,
+                Action::Done => {
+                    self.hand_out(&mut tell);
+                    self.release(true).await;
+                    if !self.hand_out(&mut tell) {
+                        break;
+                    }
+                }
             }
-            let fates = self.plan.take_fates();
-            if !fates.is_empty() {
-                tell(fates, &self.asked);
-            }
-        }
-        let fates = self.plan.take_fates();
-        if !fates.is_empty() {
-            tell(fates, &self.asked);
+            self.hand_out(&mut tell);
         }
         self.remember().await;
-        self.release(true);
+    }
+
+    /// Tells the fates that are certain. What rests on a session whose server cannot count is taken back; true where some of
+    /// it is asked again.
+    fn hand_out(&mut self, tell: &mut impl FnMut(Vec<(u32, Fate)>, &Asked)) -> bool {
+        let fates = self.plan.take_fates();
+        if !fates.is_empty() {
+            self.held.push((fates, self.asked.clone()));
+        }
+        if self.session == Count::Open && self.link.is_some() {
+            return false;
+        }
+        let mut again = false;
+        let count = std::mem::replace(&mut self.session, Count::Fine);
+        for (mut fates, asked) in std::mem::take(&mut self.held) {
+            if count == Count::Unknown {
+                let settled = fates.extract_if(.., |(_, fate)| matches!(fate, Fate::Settled(_)));
+                let settled: Vec<u32> = settled.map(|(recipient, _)| recipient).collect();
+                again |= !settled.is_empty();
+                self.plan.ask_alone(&settled);
+            } else if count == Count::Wrong {
+                let settled = fates.iter_mut().filter(|(_, fate)| matches!(fate, Fate::Settled(_)));
+                settled.for_each(|(_, fate)| *fate = self.plan.withdrawn());
+            }
+            if !fates.is_empty() {
+                tell(fates, &asked);
+            }
+        }
+        again
     }
 
     /// How many recipients may be asked about now; waits for pacing where that is short, and defers the plan where not.
@@ -299,8 +345,20 @@ impl<'a> Probe<'a> {
         if let (Some(site), Some(policy)) = (&self.site, policy) {
             site.heard(now, &heard, &policy);
         }
-        if end.is_some() {
+        // Who runs a known provider's servers has them count right, and its sessions are worth keeping warm.
+        if recipients.len() > 1 && self.plan.policy().is_some_and(|policy| policy.provider.is_none()) {
+            self.session = Count::Open;
+        }
+        if let Some(end) = &end {
             self.link = None;
+            if self.session == Count::Open {
+                self.session = match end {
+                    End::Protocol { .. } => Count::Wrong,
+                    End::Closed { .. } | End::TimedOut { .. } => Count::Unknown,
+                    // A server that sends us away has kept count so far.
+                    _ => Count::Fine,
+                };
+            }
         }
     }
 
@@ -323,10 +381,22 @@ impl<'a> Probe<'a> {
         Flight { recipients: all, rset: true }
     }
 
-    /// Gives the session up: to the next plan that wants it, or with a goodbye. `leaving` where this plan is done with the site.
-    fn release(&mut self, leaving: bool) {
+    /// Gives the session up: to the next plan that wants it, or with a goodbye. `leaving` where this plan is done with the
+    /// site. Where fates rest on how the server counts, the goodbye is waited for.
+    async fn release(&mut self, leaving: bool) {
         let wanted = if leaving { self.site.take().map(|site| (site.leave(), site)) } else { None };
         let Some((link, slot)) = self.link.take() else { return };
+        if self.session == Count::Open {
+            self.session = match link.quit().await {
+                Goodbye::Said => Count::Fine,
+                Goodbye::Missing => Count::Unknown,
+                Goodbye::Miscounted => Count::Wrong,
+            };
+            if self.session != Count::Fine {
+                self.plan.distrust();
+            }
+            return;
+        }
         let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.inner.clock.now()) > 0);
         match wanted {
             Some((others, site)) if spare && (others || self.effort == Effort::Live) => {
@@ -341,9 +411,9 @@ impl<'a> Probe<'a> {
     async fn remember(&mut self) {
         let (now, cache) = (self.inner.clock.now(), &self.inner.config.cache);
         let (before, after) = (self.known, self.plan.catch_all());
-        let contradicted = self.missing > 0 && before.catch_all == CatchAll::Yes;
         let catch_all = match after {
-            CatchAll::Yes if contradicted => Some((true, now)),
+            // Somebody was refused, so it does not take everybody.
+            CatchAll::Yes if self.missing > 0 => Some((true, now)),
             CatchAll::Suspect => Some((false, now)),
             CatchAll::Yes if before.catch_all != after => Some((true, now + cache.catch_all_yes_ms)),
             CatchAll::No if before.catch_all != after => Some((false, now + cache.catch_all_no_ms)),

@@ -37,6 +37,11 @@ impl Plan {
         end: Option<&End>,
         rules: &Rules,
     ) -> Heard {
+        let answers = if is_cut(end) && recipients.len() + usize::from(random) > 1 {
+            self.doubt(recipients, answers)
+        } else {
+            answers
+        };
         let mut flight = FlightSoFar::default();
         self.checked = false;
         let mut answers = answers.into_iter();
@@ -51,6 +56,22 @@ impl Plan {
         self.stop_if_refused(&mut flight);
         self.after_flight(&flight, end);
         flight.heard
+    }
+
+    /// Takes back the answers of a flight that broke off. Replies are matched to commands by order alone, and that as many
+    /// came as were due (RFC 2920 §3.1) cannot be checked any more: where one came twice, all behind it stand for the wrong
+    /// recipient. What was answered is asked again, one recipient a flight, and does not count as asked.
+    fn doubt(&mut self, recipients: &[u32], mut answers: Vec<RcptAnswer>) -> Vec<RcptAnswer> {
+        for (at, answer) in answers.iter_mut().enumerate() {
+            if matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused(_)) {
+                *answer = RcptAnswer::Unanswered;
+                self.alone = true;
+                if let Some(recipient) = recipients.get(at) {
+                    self.asked[index(*recipient)] -= 1;
+                }
+            }
+        }
+        answers
     }
 
     fn answer(&mut self, recipient: u32, answer: RcptAnswer, rules: &Rules, flight: &mut FlightSoFar) {
@@ -234,6 +255,9 @@ impl Plan {
             self.last = Some(self.told(Stage::Rcpt, held.reply.clone(), &held.reading));
             self.pending.push_front(held.recipient);
         }
+        if matches!(end, Some(End::Protocol { .. })) {
+            self.distrust();
+        }
         let silence = end.map(silence_of);
         for recipient in flight.unanswered.iter().rev() {
             self.ask_again(*recipient, silence, end);
@@ -260,6 +284,15 @@ impl Plan {
                 self.last = silence.map(|(how, stage)| self.silent(how, Some(stage)));
                 self.hosts.skip_address();
             }
+        }
+    }
+
+    /// The session's replies were miscounted, earlier ones maybe as well: what it showed of the domain is forgotten, and
+    /// acceptances that still wait are asked about again.
+    pub fn distrust(&mut self) {
+        self.catch_all = self.known_catch_all;
+        for held in std::mem::take(&mut self.accepted) {
+            self.ask_again(held.recipient, Some((Silence::Protocol, Stage::Rcpt)), None);
         }
     }
 
@@ -298,6 +331,11 @@ impl FlightSoFar {
         }
         self.refused_us.push(held);
     }
+}
+
+/// Whether a session ended without a word. A 421 is one: a server that says it has kept count so far.
+fn is_cut(end: Option<&End>) -> bool {
+    matches!(end, Some(End::Closed { .. } | End::TimedOut { .. }))
 }
 
 /// How a session's end looks to a recipient who was not answered.

@@ -3,6 +3,8 @@
 
 mod dialing;
 mod egress;
+mod evil;
+mod hostile_smtp;
 mod name_server;
 mod real_net;
 mod simulation;

@@ -175,7 +175,7 @@ impl Session {
         if odd {
             return Some(self.fail("more replies than commands"));
         }
-        if matches!(reply.code, GOODBYE | SHUTTING_DOWN) || !reply.is_positive() {
+        if matches!(reply.code, GOODBYE | SHUTTING_DOWN) {
             return Some(self.finish(End::Quit));
         }
         self.state = State::Quitting { odd: true };
