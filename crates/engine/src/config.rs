@@ -123,7 +123,7 @@ pub enum ConfigError {
 }
 
 impl Default for EngineConfig {
-    /// The manners of `probing.md`: polite, one source without a fixed address, the deadlines and lifetimes that public mail servers expect.
+    /// Polite manners, one source without a fixed address, the deadlines and lifetimes that public mail servers expect.
     fn default() -> Self {
         const HOUR_MS: i64 = 3_600_000;
         let source = Source { bind: None, public: None, helo: "localhost.localdomain".into(), proxy: None };

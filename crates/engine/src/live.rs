@@ -54,6 +54,11 @@ pub(crate) fn facts_only(inner: &Arc<Inner>, email: &str) -> Verification {
     }
 }
 
+/// Whether the server has asked us to come back: nothing else is worth asking again behind an answer.
+fn invited(why: &str) -> bool {
+    matches!(why, "greylisted" | "in_progress")
+}
+
 fn unverified(meta: &'static str, rule: &str) -> Finding {
     Finding { reason: Reason::Unverified, meta: Cow::Borrowed(meta), rule: Arc::from(rule) }
 }
@@ -94,7 +99,7 @@ impl Question {
                 for (_, fate) in fates {
                     let (told, again_ms) = match fate {
                         Fate::Settled(told) => (told, None),
-                        Fate::Later { told, after_ms, same_source, .. } => (told, same_source.then_some(after_ms)),
+                        Fate::Later { told, after_ms, why, .. } => (told, invited(why).then_some(after_ms)),
                     };
                     came = Some(Came { told, asked: asked.clone(), again_ms });
                 }

@@ -235,7 +235,8 @@ impl Plan {
             if everybody && names_us && self.last.is_none() {
                 self.last = Some(told.clone());
             }
-            self.later(recipient, told, after_ms, "blocked", false);
+            // Another source is for capacity, never for getting around a block: who was refused asks again as who it was.
+            self.later(recipient, told, after_ms, "blocked", true);
         }
         if everybody && names_us {
             let after_ms = retry_ms.unwrap_or_else(|| self.hosts.policy().map_or(TEMPORARY_MS, |p| p.breaker_ms_min));

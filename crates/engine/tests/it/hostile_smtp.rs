@@ -41,7 +41,8 @@ async fn a_tarpit_holds_neither_a_live_call_nor_a_batch_beyond_its_deadline() {
         assert!(lab.engine.now().since(started) <= 21_000, "live: {} ms", lab.engine.now().since(started));
         let lab = Lab::open(&site(dripping(byte_ms)));
         let started = lab.engine.now();
-        let item = probity_engine::Item { key: 0, email: at_one("ann").into(), tries: probity_engine::Tries::default() };
+        let item =
+            probity_engine::Item { key: 0, email: at_one("ann").into(), tries: probity_engine::Tries::default() };
         lab.once(vec![item]).await;
         // Two sessions, for what gets lost is asked once more.
         assert!(lab.engine.now().since(started) <= 601_000, "batch: {} ms", lab.engine.now().since(started));
@@ -331,7 +332,10 @@ async fn a_connection_cut_after_any_byte_gives_the_same_verdict_or_none() {
                     let cut = Cut { after: usize::try_from(after).expect("small"), connections, reset };
                     let (said, _) = cut_run(&world, &emails, live, Some(cut)).await;
                     for (said, whole) in said.iter().zip(&whole) {
-                        assert!(said == whole || said.starts_with("unknown/unverified/"), "{cut:?}: {said}, not {whole}");
+                        assert!(
+                            said == whole || said.starts_with("unknown/unverified/"),
+                            "{cut:?}: {said}, not {whole}"
+                        );
                     }
                 }
             }
@@ -352,7 +356,10 @@ async fn a_421_within_a_session_is_no_verdict_and_the_rest_is_asked_again() {
     let mut personality = Personality::default();
     personality.limits.rcpt_per_session = 4;
     let world = World::builder()
-        .zone("one.example.com", Zone::served_by(&["mx.one.example.com"]).with_mailboxes(Mailboxes::only(&["u1", "u7"])))
+        .zone(
+            "one.example.com",
+            Zone::served_by(&["mx.one.example.com"]).with_mailboxes(Mailboxes::only(&["u1", "u7"])),
+        )
         .host("mx.one.example.com", personality)
         .build()
         .expect("a world");
