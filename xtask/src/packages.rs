@@ -41,7 +41,7 @@ pub(crate) struct Package {
     pub(crate) used: Use,
 }
 
-const PACKAGES: [Package; 14] = [
+const PACKAGES: [Package; 15] = [
     Package {
         name: "disposable-email-domains",
         version: "0.0.293",
@@ -90,6 +90,16 @@ const PACKAGES: [Package; 14] = [
         sha256: "eaaa3c94ed165aa07d88be6080388512a73ea480da6bc0ce0fc38bb40aaa919a",
         licence: "MIT",
         what: "disposable domains, one vote of two",
+        used: Use::Shipped,
+    },
+    Package {
+        name: "is-burner-email",
+        version: "1.4.3",
+        registry: Registry::Pypi,
+        archive: "is_burner_email-1.4.3-py3-none-any.whl",
+        sha256: "d43f75851f680375cac76c6746f92d49de371d7808ae2fc3b2520a87f5117b35",
+        licence: "MIT",
+        what: "disposable domains, one vote of two together with disposable-domains",
         used: Use::Shipped,
     },
     Package {
