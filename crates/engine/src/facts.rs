@@ -40,7 +40,7 @@ pub struct MemoryFacts {
 impl Default for MemoryFacts {
     fn default() -> Self {
         let size = NonZeroUsize::new(FACTS_MAX).expect("not zero");
-        Self { facts: Mutex::new(LruCache::new(size)) }
+        Self { facts: Mutex::new(LruCache::sparse(size)) }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Verdicts {
 impl Verdicts {
     /// A cache of at most `max` verdicts; 0 turns it off.
     pub(crate) fn new(max: usize, times: CacheTimes) -> Self {
-        Self { kept: NonZeroUsize::new(max).map(|max| Mutex::new(LruCache::new(max))), times }
+        Self { kept: NonZeroUsize::new(max).map(|max| Mutex::new(LruCache::sparse(max))), times }
     }
 
     /// Whether nothing is ever kept.

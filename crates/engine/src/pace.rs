@@ -42,7 +42,7 @@ pub(crate) struct Pace {
 impl Pace {
     pub(crate) fn new() -> Self {
         let size = NonZeroUsize::new(SITES_MAX).expect("not zero");
-        Self { sites: Mutex::new(LruCache::new(size)) }
+        Self { sites: Mutex::new(LruCache::sparse(size)) }
     }
 
     /// The site of an exchanger as one source sees it.

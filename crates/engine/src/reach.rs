@@ -30,7 +30,7 @@ pub(crate) struct Reach {
 
 impl Reach {
     pub(crate) fn new() -> Self {
-        Self { known: Mutex::new(LruCache::new(NonZeroUsize::new(ADDRESSES_MAX).expect("not zero"))) }
+        Self { known: Mutex::new(LruCache::sparse(NonZeroUsize::new(ADDRESSES_MAX).expect("not zero"))) }
     }
 
     /// How the address failed a short time ago, if it did.

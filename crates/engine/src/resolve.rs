@@ -56,8 +56,8 @@ impl Resolver {
         Arc::new(Self {
             net,
             clock,
-            answers: Mutex::new(LruCache::new(size(ANSWERS_MAX))),
-            zones: zone_budget.then(|| Mutex::new(LruCache::new(size(ZONES_MAX)))),
+            answers: Mutex::new(LruCache::sparse(size(ANSWERS_MAX))),
+            zones: zone_budget.then(|| Mutex::new(LruCache::sparse(size(ZONES_MAX)))),
             asked: AtomicU64::new(0),
             cached: AtomicU64::new(0),
         })
