@@ -27,6 +27,7 @@ mod writer;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -202,7 +203,11 @@ fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
     match output {
         Some(output) if Target::at(output).is_file() => beside(output, SUFFIX),
         _ if input.as_os_str() != "-" => beside(input, SUFFIX),
-        _ => std::env::temp_dir().join(format!("stdin-{}{SUFFIX}", std::process::id())),
+        // Everybody may write there: a name that can be guessed could be taken, by another user or by a run of long ago.
+        _ => {
+            let number = std::hash::RandomState::new().hash_one(std::process::id());
+            std::env::temp_dir().join(format!("stdin-{number:016x}{SUFFIX}"))
+        }
     }
 }
 
@@ -217,12 +222,12 @@ fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
             let (begun, imported, order, answers, put_off) = loaded;
             return Ok(Loaded { work, begun, imported, order, answers, put_off });
         }
-        request.say(&format!("The import in {} had not finished; it begins anew.", work.path.display()));
+        request.say(&format!("The import in {} had not finished, or is damaged; it begins anew.", work.path.display()));
     }
     let begun = request
         .begun
         .clone()
-        .context("the import had not finished, and nothing was asked: run the batch with its input again")?;
+        .context("the import had not finished, or is damaged: run the batch with its input again")?;
     let imported = work.begin(&begun).and_then(|()| {
         let (imported, rows) = input::import(&begun, &mut work, stop)?;
         work.imported(&imported)?;

@@ -19,7 +19,7 @@ use super::input::json::ANSWER_KEY;
 use super::input::split::{Eol, fields, unquote};
 use super::order::Order;
 use super::summary::Tally;
-use super::workfile::{Frame, Imported, Reader, Scan, output_failed};
+use super::workfile::{Frame, Imported, Reader, Scan, open_locked, output_failed};
 use crate::args::Format;
 use crate::output::plain;
 
@@ -77,8 +77,15 @@ impl Target {
             return Ok(Box::new(std::io::stdout()));
         }
         let path = self.part.as_ref().unwrap_or(&self.path);
-        let file = if self.is_file() { File::create(path) } else { File::options().write(true).open(path) };
-        Ok(Box::new(file.with_context(|| format!("cannot write {}", path.display()))?))
+        let unwritable = || format!("cannot write {}", path.display());
+        if !self.is_file() {
+            return Ok(Box::new(File::options().write(true).open(path).with_context(unwritable)?));
+        }
+        // Two runs with work files of their own may still have one output; the umask narrows the mode.
+        let file = open_locked(path, 0o666).with_context(unwritable)?;
+        let file = file.with_context(|| format!("another run is writing {}", self.path.display()))?;
+        file.set_len(0).with_context(unwritable)?;
+        Ok(Box::new(file))
     }
 
     /// Puts the finished file into its place.

@@ -7,12 +7,12 @@
 //!
 //! A crash or a full disk leaves at most one torn frame at the end: reading stops at the first frame whose length or checksum
 //! is wrong, and the file is cut there. A torn *import* is begun anew (nothing had been asked yet). The file is created for its
-//! owner only, because it holds addresses, and is locked while a run uses it. Written data is forced to disk about once a second:
-//! after a power failure at most the last second is asked again.
+//! owner only, because it holds addresses, and is locked while a run uses it. What was answered is handed to the system at once, so
+//! a killed run loses nothing, and forced to disk about once a second: after a power failure at most the last second is asked again.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -146,6 +146,24 @@ impl<'a> Frame<'a> {
     }
 }
 
+/// Opens a file and locks it for this run, as it is; none where another run has it.
+pub(crate) fn open_locked(path: &Path, mode: u32) -> io::Result<Option<File>> {
+    loop {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(mode).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            // Some network file systems have no locks; that is no reason not to work.
+            Err(TryLockError::Error(error)) => tracing::info!(%error, "a file cannot be locked"),
+        }
+        // The run that had it may have finished in between, and deleted or renamed what was opened here.
+        let (opened, there) = (file.metadata()?, std::fs::metadata(path));
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (opened.dev(), opened.ino())) {
+            return Ok(Some(file));
+        }
+    }
+}
+
 /// An open, locked work file, written at its end.
 #[derive(Debug)]
 pub(crate) struct WorkFile {
@@ -161,14 +179,8 @@ impl WorkFile {
     /// Opens a file for appending, an empty one where there is none.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let place = path.display();
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
-        let file = file.with_context(|| format!("cannot open the work file {place}"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!("another run is using the work file {place}"),
-            // Some network file systems have no locks; that is no reason not to work.
-            Err(TryLockError::Error(error)) => tracing::info!(%error, "the work file cannot be locked"),
-        }
+        let file = open_locked(path, 0o600).with_context(|| format!("cannot open the work file {place}"))?;
+        let Some(file) = file else { bail!("another run is using the work file {place}") };
         let end = file.metadata().with_context(|| format!("cannot read the work file {place}"))?.len();
         Ok(Self { path: path.to_owned(), file: Arc::new(file), buffer: Vec::new(), end, dirty: false })
     }

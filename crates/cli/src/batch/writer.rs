@@ -1,7 +1,7 @@
 //! Keeps answers: into the work file, into memory, and onward to the output.
 //!
-//! One thread owns all three, so an answer is on its way to the disk before it counts anywhere. Data is handed to the system after every
-//! group of answers and forced to disk about once a second. The thread also watches whether anything can be reached at all: a
+//! One thread owns all three, so an answer is on its way to the disk before it counts anywhere. Data is handed to the system whenever
+//! no further answers wait, and forced to disk about once a second. The thread also watches whether anything can be reached at all: a
 //! million `unverified` rows because port 25 is closed help nobody.
 
 use std::collections::HashSet;
@@ -84,7 +84,7 @@ impl Writer {
         let mut synced = self.verifier.now();
         let (mut unsynced, mut unwritten) = (0, 0);
         loop {
-            let idle = match events.recv_timeout(TICK) {
+            let idle = match self.next(events)? {
                 Ok(Event::Outcomes(outcomes, _in_flight)) => {
                     unsynced += outcomes.len() as u64;
                     unwritten += outcomes.len() as u64;
@@ -109,6 +109,15 @@ impl Writer {
         }
         self.work.sync()?;
         self.output.advance(&self.order, &self.answers)
+    }
+
+    /// The next event. Where there is none yet, what was kept is handed to the system first, so that it survives this process.
+    fn next(&mut self, events: &Receiver<Event>) -> Result<Result<Event, RecvTimeoutError>> {
+        if let Ok(event) = events.try_recv() {
+            return Ok(Ok(event));
+        }
+        self.work.flush()?;
+        Ok(events.recv_timeout(TICK))
     }
 
     fn show(&mut self, now: Millis) {

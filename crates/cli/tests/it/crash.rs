@@ -112,6 +112,19 @@ fn what_is_no_work_file_is_left_alone() {
 }
 
 #[test]
+fn two_runs_do_not_write_one_output() {
+    let place = Place::with("in.csv", list(160));
+    let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
+    while child.try_wait().unwrap().is_none() && !place.has("out.csv.part") {
+        std::thread::yield_now();
+    }
+    let second = place.run(&["batch", "--sandbox", "in.csv", "-o", "out.csv", "--work", "another"]);
+    assert!(child.wait().unwrap().success());
+    assert!(second.code == Some(2) && second.err.contains("another run is writing"), "{second:?}");
+    assert_eq!(place.read("out.csv").lines().count(), 161);
+}
+
+#[test]
 fn no_file_overwrites_another() {
     let csv = list(3);
     let table: &[&[&str]] = &[
