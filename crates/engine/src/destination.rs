@@ -10,6 +10,9 @@ use probity_core::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
 
 use crate::inner::Inner;
 
+/// Exchangers that evidence shows at most, best first: it is kept for each address, and a domain may list a thousand.
+const EVIDENCE_MX_MAX: usize = 20;
+
 /// Where a domain's mail goes.
 pub(crate) struct Destination {
     pub(crate) domain: Arc<str>,
@@ -47,11 +50,12 @@ impl Destination {
         let opaque = policies.first().is_some_and(|policy| policy.mode == Mode::Never);
         let provider =
             exchangers.iter().find_map(|mx| inner.lists.provider(&mx.host)).map(|p| Arc::from(p.id.as_ref()));
+        let shown = exchangers.iter().take(EVIDENCE_MX_MAX).cloned().collect();
         Self {
             disposable: exchangers.iter().any(|mx| inner.lists.disposable_exchanger(&mx.host)),
             parked: exchangers.first().is_some_and(|mx| inner.lists.parked_exchanger(&mx.host)),
             settled: settled.or_else(|| opaque.then_some(Mailbox::NotAsked(NotAsked::Opaque))),
-            evidence: Arc::new(DomainEvidence { exists, mx: exchangers.clone(), null_mx, provider }),
+            evidence: Arc::new(DomainEvidence { exists, mx: shown, null_mx, provider }),
             domain,
             exchangers,
             policies,

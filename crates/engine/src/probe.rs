@@ -287,7 +287,14 @@ impl<'a> Probe<'a> {
         let deadlines = self.inner.deadlines(self.effort);
         let timeout_ms = u64::try_from(deadlines.connect_ms).unwrap_or(0);
         let dial = Dial { address, port: self.inner.config.port, source, timeout_ms };
+        let tls_free = config.tls != TlsMode::Never;
         let link = Link::open(self.inner.ground.clone(), dial, host, config, permit).await;
+        if let Ok(link) = &link
+            && tls_free
+            && self.inner.reach.opened(address, link.is_tls())
+        {
+            self.inner.ground.tally.tls_downgrades.fetch_add(1, Ordering::Relaxed);
+        }
         add(&mut self.asked.timings.connect, self.inner.clock.now().since(started));
         link
     }

@@ -21,6 +21,7 @@ const BROKEN_TLS_MS: i64 = 3 * 86_400_000;
 struct Known {
     dead: Option<(Millis, Silence)>,
     broken_tls_until: Option<Millis>,
+    had_tls: bool,
 }
 
 /// Remembers addresses.
@@ -56,6 +57,15 @@ impl Reach {
     /// A handshake failed.
     pub(crate) fn tls_failed(&self, address: IpAddr, now: Millis) {
         self.put(address, |known| known.broken_tls_until = Some(now + BROKEN_TLS_MS));
+    }
+
+    /// Books a session that was free to use TLS; true where it went without although an earlier one did not: somebody may be
+    /// taking the offer out (RFC 3207 §6).
+    pub(crate) fn opened(&self, address: IpAddr, tls: bool) -> bool {
+        if tls {
+            self.put(address, |known| known.had_tls = true);
+        }
+        !tls && self.with(address, |known| known.had_tls)
     }
 
     fn with<T: Default>(&self, address: IpAddr, read: impl Fn(&Known) -> T) -> T {

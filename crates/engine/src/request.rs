@@ -75,6 +75,8 @@ pub struct Counters {
     pub queries_cached: u64,
     /// Replies that no rule knew.
     pub unmatched: u64,
+    /// Sessions that were not offered TLS at an address that had offered it before.
+    pub tls_downgrades: u64,
     /// Sessions open now.
     pub sessions_open: u64,
 }
@@ -88,6 +90,7 @@ pub(crate) struct Tally {
     pub(crate) random_rcpts: AtomicU64,
     pub(crate) waits: AtomicU64,
     pub(crate) unmatched: AtomicU64,
+    pub(crate) tls_downgrades: AtomicU64,
     pub(crate) sessions_open: AtomicU64,
 }
 
@@ -104,6 +107,7 @@ impl Tally {
             queries,
             queries_cached,
             unmatched: count(&self.unmatched),
+            tls_downgrades: count(&self.tls_downgrades),
             sessions_open: count(&self.sessions_open),
         }
     }

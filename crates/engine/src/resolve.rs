@@ -15,6 +15,7 @@ use lru::LruCache;
 use probity_core::dns::{Answer, DnsFailure, Kind, Lookup};
 use probity_core::limits::Gcra;
 use probity_core::time::Millis;
+use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
 use crate::net::Net;
@@ -29,11 +30,19 @@ const TTL_MAX_MS: i64 = 86_400_000;
 const FAILURE_TTL_MS: i64 = 5_000;
 /// Questions about the names of one registrable domain, a minute.
 const ZONE_PER_MINUTE: u32 = 200;
+/// Questions about the names of one registrable domain at a time.
+const ZONE_IN_FLIGHT: usize = 20;
 /// Zones whose budget is remembered.
 const ZONES_MAX: usize = 50_000;
 
 type Key = (Kind, Box<str>);
 type Asking = Shared<BoxFuture<'static, Arc<Lookup>>>;
+
+/// What one registrable domain may be asked.
+struct Zone {
+    rate: Gcra,
+    turns: Arc<Semaphore>,
+}
 
 enum Entry {
     Known { lookup: Arc<Lookup>, until: Millis },
@@ -45,7 +54,7 @@ pub(crate) struct Resolver {
     net: Arc<dyn Net>,
     clock: Clock,
     answers: Mutex<LruCache<Key, Entry>>,
-    zones: Option<Mutex<LruCache<Box<str>, Gcra>>>,
+    zones: Option<Mutex<LruCache<Box<str>, Zone>>>,
     asked: AtomicU64,
     cached: AtomicU64,
 }
@@ -97,17 +106,21 @@ impl Resolver {
             self.cached.fetch_add(1, Ordering::Relaxed);
             return Ok(Arc::new(Lookup { answer: Answer::NoName, ttl_ms: 0 }));
         }
-        if budgeted && !self.zone_allows(name, now) {
-            let answer = Answer::Failed(DnsFailure::Overload);
-            return Ok(Arc::new(Lookup { answer, ttl_ms: 0 }));
-        }
+        let turns = match self.zone_turns(name, budgeted, now) {
+            Ok(turns) => turns,
+            Err(overload) => return Ok(Arc::new(Lookup { answer: Answer::Failed(overload), ttl_ms: 0 })),
+        };
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let asking = self.clone().ask(name.to_owned(), kind).boxed().shared();
+        let asking = self.clone().ask(name.to_owned(), kind, turns).boxed().shared();
         answers.put(key, Entry::Asking(asking.clone()));
         Err(asking)
     }
 
-    async fn ask(self: Arc<Self>, name: String, kind: Kind) -> Arc<Lookup> {
+    async fn ask(self: Arc<Self>, name: String, kind: Kind, turns: Option<Arc<Semaphore>>) -> Arc<Lookup> {
+        let _turn = match turns {
+            Some(turns) => turns.acquire_owned().await.ok(),
+            None => None,
+        };
         let lookup = Arc::new(self.net.lookup(&name, kind).await);
         let ttl_ms = match lookup.answer {
             Answer::Failed(_) => FAILURE_TTL_MS,
@@ -119,12 +132,16 @@ impl Resolver {
         lookup
     }
 
-    fn zone_allows(&self, name: &str, now: Millis) -> bool {
-        let Some(zones) = &self.zones else { return true };
-        let zone = registrable(name);
+    /// Takes one question from the budget of the name's zone; what it must wait for, if for anything.
+    fn zone_turns(&self, name: &str, budgeted: bool, now: Millis) -> Result<Option<Arc<Semaphore>>, DnsFailure> {
+        let Some(zones) = self.zones.as_ref().filter(|_| budgeted) else { return Ok(None) };
         let mut zones = zones.lock().unwrap_or_else(PoisonError::into_inner);
-        let budget = zones.get_or_insert_mut(Box::from(zone), || Gcra::new(ZONE_PER_MINUTE, 60_000, ZONE_PER_MINUTE));
-        budget.take(now, 1).is_ok()
+        let zone = zones.get_or_insert_mut(Box::from(registrable(name)), || Zone {
+            rate: Gcra::new(ZONE_PER_MINUTE, 60_000, ZONE_PER_MINUTE),
+            turns: Arc::new(Semaphore::new(ZONE_IN_FLIGHT)),
+        });
+        zone.rate.take(now, 1).map_err(|_| DnsFailure::Overload)?;
+        Ok(Some(zone.turns.clone()))
     }
 }
 

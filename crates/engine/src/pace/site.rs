@@ -21,7 +21,7 @@ const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
 /// After this time without a missing recipient the earlier ones are forgotten.
 const MISSES_FORGOTTEN_MS: i64 = 2 * HOUR_MS;
-/// A batch leaves this part of a site's hourly budget to live calls: one in four.
+/// A batch leaves this part of a site's rate and of its hourly budget to live calls: one in four.
 const LIVE_SHARE: u32 = 4;
 
 /// Not now.
@@ -115,10 +115,12 @@ impl Site {
         // A cold source pays more for each recipient, and so does one that asks for too many who do not exist.
         let cost = (100 / warmth.clamp(1, 100)) * state.governor.as_ref().map_or(1, Governor::cost);
         if let Some(rate) = &mut state.rate {
-            let cost = cost.min(rate.burst());
-            granted = granted.min(rate.available(now) / cost);
+            let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
+            // What costs more than may be spent at once would never be there.
+            let cost = cost.min(rate.burst() - kept);
+            granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
             if granted == 0 {
-                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(cost) });
+                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
             }
             rate.charge(now, granted * cost);
         }
@@ -216,5 +218,38 @@ fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Res
     match missing.available(now).saturating_sub(kept) {
         0 => Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
         left => Ok(left),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_core::policy::{Policies, Profile};
+
+    use super::*;
+
+    fn policy(change: impl FnOnce(&mut Policy)) -> Policy {
+        let mut policy = Policy::clone(&Policies::embedded().for_exchanger("mx.example.com", Profile::Polite));
+        change(&mut policy);
+        policy
+    }
+
+    #[test]
+    fn a_batch_leaves_a_quarter_of_the_burst_and_a_live_call_may_take_it() {
+        let site = Site::new(&policy(|policy| policy.burst = 20));
+        assert_eq!(site.admit(Millis(0), 100, Effort::Batch, 100), Ok(15));
+        let hold = site.admit(Millis(0), 100, Effort::Batch, 100).expect_err("the batch's part is used up");
+        assert_eq!(hold.until, Millis(1_000), "one a second");
+        assert_eq!(site.admit(Millis(0), 100, Effort::Live, 100), Ok(5));
+    }
+
+    #[test]
+    fn a_slowed_site_with_a_burst_of_one_still_moves() {
+        let policy = policy(|policy| (policy.burst, policy.missing_per_hour) = (1, 0));
+        let site = Site::new(&policy);
+        site.heard(Millis(0), &Heard { answered: 100, missing: 50, ..Heard::default() }, &policy);
+        assert_eq!(site.admit(Millis(0), 1, Effort::Batch, 100), Ok(1));
+        let hold = site.admit(Millis(0), 1, Effort::Batch, 100).expect_err("it is used up");
+        assert!(hold.until > Millis(0), "a wait that ends at once would never end");
+        assert_eq!(site.admit(hold.until, 1, Effort::Batch, 100), Ok(1));
     }
 }

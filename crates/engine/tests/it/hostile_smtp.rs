@@ -102,7 +102,7 @@ async fn a_stripped_starttls_changes_no_verdict_and_is_counted() {
     let said = lab.live(&at_one("ann")).await;
     assert_eq!(brief(&said), "passed/valid/");
     assert!(!said.evidence.probe.expect("a probe").tls);
-    //DG assert_eq!(lab.engine.counters().tls_downgrades, 1);
+    assert_eq!(lab.engine.counters().tls_downgrades, 1);
     assert_eq!(lab.engine.counters().connections, 2);
 }
 

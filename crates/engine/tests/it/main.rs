@@ -4,7 +4,9 @@
 mod dialing;
 mod egress;
 mod evil;
+mod hostile_dns;
 mod hostile_smtp;
+mod limits;
 mod name_server;
 mod real_net;
 mod simulation;
