@@ -152,6 +152,15 @@ struct Randoms {
     put_off: Option<(i64, &'static str)>,
 }
 
+/// What a domain has shown of how it checks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// It has accepted some address.
+    accepts: bool,
+    /// It has refused somebody as missing, in this plan.
+    refuses: bool,
+}
+
 /// What is known of a domain before it is asked.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
@@ -170,12 +179,10 @@ pub struct Plan {
     catch_all: CatchAll,
     /// What was known before this plan asked anybody.
     known_catch_all: CatchAll,
-    accepts_others: bool,
+    seen: Seen,
     randoms: Randoms,
     /// Mailboxes that did not exist, at this exchanger within the last hour.
     misses: u32,
-    /// This domain has refused somebody as missing.
-    refuses_some: bool,
     /// The last flight ended with a random recipient that was refused.
     checked: bool,
     accepted: Vec<Held>,
@@ -203,10 +210,9 @@ impl Plan {
             asked: vec![0; count],
             catch_all: known.catch_all,
             known_catch_all: known.catch_all,
-            accepts_others: known.accepts_others,
+            seen: Seen { accepts: known.accepts_others, refuses: false },
             randoms: Randoms::default(),
             misses: 0,
-            refuses_some: false,
             checked: false,
             accepted: Vec::new(),
             denied: Vec::new(),
@@ -245,7 +251,7 @@ impl Plan {
 
     /// Whether the domain has accepted some address.
     pub fn accepts_others(&self) -> bool {
-        self.accepts_others
+        self.seen.accepts
     }
 
     /// How many mailboxes did not exist at this exchanger within the last hour, whoever asked: it counts them all.
@@ -429,7 +435,7 @@ impl Plan {
             enhanced: reply.enhanced,
             rule: reading.rule.clone(),
             catch_all,
-            accepts_others: self.accepts_others,
+            accepts_others: self.seen.accepts,
         };
         Told {
             mailbox,

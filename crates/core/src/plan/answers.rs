@@ -107,7 +107,7 @@ impl Plan {
                 if meaning == Meaning::NoSuchUser {
                     flight.heard.missing += 1;
                     self.misses += 1;
-                    self.refuses_some = true;
+                    self.seen.refuses = true;
                 }
                 let told = self.told(stage, held.reply, &held.reading);
                 self.fates.push((held.recipient, super::Fate::Settled(told)));
@@ -194,7 +194,7 @@ impl Plan {
     fn random_accepted(&mut self) {
         self.randoms.accepted += 1;
         let liar = self.hosts.policy().is_some_and(|policy| policy.suspect_after_misses.is_some());
-        let refuses_some = self.refuses_some || (liar && self.misses > 0);
+        let refuses_some = self.seen.refuses || (liar && self.misses > 0);
         self.catch_all = match self.catch_all {
             // It used to check, or refuses others: from now on its acceptances mean nothing.
             CatchAll::No => CatchAll::Suspect,
@@ -212,7 +212,7 @@ impl Plan {
             CatchAll::Yes | CatchAll::Suspect => true,
         };
         if !self.accepted.is_empty() {
-            self.accepts_others |= matches!(self.catch_all, CatchAll::No);
+            self.seen.accepts |= matches!(self.catch_all, CatchAll::No);
             if decided {
                 let accepted = std::mem::take(&mut self.accepted);
                 self.settle_held(accepted, self.catch_all);
