@@ -162,7 +162,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     let opened = started.elapsed();
-    let session_kib = (resident_kib()? - before_kib) / arguments.tarpits as f64;
+    let session_kib = (resident_kib()? - before_kib) / f64::from(u32::try_from(arguments.tarpits)?);
     let (mut beside_idle, mut beside_tarpits) = (Vec::new(), Vec::new());
     let turns = 10;
     for _ in 0..turns {

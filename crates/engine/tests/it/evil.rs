@@ -19,7 +19,7 @@ use crate::world::{Lab, config};
 
 /// How connections break off.
 #[derive(Clone, Copy, Debug)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// After so many bytes from the server.
     pub after: usize,
     /// The first so many connections only.
@@ -29,11 +29,11 @@ pub struct Cut {
 }
 
 /// A server by script: what it says to the lines that have come at once. Nothing more to say closes the connection.
-pub type Script = Arc<dyn Fn(&[String]) -> Vec<Say> + Send + Sync>;
+pub(crate) type Script = Arc<dyn Fn(&[String]) -> Vec<Say> + Send + Sync>;
 
 /// One thing that a scripted server does.
 #[derive(Clone, Debug)]
-pub enum Say {
+pub(crate) enum Say {
     /// Sends this.
     Text(String),
     /// Waits, in milliseconds.
@@ -44,7 +44,7 @@ pub enum Say {
 
 /// What a network does wrong.
 #[derive(Clone, Default)]
-pub struct Wrong {
+pub(crate) struct Wrong {
     pub cut: Option<Cut>,
     /// After so many questions the DNS does not answer any more.
     pub dns_dies_after: Option<u64>,
@@ -54,7 +54,7 @@ pub struct Wrong {
 
 /// What the engine has done to the network.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub(crate) struct Seen {
     open: AtomicUsize,
     /// The most connections at a time, those being opened included.
     pub most_open: AtomicUsize,
@@ -71,11 +71,11 @@ pub struct Seen {
 }
 
 impl Seen {
-    pub fn dials(&self) -> u64 {
+    pub(crate) fn dials(&self) -> u64 {
         self.dials.load(Ordering::SeqCst)
     }
 
-    pub fn lookups(&self) -> u64 {
+    pub(crate) fn lookups(&self) -> u64 {
         self.lookups.load(Ordering::SeqCst)
     }
 }
@@ -98,14 +98,14 @@ impl Drop for Within {
 }
 
 /// The network.
-pub struct Evil {
+pub(crate) struct Evil {
     net: Arc<MemoryNet>,
     wrong: Wrong,
     seen: Arc<Seen>,
 }
 
 /// A lab over such a network.
-pub fn lab(world: &Arc<World>, wrong: Wrong, change: impl FnOnce(&mut EngineConfig)) -> (Lab, Arc<Seen>) {
+pub(crate) fn lab(world: &Arc<World>, wrong: Wrong, change: impl FnOnce(&mut EngineConfig)) -> (Lab, Arc<Seen>) {
     let net = world.net(1);
     let seen = Arc::new(Seen::default());
     let mut config = config(1);
