@@ -57,9 +57,12 @@ pub(crate) struct Target {
 impl Target {
     /// Decides by what is there.
     pub(crate) fn at(path: &Path) -> Self {
-        let direct = path.as_os_str() == "-" || std::fs::metadata(path).is_ok_and(|meta| !meta.is_file());
-        let part = (!direct).then(|| super::beside(path, ".part"));
-        Self { path: path.to_owned(), part }
+        // Through a link the file is replaced that it leads to, as by every other way of writing.
+        let linked = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+        let path = if linked { path.canonicalize().unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() };
+        let direct = path.as_os_str() == "-" || std::fs::metadata(&path).is_ok_and(|meta| !meta.is_file());
+        let part = (!direct).then(|| super::beside(&path, ".part"));
+        Self { path, part }
     }
 
     /// Whether there will be a file of this name.

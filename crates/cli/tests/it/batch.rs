@@ -100,6 +100,18 @@ fn a_closed_standard_error_ends_nothing() {
 }
 
 #[test]
+fn an_output_that_is_a_link_stays_one() {
+    let place = Place::with("in.txt", "valid@sandbox.test\n");
+    std::fs::create_dir(place.path("results")).unwrap();
+    place.write("results/real.txt", "old");
+    std::os::unix::fs::symlink("results/real.txt", place.path("out.txt")).unwrap();
+    let ran = batch(&place, &["in.txt", "-o", "out.txt"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(std::fs::symlink_metadata(place.path("out.txt")).unwrap().is_symlink());
+    assert!(place.read("results/real.txt").contains("passed"));
+}
+
+#[test]
 fn the_summary_counts_rows_and_duplicates() {
     let place = Place::with("in.txt", "valid@sandbox.test\nVALID@Sandbox.Test\nnobody@sandbox.test\nnonsense\n");
     let ran = batch(&place, &["in.txt", "-o", "out.csv", "--json-summary", "--quiet"]);
