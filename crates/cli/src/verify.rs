@@ -17,6 +17,8 @@ use crate::verifier::Verifier;
 const CONCURRENT: usize = 64;
 /// The longest line that is read from standard input; whatever is longer is no address.
 const LINE_MAX: u64 = 64 * 1024;
+/// Addresses that are taken at most; whoever has more has a list, and `batch` continues where it was interrupted.
+const ADDRESSES_MAX: usize = 100_000;
 /// How long idle sessions are given to say goodbye.
 const CLOSE_MS: u64 = 2_000;
 
@@ -82,6 +84,9 @@ fn read_lines(mut from: impl BufRead, all: &mut Vec<String>) -> Result<()> {
         let text = String::from_utf8_lossy(&line);
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
         if !text.is_empty() {
+            if all.len() == ADDRESSES_MAX {
+                bail!("verify takes at most {ADDRESSES_MAX} addresses; `probity batch -` takes a list of any length");
+            }
             all.push(text.to_owned());
         }
     }
@@ -164,5 +169,7 @@ mod tests {
         assert_eq!(all, ["a@x.org", "b@x.org"]);
         let long = vec![b'a'; 1 << 20];
         assert!(read_lines(&long[..], &mut all).unwrap_err().to_string().contains("line 3"));
+        let many = "a@x.org\n".repeat(ADDRESSES_MAX + 1);
+        assert!(read_lines(many.as_bytes(), &mut Vec::new()).unwrap_err().to_string().contains("batch"));
     }
 }
