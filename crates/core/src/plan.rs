@@ -188,8 +188,8 @@ pub struct Plan {
     accepted: Vec<Held>,
     denied: Vec<Held>,
     fruitless: u32,
-    /// A flight broke off: recipients are asked about one by one, so that no answer can stand for another's.
-    alone: bool,
+    /// How many recipients a flight may carry. One, when one broke off, so that no answer can stand for another's.
+    flight_max: u32,
     last: Option<Told>,
     fates: Vec<(u32, Fate)>,
 }
@@ -217,7 +217,7 @@ impl Plan {
             accepted: Vec::new(),
             denied: Vec::new(),
             fruitless: 0,
-            alone: false,
+            flight_max: u32::MAX,
             last: None,
             fates: Vec::with_capacity(count),
         }
@@ -280,8 +280,8 @@ impl Plan {
     }
 
     fn flight(&mut self, room: u32) -> Action {
-        let most = if self.alone { 1 } else { self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1)) };
-        let most = most.min(room.max(1));
+        let most = self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1));
+        let most = most.min(room.max(1)).min(self.flight_max);
         let random = self.wants_random() && (most > 1 || self.pending.is_empty());
         let count = usize::try_from(most - u32::from(random)).unwrap_or(1).min(self.pending.len());
         let recipients: Vec<u32> = self.pending.drain(..count).collect();
@@ -337,7 +337,9 @@ impl Plan {
     /// These recipients' fates are taken back, for nobody knows whether the answers were meant for them: they are asked about
     /// again, one a flight.
     pub fn ask_alone(&mut self, recipients: &[u32]) {
-        self.alone |= !recipients.is_empty();
+        if !recipients.is_empty() {
+            self.flight_max = 1;
+        }
         self.pending.extend(recipients);
     }
 

@@ -65,7 +65,7 @@ impl Plan {
         for (at, answer) in answers.iter_mut().enumerate() {
             if matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused(_)) {
                 *answer = RcptAnswer::Unanswered;
-                self.alone = true;
+                self.flight_max = 1;
                 if let Some(recipient) = recipients.get(at) {
                     self.asked[index(*recipient)] -= 1;
                 }
