@@ -9,7 +9,7 @@
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -118,6 +118,8 @@ struct Reply<'a> {
 pub(crate) struct Output {
     target: Target,
     out: BufWriter<Box<dyn Write + Send>>,
+    /// Somebody watches, so nothing of the input may steer the terminal.
+    terminal: bool,
     scan: Scan,
     reader: Reader,
     form: Form,
@@ -141,9 +143,11 @@ impl Output {
     ) -> Result<Self> {
         let out = BufWriter::with_capacity(BUFFER_BYTES, target.open()?);
         let scan = reader.scan()?.context("the work file is damaged")?;
+        let terminal = target.path.as_os_str() == "-" && std::io::stdout().is_terminal();
         Ok(Self {
             target,
             out,
+            terminal,
             scan,
             reader: reader.clone(),
             form: Form { imported: imported.clone(), format, protect, names: Vec::new() },
@@ -161,7 +165,7 @@ impl Output {
         if !self.begun {
             self.line.clear();
             self.form.begin(&mut self.line);
-            self.out.write_all(&self.line).map_err(|error| output_failed(error, &self.target.path))?;
+            self.put()?;
             self.begun = true;
         }
         while !self.ended && self.record(order, answers)? {}
@@ -205,8 +209,13 @@ impl Output {
             Frame::Begun(_) => {}
             Frame::Answer(_) | Frame::PutOff(_) => anyhow::bail!("the work file is damaged at {place}"),
         }
-        self.out.write_all(&self.line).map_err(|error| output_failed(error, &self.target.path))?;
+        self.put()?;
         Ok(true)
+    }
+
+    fn put(&mut self) -> Result<()> {
+        let shown = if self.terminal { harmless(&self.line) } else { Cow::Borrowed(self.line.as_slice()) };
+        self.out.write_all(&shown).map_err(|error| output_failed(error, &self.target.path))
     }
 
     /// Whether everything is written.
@@ -222,6 +231,22 @@ impl Output {
         }
         Ok(self.tally)
     }
+}
+
+/// Records without what could steer a terminal; tabs and line ends stay.
+fn harmless(records: &[u8]) -> Cow<'_, [u8]> {
+    let text = String::from_utf8_lossy(records);
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match line.strip_suffix("\r\n") {
+            Some(line) => (line, "\r\n"),
+            None => line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n")),
+        };
+        let cells: Vec<String> = line.split('\t').map(plain).collect();
+        out.push_str(&cells.join("\t"));
+        out.push_str(end);
+    }
+    Cow::Owned(out.into_bytes())
 }
 
 /// How records look.
@@ -526,6 +551,12 @@ mod tests {
         }
         let line = row(&form(Format::Jsonl, Format::Jsonl, Protect::Ours, 0), "", "{ }");
         assert!(serde_json::from_str::<serde_json::Value>(&line).is_ok(), "{line}");
+    }
+
+    #[test]
+    fn on_a_terminal_nothing_of_the_input_steers_it() {
+        let shown = harmless(b"a\x1b[2J@x.org\tpassed\r\nb\rc\x07\n\xe2\x80\xaed");
+        assert_eq!(String::from_utf8_lossy(&shown), "a\\u{1b}[2J@x.org\tpassed\r\nb\\u{d}c\\u{7}\n\\u{202e}d");
     }
 
     #[test]
