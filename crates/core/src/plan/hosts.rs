@@ -45,6 +45,8 @@ struct Host {
 #[derive(Debug)]
 pub(super) struct Hosts {
     list: Vec<Host>,
+    /// There were more than [`EXCHANGERS_MAX`].
+    more: bool,
     current: usize,
     dials: u32,
     /// TLS has failed at the current address.
@@ -64,8 +66,9 @@ impl Hosts {
         // RFC 5321 §5.1: equal preferences are taken in random order, to share the load.
         rng.shuffle(&mut list);
         list.sort_by_key(|host| host.mx.preference);
+        let more = list.len() > EXCHANGERS_MAX;
         list.truncate(EXCHANGERS_MAX);
-        Self { list, current: 0, dials: 0, clear: false, moved: false }
+        Self { list, more, current: 0, dials: 0, clear: false, moved: false }
     }
 
     pub(super) fn exchanger(&self, index: usize) -> (&MxHost, &Arc<Policy>) {
@@ -143,9 +146,10 @@ impl Hosts {
         self.current += 1;
     }
 
-    /// What it means that no address was ever dialled: a fact about the domain only where every answer was authoritative.
+    /// What it means that no address was ever dialled: a fact about the domain only where every exchanger was looked up and
+    /// every answer was authoritative.
     pub(super) fn unusable(&self) -> Mailbox {
-        let failed = self.list.iter().any(|host| matches!(host.state, State::Failed | State::Unknown));
+        let failed = self.more || self.list.iter().any(|host| matches!(host.state, State::Failed | State::Unknown));
         if failed { Mailbox::NotAsked(NotAsked::Dns) } else { Mailbox::Unroutable("mx_unroutable") }
     }
 }

@@ -369,6 +369,25 @@ mod any_server {
     use super::*;
     use crate::rng::Rng;
 
+    #[test]
+    fn an_exchanger_that_was_never_looked_up_may_take_mail() {
+        let meta = |hosts: u16| {
+            let hosts: Vec<MxHost> = (0..hosts).map(|n| mx(n, &format!("h{n}.example.com"))).collect();
+            let mut plan = plan_with(&hosts, 1, Known::default());
+            while let Action::Resolve { exchanger } = plan.next(None) {
+                plan.resolved(exchanger, Found::Nothing);
+            }
+            let fates = plan.take_fates();
+            let told = match &fates[..] {
+                [(0, Fate::Settled(told) | Fate::Later { told, .. })] => told,
+                other => panic!("{other:?}"),
+            };
+            judge(&told.mailbox).expect("a finding").meta.into_owned()
+        };
+        assert_eq!(meta(5), "mx_unroutable");
+        assert_eq!(meta(6), "dns_temporary");
+    }
+
     const ANSWERS: [&str; 12] = [
         YES,
         NO,
