@@ -39,6 +39,14 @@ pub fn registrable(ascii: &str) -> &str {
     psl::domain_str(ascii).unwrap_or(ascii)
 }
 
+/// The top-level domain of a name in lower-case A-labels where it is one of the public DNS, by the Public Suffix List: every
+/// resolver that can see the internet knows it.
+pub fn public_top_level(ascii: &str) -> Option<&str> {
+    let top_level = ascii.rsplit('.').next()?;
+    let suffix = psl::suffix(top_level.as_bytes())?;
+    (suffix.typ() == Some(psl::Type::Icann)).then_some(top_level)
+}
+
 impl Domain {
     /// Reads a domain; special-use names are refused.
     pub fn parse(text: &str) -> Result<Self, AddressError> {

@@ -1,7 +1,7 @@
 //! What callers do with an address and a domain once they have it.
 
 use probity_core::address::{Address, AddressReason};
-use probity_core::domain::{Domain, SpecialUse};
+use probity_core::domain::{Domain, SpecialUse, public_top_level};
 
 fn address(text: &str) -> Address {
     Address::parse(text).expect("an address")
@@ -21,6 +21,21 @@ fn parts_are_decoded() {
     assert_eq!(quoted.domain().unicode(), "m\u{fc}nchen.de");
     assert!(!quoted.needs_smtputf8());
     assert!(address("j\u{f6}rg@firma.com").needs_smtputf8());
+}
+
+#[test]
+fn public_top_level_domains_are_told_from_private_ones() {
+    for (name, top_level) in [
+        ("example.com", Some("com")),
+        ("a.b.example.co.uk", Some("uk")),
+        ("blog.github.io", Some("io")),
+        ("x.xn--p1ai", Some("xn--p1ai")),
+        ("sandbox.test", None),
+        ("mail.corp", None),
+        ("", None),
+    ] {
+        assert_eq!(public_top_level(name), top_level, "{name}");
+    }
 }
 
 #[test]

@@ -4,10 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use probity_core::dns::{Answer, DnsFailure, Kind, MailRoute, Record, mail_route};
+use probity_core::domain::public_top_level;
 use probity_core::plan::Found;
 use probity_core::policy::{Mode, Policy};
 use probity_core::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
 
+use crate::egress::Why;
 use crate::inner::Inner;
 
 /// Exchangers that evidence shows at most, best first: it is kept for each address, and a domain may list a thousand.
@@ -31,7 +33,10 @@ impl Destination {
     /// Looks a domain up. `domain` is in lower-case A-labels.
     pub(crate) async fn find(inner: &Arc<Inner>, domain: Arc<str>) -> Self {
         let lookup = inner.resolver.lookup(&domain, Kind::Mx, true).await;
-        let route = mail_route(&lookup.answer, |host| !inner.special.refuses(host));
+        let mut route = mail_route(&lookup.answer, |host| !inner.special.refuses(host));
+        if route == MailRoute::NoDomain && denies_top_level(inner, &domain).await {
+            route = MailRoute::Failed(DnsFailure::Refused);
+        }
         let null_mx = route == MailRoute::NullMx;
         let (exists, exchangers, settled) = match route {
             MailRoute::Exchangers(hosts) => (Some(true), hosts, None),
@@ -68,6 +73,13 @@ impl Destination {
     }
 }
 
+/// Whether the resolver says that not even the domain's public top-level domain exists. Then it is cut off from the internet or
+/// shows a part of it only, and what it denies may well exist.
+async fn denies_top_level(inner: &Arc<Inner>, domain: &str) -> bool {
+    let Some(top_level) = public_top_level(domain) else { return false };
+    inner.resolver.lookup(top_level, Kind::Mx, false).await.answer == Answer::NoName
+}
+
 /// The addresses of an exchanger that may be dialled from this source's family, IPv4 first: more sources have it.
 pub(crate) async fn addresses(inner: &Arc<Inner>, host: &str, budgeted: bool, bind: Option<IpAddr>) -> Found {
     let (four, six) = futures_util::future::join(
@@ -77,12 +89,15 @@ pub(crate) async fn addresses(inner: &Arc<Inner>, host: &str, budgeted: bool, bi
     .await;
     let fits = |address: &IpAddr| bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4());
     let listed: Vec<IpAddr> = [&four.answer, &six.answer].into_iter().flat_map(in_answer).collect();
-    let mut allowed: Vec<IpAddr> = listed.iter().copied().filter(|ip| inner.guard.allows(*ip).is_ok()).collect();
+    let judged: Vec<_> = listed.iter().map(|ip| inner.guard.allows(*ip).map(|()| *ip)).collect();
+    let ours = judged.iter().any(|judged| judged.is_err_and(|refusal| refusal.why == Why::Own));
+    let mut allowed: Vec<IpAddr> = judged.into_iter().flatten().collect();
     let dialled_elsewhere = !allowed.is_empty();
     allowed.retain(fits);
     let failed = [&four.answer, &six.answer].into_iter().any(|answer| matches!(answer, Answer::Failed(_)));
-    // An address of the other family is an address: that we cannot dial it is our lack.
-    if allowed.is_empty() && (failed || dialled_elsewhere) {
+    // An address of the other family is an address, and one of this machine takes mail from others: that we cannot dial them
+    // is our lack.
+    if allowed.is_empty() && (failed || dialled_elsewhere || ours) {
         return Found::Failed;
     }
     if allowed.is_empty() { Found::Nothing } else { Found::Addresses(allowed) }

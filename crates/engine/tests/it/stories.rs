@@ -2,6 +2,7 @@
 
 use probity_core::dns::Kind;
 use probity_core::policy::Profile;
+use probity_engine::net::Source;
 use probity_engine::{Item, Live, Outcome, Tries};
 use probity_mailworld::{
     AfterMisses, At, DnsFault, FaultKind, Greylist, MailboxState, Mailboxes, Misbehaviour, Personality, Pipelining,
@@ -346,4 +347,32 @@ async fn a_source_on_its_first_day_asks_a_tenth() {
     let today = probity_engine::clock::Clock::system().now();
     let (young, old) = (asked(Some(today)).await, asked(None).await);
     assert!(young * 4 < old, "{young} of {old}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resolver_that_knows_no_public_names_makes_nobody_undeliverable() {
+    // A machine without a network, or behind a gate: the resolver answers, and denies whatever it is asked for.
+    let world = World::builder().zone("com", Zone::failing(DnsFault::Nxdomain)).build().expect("a world");
+    let lab = Lab::polite(&world);
+    expect(&lab, &[("ann@example.com", "unknown/unverified/dns_temporary")]).await;
+    expect(&lab, &[("ann@sub.example.com", "unknown/unverified/dns_temporary")]).await;
+    // The rest of the names are denied by one that knows their top-level domain.
+    expect(&lab, &[("ann@example.org", "undeliverable/illegitimate/nxdomain")]).await;
+    assert_eq!(lab.engine.counters().queries, 4, "two names and their top-level domains");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mail_that_comes_to_this_machine_is_not_undeliverable() {
+    let own: std::net::IpAddr = "11.9.9.9".parse().expect("an address");
+    let world = World::builder()
+        .zone("mx.example.com", Zone { addresses: vec![own], ..Zone::default() })
+        .zone("home.example.com", Zone::served_by(&["mx.example.com"]))
+        .build()
+        .expect("a world");
+    let lab = Lab::new(&world, 1, |config| {
+        let source = Source { public: Some(own), ..(*config.sources[0]).clone() };
+        (config.sources, config.networks_allowed) = (vec![source.into()], Vec::new());
+    });
+    expect(&lab, &[("ann@home.example.com", "unknown/unverified/dns_temporary")]).await;
+    assert_eq!(lab.net.hosts().connections, 0);
 }

@@ -94,8 +94,9 @@ impl World {
             let records = if kind == Kind::Ptr { vec![Record::Ptr(name)] } else { Vec::new() };
             return (filled(records), NEGATIVE_TTL_S);
         }
-        let answer = if self.parents.contains(name) { Answer::Empty } else { Answer::NoName };
-        (answer, NEGATIVE_TTL_S)
+        // The top-level domains of the world exist, whether or not it has a domain in them.
+        let exists = self.parents.contains(name) || !name.contains('.');
+        (if exists { Answer::Empty } else { Answer::NoName }, NEGATIVE_TTL_S)
     }
 }
 
