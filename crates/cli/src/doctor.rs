@@ -15,7 +15,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use probity_core::dns::{Answer, Kind, Record};
+use probity_core::dns::{Answer, Kind, MailRoute, Record, mail_route};
+use probity_core::domain::SpecialUse;
 use probity_engine::net::Net;
 use serde::Serialize;
 
@@ -91,23 +92,10 @@ impl Patient {
         (!addresses.is_empty() || !failed).then_some(addresses)
     }
 
-    /// The exchangers of a domain in their order; none where the look-up failed.
-    async fn exchangers(&self, domain: &str) -> Option<Vec<String>> {
-        match self.net.lookup(domain, Kind::Mx).await.answer {
-            Answer::Records(records) => {
-                let mut hosts: Vec<(u16, String)> = records
-                    .into_iter()
-                    .filter_map(|record| match record {
-                        Record::Mx { preference, host } if !host.is_empty() => Some((preference, host)),
-                        _ => None,
-                    })
-                    .collect();
-                hosts.sort();
-                Some(hosts.into_iter().map(|(_, host)| host).collect())
-            }
-            Answer::Empty | Answer::NoName => Some(Vec::new()),
-            Answer::Failed(_) => None,
-        }
+    /// Where a domain's mail goes, as the engine reads it.
+    async fn route(&self, domain: &str) -> MailRoute {
+        let special = SpecialUse::allow(&self.settings.engine.special_use_allowed);
+        mail_route(&self.net.lookup(domain, Kind::Mx).await.answer, |host| !special.refuses(host))
     }
 }
 

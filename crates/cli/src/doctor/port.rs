@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use probity_core::dns::MailRoute;
 use probity_engine::net::{Dial, Source};
 use tokio::io::AsyncReadExt;
 
@@ -26,8 +27,8 @@ async fn check(patient: &Patient, source: &Arc<Source>) -> Check {
     let name = format!("port {port} outward{}", super::identity::of(source));
     let mut tried = Vec::new();
     for domain in &patient.settings.probe_domains {
-        let hosts = patient.exchangers(domain).await.unwrap_or_default();
-        for host in hosts.iter().take(HOSTS_MAX) {
+        let MailRoute::Exchangers(hosts) = patient.route(domain).await else { continue };
+        for host in hosts.iter().take(HOSTS_MAX).map(|mx| &mx.host) {
             match greeted(patient, source, host).await {
                 Ok(banner) if banner.starts_with("220") => {
                     return Check::ok(name, format!("open: {host} answers"));

@@ -23,7 +23,12 @@ pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
             Answer::Records(_) => {
                 Check::warn(title, format!("takes {took} ms"), "run a resolver on this machine (unbound)")
             }
-            Answer::Empty | Answer::NoName => Check::warn(
+            Answer::NoName => Check::fail(
+                title,
+                format!("says that {domain} does not exist"),
+                "it knows no public names: check the network and dns.nameservers",
+            ),
+            Answer::Empty => Check::warn(
                 title,
                 format!("says that {domain} has no exchanger"),
                 "put a domain that takes mail first in doctor.probe_domains, or ask a resolver that does not filter",

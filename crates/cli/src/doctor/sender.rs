@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use probity_core::dns::MailRoute;
 use probity_core::spf::{Answers, Outcome, Step, check as spf};
 
 use super::{Check, Patient};
@@ -35,18 +36,17 @@ async fn takes_mail(patient: &Patient, domain: &str) -> Check {
         let advice = "set probe.mail_from to an address of yours that takes mail";
         return Check::warn(name, format!("none is configured; {from} is made of the host name"), advice);
     }
-    match patient.exchangers(domain).await {
-        None => Check::warn(name, format!("{domain} could not be looked up"), "try again"),
-        Some(hosts) if !hosts.is_empty() => Check::ok(name, format!("{domain} takes mail at {}", hosts[0])),
-        Some(_) => match patient.addresses(domain).await {
-            Some(addresses) if !addresses.is_empty() => {
-                Check::warn(name, format!("{domain} has no MX, only an address"), "give it an MX record")
-            }
-            _ => {
-                let advice = format!("give {domain} an MX record: servers refuse senders that cannot be answered");
-                Check::fail(name, format!("{domain} takes no mail"), advice)
-            }
-        },
+    let advice = format!("give {domain} an MX record: servers refuse senders that cannot be answered");
+    match patient.route(domain).await {
+        MailRoute::Failed(_) => Check::warn(name, format!("{domain} could not be looked up"), "try again"),
+        MailRoute::Exchangers(hosts) if !hosts.is_empty() => {
+            Check::ok(name, format!("{domain} takes mail at {}", hosts[0].host))
+        }
+        MailRoute::Implicit if patient.addresses(domain).await.is_some_and(|addresses| !addresses.is_empty()) => {
+            Check::warn(name, format!("{domain} has no MX, only an address"), "give it an MX record")
+        }
+        MailRoute::NullMx => Check::fail(name, format!("{domain} says that it takes no mail (null MX)"), advice),
+        _ => Check::fail(name, format!("{domain} takes no mail"), advice),
     }
 }
 
