@@ -76,6 +76,16 @@ fn offline_uses_no_network_and_says_so() {
 }
 
 #[test]
+fn a_machine_without_names_says_so_once() {
+    // Port 9 of this machine: nobody answers there.
+    let dead = ["--set", "dns.nameservers=127.0.0.1:9", "--set", "dns.timeout=200ms", "--set", "dns.attempts=1"];
+    let ran = Place::new().run(&[&dead[..], &["verify", "a@example.org", "b@example.net"]].concat());
+    assert_eq!(ran.code, Some(4), "{ran:?}");
+    assert_eq!(ran.err.matches("No name could be looked up").count(), 1, "{}", ran.err);
+    assert!(lines(&ran.out).iter().all(|line| line["meta"] == "dns_temporary"), "{}", ran.out);
+}
+
+#[test]
 fn addresses_come_from_standard_input_too() {
     let ran = Place::new().feed(&["verify", "--sandbox", "-"], b"valid@sandbox.test\r\n\nspam@sandbox.test");
     assert_eq!(lines(&ran.out).len(), 2);
