@@ -22,9 +22,10 @@ pub(super) fn read(table: &Table, helo: &str) -> Result<Dated, String> {
         }
     }
     let bind = address(table, "bind")?;
-    let public = address(table, "public")?.or(bind);
     let helo = text(table, "helo")?.unwrap_or(helo).to_owned();
     let proxy = text(table, "proxy")?.map(proxy).transpose()?;
+    // Through a proxy the world sees an address that is not ours to know.
+    let public = address(table, "public")?.or(bind.filter(|_| proxy.is_none()));
     let since = match table.get("in_use_since") {
         None => None,
         Some(Value::String(date)) => Some(day(date).ok_or_else(|| wrong_day(date))?),
@@ -112,7 +113,9 @@ mod tests {
     fn a_source_takes_what_it_lacks_from_its_surroundings() {
         let table: Table = "bind = \"192.0.2.1\"\nproxy = \"socks5://u:p:w@192.0.2.9:1080\"".parse().unwrap();
         let (source, since) = read(&table, "mx.example.com").unwrap();
-        assert_eq!(source.public, source.bind);
+        assert_eq!(source.public, None, "the world sees the proxy's address");
+        let direct = read(&"bind = \"192.0.2.1\"".parse().unwrap(), "x").unwrap().0;
+        assert!(direct.public.is_some() && direct.public == direct.bind);
         assert_eq!(source.helo, "mx.example.com");
         assert_eq!(source.proxy.as_ref().unwrap().login, Some(("u".into(), "p:w".into())));
         assert_eq!(since, None);
