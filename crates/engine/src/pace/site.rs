@@ -171,7 +171,7 @@ impl Site {
         self.interest.fetch_sub(1, Ordering::Relaxed) > 1
     }
 
-    /// A warm session to this address, if there is one. `tls_tried` sessions only serve those who may use TLS.
+    /// A warm session to this address, if there is one; with `clear` only one that was opened without trying STARTTLS.
     pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<Link> {
         let mut idle = self.idle();
         let found = idle.iter().position(|link| link.address() == address && (!clear || link.is_clear()))?;
