@@ -159,9 +159,10 @@ async fn random_subdomains_of_one_zone_cost_no_more_questions_than_its_budget() 
     assert_eq!(outcomes.len(), 2_000);
     assert!(seen.lookups() <= CAP, "{} questions", seen.lookups());
     let at_once = seen.most_looking.load(Ordering::SeqCst);
-    assert!(at_once <= 20, "{at_once} questions at once");
+    // One question more, which is not the zone's: whether the resolver knows `com` at all.
+    assert!(at_once <= 20 + 1, "{at_once} questions at once");
     let answered = outcomes.iter().filter(|(_, outcome)| is_nxdomain(outcome)).count();
-    assert_eq!(answered as u64, seen.lookups(), "only what was asked about is said not to exist");
+    assert_eq!(answered as u64 + 1, seen.lookups(), "only what was asked about is said not to exist");
 }
 
 fn is_nxdomain(outcome: &Outcome) -> bool {
