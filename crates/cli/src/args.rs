@@ -150,7 +150,7 @@ pub(crate) struct BatchArgs {
     /// How restrained to be: overrides probe.profile
     #[arg(long, value_name = "polite|open")]
     pub profile: Option<String>,
-    /// How long an address may be put off, as in 30m: overrides probe.patience
+    /// How long an address may be put off, as in 30m: overrides `probe.patience` and `probe.held_back`
     #[arg(long, value_name = "TIME")]
     pub patience: Option<String>,
     /// Writes our CSV cells as they are; without, those that a spreadsheet would run as a formula get a leading '

@@ -91,7 +91,14 @@ fn run(cli: &Cli) -> Result<Exit> {
 /// Flags of `batch` that are keys of the configuration.
 fn overrides(args: &BatchArgs) -> Vec<String> {
     let flag = |key: &str, value: &Option<String>| value.as_ref().map(|value| format!("{key}={value}"));
-    [flag("probe.profile", &args.profile), flag("probe.patience", &args.patience)].into_iter().flatten().collect()
+    [
+        flag("probe.profile", &args.profile),
+        flag("probe.patience", &args.patience),
+        flag("probe.held_back", &args.patience),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 async fn command(command: &Command, settings: &Settings) -> Result<Exit> {

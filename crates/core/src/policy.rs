@@ -93,8 +93,6 @@ pub struct Policy {
     pub random_counts_as_missing: bool,
     /// Whether to ask for a made-up recipient, to find out if the server accepts everybody.
     pub random_probe: bool,
-    /// Whether all recipients of a transaction must be of one domain.
-    pub one_domain_per_transaction: bool,
     /// After how many missing recipients in an hour the server is known to lie, so that an acceptance must be checked by
     /// a made-up recipient at the end of the session.
     pub suspect_after_misses: Option<u32>,

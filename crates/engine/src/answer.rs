@@ -161,7 +161,7 @@ fn evidence(
 }
 
 /// A reply's text without addresses: neither mailboxes (servers like to repeat them) nor our own network addresses.
-fn redact(text: String, inner: &Inner) -> String {
+pub(crate) fn redact(text: String, inner: &Inner) -> String {
     let text = if text.contains('@') { without_mailboxes(&text) } else { text };
     without_own_addresses(text, &inner.own_addresses)
 }

@@ -61,6 +61,8 @@ pub struct EngineConfig {
     pub batch: Deadlines,
     /// How long after its first try an address of a batch may be put off before it is settled as `unverified`.
     pub patience_ms: i64,
+    /// The same for an address that only our own limits or an open circuit hold back: nobody was asked, so nothing is known.
+    pub held_back_ms: i64,
     /// How often an address is asked about at most.
     pub attempts_max: u32,
     /// Sessions open at the same time, at most; must stay below the limit of open files.
@@ -136,6 +138,7 @@ impl Default for EngineConfig {
             live: Deadlines { connect_ms: 5_000, banner_ms: 8_000, command_ms: 8_000, session_ms: 20_000 },
             batch: Deadlines { connect_ms: 15_000, banner_ms: 60_000, command_ms: 60_000, session_ms: 300_000 },
             patience_ms: HOUR_MS,
+            held_back_ms: 24 * HOUR_MS,
             attempts_max: 3,
             sessions_max: crate::descriptors::sessions_max(crate::descriptors::descriptor_limit()),
             domains_max: 2_000,

@@ -1,10 +1,12 @@
 //! The parts that all work of an engine shares.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use lru::LruCache;
 use probity_core::classify::Rules;
 use probity_core::dns::{Answer, Kind};
 use probity_core::domain::SpecialUse;
@@ -12,17 +14,20 @@ use probity_core::lists::Lists;
 use probity_core::plan::person_like;
 use probity_core::policy::Policies;
 use probity_core::rng::Rng;
+use probity_core::smtp::reply::Reply;
 use probity_core::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::answer::redact;
 use crate::clock::Clock;
 use crate::config::{Deadlines, EngineConfig};
 use crate::egress::Guard;
 use crate::facts::FactStore;
 use crate::link::{Ground, Link};
 use crate::memory::Verdicts;
+use crate::net::Source;
 use crate::pace::{Effort, Pace, Site, Slot, warmth_percent};
 use crate::reach::Reach;
 use crate::resolve::Resolver;
@@ -31,6 +36,14 @@ use crate::resolve::Resolver;
 const BATCH_SHARE: (usize, usize) = (3, 4);
 /// Of all sessions, the part that may lie idle.
 const IDLE_SHARE: usize = 4;
+
+/// Distinct texts that are remembered as logged.
+const TEXTS_MAX: usize = 1_000;
+
+/// The memory of texts that no rule knew.
+pub(crate) fn texts() -> Mutex<LruCache<String, ()>> {
+    Mutex::new(LruCache::sparse(NonZeroUsize::new(TEXTS_MAX).expect("not zero")))
+}
 
 /// The right to one session; given back when dropped.
 pub(crate) struct SessionPermit {
@@ -60,6 +73,8 @@ pub(crate) struct Inner {
     pub(crate) sessions: Arc<Semaphore>,
     pub(crate) sessions_batch: Arc<Semaphore>,
     pub(crate) idle: Arc<Semaphore>,
+    /// Masked texts of replies that no rule knew, to log each once.
+    pub(crate) unmatched: Mutex<LruCache<String, ()>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
     /// Our network addresses in canonical form, to keep them out of evidence.
@@ -89,11 +104,34 @@ impl Inner {
         person_like(&mut Rng::new(self.seed ^ stable_hash(domain.as_bytes()) ^ nth.rotate_left(32)))
     }
 
+    /// Counts replies that no rule knew, and logs each distinct text once, so that rules can grow. Texts are redacted: neither
+    /// mailboxes nor our own addresses reach a log; digits are masked, because queue ids make every text distinct.
+    pub(crate) fn note_unmatched(&self, replies: &[Reply]) {
+        self.ground.tally.unmatched.fetch_add(replies.len() as u64, Ordering::Relaxed);
+        for reply in replies {
+            let text = redact(reply.text.clone(), self);
+            let masked: String = text.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
+            let mut seen = self.unmatched.lock().unwrap_or_else(PoisonError::into_inner);
+            if seen.put(masked.clone(), ()).is_none() {
+                tracing::info!(code = reply.code, text = masked, "no rule knows this reply");
+            }
+        }
+    }
+
     /// The source that a domain is asked from as long as nothing speaks against it: always the same, so that greylisting
     /// knows us.
     pub(crate) fn first_source(&self, domain: &str) -> u16 {
         let count = self.config.sources.len().max(1) as u64;
         u16::try_from(stable_hash(domain.as_bytes()) % count).unwrap_or(0)
+    }
+
+    /// The source whose pacing a source shares: the first one that the world sees under the same address. Servers count by
+    /// address, not by our names for it.
+    pub(crate) fn paced_as(&self, source: u16) -> u16 {
+        let seen_as = |source: &Source| source.public.or(source.bind);
+        let sources = &self.config.sources;
+        let same = sources.iter().position(|other| seen_as(other) == seen_as(&sources[usize::from(source)]));
+        same.and_then(|index| u16::try_from(index).ok()).unwrap_or(source)
     }
 
     /// The share of a polite site's limits that a source may use now, in percent.

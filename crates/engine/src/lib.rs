@@ -95,6 +95,7 @@ impl Engine {
             sessions,
             sessions_batch,
             idle,
+            unmatched: inner::texts(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
             seed: config.seed.unwrap_or_else(config::drawn_seed),

@@ -117,7 +117,7 @@ impl Question {
     /// Comes back when the server has asked for it, from the same source, and fills the cache.
     fn go_on(self, source: Option<u16>, after_ms: i64) {
         let inner = self.inner.clone();
-        if inner.verdicts.is_off() || inner.closing.is_cancelled() {
+        if inner.verdicts.is_off() || inner.closing.is_cancelled() || after_ms > inner.config.patience_ms {
             return;
         }
         let Ok(permit) = inner.background.clone().try_acquire_owned() else { return };
@@ -135,8 +135,8 @@ impl Question {
                 let again_ms = came.again_ms;
                 self.answered(&destination, came.told, &came.asked, attempt);
                 match again_ms {
-                    Some(again_ms) => after_ms = again_ms,
-                    None => return,
+                    Some(again_ms) if again_ms <= self.inner.config.patience_ms => after_ms = again_ms,
+                    _ => return,
                 }
             }
         });

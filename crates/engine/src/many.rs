@@ -9,6 +9,7 @@ use std::sync::Arc;
 use probity_core::address::Address;
 use probity_core::plan::{Fate, Told};
 use probity_core::time::Millis;
+use probity_core::verdict::{Mailbox, NotAsked};
 use tokio::task::JoinSet;
 
 use crate::answer::{Subject, invalid};
@@ -17,9 +18,6 @@ use crate::inner::Inner;
 use crate::pace::Effort;
 use crate::probe::{Asked, Probe};
 use crate::request::{Item, Outcome, Sink, Tries};
-
-/// What does not count as an attempt: nobody was asked.
-const NOT_ASKED: [&str; 1] = ["budget"];
 
 /// One address with what must come back with its outcome.
 struct Member {
@@ -115,7 +113,9 @@ fn outcome(
         Fate::Settled(told) => told,
         Fate::Later { told, after_ms, why, same_source } => {
             let source = same_source.then_some(asked.source).flatten();
-            match put_off(inner, &member, after_ms, why, source, started) {
+            let held_back = matches!(told.mailbox, Mailbox::NotAsked(NotAsked::Budget | NotAsked::Blocked));
+            let later = Later { after_ms, why, source, held_back };
+            match put_off(inner, &member, &later, started) {
                 Some(put_off) => return put_off,
                 None => told,
             }
@@ -139,21 +139,28 @@ fn settled(
     verification
 }
 
-/// To be asked again, unless that would be once too often or too late.
-fn put_off(
-    inner: &Arc<Inner>,
-    member: &Member,
+/// How an address is to be asked again.
+struct Later {
     after_ms: i64,
     why: &'static str,
     source: Option<u16>,
-    started: Millis,
-) -> Option<Outcome> {
+    /// Nobody was asked: our own limits held it back, or an open circuit.
+    held_back: bool,
+}
+
+/// To be asked again, unless that would be once too often or too late. What was held back is no attempt, and is waited for
+/// longer than a server that was asked and put us off.
+fn put_off(inner: &Arc<Inner>, member: &Member, later: &Later, started: Millis) -> Option<Outcome> {
     let since = member.tries.since.unwrap_or(started);
-    let not_before = inner.clock.now() + after_ms;
-    let count = member.tries.count + u32::from(!NOT_ASKED.contains(&why));
-    if count >= inner.config.attempts_max || not_before.since(since) > inner.config.patience_ms {
+    let not_before = inner.clock.now() + later.after_ms;
+    let (count, patience_ms) = if later.held_back {
+        (member.tries.count, inner.config.held_back_ms.max(inner.config.patience_ms))
+    } else {
+        (member.tries.count + 1, inner.config.patience_ms)
+    };
+    if count >= inner.config.attempts_max || not_before.since(since) > patience_ms {
         return None;
     }
-    let tries = Tries { count, since: Some(since), source: source.or(member.tries.source) };
-    Some(Outcome::PutOff { not_before, tries, why })
+    let tries = Tries { count, since: Some(since), source: later.source.or(member.tries.source) };
+    Some(Outcome::PutOff { not_before, tries, why: later.why })
 }

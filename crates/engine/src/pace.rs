@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use probity_core::policy::Policy;
 
-pub(crate) use site::{Hold, Site, Slot};
+pub(crate) use site::{Hold, Presence, Site, Slot};
 pub(crate) use warmth::percent as warmth_percent;
 
 /// Sites that are remembered; the one unused for longest is forgotten with its state. A site takes about 1 KiB.

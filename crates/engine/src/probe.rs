@@ -16,7 +16,7 @@ use crate::facts::DomainFacts;
 use crate::inner::Inner;
 use crate::link::{Goodbye, Link, Refused};
 use crate::net::Dial;
-use crate::pace::{Effort, Hold, Site};
+use crate::pace::{Effort, Hold, Presence, Site};
 
 /// How long a pacing limit is waited for on the spot; what takes longer is put off.
 const WAIT_MS: i64 = 3_000;
@@ -52,7 +52,7 @@ pub(crate) struct Probe<'a> {
     missing: u32,
     /// Random recipients that were asked about.
     randoms: u64,
-    site: Option<Arc<Site>>,
+    site: Option<Presence>,
     link: Option<(Link, crate::pace::Slot)>,
     asked: Asked,
     /// Fates that rest on flights of several recipients of the open session. Replies are matched to commands by order alone,
@@ -170,7 +170,7 @@ impl<'a> Probe<'a> {
     /// How many recipients may be asked about now; waits for pacing where that is short, and defers the plan where not.
     async fn room(&mut self) -> Option<u32> {
         let (link, _) = self.link.as_ref()?;
-        let site = self.site.clone()?;
+        let site = self.site.as_ref()?.site().clone();
         let policy = self.plan.policy()?.clone();
         let now = self.inner.clock.now();
         let room = link.room(&policy, now);
@@ -249,17 +249,18 @@ impl<'a> Probe<'a> {
         if !self.source_fixed && self.site.is_none() {
             let open = (0..sources)
                 .map(|n| (self.source + n) % sources)
-                .find(|source| self.inner.pace.site(*source, host, policy).closed(now).is_none());
+                .find(|source| self.site_of(*source, host, policy).closed(now).is_none());
             self.source = open.unwrap_or(self.source);
         }
-        let site = self.inner.pace.site(self.source, host, policy);
-        if self.site.as_ref().is_none_or(|old| !Arc::ptr_eq(old, &site)) {
-            site.enter();
-            if let Some(old) = self.site.replace(site.clone()) {
-                old.leave();
-            }
+        let site = self.site_of(self.source, host, policy);
+        if self.site.as_ref().is_none_or(|old| !old.is_at(&site)) {
+            self.site = Some(Presence::at(site.clone()));
         }
         site
+    }
+
+    fn site_of(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
+        self.inner.pace.site(self.inner.paced_as(source), host, policy)
     }
 
     async fn link(
@@ -346,11 +347,11 @@ impl<'a> Probe<'a> {
         add(&mut self.asked.timings.smtp, now.since(started));
         let policy = self.plan.policy().cloned();
         let heard = self.plan.answered(recipients, answers, random, end.as_ref(), &self.inner.rules);
-        self.inner.ground.tally.unmatched.fetch_add(u64::from(heard.unmatched), Ordering::Relaxed);
+        self.inner.note_unmatched(&heard.unmatched);
         link.refused(heard.refused);
         self.missing += heard.missing;
         if let (Some(site), Some(policy)) = (&self.site, policy) {
-            site.heard(now, &heard, &policy);
+            site.site().heard(now, &heard, &policy);
         }
         // Who runs a known provider's servers has them count right, and its sessions are worth keeping warm.
         if recipients.len() > 1 && self.plan.policy().is_some_and(|policy| policy.provider.is_none()) {
@@ -391,7 +392,8 @@ impl<'a> Probe<'a> {
     /// Gives the session up: to the next plan that wants it, or with a goodbye. `leaving` where this plan is done with the
     /// site. Where fates rest on how the server counts, the goodbye is waited for.
     async fn release(&mut self, leaving: bool) {
-        let wanted = if leaving { self.site.take().map(|site| (site.leave(), site)) } else { None };
+        let wanted =
+            if leaving { self.site.take().map(|here| (here.has_company(), here.site().clone())) } else { None };
         let Some((link, slot)) = self.link.take() else { return };
         if self.session == Count::Open {
             self.session = match link.quit().await {

@@ -35,6 +35,7 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("probe.port", Kind::Whole(1, 65_535)),
     ("probe.starttls", Kind::Flag),
     ("probe.patience", Kind::Time),
+    ("probe.held_back", Kind::Time),
     ("probe.attempts", Kind::Whole(1, 100)),
     ("dns.nameservers", Kind::Texts),
     ("dns.timeout", Kind::Deadline),

@@ -93,6 +93,7 @@ fn engine(read: &Reader<'_>, helo: &str, mail_from: String) -> Result<EngineConf
             "timeouts.batch.session",
         ),
         patience_ms: read.time("probe.patience"),
+        held_back_ms: read.time("probe.held_back"),
         attempts_max: u32::try_from(read.whole("probe.attempts")).expect("the schema bounds it"),
         sessions_max: read.count("limits.sessions"),
         domains_max: read.count("limits.domains"),

@@ -20,7 +20,7 @@ pub struct Heard {
     /// Whether the random recipient was refused as missing.
     pub random_missing: bool,
     /// Replies that no rule knew.
-    pub unmatched: u32,
+    pub unmatched: Vec<Reply>,
     /// A refusal of us that concerns more than one recipient, with the pause it asks for.
     pub about_us: Option<(AboutUs, Option<i64>)>,
 }
@@ -83,7 +83,9 @@ impl Plan {
         };
         let reading = self.read(&reply, stage, rules);
         flight.heard.answered += 1;
-        flight.heard.unmatched += u32::from(reading.meaning == Meaning::Unmatched);
+        if reading.meaning == Meaning::Unmatched {
+            flight.heard.unmatched.push(reply.clone());
+        }
         flight.heard.refused += u32::from(stage == Stage::Rcpt && reply.code >= 500);
         match reading.meaning {
             Meaning::SessionLimit => flight.limited.push(recipient),
@@ -167,7 +169,9 @@ impl Plan {
             return;
         };
         let reading = self.read(&reply, Stage::Rcpt, rules);
-        flight.heard.unmatched += u32::from(reading.meaning == Meaning::Unmatched);
+        if reading.meaning == Meaning::Unmatched {
+            flight.heard.unmatched.push(reply.clone());
+        }
         flight.heard.refused += u32::from(reply.code >= 500);
         match reading.meaning {
             Meaning::NoSuchUser | Meaning::AccessDenied if reply.code >= 500 => {

@@ -3,6 +3,8 @@
 use probity_core::policy::Policy;
 use probity_core::time::Millis;
 
+/// A pause that a server asks for is kept up to a day: beyond that its text was misread, or written by nobody in earnest.
+const ASKED_MAX_MS: i64 = 86_400_000;
 /// Strikes are forgotten after this many times the longest pause without another one.
 const FORGET_AFTER: i64 = 4;
 
@@ -30,7 +32,8 @@ impl Breaker {
             self.strikes = 0;
         }
         let doubled = policy.breaker_ms_min.saturating_mul(1 << self.strikes.min(16));
-        let pause_ms = doubled.max(asked_ms.unwrap_or(0)).clamp(0, policy.breaker_ms_max.max(1));
+        let own_ms = doubled.min(policy.breaker_ms_max);
+        let pause_ms = own_ms.max(asked_ms.unwrap_or(0).min(ASKED_MAX_MS));
         self.open_until = Some(now + pause_ms);
         self.last_strike = Some(now);
         self.strikes += 1;
@@ -68,6 +71,6 @@ mod tests {
         let policy = Policies::embedded().for_exchanger("mx.example.com", Profile::Polite);
         let mut breaker = Breaker::default();
         breaker.strike(Millis(0), Some(i64::MAX), &policy);
-        assert_eq!(breaker.open_until(Millis(0)), Some(Millis(policy.breaker_ms_max)));
+        assert_eq!(breaker.open_until(Millis(0)), Some(Millis(ASKED_MAX_MS)));
     }
 }

@@ -161,16 +161,6 @@ impl Site {
         self.state().breaker.strike(now, asked_ms, policy);
     }
 
-    /// Somebody comes.
-    pub(crate) fn enter(&self) {
-        self.interest.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Somebody goes; true where somebody else is still there.
-    pub(crate) fn leave(&self) -> bool {
-        self.interest.fetch_sub(1, Ordering::Relaxed) > 1
-    }
-
     /// A warm session to this address, if there is one; with `clear` only one that was opened without trying STARTTLS.
     pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<Link> {
         let mut idle = self.idle();
@@ -218,6 +208,35 @@ fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Res
     match missing.available(now).saturating_sub(kept) {
         0 => Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
         left => Ok(left),
+    }
+}
+
+/// A plan that is at a site or on its way to it. Dropping it, whatever the reason, tells the site.
+pub(crate) struct Presence(Arc<Site>);
+
+impl Presence {
+    pub(crate) fn at(site: Arc<Site>) -> Self {
+        site.interest.fetch_add(1, Ordering::Relaxed);
+        Self(site)
+    }
+
+    pub(crate) fn site(&self) -> &Arc<Site> {
+        &self.0
+    }
+
+    pub(crate) fn is_at(&self, site: &Arc<Site>) -> bool {
+        Arc::ptr_eq(&self.0, site)
+    }
+
+    /// Whether somebody else is there too.
+    pub(crate) fn has_company(&self) -> bool {
+        self.0.interest.load(Ordering::Relaxed) > 1
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.0.interest.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

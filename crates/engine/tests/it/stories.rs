@@ -376,3 +376,38 @@ async fn mail_that_comes_to_this_machine_is_not_undeliverable() {
     expect(&lab, &[("ann@home.example.com", "unknown/unverified/dns_temporary")]).await;
     assert_eq!(lab.net.hosts().connections, 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn sources_behind_one_address_share_its_limits() {
+    let asked = |addresses: &[&str]| {
+        let sources: Vec<_> = addresses
+            .iter()
+            .map(|address| {
+                let public = Some(address.parse().expect("an address"));
+                std::sync::Arc::new(Source { bind: None, public, helo: "probe.example.org".into(), proxy: None })
+            })
+            .collect();
+        async move {
+            let lab = Lab::new(&site(Personality::default()), 1, |config| config.sources = sources);
+            let fixed = |key: u64| Item {
+                key,
+                email: format!("nobody{key}@one.example.com").into(),
+                tries: Tries { source: Some(u16::from(key % 2 == 1)), ..Tries::default() },
+            };
+            lab.once((0..200).map(fixed).collect()).await;
+            lab.net.hosts().rcpt
+        }
+    };
+    let (shared, separate) =
+        (asked(&["198.51.100.7", "198.51.100.7"]).await, asked(&["198.51.100.7", "198.51.100.8"]).await);
+    assert!(shared * 3 < separate * 2, "{shared} from one address, {separate} from two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_only_our_budget_holds_back_is_asked_within_the_day() {
+    let lab = Lab::new(&site(Personality::default()), 1, |config| config.patience_ms = 600_000);
+    let emails: Vec<String> = (0..60).map(|n| format!("nobody{n}@one.example.com")).collect();
+    for said in lab.batch(&emails).await {
+        assert_eq!(said.verdict.reason.as_str(), "nonexistent", "{:?}", said.verdict);
+    }
+}
