@@ -1,14 +1,15 @@
 //! Hands addresses to the engine and brings put-off ones again when their time has come.
 //!
 //! The engine bounds the work in flight itself; what is bounded here is how much of the list is in memory: some tens of thousands
-//! of addresses, until their answers are kept. The pieces of one large domain take only a few of these places, so that a
-//! slow domain does not stand before the others.
+//! of addresses, until their answers are kept. Each address gives its place back with its own answer, so a call that waits for one
+//! slow server holds one place and not those of its whole call. The pieces of one large domain take only a few of these places, so
+//! that a slow domain does not stand before the others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -25,8 +26,10 @@ use crate::verifier::Verifier;
 
 /// Addresses that are handed over and whose answers are not kept yet. An answer with its evidence takes about a kilobyte.
 const IN_FLIGHT_MAX: usize = 12 * CALL_MAX as usize;
-/// Lanes and groups of put-off rows at the same time.
-const LANES_MAX: usize = 64;
+/// Lanes and groups of put-off rows at the same time. Most of them may be down to one slow address, which costs little.
+const LANES_MAX: usize = 1_024;
+/// Of these, how many may wait for places: few, so that rows that come again do not stand behind half of the list.
+const AT_DOOR_MAX: usize = 16;
 /// Calls of one large domain at the same time.
 const CALLS_PER_DOMAIN: usize = 8;
 /// How long addresses in flight may take to finish when a run is stopped.
@@ -77,6 +80,10 @@ impl Waiting {
         self.tries.insert(put_off.row, put_off.tries);
     }
 
+    fn is_due(&self, now: Millis) -> bool {
+        self.earliest().is_some_and(|at| at <= now)
+    }
+
     fn earliest(&self) -> Option<Millis> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
@@ -84,7 +91,7 @@ impl Waiting {
     /// Rows that are due, at most as many as one call takes.
     fn due(&mut self, now: Millis) -> Vec<Wanted> {
         let mut due = Vec::new();
-        while due.len() < CALL_MAX as usize && self.earliest().is_some_and(|at| at <= now) {
+        while due.len() < CALL_MAX as usize && self.is_due(now) {
             if let Some(Reverse((_, row))) = self.heap.pop() {
                 due.push((row, self.tries.remove(&row).unwrap_or_default()));
             }
@@ -98,6 +105,7 @@ impl Feed {
     pub(crate) async fn run(self, lanes: Vec<Vec<Range<u32>>>, open: Arc<Vec<bool>>, put_off: Vec<PutOff>) {
         let (again, mut to_wait) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared { in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)), again, feed: self, open });
+        let door = Arc::new(Semaphore::new(AT_DOOR_MAX));
         let mut halt = shared.feed.halt.clone();
         let mut waiting = Waiting::default();
         for row in put_off {
@@ -109,25 +117,24 @@ impl Feed {
             while let Ok(row) = to_wait.try_recv() {
                 waiting.add(row);
             }
-            while running.len() < LANES_MAX {
-                let due = waiting.due(shared.feed.verifier.now());
-                let shared = shared.clone();
-                if !due.is_empty() {
-                    running.spawn(async move { shared.call(due).await });
-                } else if let Some(lane) = lanes.next() {
-                    running.spawn(async move { shared.lane(lane).await });
-                } else {
-                    break;
-                }
-            }
-            if running.is_empty() && waiting.heap.is_empty() {
+            if running.is_empty() && waiting.heap.is_empty() && lanes.len() == 0 {
                 break;
             }
-            let next = waiting.earliest();
+            let now = shared.feed.verifier.now();
+            let next = waiting.earliest().filter(|at| *at > now);
+            let may_start = running.len() < LANES_MAX && (waiting.is_due(now) || lanes.len() > 0);
             tokio::select! {
                 _ = halt.changed() => {}
                 Some(row) = to_wait.recv() => waiting.add(row),
                 Some(_) = running.join_next() => {}
+                Ok(turn) = door.clone().acquire_owned(), if may_start => {
+                    let (shared, due) = (shared.clone(), waiting.due(now));
+                    if !due.is_empty() {
+                        running.spawn(shared.call(due, Some(turn)));
+                    } else if let Some(lane) = lanes.next() {
+                        running.spawn(shared.lane(lane, turn));
+                    }
+                }
                 () = wait(&*shared.feed.verifier, next) => {}
             }
         }
@@ -165,29 +172,31 @@ struct Shared {
 }
 
 impl Shared {
-    /// Asks for the pieces of one lane, a few at a time.
-    async fn lane(self: Arc<Self>, lane: Vec<Range<u32>>) {
+    /// Asks for the pieces of one lane, a few at a time. The turn is over when the first has its places.
+    async fn lane(self: Arc<Self>, lane: Vec<Range<u32>>, turn: OwnedSemaphorePermit) {
         use futures_util::StreamExt;
+        let mut turn = Some(turn);
         let calls = futures_util::stream::iter(lane).map(|range| {
             let shared = self.clone();
             let asked = range.filter(|at| shared.open[*at as usize]);
             let wanted: Vec<Wanted> = asked.map(|at| (shared.feed.order.ask[at as usize], Tries::default())).collect();
-            async move { shared.call(wanted).await }
+            shared.call(wanted, turn.take())
         });
         calls.buffer_unordered(CALLS_PER_DOMAIN).collect::<()>().await;
     }
 
-    /// Asks for some rows.
-    async fn call(self: Arc<Self>, wanted: Vec<Wanted>) {
+    /// Asks for some rows, after waiting for places for them; then the turn is over.
+    async fn call(self: Arc<Self>, wanted: Vec<Wanted>, turn: Option<OwnedSemaphorePermit>) {
         if wanted.is_empty() || self.feed.halt.borrow().is_some() {
             return;
         }
-        let permits = u32::try_from(wanted.len()).expect("a call has at most CALL_MAX addresses");
-        let permits = self.in_flight.clone().acquire_many_owned(permits).await.expect("the semaphore is never closed");
+        let places = u32::try_from(wanted.len()).expect("a call has at most CALL_MAX addresses");
+        let places = self.in_flight.clone().acquire_many_owned(places).await.expect("the semaphore is never closed");
+        drop(turn);
         let shared = self.clone();
         let items = tokio::task::spawn_blocking(move || shared.items(wanted)).await;
         match items.map_err(anyhow::Error::from).and_then(|items| items) {
-            Ok(items) => self.feed.verifier.verify_many(items, self.sink(Arc::new(permits))).await,
+            Ok(items) => self.feed.verifier.verify_many(items, self.sink(places)).await,
             Err(error) => {
                 let _ = self.feed.writer.send(Event::Failed(error));
             }
@@ -203,8 +212,9 @@ impl Shared {
         wanted.into_iter().map(item).collect()
     }
 
-    /// Hands outcomes to the writer. The call's permits travel along, so that the writer's pace bounds what is in flight.
-    fn sink(&self, permits: Arc<OwnedSemaphorePermit>) -> Sink {
+    /// Hands outcomes to the writer, each with its place, so that the writer's pace bounds what is in flight.
+    fn sink(&self, places: OwnedSemaphorePermit) -> Sink {
+        let places = Mutex::new(places);
         let (writer, again) = (self.feed.writer.clone(), self.again.clone());
         Arc::new(move |outcomes| {
             for (key, outcome) in &outcomes {
@@ -212,8 +222,9 @@ impl Shared {
                     let _ = again.send(PutOff { row, not_before: *not_before, tries: *tries });
                 }
             }
+            let freed = places.lock().unwrap_or_else(PoisonError::into_inner).split(outcomes.len());
             // Both ends live until the run is over; afterwards nobody wants the outcomes.
-            let _ = writer.send(Event::Outcomes(outcomes, permits.clone()));
+            let _ = writer.send(Event::Outcomes(outcomes, freed));
         })
     }
 }

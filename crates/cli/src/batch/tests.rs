@@ -14,7 +14,8 @@ use probity_engine::{Counters, Item, Live, Outcome, Sink, Tries};
 use super::*;
 use crate::args::{Cli, Command};
 
-/// Answers by the local part: `none...` does not exist, `later...` is put off twice, everything else is valid.
+/// Answers by the local part: `none...` does not exist, `later...` is put off twice, `stuck...` is answered when so many others
+/// were asked as `stuck_until` says, everything else is valid.
 #[derive(Default)]
 struct Fake {
     asked: Mutex<BTreeMap<String, u32>>,
@@ -22,6 +23,8 @@ struct Fake {
     clock: AtomicI64,
     /// After so many answers no more come.
     silent_after: Option<usize>,
+    stuck_until: usize,
+    unstuck: watch::Sender<bool>,
     counters: Counters,
 }
 
@@ -50,6 +53,9 @@ impl Fake {
             return None;
         }
         *asked.entry(item.email.to_string()).or_default() += 1;
+        if asked.len() == self.stuck_until {
+            self.unstuck.send_replace(true);
+        }
         if item.email.starts_with("later") && item.tries.count < 2 {
             let tries = Tries { count: item.tries.count + 1, since: Some(Millis(1)), source: Some(0) };
             return Some(Outcome::PutOff { not_before: self.now() + 60_000, tries, why: "greylisted" });
@@ -66,11 +72,16 @@ impl Verifier for Fake {
     fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             self.calls.lock().unwrap().push(items.iter().map(|item| item.email.to_string()).collect());
+            let (stuck, items): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.email.starts_with("stuck"));
             for item in items {
                 match self.outcome(&item) {
                     Some(outcome) => sink(vec![(item.key, outcome)]),
                     None => std::future::pending().await,
                 }
+            }
+            for item in stuck {
+                self.unstuck.subscribe().wait_for(|unstuck| *unstuck).await.expect("the fake has the sender");
+                sink(vec![(item.key, Outcome::Settled(Self::verdict(&item.email)))]);
             }
         })
     }
@@ -284,6 +295,25 @@ async fn domains_stand_together_in_calls() {
         let different: HashSet<&str> = domains.iter().copied().collect();
         assert!(runs == different.len() || call.iter().all(|email| email.starts_with("later")), "{domains:?}");
     }
+}
+
+/// Several times as many calls as have places at once, each with an address that is answered last of all.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_address_in_every_call_does_not_stop_the_others() {
+    let calls = 80;
+    let mut text = String::new();
+    for call in 0..calls {
+        writeln!(text, "stuck@d{call}.org\nlater@d{call}.org").unwrap();
+        (2..order::CALL_MAX).for_each(|n| writeln!(text, "ok{n}@d{call}.org").unwrap());
+    }
+    let bench = Bench::new("in.txt", text.as_bytes());
+    let others = calls * (order::CALL_MAX as usize - 1);
+    let fake = Arc::new(Fake { stuck_until: others, ..Fake::default() });
+    let running = bench.run(&fake, "in.txt", "out.txt", &[]);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(60), running).await;
+    assert_eq!(ended.expect("nothing waits for the slow addresses").unwrap(), Exit::Done);
+    assert_eq!(fake.asked(), others);
+    assert_eq!(bench.read("out.txt").matches("\tpassed").count(), others + calls);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,8 +39,8 @@ const NAMELESS_MAX: usize = 50;
 
 /// What reaches the writer.
 pub(crate) enum Event {
-    /// Outcomes of some rows, with the leave for their call to be in flight.
-    Outcomes(Vec<(u64, Outcome)>, Arc<OwnedSemaphorePermit>),
+    /// Outcomes of some rows, with their places among what may be in flight.
+    Outcomes(Vec<(u64, Outcome)>, Option<OwnedSemaphorePermit>),
     /// Rows could not be read.
     Failed(anyhow::Error),
     /// Nothing more comes.
