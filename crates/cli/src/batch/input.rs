@@ -1,8 +1,8 @@
 //! From an input to rows in the work file, once and in constant memory, before anything is asked.
 //!
 //! Whatever is wrong with an input shows here, while stopping costs nothing: an unreadable file, an endless line, a quote that is never
-//! closed, a column that is not there, a line that is no JSON. What is merely odd (a missing address, ragged rows, stray bytes) is kept,
-//! answered and said.
+//! closed, a column that is not there, JSON lines of which none can be read. What is merely odd (a missing address, a line that is no
+//! JSON, ragged rows, stray bytes) is kept, answered and said.
 
 pub(crate) mod column;
 pub(crate) mod json;
@@ -27,6 +27,8 @@ use crate::exit::{Ends, Exit};
 
 /// How much is read at once.
 const READ_BYTES: usize = 256 * 1024;
+/// The meta of rows that could not be read.
+pub(crate) const UNREADABLE_ROW: &str = "unreadable_row";
 /// Rows between two looks at whether the run is to stop.
 const STOP_ROWS: u32 = 1_024;
 
@@ -96,6 +98,10 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
     import.records(whole)?;
     let Import { plan, rows, found, .. } = import;
     let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
+    if rows.count() == 0 && found.unreadable.count > 0 {
+        let (line, why) = (found.unreadable.line, found.why_unreadable);
+        bail!("{name}: line {line} is no JSON object with an address ({why}), nor is another; nothing was asked yet");
+    }
     let mut warnings = found.warnings(plan.column);
     if encoding != decode::Encoding::Utf8 {
         warnings.insert(0, format!("the input was read as {}", encoding.name()));
@@ -110,6 +116,7 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
         width: u32::try_from(found.width).unwrap_or(u32::MAX),
         encoding,
         suffix: found.suffix,
+        unreadable: found.unreadable.count,
         warnings,
     };
     Ok((imported, rows))
@@ -187,6 +194,16 @@ struct Found {
     ragged: Odd,
     strange: Odd,
     missing: Odd,
+    unreadable: Odd,
+    /// Why the first of these lines could not be read.
+    why_unreadable: String,
+}
+
+/// A line of JSON in which there is no address to be found.
+struct Unreadable {
+    /// Whether it is an object nevertheless.
+    object: bool,
+    why: String,
 }
 
 /// How often something odd was met, and where first.
@@ -206,6 +223,13 @@ impl Odd {
 }
 
 impl Found {
+    fn unreadable(&mut self, line: u64, why: String) {
+        if self.unreadable.count == 0 {
+            self.why_unreadable = why;
+        }
+        self.unreadable.meet(line);
+    }
+
     fn warnings(&self, column: usize) -> Vec<String> {
         let mut warnings = Vec::new();
         let Odd { count, line } = self.strange;
@@ -224,6 +248,13 @@ impl Found {
         if count > 0 {
             let place = if column > 0 { format!(" (column {})", column + 1) } else { String::new() };
             warnings.push(format!("{count} rows have no address{place}, the first in line {line}"));
+        }
+        let Odd { count, line } = self.unreadable;
+        if count > 0 {
+            warnings.push(format!(
+                "{count} lines could not be read and were answered `invalid` ({UNREADABLE_ROW}), the first is line {line}: {}",
+                self.why_unreadable
+            ));
         }
         warnings
     }
@@ -258,9 +289,16 @@ impl Import<'_> {
                 self.header(&text);
                 self.work.verbatim(eol, text.as_bytes())?;
             } else {
-                let email = self.email(&text, line, first)?;
-                let place = self.work.row(eol, &email, text.as_bytes())?;
-                self.rows.add(&email, place);
+                match self.email(&text, line, first) {
+                    Ok(email) => {
+                        let place = self.work.row(eol, &email, text.as_bytes())?;
+                        self.rows.add(&email, place);
+                    }
+                    Err(Unreadable { object, why }) => {
+                        self.found.unreadable(line, why);
+                        self.work.unreadable(eol, object, text.as_bytes())?;
+                    }
+                }
             }
             first = false;
             self.bounds()?;
@@ -296,7 +334,7 @@ impl Import<'_> {
         }
     }
 
-    fn email<'t>(&mut self, text: &'t str, line: u64, first: bool) -> Result<Cow<'t, str>> {
+    fn email<'t>(&mut self, text: &'t str, line: u64, first: bool) -> Result<Cow<'t, str>, Unreadable> {
         let trim = |text: &str| text.trim_matches(|c: char| c.is_ascii_whitespace()).to_owned();
         let email = match self.plan.format {
             Format::Txt => Cow::Borrowed(text.trim_matches(|c: char| c.is_ascii_whitespace())),
@@ -317,14 +355,16 @@ impl Import<'_> {
                 email
             }
             Format::Jsonl => {
-                let found = json::find(text, self.begun.column.as_deref());
-                let found = found.map_err(|message| {
-                    anyhow!("{}: line {line} is no JSON object ({message}); nothing was asked yet", self.begun.input)
-                })?;
+                let column = self.begun.column.as_deref();
+                let found = json::find(text, column).map_err(|why| Unreadable { object: false, why })?;
                 if found.taken && self.found.suffix.is_empty() {
                     "_2".clone_into(&mut self.found.suffix);
                 }
-                Cow::Owned(trim(&found.email.unwrap_or_default()))
+                let email = found.email.ok_or_else(|| {
+                    let why = format!("it has no text under {:?}", column.unwrap_or("email"));
+                    Unreadable { object: true, why }
+                })?;
+                Cow::Owned(trim(&email))
             }
         };
         if email.is_empty() {

@@ -13,8 +13,10 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use probity_core::verdict::Reason;
 
 use super::answer::{Answers, FLAG_NAMES, plain_domain};
+use super::input::UNREADABLE_ROW;
 use super::input::json::ANSWER_KEY;
 use super::input::split::{Eol, fields, unquote};
 use super::order::Order;
@@ -204,6 +206,10 @@ impl Output {
                 self.form.row(eol, email, raw, &reply, &mut self.line);
                 self.row += 1;
             }
+            Frame::Unreadable { eol, object, raw } => {
+                self.tally.add(Reason::Invalid, false);
+                self.form.unreadable(eol, object, raw, &mut self.line);
+            }
             Frame::Verbatim { eol, raw } => self.form.verbatim(eol, raw, &mut self.line),
             Frame::Imported(_) => self.ended = true,
             Frame::Begun(_) => {}
@@ -324,6 +330,27 @@ impl Form {
             Format::Jsonl => self.object(email, raw, reply, out),
         }
         out.extend_from_slice(if same { eol.bytes() } else { b"\n" });
+    }
+
+    /// A record that could not be read, with its answer. Where it is no JSON object, one is made that has it as a text; where the
+    /// output has another format, it stands in the address's place.
+    fn unreadable(&self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) {
+        let reply = Reply {
+            status: Reason::Invalid.status().as_str(),
+            reason: Reason::Invalid.as_str(),
+            meta: UNREADABLE_ROW.into(),
+            suggestion: "".into(),
+            flags: 0,
+            domain: "".into(),
+        };
+        let text = String::from_utf8_lossy(raw);
+        if object || self.format != Format::Jsonl {
+            return self.row(eol, &text, raw, &reply, out);
+        }
+        let mut made = format!("{{\"{UNREADABLE_ROW}\":").into_bytes();
+        json_text(&text, &mut made);
+        made.push(b'}');
+        self.row(eol, "", &made, &reply, out);
     }
 
     /// The input's own columns, filled up to the widest row.
@@ -492,6 +519,7 @@ mod tests {
             width,
             encoding: Encoding::Utf8,
             suffix: String::new(),
+            unreadable: 0,
             warnings: vec![],
         };
         Form { imported, format: output, protect, names: vec![] }

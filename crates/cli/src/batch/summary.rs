@@ -31,8 +31,10 @@ impl Tally {
 pub(crate) struct Summary {
     /// Counts over rows.
     pub tally: Tally,
-    /// All rows.
-    pub rows: u32,
+    /// All rows, those that could not be read included.
+    pub rows: u64,
+    /// Rows that could not be read.
+    pub unreadable: u64,
     /// Different addresses that this run asked about.
     pub asked: u64,
     /// How long this run took, in milliseconds.
@@ -50,7 +52,7 @@ impl Summary {
 
     /// As a table for people.
     pub(crate) fn table(&self) -> String {
-        let share = |count: u64| if self.rows == 0 { 0 } else { count * 100 / u64::from(self.rows) };
+        let share = |count: u64| (count * 100).checked_div(self.rows).unwrap_or(0);
         let mut lines = Vec::new();
         for status in Status::ALL {
             let count = self.tally.status(status);
@@ -81,6 +83,7 @@ impl Summary {
             "statuses": BTreeMap::from(statuses),
             "reasons": reasons,
             "duplicates": self.tally.duplicates,
+            "unreadable": self.unreadable,
             "asked": self.asked,
             "took_ms": self.took_ms,
             "per_second": self.rate(),
@@ -100,11 +103,11 @@ mod tests {
         for (reason, duplicate) in [(Reason::Valid, false), (Reason::Valid, true), (Reason::Invalid, false)] {
             tally.add(reason, duplicate);
         }
-        let summary = Summary { tally, rows: 3, asked: 2, took_ms: 500, warnings: vec!["odd".into()] };
+        let summary = Summary { tally, rows: 3, unreadable: 1, asked: 2, took_ms: 500, warnings: vec!["odd".into()] };
         let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
         assert_eq!(json["statuses"], serde_json::json!({"passed": 2, "undeliverable": 1, "risky": 0, "unknown": 0}));
         assert_eq!(json["reasons"].as_object().unwrap().len(), 17);
-        assert_eq!(json["per_second"], 4);
+        assert_eq!((&json["per_second"], &json["unreadable"]), (&4.into(), &1.into()));
         let table = summary.table();
         assert!(table.contains("66 %") && table.contains("note: odd") && table.contains("duplicates"));
     }

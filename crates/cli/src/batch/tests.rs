@@ -1,5 +1,7 @@
 //! The batch's machinery against an engine that answers by rule.
 
+mod unreadable;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -321,7 +323,8 @@ async fn inputs_that_cannot_be_read_leave_nothing_behind() {
     let table: &[(&str, &[u8], &[&str], &str)] = &[
         ("in.csv", b"id,name\n1,A\n2,B\n", &[], "--column"),
         ("in.csv", b"email\n\"open\n", &[], "line 2"),
-        ("in.jsonl", b"{\"email\":\"a@x.org\"}\nnonsense\n", &[], "line 2"),
+        ("in.jsonl", b"\n{broken\n{\"mails\":\"a@x.org\"}\n", &[], "line 2"),
+        ("in.jsonl", b"{\"mails\":\"a@x.org\"}\n", &[], "no text under \"email\""),
         ("in.jsonl", b"[{\"email\":\"a@x.org\"}]", &[], "jq"),
         ("in.txt", b"a@x.org\n", &["--column", "3"], "column"),
     ];

@@ -80,6 +80,8 @@ pub(crate) struct Imported {
     pub encoding: Encoding,
     /// What goes before our column names, so that they are new.
     pub suffix: String,
+    /// Lines that could not be read; they are not among the rows.
+    pub unreadable: u64,
     /// What should be said about the input.
     pub warnings: Vec<String>,
 }
@@ -105,6 +107,15 @@ pub(crate) enum Frame<'a> {
         /// The whole record.
         raw: &'a [u8],
     },
+    /// A record that could not be read: its answer is known.
+    Unreadable {
+        /// How the record ended.
+        eol: Eol,
+        /// Whether it is a JSON object, without an address.
+        object: bool,
+        /// The whole record.
+        raw: &'a [u8],
+    },
     /// The end of the import.
     Imported(Box<Imported>),
     /// An answer.
@@ -119,6 +130,8 @@ const LINE: u8 = b'L';
 const ROW: u8 = b'R';
 /// A record without an address.
 const VERBATIM: u8 = b'V';
+/// A record that could not be read.
+const UNREADABLE: u8 = b'U';
 const BEGUN: u8 = b'B';
 const IMPORTED: u8 = b'I';
 const ANSWER: u8 = b'A';
@@ -133,6 +146,10 @@ impl<'a> Frame<'a> {
             ANSWER => Answer::read(rest).map(Self::Answer),
             PUT_OFF => PutOff::read(rest).map(Self::PutOff),
             VERBATIM => rest.split_first().map(|(eol, raw)| Self::Verbatim { eol: Eol::from_code(*eol), raw }),
+            UNREADABLE => {
+                let ([eol, object], raw) = rest.split_first_chunk::<2>()?;
+                Some(Self::Unreadable { eol: Eol::from_code(*eol), object: *object != 0, raw })
+            }
             LINE | ROW => {
                 let (eol, rest) = rest.split_first()?;
                 let (length, rest) = rest.split_at_checked(4)?;
@@ -225,6 +242,15 @@ impl WorkFile {
     pub(crate) fn verbatim(&mut self, eol: Eol, raw: &[u8]) -> Result<()> {
         self.frame(VERBATIM, |out| {
             out.push(eol.code());
+            out.extend_from_slice(raw);
+        })?;
+        Ok(())
+    }
+
+    /// Appends a record that could not be read; `object` says whether it is a JSON object nevertheless.
+    pub(crate) fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8]) -> Result<()> {
+        self.frame(UNREADABLE, |out| {
+            out.extend_from_slice(&[eol.code(), u8::from(object)]);
             out.extend_from_slice(raw);
         })?;
         Ok(())

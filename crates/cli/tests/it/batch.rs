@@ -123,11 +123,25 @@ fn the_summary_counts_rows_and_duplicates() {
 }
 
 #[test]
+fn the_summary_counts_lines_that_could_not_be_read() {
+    let place = Place::with("in.jsonl", "{\"email\":\"valid@sandbox.test\"}\n\nnonsense\n{\"id\":1}\n");
+    let ran = batch(&place, &["in.jsonl", "-o", "out.jsonl", "--json-summary", "--quiet"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let summary: serde_json::Value = serde_json::from_str(ran.err.trim()).unwrap();
+    assert_eq!(
+        (&summary["rows"], &summary["unreadable"], &summary["reasons"]["invalid"]),
+        (&3.into(), &2.into(), &2.into())
+    );
+    let warning = summary["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("2 lines could not be read") && warning.contains("line 3"), "{warning}");
+}
+
+#[test]
 fn bad_inputs_are_refused_before_anything_is_asked() {
     let table: &[(&str, &[u8], &str)] = &[
         ("in.csv", b"id,name\n1,A\n", "--column"),
         ("in.csv", b"email\n\"never closed\n", "line 2"),
-        ("in.jsonl", b"{\"email\":\"a@x.org\"}\n{broken\n", "line 2"),
+        ("in.jsonl", b"\n{broken\n[]\n", "line 2"),
         ("in.jsonl", b"[1]", "jq"),
     ];
     for (name, content, message) in table {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Under this key our answer is put into an object of the caller.
 pub(crate) const ANSWER_KEY: &str = "probity";
@@ -12,7 +12,7 @@ const NAMES: &[&str] = &["email", "Email", "email_address", "emailAddress", "e-m
 /// What one line brought.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The address; none where the field is missing, null or no text.
+    /// The address, empty where the field is null; none where there is no such field or it is no text.
     pub email: Option<String>,
     /// Whether the object has a field where our answer would go.
     pub taken: bool,
@@ -74,13 +74,57 @@ impl<'de> Visitor<'de> for Search<'_> {
     }
 }
 
-/// A text, or anything else as nothing.
+/// A text, null as an empty one, or anything else as nothing. Whatever else stands there is passed over and not built: numbers may be
+/// too large and lists too deep for that.
 struct Text(Option<String>);
 
 impl<'de> serde::Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
-        Ok(Self(value.as_str().map(str::to_owned)))
+        deserializer.deserialize_any(TextOnly)
+    }
+}
+
+struct TextOnly;
+
+impl<'de> Visitor<'de> for TextOnly {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+        Ok(Text(Some(text.to_owned())))
+    }
+
+    fn visit_unit<E>(self) -> Result<Text, E> {
+        Ok(Text(Some(String::new())))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Text, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Text, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Text, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Text, E> {
+        Ok(Text(None))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Text, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Text(None))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Text(None))
     }
 }
 
@@ -94,15 +138,26 @@ mod tests {
         assert_eq!(email(r#"{"id":1,"email":"a@x.org","x":{"email":"no"}}"#, None).unwrap(), "a@x.org");
         assert_eq!(email(r#"{"mail":"b@x.org","email":"a@x.org"}"#, None).unwrap(), "a@x.org");
         assert_eq!(email(r#"{"to":"a\u0040x.org"}"#, Some("to")).unwrap(), "a@x.org");
-        assert_eq!(email(r#"{"email":null}"#, None), None);
-        assert_eq!(email(r#"{"email":[1]}"#, None), None);
+        assert_eq!(email(r#"{"email":null}"#, None).unwrap(), "");
+        for value in ["[1,[2]]", "{\"a\":{}}", "true", "-1", "1", "1.5"] {
+            assert_eq!(email(&format!("{{\"email\":{value},\"n\":1}}"), None), None, "{value}");
+        }
+        assert_eq!(email(r#"{"name":"a@x.org"}"#, None), None);
         assert!(find(r#"{"probity":1}"#, None).unwrap().taken);
         assert!(find("{}", None).unwrap().empty);
     }
 
     #[test]
+    fn depth_and_huge_numbers_beside_the_address_do_no_harm() {
+        let deep = "[".repeat(200_000) + &"]".repeat(200_000);
+        let found = find(&format!("{{\"x\":{deep},\"n\":1e999,\"email\":\"a@x.org\"}}"), None).unwrap();
+        assert_eq!(found.email.unwrap(), "a@x.org");
+        assert_eq!(find(&format!("{{\"email\":{deep}}}"), None).unwrap().email, None);
+    }
+
+    #[test]
     fn what_is_no_object_is_said() {
-        for line in ["[]", "\"a@x.org\"", "{\"email\":", "{} {}", "nonsense"] {
+        for line in ["[]", "\"a@x.org\"", "{\"email\":", "{} {}", "nonsense", "{\"email\":1e999}"] {
             assert!(find(line, None).is_err(), "{line}");
         }
     }
