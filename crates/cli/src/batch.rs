@@ -411,7 +411,8 @@ fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, ha
     warnings.extend(nobody.map(|nobody| explained(nobody).to_owned()));
     debug_assert_eq!(tally.duplicates, order.duplicates() as u64);
     let (rows, unreadable) = (u64::from(imported.rows) + imported.unreadable, imported.unreadable);
-    let summary = Summary { tally, rows, unreadable, asked, took_ms, warnings };
+    let unmatched = verifier.counters().unmatched;
+    let summary = Summary { tally, rows, unreadable, asked, unmatched, took_ms, warnings };
     if args.json_summary {
         log::say(&summary.json());
     } else if !args.quiet {

@@ -37,6 +37,8 @@ pub(crate) struct Summary {
     pub unreadable: u64,
     /// Different addresses that this run asked about.
     pub asked: u64,
+    /// Replies of this run that no rule knew.
+    pub unmatched: u64,
     /// How long this run took, in milliseconds.
     pub took_ms: i64,
     /// What should be said.
@@ -69,6 +71,12 @@ impl Summary {
             duration::show(self.took_ms),
             self.rate()
         ));
+        if self.unmatched > 0 {
+            lines.push(format!(
+                "note: {} replies of servers fitted no rule; docs/replies.md says how to add one",
+                self.unmatched
+            ));
+        }
         lines.extend(self.warnings.iter().map(|warning| format!("note: {warning}")));
         lines.join("\n")
     }
@@ -85,6 +93,7 @@ impl Summary {
             "duplicates": self.tally.duplicates,
             "unreadable": self.unreadable,
             "asked": self.asked,
+            "unmatched_replies": self.unmatched,
             "took_ms": self.took_ms,
             "per_second": self.rate(),
             "warnings": self.warnings,
@@ -103,12 +112,18 @@ mod tests {
         for (reason, duplicate) in [(Reason::Valid, false), (Reason::Valid, true), (Reason::Invalid, false)] {
             tally.add(reason, duplicate);
         }
-        let summary = Summary { tally, rows: 3, unreadable: 1, asked: 2, took_ms: 500, warnings: vec!["odd".into()] };
+        let warnings = vec!["odd".into()];
+        let mut summary = Summary { tally, rows: 3, unreadable: 1, asked: 2, unmatched: 0, took_ms: 500, warnings };
         let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
         assert_eq!(json["statuses"], serde_json::json!({"passed": 2, "undeliverable": 1, "risky": 0, "unknown": 0}));
         assert_eq!(json["reasons"].as_object().unwrap().len(), 17);
         assert_eq!((&json["per_second"], &json["unreadable"]), (&4.into(), &1.into()));
         let table = summary.table();
         assert!(table.contains("66 %") && table.contains("note: odd") && table.contains("duplicates"));
+        assert!(!table.contains("replies"));
+        summary.unmatched = 7;
+        assert!(summary.table().contains("note: 7 replies") && summary.table().contains("docs/replies.md"));
+        let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
+        assert_eq!(json["unmatched_replies"], 7);
     }
 }
