@@ -14,29 +14,33 @@ pub enum Undeliverable {
 }
 
 impl Meaning {
-    /// Whether the reply answers the question that RCPT asks, one way or the other.
-    pub fn is_about_recipient(self) -> bool {
-        match self {
-            Self::Accepted
-            | Self::Exists
-            | Self::NoSuchUser
-            | Self::Deactivated
-            | Self::InboxFull
-            | Self::QuotaTemporary
-            | Self::Restricted
-            | Self::AccessDenied => true,
-            Self::CannotVerify
-            | Self::Greylisted
-            | Self::InProgress
-            | Self::AboutUs(_)
-            | Self::NotResponsible
-            | Self::SessionLimit
-            | Self::ServerTemporary
-            | Self::ServerPermanent
-            | Self::NeedsSmtpUtf8
-            | Self::Unmatched => false,
-        }
-    }
+    /// All meanings.
+    pub const ALL: &'static [Self] = &[
+        Self::Accepted,
+        Self::Exists,
+        Self::NoSuchUser,
+        Self::Deactivated,
+        Self::InboxFull,
+        Self::QuotaTemporary,
+        Self::Restricted,
+        Self::CannotVerify,
+        Self::Greylisted,
+        Self::InProgress,
+        Self::AccessDenied,
+        Self::AboutUs(AboutUs::Blocked),
+        Self::AboutUs(AboutUs::RateLimited),
+        Self::AboutUs(AboutUs::Identity),
+        Self::AboutUs(AboutUs::Sender),
+        Self::AboutUs(AboutUs::TlsRequired),
+        Self::AboutUs(AboutUs::AuthRequired),
+        Self::AboutUs(AboutUs::Policy),
+        Self::NotResponsible,
+        Self::SessionLimit,
+        Self::ServerTemporary,
+        Self::ServerPermanent,
+        Self::NeedsSmtpUtf8,
+        Self::Unmatched,
+    ];
 
     /// What makes the address undeliverable, if this reply alone does. [`Meaning::AccessDenied`] does not: it needs the
     /// knowledge that the domain accepts other recipients.
@@ -57,11 +61,6 @@ impl Meaning {
         }
     }
 
-    /// Whether the mailbox is proven to exist, even though this reply may be a refusal.
-    pub fn proves_existence(self) -> bool {
-        matches!(self, Self::Accepted | Self::Exists | Self::QuotaTemporary | Self::InboxFull | Self::Restricted)
-    }
-
     /// Whether the same question can have another answer soon (minutes to an hour) from the same source.
     pub fn worth_retrying(self) -> bool {
         matches!(
@@ -73,56 +72,21 @@ impl Meaning {
                 | Self::AboutUs(AboutUs::RateLimited)
         )
     }
-
-    /// Whether nothing more should be asked in this session. A 421 ends a session whatever it means (RFC 5321 3.8).
-    pub fn ends_session(self) -> bool {
-        matches!(self, Self::AboutUs(_) | Self::SessionLimit)
-    }
-
-    /// Whether the next exchanger of the domain may know better. Never after a refusal of us: that would be escaping it.
-    pub fn try_next_exchanger(self) -> bool {
-        matches!(self, Self::NotResponsible | Self::ServerTemporary | Self::ServerPermanent)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{AboutUs, Meaning, Undeliverable};
-
-    const ALL: [Meaning; 18] = [
-        Meaning::Accepted,
-        Meaning::Exists,
-        Meaning::NoSuchUser,
-        Meaning::Deactivated,
-        Meaning::InboxFull,
-        Meaning::QuotaTemporary,
-        Meaning::Restricted,
-        Meaning::CannotVerify,
-        Meaning::Greylisted,
-        Meaning::InProgress,
-        Meaning::AccessDenied,
-        Meaning::AboutUs(AboutUs::Blocked),
-        Meaning::AboutUs(AboutUs::RateLimited),
-        Meaning::NotResponsible,
-        Meaning::SessionLimit,
-        Meaning::ServerTemporary,
-        Meaning::ServerPermanent,
-        Meaning::Unmatched,
-    ];
+    use super::{Meaning, Undeliverable};
 
     #[test]
-    fn the_answers_agree_with_each_other() {
-        for meaning in ALL {
+    fn what_makes_undeliverable_is_neither_about_us_nor_worth_retrying() {
+        for meaning in Meaning::ALL {
             let undeliverable = meaning.makes_undeliverable().is_some();
-            assert!(!undeliverable || meaning.is_about_recipient(), "{meaning:?}");
-            assert!(meaning.is_about_us().is_none() || !meaning.is_about_recipient(), "{meaning:?}");
-            assert!(meaning.is_about_us().is_none() || meaning.ends_session(), "{meaning:?}");
-            assert!(meaning.is_about_us().is_none() || !meaning.try_next_exchanger(), "{meaning:?}");
-            assert!(!meaning.proves_existence() || meaning.is_about_recipient(), "{meaning:?}");
-            assert!(!(meaning.is_about_recipient() && meaning.worth_retrying()), "{meaning:?}");
+            assert!(!undeliverable || meaning.is_about_us().is_none(), "{meaning:?}");
+            assert!(!undeliverable || !meaning.worth_retrying(), "{meaning:?}");
         }
         assert_eq!(Meaning::NoSuchUser.makes_undeliverable(), Some(Undeliverable::NonExistent));
         assert_eq!(Meaning::AccessDenied.makes_undeliverable(), None);
-        assert!(Meaning::NotResponsible.try_next_exchanger() && Meaning::Greylisted.worth_retrying());
+        assert!(Meaning::Greylisted.worth_retrying());
     }
 }

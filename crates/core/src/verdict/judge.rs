@@ -202,33 +202,6 @@ fn smtp_meta(code: u16, enhanced: Option<Enhanced>) -> String {
 mod tests {
     use super::*;
 
-    const MEANINGS: &[Meaning] = &[
-        Meaning::Accepted,
-        Meaning::Exists,
-        Meaning::NoSuchUser,
-        Meaning::Deactivated,
-        Meaning::InboxFull,
-        Meaning::QuotaTemporary,
-        Meaning::Restricted,
-        Meaning::CannotVerify,
-        Meaning::Greylisted,
-        Meaning::InProgress,
-        Meaning::AccessDenied,
-        Meaning::AboutUs(AboutUs::Blocked),
-        Meaning::AboutUs(AboutUs::RateLimited),
-        Meaning::AboutUs(AboutUs::Identity),
-        Meaning::AboutUs(AboutUs::Sender),
-        Meaning::AboutUs(AboutUs::TlsRequired),
-        Meaning::AboutUs(AboutUs::AuthRequired),
-        Meaning::AboutUs(AboutUs::Policy),
-        Meaning::NotResponsible,
-        Meaning::SessionLimit,
-        Meaning::ServerTemporary,
-        Meaning::ServerPermanent,
-        Meaning::NeedsSmtpUtf8,
-        Meaning::Unmatched,
-    ];
-
     fn reason(meaning: Meaning, code: u16, catch_all: CatchAll, accepts_others: bool) -> Reason {
         let rule = Arc::from("test");
         let mailbox = Mailbox::Replied { meaning, code, enhanced: None, rule, catch_all, accepts_others };
@@ -237,7 +210,7 @@ mod tests {
 
     fn every_case() -> impl Iterator<Item = (Meaning, u16, CatchAll, bool)> {
         let catch_alls = [CatchAll::No, CatchAll::Yes, CatchAll::Unknown, CatchAll::Suspect];
-        MEANINGS.iter().flat_map(move |meaning| {
+        Meaning::ALL.iter().flat_map(move |meaning| {
             [250, 450, 550].into_iter().flat_map(move |code| {
                 catch_alls.into_iter().flat_map(move |c| [true, false].map(|others| (*meaning, code, c, others)))
             })
