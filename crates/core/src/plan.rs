@@ -37,7 +37,7 @@ use hosts::Hosts;
 
 /// How often a recipient is asked about in one plan when the answer gets lost.
 pub const ASKS_MAX: u8 = 2;
-/// Misses within an hour after which every acceptance is checked by a random recipient behind it, at servers of which nothing
+/// Recent misses after which every acceptance is checked by a random recipient behind it, at servers of which nothing
 /// is known. Servers that count errors act after tens of them; a check costs one RCPT a flight.
 pub const MISSES_TRUSTED_MAX: u32 = 10;
 /// Sessions without a single answer after which an exchanger is left.
@@ -181,7 +181,7 @@ pub struct Plan {
     known_catch_all: CatchAll,
     seen: Seen,
     randoms: Randoms,
-    /// Mailboxes that did not exist, at this exchanger within the last hour.
+    /// Mailboxes that did not exist, at this exchanger lately.
     misses: u32,
     /// The last flight ended with a random recipient that was refused.
     checked: bool,
@@ -254,7 +254,7 @@ impl Plan {
         self.seen.accepts
     }
 
-    /// How many mailboxes did not exist at this exchanger within the last hour, whoever asked: it counts them all.
+    /// How many mailboxes did not exist at this exchanger lately, whoever asked: it counts them all.
     pub fn note_misses(&mut self, misses: u32) {
         self.misses = self.misses.max(misses);
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write, sync::LazyLock};
 
 use probity_core::{
-    classify::{AboutUs, Meaning, Rules, Stage},
+    classify::{Meaning, Rules, Stage},
     smtp::reply::{Enhanced, Reply},
 };
 use proptest::prelude::*;
@@ -82,33 +82,7 @@ fn stage_of(name: &str) -> Stage {
 }
 
 fn meaning_of(name: &str) -> Meaning {
-    match name {
-        "accepted" => Meaning::Accepted,
-        "exists" => Meaning::Exists,
-        "no_such_user" => Meaning::NoSuchUser,
-        "deactivated" => Meaning::Deactivated,
-        "inbox_full" => Meaning::InboxFull,
-        "quota_temporary" => Meaning::QuotaTemporary,
-        "restricted" => Meaning::Restricted,
-        "cannot_verify" => Meaning::CannotVerify,
-        "greylisted" => Meaning::Greylisted,
-        "in_progress" => Meaning::InProgress,
-        "access_denied" => Meaning::AccessDenied,
-        "not_responsible" => Meaning::NotResponsible,
-        "session_limit" => Meaning::SessionLimit,
-        "server_temporary" => Meaning::ServerTemporary,
-        "server_permanent" => Meaning::ServerPermanent,
-        "needs_smtputf8" => Meaning::NeedsSmtpUtf8,
-        "unmatched" => Meaning::Unmatched,
-        "us.blocked" => Meaning::AboutUs(AboutUs::Blocked),
-        "us.rate_limited" => Meaning::AboutUs(AboutUs::RateLimited),
-        "us.identity" => Meaning::AboutUs(AboutUs::Identity),
-        "us.sender" => Meaning::AboutUs(AboutUs::Sender),
-        "us.tls_required" => Meaning::AboutUs(AboutUs::TlsRequired),
-        "us.auth_required" => Meaning::AboutUs(AboutUs::AuthRequired),
-        "us.policy" => Meaning::AboutUs(AboutUs::Policy),
-        _ => panic!("no meaning is called {name}"),
-    }
+    Meaning::from_name(name).unwrap_or_else(|| panic!("no meaning is called {name}"))
 }
 
 /// Cases that must never become undeliverable, however they are dressed up.

@@ -75,6 +75,8 @@ pub fn net() -> Arc<MemoryNet> {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::verdict::Reason;
+
     use super::{SandboxOutcome, TABLE, outcome, split_delay, world};
     use crate::mailbox::MailboxState;
 
@@ -103,32 +105,11 @@ mod tests {
         assert_eq!(outcome("spam", "example.com"), None);
     }
 
-    /// The reasons of the API's table of verdicts.
-    const REASONS: [&str; 17] = [
-        "valid",
-        "invalid",
-        "illegitimate",
-        "nonexistent",
-        "deactivated",
-        "inbox_full",
-        "spam",
-        "complained",
-        "bounced",
-        "blacklisted",
-        "disposable",
-        "banned_words",
-        "role_based",
-        "available",
-        "accept_all",
-        "failed_exchange",
-        "unverified",
-    ];
-
     #[test]
     fn every_reason_is_either_in_the_table_or_a_mailbox_of_the_world() {
         let world = world();
         let (_, zone) = world.zones().find(|(name, _)| *name == "sandbox.test").unwrap();
-        for reason in REASONS {
+        for reason in Reason::ALL.iter().map(|reason| reason.as_str()) {
             let named = zone.mailboxes.named.contains_key(reason);
             let missing = reason == "nonexistent";
             assert!(TABLE.contains(&reason) ^ (named || missing), "{reason}");

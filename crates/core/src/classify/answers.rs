@@ -42,6 +42,41 @@ impl Meaning {
         Self::Unmatched,
     ];
 
+    /// The name in rule files and tables of cases.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Exists => "exists",
+            Self::NoSuchUser => "no_such_user",
+            Self::Deactivated => "deactivated",
+            Self::InboxFull => "inbox_full",
+            Self::QuotaTemporary => "quota_temporary",
+            Self::Restricted => "restricted",
+            Self::CannotVerify => "cannot_verify",
+            Self::Greylisted => "greylisted",
+            Self::InProgress => "in_progress",
+            Self::AccessDenied => "access_denied",
+            Self::NotResponsible => "not_responsible",
+            Self::SessionLimit => "session_limit",
+            Self::ServerTemporary => "server_temporary",
+            Self::ServerPermanent => "server_permanent",
+            Self::NeedsSmtpUtf8 => "needs_smtputf8",
+            Self::Unmatched => "unmatched",
+            Self::AboutUs(AboutUs::Blocked) => "us.blocked",
+            Self::AboutUs(AboutUs::RateLimited) => "us.rate_limited",
+            Self::AboutUs(AboutUs::Identity) => "us.identity",
+            Self::AboutUs(AboutUs::Sender) => "us.sender",
+            Self::AboutUs(AboutUs::TlsRequired) => "us.tls_required",
+            Self::AboutUs(AboutUs::AuthRequired) => "us.auth_required",
+            Self::AboutUs(AboutUs::Policy) => "us.policy",
+        }
+    }
+
+    /// The meaning of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|meaning| meaning.name() == name)
+    }
+
     /// What makes the address undeliverable, if this reply alone does. [`Meaning::AccessDenied`] does not: it needs the
     /// knowledge that the domain accepts other recipients.
     pub fn makes_undeliverable(self) -> Option<Undeliverable> {

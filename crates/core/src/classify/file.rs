@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    AboutUs, Meaning, Stage,
+    Meaning, Stage,
     pattern::{CodePattern, EnhancedPattern},
     phrases::{GROUPS_MAX, Groups, PhraseBookBuilder},
     rules::{Rule, Rules, Stages},
@@ -300,33 +300,9 @@ fn enhanced(text: &str) -> Result<EnhancedPattern, String> {
     EnhancedPattern::parse(text).ok_or_else(|| format!("{text:?} is no enhanced code"))
 }
 
-/// Meanings by the names that the file uses.
+/// Meanings by the names that the file uses. Acceptance is not a matter of rules: the code says it.
 fn meaning(name: &str) -> Result<Meaning, String> {
-    let meaning = match name {
-        "exists" => Meaning::Exists,
-        "no_such_user" => Meaning::NoSuchUser,
-        "deactivated" => Meaning::Deactivated,
-        "inbox_full" => Meaning::InboxFull,
-        "quota_temporary" => Meaning::QuotaTemporary,
-        "restricted" => Meaning::Restricted,
-        "cannot_verify" => Meaning::CannotVerify,
-        "greylisted" => Meaning::Greylisted,
-        "in_progress" => Meaning::InProgress,
-        "access_denied" => Meaning::AccessDenied,
-        "not_responsible" => Meaning::NotResponsible,
-        "session_limit" => Meaning::SessionLimit,
-        "server_temporary" => Meaning::ServerTemporary,
-        "server_permanent" => Meaning::ServerPermanent,
-        "needs_smtputf8" => Meaning::NeedsSmtpUtf8,
-        "unmatched" => Meaning::Unmatched,
-        "us.blocked" => Meaning::AboutUs(AboutUs::Blocked),
-        "us.rate_limited" => Meaning::AboutUs(AboutUs::RateLimited),
-        "us.identity" => Meaning::AboutUs(AboutUs::Identity),
-        "us.sender" => Meaning::AboutUs(AboutUs::Sender),
-        "us.tls_required" => Meaning::AboutUs(AboutUs::TlsRequired),
-        "us.auth_required" => Meaning::AboutUs(AboutUs::AuthRequired),
-        "us.policy" => Meaning::AboutUs(AboutUs::Policy),
-        _ => return Err(format!("{name:?} is no meaning")),
-    };
-    Ok(meaning)
+    Meaning::from_name(name)
+        .filter(|meaning| *meaning != Meaning::Accepted)
+        .ok_or_else(|| format!("{name:?} is no meaning"))
 }

@@ -274,11 +274,6 @@ impl Session {
         self.tls
     }
 
-    /// How many RCPT commands were said.
-    pub fn rcpt_sent(&self) -> u32 {
-        self.rcpts_sent
-    }
-
     /// How many bytes the server has sent, TLS not counted.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
