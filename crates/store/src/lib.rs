@@ -1,1 +1,23 @@
-//! All SQL.
+//! All SQL of Probity, for SQLite and PostgreSQL. Knows nothing of HTTP or SMTP.
+//!
+//! [`Store`] is a database; each aggregate has a file of functions that take a connection ([`Conn`]) or a transaction
+//! ([`Tx`]) and return values of the domain. One text serves both databases: columns are whole numbers, texts and bytes;
+//! times are milliseconds, ids, times and random values are arguments; bulk arguments are one JSON text; the few words that
+//! differ stand behind markers (`db/dialect.rs`). A test prepares every statement on both databases.
+//!
+//! Tables of a customer begin their keys with the organization's number. Text of users is never sorted or compared by
+//! order in SQL.
+
+mod db;
+mod error;
+mod number;
+
+pub use db::{Conn, Dialect, Place, PoolUse, SchemaState, Store, StoreConfig, Tx};
+pub use error::{Result, Source, StoreError};
+pub use number::OrgNo;
+
+/// Every statement of this crate.
+#[cfg_attr(not(test), expect(dead_code, reason = "read by the test that prepares them all"))]
+pub(crate) fn statements() -> Vec<&'static db::Statement> {
+    [db::STATEMENTS].concat()
+}

@@ -1,0 +1,140 @@
+//! The databases behind one face: [`Store`], its connections and its transactions.
+//!
+//! SQLite has one writer and a pool of readers that cannot write; PostgreSQL has one pool. A transaction that writes is a
+//! closure ([`Store::write`]), because one that lost a race is run again from its beginning: nothing that it did stands, so
+//! whatever it hands out must come from its last run. Dropping the future rolls the transaction back.
+//!
+//! A commit whose connection broke is not repeated: whether it went through is unknown. Callers make that harmless with
+//! references that are unique (the ledger), leases that end (holds) and stored answers (idempotency).
+
+mod connection;
+mod dialect;
+mod migrate;
+mod open;
+mod statement;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use sqlx::AnyPool;
+
+pub(crate) use connection::{Args, Argument, Row, args};
+pub use connection::{Conn, Tx};
+pub use dialect::Dialect;
+pub use migrate::SchemaState;
+pub(crate) use open::STATEMENTS;
+pub use open::{Place, StoreConfig};
+pub(crate) use statement::{Statement, statements};
+
+use crate::error::{Result, StoreError};
+
+/// How often a transaction that lost a race is run.
+const RUNS_MAX: u32 = 8;
+/// The pause before the second run, in milliseconds; it doubles.
+const PAUSE_MS: u64 = 2;
+
+/// A database. Cheap to clone; clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    dialect: Dialect,
+    readers: AnyPool,
+    writers: AnyPool,
+    retries: AtomicU64,
+}
+
+/// Connections now, for the metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolUse {
+    /// Open connections, readers and writers.
+    pub open: u32,
+    /// Those that nobody uses.
+    pub idle: u32,
+    /// Transactions that were run again after they had lost a race.
+    pub retries: u64,
+}
+
+impl Store {
+    /// Which database this is.
+    pub fn dialect(&self) -> Dialect {
+        self.inner.dialect
+    }
+
+    /// A connection for reading. Statements on it stand alone; there is no common snapshot.
+    pub async fn read(&self) -> Result<Conn> {
+        Ok(Conn::pooled(self.inner.readers.acquire().await?, self.inner.dialect))
+    }
+
+    /// Runs a transaction that writes, again where it lost a race.
+    pub async fn write<T, W>(&self, work: W) -> Result<T>
+    where
+        W: for<'t> Fn(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Sync,
+        T: Send,
+    {
+        let mut pause_ms = PAUSE_MS;
+        let mut run = 1;
+        loop {
+            match self.run(&work).await {
+                Err(error) if error.is_contention() && run < RUNS_MAX => {
+                    self.inner.retries.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_millis(pause_ms)).await;
+                    pause_ms *= 2;
+                    run += 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn run<T, W>(&self, work: &W) -> Result<T>
+    where
+        W: for<'t> Fn(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Sync,
+    {
+        let begun = self.inner.writers.begin_with(self.inner.dialect.begin()).await?;
+        let mut tx = Tx::new(begun, self.inner.dialect);
+        // An error drops the transaction, which rolls it back.
+        let value = work(&mut tx).await?;
+        tx.commit().await?;
+        Ok(value)
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<()> {
+        self.read().await?.ping().await
+    }
+
+    /// Connections now.
+    pub fn pool_use(&self) -> PoolUse {
+        let Inner { dialect, readers, writers, retries } = &*self.inner;
+        let both = *dialect == Dialect::Sqlite;
+        let idle = readers.num_idle() + if both { writers.num_idle() } else { 0 };
+        PoolUse {
+            open: readers.size() + if both { writers.size() } else { 0 },
+            idle: u32::try_from(idle).unwrap_or(u32::MAX),
+            retries: retries.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Closes every connection; SQLite writes its log back into the file.
+    pub async fn close(&self) {
+        self.inner.readers.close().await;
+        self.inner.writers.close().await;
+    }
+}
+
+impl From<sqlx::migrate::MigrateError> for StoreError {
+    fn from(error: sqlx::migrate::MigrateError) -> Self {
+        match error {
+            sqlx::migrate::MigrateError::Execute(error) | sqlx::migrate::MigrateError::ExecuteMigration(error, _) => {
+                error.into()
+            }
+            other => Self::Corrupt(other.into()),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! A connection, a transaction, their arguments and rows.
+
+use std::ops::{Deref, DerefMut};
+
+use sqlx::any::{AnyArguments, AnyRow};
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, AnyConnection, Connection, Row as _, Transaction};
+
+use super::dialect::Dialect;
+use super::statement::Statement;
+use crate::error::{Result, StoreError};
+
+/// A connection to the database.
+#[derive(Debug)]
+pub struct Conn {
+    held: Held,
+    dialect: Dialect,
+}
+
+#[derive(Debug)]
+enum Held {
+    Pooled(PoolConnection<Any>),
+    Begun(Transaction<'static, Any>),
+}
+
+/// A connection within a transaction that writes.
+#[derive(Debug)]
+pub struct Tx(Conn);
+
+impl Deref for Tx {
+    type Target = Conn;
+    fn deref(&self) -> &Conn {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Conn {
+        &mut self.0
+    }
+}
+
+impl Tx {
+    pub(super) fn new(begun: Transaction<'static, Any>, dialect: Dialect) -> Self {
+        Self(Conn { held: Held::Begun(begun), dialect })
+    }
+
+    pub(super) async fn commit(self) -> Result<()> {
+        match self.0.held {
+            Held::Begun(begun) => Ok(begun.commit().await?),
+            Held::Pooled(_) => unreachable!("a transaction is made of a begun one"),
+        }
+    }
+}
+
+impl Conn {
+    pub(super) fn pooled(connection: PoolConnection<Any>, dialect: Dialect) -> Self {
+        Self { held: Held::Pooled(connection), dialect }
+    }
+
+    fn any(&mut self) -> &mut AnyConnection {
+        match &mut self.held {
+            Held::Pooled(connection) => connection,
+            Held::Begun(transaction) => transaction,
+        }
+    }
+
+    pub(super) async fn ping(&mut self) -> Result<()> {
+        Ok(self.any().ping().await?)
+    }
+
+    /// Runs a statement and says how many rows it touched.
+    pub(crate) async fn execute(&mut self, statement: &'static Statement, args: Args) -> Result<u64> {
+        let text = statement.text(self.dialect);
+        Ok(sqlx::query_with(text, args.0).execute(self.any()).await?.rows_affected())
+    }
+
+    /// The rows of a statement.
+    pub(crate) async fn rows(&mut self, statement: &'static Statement, args: Args) -> Result<Vec<Row>> {
+        let text = statement.text(self.dialect);
+        let rows = sqlx::query_with(text, args.0).fetch_all(self.any()).await?;
+        Ok(rows.into_iter().map(Row).collect())
+    }
+
+    /// The first row of a statement, if there is one.
+    pub(crate) async fn first(&mut self, statement: &'static Statement, args: Args) -> Result<Option<Row>> {
+        let text = statement.text(self.dialect);
+        // All rows are fetched: a statement that is left half-way keeps SQLite's read lock, and a `RETURNING` undone.
+        let rows = sqlx::query_with(text, args.0).fetch_all(self.any()).await?;
+        Ok(rows.into_iter().next().map(Row))
+    }
+
+    /// Whether both databases understand a statement; for the test of the list.
+    #[doc(hidden)]
+    pub(crate) async fn prepare(&mut self, statement: &'static Statement) -> Result<()> {
+        use sqlx::{Executor as _, SqlSafeStr as _};
+        let text = statement.text(self.dialect).into_sql_str();
+        self.any().prepare(text).await?;
+        Ok(())
+    }
+}
+
+/// A row of an answer. Columns are asked for by name.
+pub(crate) struct Row(AnyRow);
+
+impl Row {
+    /// A value; `Option<T>` where the column may be NULL.
+    pub(crate) fn get<'r, T>(&'r self, column: &str) -> Result<T>
+    where
+        T: sqlx::Decode<'r, Any> + sqlx::Type<Any>,
+    {
+        Ok(self.0.try_get(column)?)
+    }
+
+    /// A text that stands for something of ours.
+    pub(crate) fn parse<T: std::str::FromStr>(&self, column: &'static str) -> Result<T> {
+        let text: String = self.get(column)?;
+        text.parse().map_err(|_| StoreError::corrupt(format!("column {column} cannot be read")))
+    }
+}
+
+/// The arguments of a statement. Build with [`args!`].
+#[derive(Default)]
+pub(crate) struct Args(pub(crate) AnyArguments);
+
+/// A value that a statement takes.
+pub(crate) trait Argument {
+    /// Puts it behind the others.
+    fn add(self, args: &mut Args);
+
+    /// The arguments with it behind the others.
+    fn added(self, mut args: Args) -> Args
+    where
+        Self: Sized,
+    {
+        self.add(&mut args);
+        args
+    }
+}
+
+macro_rules! plain_arguments {
+    ($($type:ty),+) => {$(
+        impl Argument for $type {
+            fn add(self, args: &mut Args) {
+                use sqlx::Arguments as _;
+                args.0.add(self).expect("plain values encode");
+            }
+        }
+    )+};
+}
+plain_arguments!(i64, Option<i64>, String, Option<String>, Vec<u8>, Option<Vec<u8>>);
+
+impl Argument for &str {
+    fn add(self, args: &mut Args) {
+        self.to_owned().add(args);
+    }
+}
+
+impl Argument for Option<&str> {
+    fn add(self, args: &mut Args) {
+        self.map(str::to_owned).add(args);
+    }
+}
+
+impl Argument for &[u8] {
+    fn add(self, args: &mut Args) {
+        self.to_vec().add(args);
+    }
+}
+
+impl<const N: usize> Argument for &[u8; N] {
+    fn add(self, args: &mut Args) {
+        self.to_vec().add(args);
+    }
+}
+
+impl Argument for probity_core::time::Millis {
+    fn add(self, args: &mut Args) {
+        self.0.add(args);
+    }
+}
+
+impl Argument for Option<probity_core::time::Millis> {
+    fn add(self, args: &mut Args) {
+        self.map(|at| at.0).add(args);
+    }
+}
+
+impl Argument for bool {
+    fn add(self, args: &mut Args) {
+        i64::from(self).add(args);
+    }
+}
+
+/// The arguments of a statement, in the order of `$1`, `$2`, ...
+macro_rules! args {
+    ($($value:expr),* $(,)?) => {{
+        let args = $crate::db::Args::default();
+        $(let args = $crate::db::Argument::added($value, args);)*
+        args
+    }};
+}
+pub(crate) use args;

@@ -1,0 +1,87 @@
+//! What the two databases say differently, behind markers in one SQL text.
+//!
+//! | Marker | SQLite | PostgreSQL |
+//! |---|---|---|
+//! | `{bytes}` | `BLOB` | `BYTEA` |
+//! | `{each:$1}` | `json_each($1) AS each` | `jsonb_array_elements(CAST($1 AS JSONB)) AS each(value)` |
+//! | `{unhex:x}` | `unhex(x)` | `decode(x, 'hex')` |
+//! | `{for_update}` | nothing: writers are alone | `FOR UPDATE` |
+//! | `{skip_locked}` | nothing | `FOR UPDATE SKIP LOCKED` |
+//! | `{clustered}` | `WITHOUT ROWID` | nothing |
+//!
+//! A field of an element of `{each:..}` is `CAST(each.value ->> 'name' AS BIGINT)` in both.
+
+/// One of the two databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// The SQLite inside this program.
+    Sqlite,
+    /// A PostgreSQL server.
+    Postgres,
+}
+
+impl Dialect {
+    /// The statement that begins a transaction that writes. SQLite takes its lock at once: a transaction that reads first and
+    /// writes later would fail instead of waiting.
+    pub(crate) fn begin(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Postgres => "BEGIN ISOLATION LEVEL READ COMMITTED",
+        }
+    }
+
+    /// Puts this database's words in the place of the markers.
+    ///
+    /// # Panics
+    /// Where a marker is unknown: the text is ours, and a test renders every statement.
+    pub(crate) fn render(self, text: &str) -> String {
+        let mut rendered = String::with_capacity(text.len() + 64);
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (marker, after) = after.split_once('}').expect("a marker ends with a brace");
+            rendered.push_str(before);
+            rendered.push_str(&self.word(marker));
+            rest = after;
+        }
+        rendered.push_str(rest);
+        rendered
+    }
+
+    fn word(self, marker: &str) -> String {
+        let (name, argument) = marker.split_once(':').unwrap_or((marker, ""));
+        match (name, self) {
+            ("bytes", Self::Sqlite) => "BLOB".into(),
+            ("bytes", Self::Postgres) => "BYTEA".into(),
+            ("each", Self::Sqlite) => format!("json_each({argument}) AS each"),
+            ("each", Self::Postgres) => format!("jsonb_array_elements(CAST({argument} AS JSONB)) AS each(value)"),
+            ("unhex", Self::Sqlite) => format!("unhex({argument})"),
+            ("unhex", Self::Postgres) => format!("decode({argument}, 'hex')"),
+            ("for_update" | "skip_locked", Self::Sqlite) | ("clustered", Self::Postgres) => String::new(),
+            ("for_update", Self::Postgres) => "FOR UPDATE".into(),
+            ("skip_locked", Self::Postgres) => "FOR UPDATE SKIP LOCKED".into(),
+            ("clustered", Self::Sqlite) => "WITHOUT ROWID".into(),
+            _ => panic!("no marker is called {marker:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Dialect;
+
+    #[test]
+    fn markers_become_words() {
+        let text = "SELECT x FROM {each:$2} {for_update}";
+        assert_eq!(Dialect::Sqlite.render(text), "SELECT x FROM json_each($2) AS each ");
+        assert_eq!(
+            Dialect::Postgres.render(text),
+            "SELECT x FROM jsonb_array_elements(CAST($2 AS JSONB)) AS each(value) FOR UPDATE"
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "no marker")]
+    fn an_unknown_marker_is_a_mistake_of_ours() {
+        Dialect::Sqlite.render("{nonsense}");
+    }
+}

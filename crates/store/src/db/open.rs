@@ -1,0 +1,174 @@
+//! Opening a database, and what is set on each connection.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
+use sqlx::{AnyPool, ConnectOptions as _, Executor as _};
+
+use super::dialect::Dialect;
+use super::{Inner, Store};
+use crate::error::{Result, StoreError};
+
+/// The oldest SQLite that is safe: before, a database in WAL mode could be damaged by concurrent checkpoints.
+const SQLITE_MIN: i64 = 3_051_003;
+
+/// Readers of a SQLite file. Each is a thread with a page cache of its own.
+const SQLITE_READERS: u32 = 4;
+
+/// For each connection to SQLite. WAL lets readers go on beside the writer; FULL syncs the log at each commit, so that a
+/// power cut loses nothing that was acknowledged. `secure_delete` overwrites what is deleted: erased addresses leave no
+/// remnants. The busy timeout waits for another process, such as the command line beside a running service.
+const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
+     PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;";
+
+/// Where the database is and how it is used.
+#[derive(Clone, Debug)]
+pub struct StoreConfig {
+    /// Which database.
+    pub place: Place,
+    /// Connections to PostgreSQL, at most.
+    pub connections_max: u32,
+    /// How long a request waits for a connection, in milliseconds.
+    pub acquire_timeout_ms: u64,
+    /// How long PostgreSQL works on one statement at most, in milliseconds.
+    pub statement_timeout_ms: u64,
+}
+
+/// Where a database is.
+#[derive(Clone)]
+pub enum Place {
+    /// A file; made where it is missing.
+    Sqlite(PathBuf),
+    /// A server, as `postgres://user:password@host:port/database`.
+    Postgres(String),
+}
+
+impl std::fmt::Debug for Place {
+    /// Without the password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
+            Self::Postgres(_) => f.write_str("Postgres(..)"),
+        }
+    }
+}
+
+impl StoreConfig {
+    /// The usual limits for a place.
+    pub fn new(place: Place) -> Self {
+        Self { place, connections_max: 10, acquire_timeout_ms: 3_000, statement_timeout_ms: 30_000 }
+    }
+}
+
+impl Store {
+    /// Opens a database: makes a SQLite file that is missing, connects to PostgreSQL when it is first used. The tables are
+    /// made by [`Store::migrate`].
+    pub async fn open(config: &StoreConfig) -> Result<Self> {
+        sqlx::any::install_default_drivers();
+        match &config.place {
+            Place::Sqlite(path) => {
+                let store = sqlite(path, config)?;
+                check_version(&store).await?;
+                Ok(store)
+            }
+            Place::Postgres(url) => postgres(url, config),
+        }
+    }
+}
+
+fn sqlite(path: &std::path::Path, config: &StoreConfig) -> Result<Store> {
+    let options = connect_options(&sqlite_url(path)?)?;
+    let pool = |connections: u32, extra: &'static str| {
+        let pool = AnyPoolOptions::new()
+            .max_connections(connections)
+            .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
+            .test_before_acquire(false)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .after_connect(move |connection, _| {
+                Box::pin(async move {
+                    connection.execute(sqlx::raw_sql(SQLITE_SETTINGS)).await?;
+                    connection.execute(sqlx::raw_sql(extra)).await?;
+                    Ok(())
+                })
+            });
+        pool.connect_lazy_with(options.clone())
+    };
+    let writers = pool(1, "PRAGMA cache_size = -16384;");
+    let readers = pool(SQLITE_READERS, "PRAGMA query_only = ON;");
+    Ok(assemble(Dialect::Sqlite, readers, writers))
+}
+
+/// The path as a URL: percent-encoded, because `?` and `#` end a URL's path.
+fn sqlite_url(path: &std::path::Path) -> Result<String> {
+    let text = path.to_str().ok_or_else(|| StoreError::corrupt("the path of the database is no UTF-8"))?;
+    let mut url = "sqlite://".to_owned();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+    url.push_str("?mode=rwc");
+    Ok(url)
+}
+
+fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
+    let settings = format!(
+        "SET application_name = 'probity'; SET statement_timeout = {}; SET lock_timeout = 10000; \
+         SET idle_in_transaction_session_timeout = 60000; SET TIME ZONE 'UTC';",
+        config.statement_timeout_ms
+    );
+    let settings: Arc<str> = settings.into();
+    let pool = AnyPoolOptions::new()
+        .max_connections(config.connections_max.max(2))
+        .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
+        .idle_timeout(Duration::from_mins(10))
+        .max_lifetime(Duration::from_mins(30))
+        .after_connect(move |connection, _| {
+            let settings = settings.clone();
+            Box::pin(async move {
+                connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(settings))).await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(connect_options(url)?);
+    Ok(assemble(Dialect::Postgres, pool.clone(), pool))
+}
+
+/// Statements are never logged: arguments are not in them, but errors of a database quote values.
+fn connect_options(url: &str) -> Result<AnyConnectOptions> {
+    let options: AnyConnectOptions = url.parse().map_err(|_| {
+        // The parser's message may quote the URL, which holds a password.
+        StoreError::corrupt(
+            "the database's URL cannot be read; it must be like postgres://user:password@host:5432/name",
+        )
+    })?;
+    Ok(options.disable_statement_logging())
+}
+
+fn assemble(dialect: Dialect, readers: AnyPool, writers: AnyPool) -> Store {
+    Store { inner: Arc::new(Inner { dialect, readers, writers, retries: AtomicU64::new(0) }) }
+}
+
+super::statements! {
+    SQLITE_VERSION = "SELECT sqlite_version() AS version";
+}
+
+/// Refuses a SQLite with known damage, should somebody link one in.
+async fn check_version(store: &Store) -> Result<()> {
+    // The writer first: it is the one that may make the file.
+    let mut writer = super::Conn::pooled(store.inner.writers.acquire().await?, Dialect::Sqlite);
+    let row = writer.first(&SQLITE_VERSION, super::args![]).await?.ok_or(StoreError::NotFound)?;
+    let version: String = row.get("version")?;
+    let parts: Vec<i64> = version.split('.').filter_map(|part| part.parse().ok()).collect();
+    match parts[..] {
+        [major, minor, patch, ..] if major * 1_000_000 + minor * 1_000 + patch >= SQLITE_MIN => Ok(()),
+        _ => Err(StoreError::corrupt(format!("SQLite {version} is too old; 3.51.3 or newer is needed"))),
+    }
+}

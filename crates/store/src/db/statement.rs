@@ -1,0 +1,41 @@
+//! Statements: one text each, rendered once for each database, and all in one list.
+
+use std::sync::OnceLock;
+
+use super::dialect::Dialect;
+
+/// An SQL text with markers, and what it becomes in each database.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    /// Its name, for messages.
+    pub(crate) name: &'static str,
+    text: &'static str,
+    sqlite: OnceLock<String>,
+    postgres: OnceLock<String>,
+}
+
+impl Statement {
+    /// Used by [`statements!`].
+    pub(crate) const fn new(name: &'static str, text: &'static str) -> Self {
+        Self { name, text, sqlite: OnceLock::new(), postgres: OnceLock::new() }
+    }
+
+    /// The text for a database.
+    pub(crate) fn text(&'static self, dialect: Dialect) -> &'static str {
+        let rendered = match dialect {
+            Dialect::Sqlite => &self.sqlite,
+            Dialect::Postgres => &self.postgres,
+        };
+        rendered.get_or_init(|| dialect.render(self.text))
+    }
+}
+
+/// Declares a file's statements and puts them into its list, `STATEMENTS`, which `crate::statements` joins with the others.
+macro_rules! statements {
+    ($($name:ident = $text:expr;)+) => {
+        $(static $name: $crate::db::Statement = $crate::db::Statement::new(stringify!($name), $text);)+
+        /// Every statement of this file.
+        pub(crate) static STATEMENTS: &[&$crate::db::Statement] = &[$(&$name),+];
+    };
+}
+pub(crate) use statements;

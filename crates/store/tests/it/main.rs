@@ -1,0 +1,2 @@
+//! The store against both databases: SQLite always, PostgreSQL where its programs are found.
+mod opening;
