@@ -7,18 +7,25 @@
 //! A tour in the order in which an address travels: [`address`] and [`domain`] (text to a parsed address), [`facts`]
 //! (what lists and models say of it), [`dns`] (who takes its mail), [`plan`] and [`smtp`] (how to ask them),
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
+//!
+//! And of the accounts that pay for it: [`id`] (names of things), [`api_key`] and [`scope`] (who may ask what), [`credits`]
+//! (what an answer costs and how balances move) and [`time`] (days and months of usage).
 
 pub mod address;
+pub mod api_key;
 pub mod classify;
+pub mod credits;
 pub mod dns;
 pub mod domain;
 pub mod facts;
 pub mod gibberish;
+pub mod id;
 pub mod limits;
 pub mod lists;
 pub mod plan;
 pub mod policy;
 pub mod rng;
+pub mod scope;
 pub mod smtp;
 pub mod spf;
 pub mod suggest;

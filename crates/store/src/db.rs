@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use scoped_futures::ScopedBoxFuture;
 use sqlx::AnyPool;
 
 pub(crate) use connection::{Args, Argument, Row, args};
@@ -72,10 +72,10 @@ impl Store {
     }
 
     /// Runs a transaction that writes, again where it lost a race.
-    pub async fn write<T, W>(&self, work: W) -> Result<T>
+    pub async fn write<'env, T, W>(&self, work: W) -> Result<T>
     where
-        W: for<'t> Fn(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Sync,
-        T: Send,
+        W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
+        T: Send + 'env,
     {
         let mut pause_ms = PAUSE_MS;
         let mut run = 1;
@@ -92,9 +92,10 @@ impl Store {
         }
     }
 
-    async fn run<T, W>(&self, work: &W) -> Result<T>
+    async fn run<'env, T, W>(&self, work: &W) -> Result<T>
     where
-        W: for<'t> Fn(&'t mut Tx) -> BoxFuture<'t, Result<T>> + Sync,
+        W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
+        T: Send + 'env,
     {
         let begun = self.inner.writers.begin_with(self.inner.dialect.begin()).await?;
         let mut tx = Tx::new(begun, self.inner.dialect);

@@ -8,16 +8,22 @@
 //! Tables of a customer begin their keys with the organization's number. Text of users is never sorted or compared by
 //! order in SQL.
 
+pub mod credits;
 mod db;
 mod error;
+pub mod keys;
 mod number;
+pub mod orgs;
+pub mod users;
 
 pub use db::{Conn, Dialect, Place, PoolUse, SchemaState, Store, StoreConfig, Tx};
 pub use error::{Result, Source, StoreError};
 pub use number::OrgNo;
+/// Makes a transaction's closure: `store.write(|tx| async move { .. }.scope_boxed())`.
+pub use scoped_futures::ScopedFutureExt;
 
 /// Every statement of this crate.
 #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that prepares them all"))]
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
-    [db::STATEMENTS].concat()
+    [&credits::all_statements(), db::STATEMENTS, keys::STATEMENTS, orgs::STATEMENTS, users::STATEMENTS].concat()
 }

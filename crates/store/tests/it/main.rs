@@ -1,2 +1,3 @@
 //! The store against both databases: SQLite always, PostgreSQL where its programs are found.
+mod credits;
 mod opening;

@@ -1,0 +1,262 @@
+//! What a restricted key may do.
+//!
+//! A set of scopes is one number, a bit for each scope, so that a request is checked without a look-up and a database keeps
+//! it in a column. The bits are stored: a scope keeps its bit for ever, and a new one gets the next. Unknown bits are
+//! dropped when a set is read, so that an older program never grants what it does not understand. Outside, a set is the
+//! list of its names in the order of the contract.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+macro_rules! scopes {
+    ($($(#[$doc:meta])* $name:ident $bit:literal $text:literal;)*) => {
+        /// One permission of a key.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Scope { $($(#[$doc])* $name = $bit,)* }
+
+        impl Scope {
+            /// All scopes, in the order of the contract.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The name in the contract.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            const fn bit(self) -> i64 {
+                match self { $(Self::$name => 1 << $bit,)* }
+            }
+        }
+    };
+}
+
+scopes! {
+    /// Live verification.
+    Verify 0 "verify";
+    /// Jobs, their results and the timeline.
+    ReadJobs 1 "read:jobs";
+    /// Submit and cancel jobs.
+    WriteJobs 2 "write:jobs";
+    /// The account and the organization.
+    ReadAccount 3 "read:account";
+    /// Change the account and the organization's settings.
+    WriteAccount 4 "write:account";
+    /// Members and invitations.
+    ReadTeam 5 "read:team";
+    /// Invite and remove members.
+    WriteTeam 6 "write:team";
+    /// Reports of usage.
+    ReadReports 7 "read:reports";
+    /// Connections to list providers.
+    ReadIntegrations 8 "read:integrations";
+    /// Change connections and sync them.
+    WriteIntegrations 9 "write:integrations";
+    /// Webhook endpoints and their deliveries.
+    ReadWebhooks 10 "read:webhooks";
+    /// Change webhook endpoints.
+    WriteWebhooks 11 "write:webhooks";
+    /// Erase a person's data.
+    WriteErasures 12 "write:erasures";
+    /// Create and revoke keys.
+    WriteKeys 13 "write:keys";
+}
+
+impl Scope {
+    /// The scope with this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|scope| scope.as_str() == name)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for Scope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Scope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Name;
+
+        impl de::Visitor<'_> for Name {
+            type Value = Scope;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a scope")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<Scope, E> {
+                Scope::from_name(name).ok_or_else(|| E::invalid_value(de::Unexpected::Str(name), &self))
+            }
+        }
+
+        deserializer.deserialize_str(Name)
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Scopes(i64);
+
+impl Scopes {
+    /// Every scope: those of `live` and `test` keys.
+    pub fn all() -> Self {
+        Scope::ALL.iter().copied().collect()
+    }
+
+    /// The set as a number, a bit for each scope.
+    pub const fn bits(self) -> i64 {
+        self.0
+    }
+
+    /// The set of these bits; bits that no scope has are dropped.
+    pub fn from_bits(bits: i64) -> Self {
+        Self(bits & Self::all().0)
+    }
+
+    /// Whether a scope is in the set.
+    pub const fn contains(self, scope: Scope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// Whether no scope is in the set.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The scopes of the set, in the order of the contract.
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.iter().copied().filter(move |scope| self.contains(*scope))
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |bits, scope| bits | scope.bit()))
+    }
+}
+
+impl fmt::Debug for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(Scope::as_str)).finish()
+    }
+}
+
+impl Serialize for Scopes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Scopes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> de::Visitor<'de> for Names {
+            type Value = Scopes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of the names of scopes")
+            }
+
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut names: A) -> Result<Scopes, A::Error> {
+                // Added one by one: a list of a million repetitions takes no memory.
+                let mut scopes = Scopes::default();
+                while let Some(scope) = names.next_element::<Scope>()? {
+                    scopes.0 |= scope.bit();
+                }
+                Ok(scopes)
+            }
+        }
+
+        deserializer.deserialize_seq(Names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Scope, Scopes};
+
+    #[test]
+    fn names_and_stored_bits_are_those_of_the_contract() {
+        let expected = [
+            "verify",
+            "read:jobs",
+            "write:jobs",
+            "read:account",
+            "write:account",
+            "read:team",
+            "write:team",
+            "read:reports",
+            "read:integrations",
+            "write:integrations",
+            "read:webhooks",
+            "write:webhooks",
+            "write:erasures",
+            "write:keys",
+        ];
+        assert_eq!(Scope::ALL.iter().map(|scope| scope.as_str()).collect::<Vec<_>>(), expected);
+        for (place, name) in expected.into_iter().enumerate() {
+            let scope = Scope::from_name(name).expect(name);
+            assert_eq!(Scopes::from_iter([scope]).bits(), 1 << place, "{name}");
+            assert_eq!(scope.to_string(), name);
+        }
+        assert_eq!(Scopes::all().bits(), (1 << expected.len()) - 1);
+    }
+
+    #[test]
+    fn other_names_are_no_scopes() {
+        for name in ["", "Verify", "verify ", "read", "read:", "read:keys", "jobs:read", "*"] {
+            assert_eq!(Scope::from_name(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn bits_that_no_scope_has_grant_nothing() {
+        let first_unknown = 1 << Scope::ALL.len();
+        let cases = [(0, 0), (first_unknown, 0), (i64::MIN, 0), (first_unknown | 1, 1), (-1, Scopes::all().bits())];
+        for (stored, kept) in cases {
+            assert_eq!(Scopes::from_bits(stored).bits(), kept, "{stored:x}");
+        }
+    }
+
+    #[test]
+    fn json_is_a_list_of_names_in_the_order_of_the_contract() {
+        let cases = [
+            (r#"["write:keys","verify","read:jobs"]"#, r#"["verify","read:jobs","write:keys"]"#),
+            (r#"["verify","verify"]"#, r#"["verify"]"#),
+            (r#"["\u0076erify"]"#, r#"["verify"]"#),
+            ("[]", "[]"),
+        ];
+        for (read, written) in cases {
+            let scopes: Scopes = serde_json::from_str(read).expect(read);
+            assert_eq!(serde_json::to_string(&scopes).expect("a list"), written);
+        }
+        for wrong in [r#"["verify","admin"]"#, r#""verify""#, "[1]", "null", "1", "{}"] {
+            assert!(serde_json::from_str::<Scopes>(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_holds_what_was_put_in(places in prop::collection::btree_set(0..Scope::ALL.len(), 0..14)) {
+            let chosen: Vec<Scope> = places.iter().map(|&place| Scope::ALL[place]).collect();
+            let scopes: Scopes = chosen.iter().rev().copied().collect();
+            prop_assert_eq!(scopes.iter().collect::<Vec<_>>(), chosen.clone());
+            prop_assert_eq!(scopes.is_empty(), chosen.is_empty());
+            prop_assert_eq!(Scopes::from_bits(scopes.bits()), scopes);
+            for &scope in Scope::ALL {
+                prop_assert_eq!(scopes.contains(scope), chosen.contains(&scope));
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Credits: double entry. `account` caches the sums of `ledger`, whose rows are never changed; `hold` is what is set aside.
+//!
+//! At every moment, for each bucket: available + held + spent = granted - expired + adjusted ([`audit`] says where not). A
+//! live call holds one credit and then captures or releases it. Calls that come within a few milliseconds share a
+//! transaction, a [`Window`]: one update of each account, one row of each ledger kind and one hold for each organization,
+//! however many calls there are. A hold that is neither captured nor released in time is released by [`release_expired`]:
+//! a process that dies costs nobody a credit for longer than that.
+//!
+//! Rows are locked in one order everywhere: holds, then accounts by number and bucket.
+
+mod audit;
+mod upkeep;
+mod window;
+
+use probity_core::credits::{Balance, Bucket, Split};
+use probity_core::time::Millis;
+
+use crate::db::{Conn, Statement, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+pub use audit::{Discrepancy, audit};
+pub use upkeep::{expire_buckets, fold, release_expired};
+pub use window::{Asked, Granted, Settlement, Window, WindowDone, settle_window};
+
+/// How long a live call's rows of the ledger stand alone before they may be folded into a sum, in milliseconds. Longer than
+/// any transaction runs and clocks of nodes differ: a row must not appear among those that are being folded.
+const FOLD_AFTER_MS: i64 = 3_600_000;
+
+statements! {
+    AVAILABLE = "SELECT bucket, available, held, spent FROM account WHERE org_no = $1 ORDER BY bucket {for_update}";
+    BALANCE = "SELECT bucket, available, held, spent FROM account WHERE org_no = $1";
+    BOOKED = "SELECT kind, CAST(SUM(subscription) AS BIGINT) AS subscription, CAST(SUM(prepaid) AS BIGINT) AS prepaid \
+              FROM ledger WHERE org_no = $1 AND kind IN ('grant', 'expire', 'adjust') GROUP BY kind";
+    BOOK = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at, fold_after) \
+            VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    ADD = "UPDATE account SET available = available + $3 WHERE org_no = $1 AND bucket = $2";
+    EXPIRES = "UPDATE account SET expires_at = $3 WHERE org_no = $1 AND bucket = $2 \
+               AND (expires_at IS NULL OR expires_at < $3)";
+}
+
+/// The statements of this aggregate, those of its parts included.
+pub(crate) fn all_statements() -> Vec<&'static Statement> {
+    [STATEMENTS, audit::STATEMENTS, upkeep::STATEMENTS, window::STATEMENTS].concat()
+}
+
+/// A row of the ledger.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry<'a> {
+    pub(crate) org: OrgNo,
+    pub(crate) kind: &'static str,
+    pub(crate) cause: &'a str,
+    pub(crate) amount: (i64, i64),
+    pub(crate) at: Millis,
+    pub(crate) fold_after: Option<Millis>,
+}
+
+pub(crate) async fn book(tx: &mut Tx, entry: Entry<'_>) -> Result<()> {
+    let Entry { org, kind, cause, amount: (subscription, prepaid), at, fold_after } = entry;
+    tx.execute(&BOOK, args![org, kind, cause, subscription, prepaid, at, fold_after]).await?;
+    Ok(())
+}
+
+/// Credits that somebody puts into an account, or takes out.
+#[derive(Clone, Debug)]
+pub struct Booking<'a> {
+    /// Whose account.
+    pub org: OrgNo,
+    /// Which bucket.
+    pub bucket: Bucket,
+    /// How many; only an adjustment may be negative.
+    pub amount: i64,
+    /// What caused it. The same cause books once: a second time is [`StoreError::Conflict`].
+    pub cause: &'a str,
+    /// Now.
+    pub at: Millis,
+}
+
+/// Grants credits. Those of a subscription end at `until`; a later grant moves that end for all of them.
+pub async fn grant(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
+    put(tx, booking, "grant").await?;
+    if let Some(until) = until {
+        tx.execute(&EXPIRES, args![booking.org, booking.bucket.as_str(), until]).await?;
+    }
+    Ok(())
+}
+
+/// Corrects an account by hand, up or down; not below nothing.
+pub async fn adjust(tx: &mut Tx, booking: &Booking<'_>) -> Result<()> {
+    put(tx, booking, "adjust").await
+}
+
+async fn put(tx: &mut Tx, booking: &Booking<'_>, kind: &'static str) -> Result<()> {
+    let Booking { org, bucket, amount, cause, at } = *booking;
+    let available = lock(tx, org).await?;
+    let there = of_bucket(available, bucket);
+    if there.checked_add(amount).is_none_or(|sum| sum < 0) {
+        return Err(StoreError::InsufficientCredits { needed: amount.saturating_neg(), available: there });
+    }
+    let split = match bucket {
+        Bucket::Subscription => (amount, 0),
+        Bucket::Prepaid => (0, amount),
+    };
+    book(tx, Entry { org, kind, cause, amount: split, at, fold_after: None }).await?;
+    tx.execute(&ADD, args![org, bucket.as_str(), amount]).await?;
+    Ok(())
+}
+
+/// Locks an organization's accounts, and says what is available.
+async fn lock(tx: &mut Tx, org: OrgNo) -> Result<Split> {
+    let rows = tx.rows(&AVAILABLE, args![org]).await?;
+    if rows.is_empty() {
+        return Err(StoreError::NotFound);
+    }
+    let mut available = Split::default();
+    for row in &rows {
+        *part(&mut available, &row.get::<String>("bucket")?)? = row.get("available")?;
+    }
+    Ok(available)
+}
+
+/// What an organization has, holds and has spent, and where it came from.
+pub async fn balance(conn: &mut Conn, org: OrgNo) -> Result<Balance> {
+    let mut balance = Balance::default();
+    let rows = conn.rows(&BALANCE, args![org]).await?;
+    if rows.is_empty() {
+        return Err(StoreError::NotFound);
+    }
+    for row in &rows {
+        let bucket: String = row.get("bucket")?;
+        *part(&mut balance.available, &bucket)? = row.get("available")?;
+        *part(&mut balance.held, &bucket)? = row.get("held")?;
+        *part(&mut balance.spent, &bucket)? = row.get("spent")?;
+    }
+    for row in conn.rows(&BOOKED, args![org]).await? {
+        let kind: String = row.get("kind")?;
+        let sum = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
+        match kind.as_str() {
+            "grant" => balance.granted = sum,
+            "expire" => balance.expired = sum,
+            _ => balance.adjusted = sum,
+        }
+    }
+    Ok(balance)
+}
+
+/// What an organization can spend: one look at its accounts, without the ledger.
+pub async fn available(conn: &mut Conn, org: OrgNo) -> Result<Split> {
+    let mut available = Split::default();
+    for row in conn.rows(&BALANCE, args![org]).await? {
+        *part(&mut available, &row.get::<String>("bucket")?)? = row.get("available")?;
+    }
+    Ok(available)
+}
+
+fn of_bucket(split: Split, bucket: Bucket) -> i64 {
+    match bucket {
+        Bucket::Subscription => split.subscription,
+        Bucket::Prepaid => split.prepaid,
+    }
+}
+
+fn part<'a>(split: &'a mut Split, bucket: &str) -> Result<&'a mut i64> {
+    match Bucket::from_name(bucket) {
+        Some(Bucket::Subscription) => Ok(&mut split.subscription),
+        Some(Bucket::Prepaid) => Ok(&mut split.prepaid),
+        None => Err(StoreError::corrupt("an account's bucket")),
+    }
+}
