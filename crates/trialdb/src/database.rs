@@ -1,0 +1,48 @@
+//! One database of an instance, for one test.
+
+use std::sync::Arc;
+
+use crate::cluster::Instance;
+use crate::installation::run;
+
+/// A database of its own, removed when it is dropped, whoever is still connected to it.
+#[derive(Debug)]
+pub struct Database {
+    instance: Arc<Instance>,
+    name: String,
+    url: String,
+}
+
+impl Database {
+    pub(crate) fn new(instance: Arc<Instance>, name: String) -> Self {
+        let url = instance.url(&name);
+        Self { instance, name, url }
+    }
+
+    /// Its name in the instance.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where to connect, as `postgres://user:password@127.0.0.1:port/name`.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Runs statements in `psql`, as one transaction: rows on lines, columns parted by `|`; or what `psql` complained of.
+    pub fn query(&self, sql: &str) -> Result<String, String> {
+        let mut psql = self.instance.client("psql");
+        psql.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--command", sql, "--dbname", &self.name]);
+        run(&mut psql).map(|rows| rows.trim_end_matches('\n').to_owned())
+    }
+}
+
+impl Drop for Database {
+    /// Removes it. That fails where a test has left the server stopped or paused; then it goes with the instance.
+    fn drop(&mut self) {
+        if self.instance.postmaster().is_some() {
+            let mut dropdb = self.instance.client("dropdb");
+            let _ = run(dropdb.env("PGCONNECT_TIMEOUT", "2").args(["--force", "--if-exists", &self.name]));
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Where PostgreSQL's programs are, and how they are called.
+//!
+//! Debian keeps the server's programs out of the search path, below a directory for each major version; other systems
+//! have them in the path. The first directory that holds all of them is taken.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::account::Account;
+
+/// Names the directory of the programs.
+const BIN_VARIABLE: &str = "PROBITY_PG_BIN";
+/// Set to `1`, makes a missing PostgreSQL a failure.
+const REQUIRE_VARIABLE: &str = "PROBITY_REQUIRE_PG";
+/// What a directory must hold to be of use.
+const PROGRAMS: [&str; 6] = ["initdb", "postgres", "pg_ctl", "createdb", "dropdb", "psql"];
+/// Where Debian keeps one directory for each major version.
+const VERSIONS: &str = "/usr/lib/postgresql";
+/// Said where none was found.
+const MISSING: &str = "no PostgreSQL programs found (install postgresql, or set PROBITY_PG_BIN)";
+
+/// The programs, and the account that they run as.
+#[derive(Clone, Debug)]
+pub(crate) struct Installation {
+    bin: PathBuf,
+    /// As whom every program runs.
+    pub(crate) account: Account,
+}
+
+impl Installation {
+    /// The one of this machine; `None`, said on standard error once in a process, where there is none.
+    pub(crate) fn find() -> Option<&'static Self> {
+        static FOUND: OnceLock<Option<Installation>> = OnceLock::new();
+        let found = FOUND.get_or_init(|| {
+            let found = directory().map(|bin| Self { bin, account: Account::choose() });
+            if found.is_none() {
+                // Not `eprintln!`: the test harness hides what a passing test prints with it.
+                let _ = writeln!(std::io::stderr(), "\nSKIPPED: {MISSING}");
+            }
+            found
+        });
+        let required = env::var_os(REQUIRE_VARIABLE).is_some_and(|value| value == "1");
+        assert!(found.is_some() || !required, "{REQUIRE_VARIABLE}=1, but {MISSING}");
+        found.as_ref()
+    }
+
+    /// A program to be run under the account, with messages in English and nothing of this user's client settings.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.bin.join(program));
+        for (name, _) in env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"PG") {
+                command.env_remove(name);
+            }
+        }
+        command.env("LC_ALL", "C").env("TZ", "UTC").stdin(Stdio::null()).current_dir("/");
+        self.account.run(&mut command);
+        command
+    }
+
+    /// The path of a program.
+    pub(crate) fn path(&self, program: &str) -> PathBuf {
+        self.bin.join(program)
+    }
+}
+
+/// Runs a command to its end; what it wrote to standard output, or everything that it wrote if it failed.
+pub(crate) fn run(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("cannot run {:?}: {error}", command.get_program()))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() {
+        return Ok(text(&output.stdout));
+    }
+    let name = Path::new(command.get_program()).display().to_string();
+    Err(format!("{name}: {}\n{}{}", output.status, text(&output.stdout), text(&output.stderr)))
+}
+
+/// The directory of the programs.
+fn directory() -> Option<PathBuf> {
+    if let Some(bin) = env::var_os(BIN_VARIABLE).filter(|bin| !bin.is_empty()) {
+        let bin = PathBuf::from(bin);
+        // A wrong setting is not a machine without PostgreSQL.
+        assert!(is_complete(&bin), "{BIN_VARIABLE}={} does not hold all of {PROGRAMS:?}", bin.display());
+        return Some(bin);
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    in_path(&path).or_else(configured).or_else(|| newest(Path::new(VERSIONS)))
+}
+
+/// From the search path. A link there leads to the directory where the other programs are.
+fn in_path(path: &OsStr) -> Option<PathBuf> {
+    env::split_paths(path)
+        .filter_map(|directory| fs::canonicalize(directory.join("initdb")).ok())
+        .filter_map(|initdb| initdb.parent().map(Path::to_owned))
+        .find(|bin| is_complete(bin))
+}
+
+/// From what `pg_config` says.
+fn configured() -> Option<PathBuf> {
+    let said = run(Command::new("pg_config").arg("--bindir")).ok()?;
+    Some(PathBuf::from(said.trim_end())).filter(|bin| is_complete(bin))
+}
+
+/// The newest version below Debian's directory.
+fn newest(versions: &Path) -> Option<PathBuf> {
+    let number = |path: &Path| path.file_name()?.to_str()?.parse::<f32>().ok();
+    let mut found: Vec<(f32, PathBuf)> = fs::read_dir(versions)
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter_map(|version| Some((number(&version)?, version.join("bin"))))
+        .filter(|(_, bin)| is_complete(bin))
+        .collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    found.pop().map(|(_, bin)| bin)
+}
+
+fn is_complete(bin: &Path) -> bool {
+    PROGRAMS.iter().all(|program| bin.join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn install(bin: &Path, programs: &[&str]) {
+        fs::create_dir_all(bin).unwrap();
+        for program in programs {
+            fs::write(bin.join(program), "").unwrap();
+        }
+    }
+
+    #[test]
+    fn the_newest_complete_version_is_taken() {
+        let versions = tempfile::tempdir().unwrap();
+        let bin = |version: &str| versions.path().join(version).join("bin");
+        assert_eq!(newest(versions.path()), None);
+        assert_eq!(newest(&versions.path().join("missing")), None);
+        install(&bin("9.6"), &PROGRAMS);
+        install(&bin("15"), &PROGRAMS);
+        install(&bin("17"), &["psql", "createdb", "dropdb"]);
+        install(&bin("old"), &PROGRAMS);
+        assert_eq!(newest(versions.path()), Some(bin("15")));
+        install(&bin("17"), &PROGRAMS);
+        assert_eq!(newest(versions.path()), Some(bin("17")));
+    }
+
+    #[test]
+    fn a_link_in_the_path_leads_to_the_programs() {
+        let root = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(root.path()).map(|path| (path, root)).unwrap();
+        let (bin, links, clients) = (root.0.join("bin"), root.0.join("links"), root.0.join("clients"));
+        install(&bin, &PROGRAMS);
+        install(&clients, &["psql", "initdb"]);
+        fs::create_dir(&links).unwrap();
+        std::os::unix::fs::symlink(bin.join("initdb"), links.join("initdb")).unwrap();
+        let path = |list: &[&Path]| env::join_paths(list).unwrap();
+        assert_eq!(in_path(&path(&[&clients, &links])), Some(bin.clone()));
+        assert_eq!(in_path(&path(&[&bin])), Some(bin));
+        assert_eq!(in_path(&path(&[&clients])), None);
+    }
+}
