@@ -2,4 +2,8 @@
 
 pub mod body;
 pub mod error;
+pub mod page;
+pub mod peer;
+pub mod query;
 pub mod request_id;
+pub mod shell;

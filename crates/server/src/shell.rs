@@ -1,0 +1,163 @@
+//! The shell around every route: what each answer has in common, whatever gave it.
+//!
+//! A request gets its name and a span; the route runs under the request's deadline, its panics caught; the answer gets the
+//! envelope if it is an error, the headers that all answers carry, and one line in the access log. Answers of the framework
+//! itself (a rejected extractor, an unknown path) are put into the envelope too, so no route can forget it. The router stays a
+//! table of contents: [`shell`] is laid around it once.
+//!
+//! What never gets here has no envelope: hyper answers requests that are no HTTP with a bare 400, header sections over the
+//! limit with 431 and request targets over 64 KiB with 414, and closes connections whose headers come too slowly (see
+//! [`crate::listen`]).
+
+mod access;
+
+use std::panic::{AssertUnwindSafe, PanicHookInfo};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
+use hyper::body::Body as _;
+use probity_engine::clock::Clock;
+use tracing::Instrument as _;
+
+use crate::body::{BodyRules, Reading};
+use crate::error::{ApiError, Code, Marked};
+use crate::request_id::{RequestId, RequestIds};
+
+pub use access::{Answered, Observer};
+
+/// The most header fields of a request. HTTP/1 has the limit in its parser; this keeps it for HTTP/2.
+const HEADERS_MAX: usize = 100;
+
+static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// What the shell is told.
+#[derive(Clone)]
+pub struct ShellConfig {
+    /// How long a request may take, the reading of its body left out.
+    pub deadline: Duration,
+    /// What bodies may take.
+    pub body: BodyRules,
+    /// Told of every answer, for metrics. It must not block.
+    pub observer: Option<Observer>,
+}
+
+impl Default for ShellConfig {
+    fn default() -> Self {
+        Self { deadline: Duration::from_secs(75), body: BodyRules::default(), observer: None }
+    }
+}
+
+/// Lays the shell around the routes, and answers paths and methods that they do not know. Call it last: layers put around it
+/// would see answers without their envelope, and a fallback of `routes` is replaced.
+pub fn shell(routes: Router, config: ShellConfig, clock: Clock) -> Router {
+    let edge = Arc::new(Edge { config, clock, ids: RequestIds::drawn() });
+    routes
+        .fallback(async || ApiError::not_found())
+        .method_not_allowed_fallback(async || ApiError::method_not_allowed())
+        .layer(from_fn_with_state(edge, pass))
+}
+
+struct Edge {
+    config: ShellConfig,
+    clock: Clock,
+    ids: RequestIds,
+}
+
+async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -> Response {
+    let id = edge.ids.next();
+    // The level makes sure that warnings keep their request's name when a filter hides everything below them.
+    let span = tracing::error_span!("request", request_id = id.as_str());
+    let mut line = access::Line::begin(id, &request, edge.clock, edge.config.observer.clone());
+    request.extensions_mut().insert(id);
+    let reading = (!request.body().is_end_stream()).then(|| Reading::new(edge.config.body, edge.clock));
+    if let Some(reading) = &reading {
+        request.extensions_mut().insert(reading.clone());
+    }
+    let answer = async {
+        if request.headers().len() > HEADERS_MAX {
+            return ApiError::invalid_request("a request may have at most 100 header fields").into_response();
+        }
+        let mut response = within(edge.config.deadline, reading, next.run(request)).await;
+        finish(&mut response, id);
+        response
+    };
+    let response = answer.instrument(span).await;
+    line.end(&response);
+    response
+}
+
+/// Runs the route until its deadline; the time that its body takes to arrive does not count, since that has rules of its own.
+async fn within(deadline: Duration, reading: Option<Reading>, route: impl Future<Output = Response>) -> Response {
+    let mut route = std::pin::pin!(AssertUnwindSafe(route).catch_unwind());
+    let mut granted = Duration::ZERO;
+    let mut patience = deadline;
+    loop {
+        match tokio::time::timeout(patience, &mut route).await {
+            Ok(Ok(response)) => return response,
+            Ok(Err(_panic)) => return ApiError::server_error("a panic; its place is in the log").into_response(),
+            Err(_) => {}
+        }
+        let spent = reading.as_ref().map_or(Duration::ZERO, Reading::spent);
+        patience = spent.saturating_sub(granted);
+        granted = spent;
+        if patience.is_zero() {
+            return ApiError::deadline().because("the request's deadline is over").into_response();
+        }
+    }
+}
+
+/// Gives the answer its form.
+fn finish(response: &mut Response, id: RequestId) {
+    let marked = response.extensions_mut().remove::<Marked>();
+    let error = marked.map(|Marked(error)| error).or_else(|| foreign(response).map(Arc::new));
+    if let Some(error) = error {
+        log(&error);
+        error.write_into(response, id);
+    }
+    let headers = response.headers_mut();
+    headers.insert(&X_REQUEST_ID, id.header());
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    // A route may say otherwise: static files may be kept.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+}
+
+/// An error that is not ours.
+fn foreign(response: &Response) -> Option<ApiError> {
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return None;
+    }
+    Some(match Code::of_status(status) {
+        Code::NotFound => ApiError::not_found(),
+        Code::MethodNotAllowed => ApiError::method_not_allowed(),
+        Code::ServerError => ApiError::server_error("a layer answered with an error of its own"),
+        code => ApiError::new(code, status.canonical_reason().unwrap_or("the request cannot be answered")),
+    })
+}
+
+/// Says once, within the request's span, what the client is not told.
+fn log(error: &ApiError) {
+    let code = error.code();
+    let Some(detail) = error.log_text() else { return };
+    if code.status().is_server_error() {
+        tracing::error!(code = code.as_str(), detail, "request failed");
+    } else {
+        tracing::debug!(code = code.as_str(), detail, "request refused");
+    }
+}
+
+/// Sends panics to the log, with their place and without their message: messages quote values, and a value may be an address
+/// or a key. Within a request the span adds its name. Call it once, at the start of the program.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
+        let place = panic.location().map_or_else(String::new, ToString::to_string);
+        tracing::error!(place, "panic");
+    }));
+}
