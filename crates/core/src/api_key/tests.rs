@@ -107,6 +107,7 @@ fn only_the_harmless_ends_of_a_key_are_shown() {
         // Underscores in the secret make no prefix.
         ("AIzaSyD_kq1Zr_8h2LwqNvXo3T5yUe7Rb9", "", "7Rb9"),
         ("0f3c5a9b2d7e4c1f8a6b3d5e_7f9a_1c3e5b7d9f0a2c4e", "", "2c4e"),
+        ("seventeencharacte_live_0123456789abcdefABCD", "", "ABCD"),
         ("__0123456789abcdef0123456789", "", "6789"),
         ("key_0123456789abcdef0123456789", "", "6789"),
         ("0123456789abcdef0123456789", "", "6789"),
