@@ -29,7 +29,8 @@ impl Account {
             return Self::Own;
         }
         let passwd = fs::read_to_string("/etc/passwd").expect("/etc/passwd is readable");
-        Self::among(&passwd).unwrap_or_else(|| panic!("PostgreSQL cannot run as root, and there is none of {ACCOUNTS:?}"))
+        Self::among(&passwd)
+            .unwrap_or_else(|| panic!("PostgreSQL cannot run as root, and there is none of {ACCOUNTS:?}"))
     }
 
     /// The best account of a file in the form of passwd(5).
@@ -77,7 +78,8 @@ mod tests {
     fn postgres_goes_before_nobody_and_odd_lines_are_passed_over() {
         let nobody = "root:x:0:0::/root:/bin/sh\n\n# odd\nnobody:x:65534:65533::/:/bin/false\n";
         assert_eq!(Account::among(nobody), Some(Account::Other { uid: 65534, gid: 65533 }));
-        let both = format!("{nobody}postgresql:x:5:6::/:\npostgres:x:101:104:PostgreSQL:/var/lib/postgresql:/bin/bash\n");
+        let both =
+            format!("{nobody}postgresql:x:5:6::/:\npostgres:x:101:104:PostgreSQL:/var/lib/postgresql:/bin/bash\n");
         assert_eq!(Account::among(&both), Some(Account::Other { uid: 101, gid: 104 }));
         assert_eq!(Account::among("root:x:0:0::/root:/bin/sh\n"), None);
     }

@@ -141,7 +141,8 @@ pub(crate) struct Instance {
 
 impl Instance {
     fn start(installation: &'static Installation, setup: Setup) -> Self {
-        let directory = directory_for(installation).unwrap_or_else(|error| panic!("no directory for PostgreSQL: {error}"));
+        let directory =
+            directory_for(installation).unwrap_or_else(|error| panic!("no directory for PostgreSQL: {error}"));
         let watchdog = Watchdog::set(installation, directory.path()).expect("/bin/sh runs");
         // From here on the watchdog removes it.
         let directory = directory.keep();

@@ -13,8 +13,10 @@ use std::sync::OnceLock;
 
 use crate::account::Account;
 
-/// Names the directory of the programs.
+/// Names the directory of the programs; [`NONE`] stands for a machine without them.
 const BIN_VARIABLE: &str = "PROBITY_PG_BIN";
+/// The value that hides the programs, to see what the tests do without.
+const NONE: &str = "none";
 /// Set to `1`, makes a missing PostgreSQL a failure.
 const REQUIRE_VARIABLE: &str = "PROBITY_REQUIRE_PG";
 /// What a directory must hold to be of use.
@@ -70,18 +72,21 @@ impl Installation {
 
 /// Runs a command to its end; what it wrote to standard output, or everything that it wrote if it failed.
 pub(crate) fn run(command: &mut Command) -> Result<String, String> {
-    let output = command.output().map_err(|error| format!("cannot run {:?}: {error}", command.get_program()))?;
+    let name = Path::new(command.get_program()).display().to_string();
+    let output = command.output().map_err(|error| format!("cannot run {name}: {error}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     if output.status.success() {
         return Ok(text(&output.stdout));
     }
-    let name = Path::new(command.get_program()).display().to_string();
     Err(format!("{name}: {}\n{}{}", output.status, text(&output.stdout), text(&output.stderr)))
 }
 
 /// The directory of the programs.
 fn directory() -> Option<PathBuf> {
     if let Some(bin) = env::var_os(BIN_VARIABLE).filter(|bin| !bin.is_empty()) {
+        if bin == NONE {
+            return None;
+        }
         let bin = PathBuf::from(bin);
         // A wrong setting is not a machine without PostgreSQL.
         assert!(is_complete(&bin), "{BIN_VARIABLE}={} does not hold all of {PROGRAMS:?}", bin.display());

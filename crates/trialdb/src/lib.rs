@@ -8,7 +8,7 @@
 //!
 //! An instance is a data directory of its own below the directory for temporary files, one port of 127.0.0.1, no Unix
 //! socket (whose path could be too long), and a random password. It never outlives the process that started it, however
-//! that process ends: a [watchdog](watchdog) stops it and removes its files. PostgreSQL refuses to run as root; there the
+//! that process ends: a watchdog stops it and removes its files. PostgreSQL refuses to run as root; there the
 //! children run as the account `postgres`, or else `nobody`.
 //!
 //! Where no programs are found, the answer is `None` and one line on standard error says so; with

@@ -27,7 +27,7 @@ impl Stat {
         Self::parse(&fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
     }
 
-    /// Reads proc_pid_stat(5). The name, in parentheses, may hold anything, parentheses and blanks among it.
+    /// Reads a line of `proc_pid_stat(5)`. The name, in parentheses, may hold anything, parentheses and blanks among it.
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         Some(Self { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
