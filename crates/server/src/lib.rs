@@ -1,7 +1,9 @@
 //! The service.
 
+pub mod api;
 pub mod body;
 pub mod error;
+pub mod openapi;
 pub mod page;
 pub mod peer;
 pub mod query;

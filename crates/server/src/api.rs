@@ -1,0 +1,6 @@
+//! What the API shows and takes, one module a resource.
+
+pub mod api_keys;
+pub mod check_key;
+pub mod organization;
+pub mod timestamp;

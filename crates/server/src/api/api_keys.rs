@@ -1,0 +1,3 @@
+//! `/v1/api-keys`: the keys of an organization.
+
+pub mod view;

@@ -1,0 +1,93 @@
+//! Points in time on the wire: ISO 8601 in UTC, with the milliseconds that [`Millis`] has.
+//!
+//! What comes in may carry any offset (RFC 3339); what goes out always ends in `Z` and has three decimals, so that two
+//! timestamps of ours compare as text. A time without an offset is refused: it names no point in time.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use jiff::Timestamp as Instant;
+use probity_core::time::Millis;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+/// A point in time as JSON shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(pub Millis);
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Only a clock far outside of the calendar (beyond the year 9999) is clamped.
+        let instant =
+            Instant::from_millisecond(self.0.0).unwrap_or(if self.0.0 < 0 { Instant::MIN } else { Instant::MAX });
+        write!(f, "{instant:.3}")
+    }
+}
+
+impl From<Millis> for Timestamp {
+    fn from(at: Millis) -> Self {
+        Self(at)
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        let instant: Instant = text
+            .parse()
+            .map_err(|_| de::Error::custom("must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z"))?;
+        Ok(Self(Millis(instant.as_millisecond())))
+    }
+}
+
+impl PartialSchema for Timestamp {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .examples(["2026-11-21T09:00:00.000Z"])
+            .into()
+    }
+}
+
+impl ToSchema for Timestamp {
+    fn name() -> Cow<'static, str> {
+        "Timestamp".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        let _ = schemas;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_goes_out_in_utc_with_milliseconds() {
+        for (ms, text) in [(0, "1970-01-01T00:00:00.000Z"), (1_795_251_600_123, "2026-11-21T09:00:00.123Z")] {
+            assert_eq!(Timestamp(Millis(ms)).to_string(), text);
+            assert_eq!(serde_json::to_value(Timestamp(Millis(ms))).unwrap(), text);
+        }
+        assert!(Timestamp(Millis(i64::MAX)).to_string().starts_with("9999-"));
+    }
+
+    #[test]
+    fn a_time_comes_in_with_any_offset() {
+        let parse = |text: &str| serde_json::from_value::<Timestamp>(text.into());
+        assert_eq!(parse("1970-01-01T01:00:00+01:00").unwrap(), Timestamp(Millis(0)));
+        assert_eq!(parse("1970-01-01T00:00:00.5Z").unwrap(), Timestamp(Millis(500)));
+        for refused in ["", "tomorrow", "2027-01-31", "2027-01-31T12:00:00", "1795251600"] {
+            assert!(parse(refused).is_err(), "{refused:?}");
+        }
+    }
+}

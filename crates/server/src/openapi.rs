@@ -1,0 +1,111 @@
+//! The API's description of itself, OpenAPI 3.1, made from the code.
+//!
+//! Handlers carry what is theirs alone: path, parameters, body, the good answer (`#[utoipa::path]`). The router collects
+//! them. [`document`] adds what follows from rules: errors ([`errors`]), authentication, headers, the repeatable POST, the
+//! frame. [`Published`] serves the result as `/v1/openapi.json` and as a page for people at `/docs`, made once at the start.
+//!
+//! A handler without an entry in the table of errors stops the start, and tests compare the document with the committed
+//! `crates/server/openapi.json`: what the API promises changes only on purpose. `UPDATE_OPENAPI=1 cargo test -p
+//! probity-server openapi` rewrites that file.
+
+pub mod errors;
+mod example;
+mod frame;
+mod page;
+pub mod parameters;
+mod publish;
+pub mod schema;
+pub mod verdict;
+
+pub use publish::Published;
+
+use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::{Content, OpenApi, RefOr, ServerBuilder};
+
+use errors::Shape;
+
+/// The whole document, from what the router collected. `base_url` is where clients reach the service (`/` where that is not
+/// known).
+///
+/// # Panics
+/// When a handler is not in the table of errors: a mistake in the program, found at the first start.
+pub fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
+    for item in collected.paths.paths.values_mut() {
+        for (method, operation) in operations_mut(item) {
+            complete(operation, method);
+        }
+    }
+    frame::complete(collected.components.get_or_insert_default());
+    collected.info = frame::info();
+    collected.servers = Some(vec![ServerBuilder::new().url(base_url).build()]);
+    let tags = frame::tags(|name| operations(&collected).any(|(_, _, operation)| tag(operation) == Some(name)));
+    collected.tags = Some(tags);
+    add_examples(&mut collected);
+    collected
+}
+
+fn complete(operation: &mut Operation, method: &str) {
+    let shape = Shape { under_a_key: frame::secure(operation), post: method == "POST" };
+    if shape.post {
+        frame::make_repeatable(operation);
+    }
+    errors::add(operation, shape);
+    frame::add_headers(operation, shape);
+    frame::tidy(operation);
+}
+
+/// Gives every body that has no example one that is composed from its schema.
+fn add_examples(document: &mut OpenApi) {
+    let json = serde_json::to_value(&*document).expect("a document is plain JSON");
+    let fill = |content: &mut Content| {
+        if content.example.is_none() && content.examples.is_empty() {
+            let schema = serde_json::to_value(&content.schema).expect("a schema is plain JSON");
+            content.example = Some(example::of(&json, &schema));
+        }
+    };
+    for item in document.paths.paths.values_mut() {
+        for (_, operation) in operations_mut(item) {
+            let body = operation.request_body.iter_mut().filter_map(inline).flat_map(|body| body.content.values_mut());
+            body.filter_map(inline).for_each(fill);
+            let responses = operation.responses.responses.values_mut().filter_map(inline);
+            responses.flat_map(|response| response.content.values_mut()).filter_map(inline).for_each(fill);
+        }
+    }
+}
+
+/// What stands here itself; nothing where it stands elsewhere and is only named.
+fn inline<T>(part: &mut RefOr<T>) -> Option<&mut T> {
+    match part {
+        RefOr::T(part) => Some(part),
+        RefOr::Ref(_) => None,
+    }
+}
+
+/// Every operation with its path and method, in the document's order.
+pub fn operations(document: &OpenApi) -> impl Iterator<Item = (&str, &'static str, &Operation)> {
+    document.paths.paths.iter().flat_map(|(path, item)| {
+        let methods = [
+            ("GET", &item.get),
+            ("POST", &item.post),
+            ("PUT", &item.put),
+            ("PATCH", &item.patch),
+            ("DELETE", &item.delete),
+        ];
+        methods.into_iter().filter_map(move |(method, operation)| Some((path.as_str(), method, operation.as_ref()?)))
+    })
+}
+
+fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    let methods = [
+        ("GET", &mut item.get),
+        ("POST", &mut item.post),
+        ("PUT", &mut item.put),
+        ("PATCH", &mut item.patch),
+        ("DELETE", &mut item.delete),
+    ];
+    methods.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+fn tag(operation: &Operation) -> Option<&str> {
+    operation.tags.as_deref()?.first().map(String::as_str)
+}

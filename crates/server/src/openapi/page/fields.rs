@@ -1,0 +1,101 @@
+//! The fields of a body as one table: nested ones by their dotted names, so that nobody has to follow references.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::super::example::{DEPTH_MAX, resolve};
+use super::{list, plain, prose, text};
+
+/// One row of the table.
+struct Field<'a> {
+    name: String,
+    schema: &'a Value,
+    required: bool,
+    about: &'a str,
+}
+
+pub(super) fn field_table(document: &Value, schema: &Value) -> Markup {
+    let mut fields = Vec::new();
+    collect(document, schema, "", DEPTH_MAX, &mut fields);
+    html! {
+        @if !fields.is_empty() {
+            div class="table" {
+                table {
+                    thead { tr { th { "Field" } th { "Type" } th { "Meaning" } } }
+                    tbody {
+                        @for field in &fields {
+                            tr {
+                                td { code { (field.name) } @if !field.required { span class="optional" { " optional" } } }
+                                td { (type_of(document, field.schema)) }
+                                td { (prose(field.about)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn collect<'a>(document: &'a Value, schema: &'a Value, prefix: &str, depth: usize, into: &mut Vec<Field<'a>>) {
+    let schema = resolve(document, schema);
+    if depth == 0 {
+        return;
+    }
+    for part in list(&schema["allOf"]).chain(list(&schema["oneOf"])).chain(list(&schema["anyOf"])) {
+        collect(document, part, prefix, depth - 1, into);
+    }
+    if schema["items"].is_object() {
+        collect(document, &schema["items"], &format!("{}[].", prefix.trim_end_matches('.')), depth - 1, into);
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let required = list(&schema["required"]).any(|required| required == name);
+        let name = format!("{prefix}{name}");
+        // A field's own words come first; those of its type help where it has none.
+        let own = text(&field["description"]);
+        let about = if own.is_empty() { text(&resolve(document, field)["description"]) } else { own };
+        let inner = format!("{name}.");
+        into.push(Field { name, schema: field, required, about });
+        collect(document, field, &inner, depth - 1, into);
+    }
+}
+
+/// What a schema takes, in words: `integer, at least 1, or text`.
+pub(super) fn type_of(document: &Value, schema: &Value) -> Markup {
+    let schema = resolve(document, schema);
+    let ways: Vec<&Value> = list(&schema["oneOf"]).chain(list(&schema["anyOf"])).collect();
+    let names: Vec<&Value> = list(&schema["enum"]).filter(|name| !name.is_null()).collect();
+    html! {
+        @if ways.is_empty() { (words(document, schema)) }
+        @for (index, way) in ways.iter().enumerate() {
+            @if index > 0 { " or " }
+            (type_of(document, way))
+        }
+        @if !names.is_empty() {
+            ": "
+            @for (index, name) in names.iter().enumerate() { @if index > 0 { ", " } code { (plain(name)) } }
+        }
+        @if let Some(pattern) = schema["pattern"].as_str() { " like " code class="pattern" { (pattern) } }
+    }
+}
+
+fn words(document: &Value, schema: &Value) -> Markup {
+    let single = std::slice::from_ref(&schema["type"]);
+    let kinds = schema["type"].as_array().map_or(single, Vec::as_slice).iter().filter_map(Value::as_str);
+    let bounds = [
+        ("minimum", "at least"),
+        ("exclusiveMinimum", "above"),
+        ("maximum", "at most"),
+        ("minLength", "characters at least"),
+        ("maxLength", "characters at most"),
+        ("minItems", "elements at least"),
+    ];
+    html! {
+        @for (index, kind) in kinds.enumerate() { @if index > 0 { " or " } (kind) }
+        @if schema["items"].is_object() { " of " (type_of(document, &schema["items"])) }
+        @if let Some(format) = schema["format"].as_str().filter(|format| !format.starts_with("int")) { " (" (format) ")" }
+        @for (key, words) in bounds {
+            @if let Some(bound) = schema.get(key) { ", " (words) " " (bound.to_string()) }
+        }
+    }
+}

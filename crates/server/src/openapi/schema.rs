@@ -1,0 +1,123 @@
+//! Schemas that no Rust type says by itself: names from a frozen list, ids, and the list envelope.
+
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
+
+/// The scopes of the contract, sorted.
+pub const SCOPES: [&str; 14] = [
+    "read:account",
+    "read:integrations",
+    "read:jobs",
+    "read:reports",
+    "read:team",
+    "read:webhooks",
+    "verify",
+    "write:account",
+    "write:erasures",
+    "write:integrations",
+    "write:jobs",
+    "write:keys",
+    "write:team",
+    "write:webhooks",
+];
+
+/// One page of a list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Page<T> {
+    /// The resources of this page.
+    pub data: Vec<T>,
+    /// Where the next page begins.
+    pub pagination: Pagination,
+}
+
+/// Where the next page of a list begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Pagination {
+    /// Whether more follows.
+    pub has_more: bool,
+    /// What to send as `next` for the following page; null on the last one.
+    #[schema(required, examples("MDFoNDU1dmI0cGV4NXZzaw"))]
+    pub next_cursor: Option<String>,
+}
+
+/// A text that is one of a list.
+pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>, description: &str) -> Object {
+    let names: Vec<&str> = names.into_iter().collect();
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(description))
+        .examples(names.first().copied())
+        .enum_values(Some(names))
+        .build()
+}
+
+/// A TypeID: a prefix and a UUIDv7 in base32.
+pub fn id(prefix: &str, description: &str) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some(description))
+        .pattern(Some(format!("^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$")))
+        .examples([format!("{prefix}_01h455vb4pex5vsknk084sn02q")])
+        .build()
+}
+
+/// The id of a key.
+pub fn key_id() -> Object {
+    id("key", "The key's id.")
+}
+
+/// All the scopes that a key may have.
+pub fn scopes() -> RefOr<Schema> {
+    let scope = one_of(SCOPES, "What a key may do.");
+    ArrayBuilder::new()
+        .items(scope)
+        .unique_items(true)
+        .description(Some("What the key may do, sorted by name."))
+        .examples([json!(["read:jobs", "verify"])])
+        .into()
+}
+
+/// The scopes that a new `rk` key is given.
+pub fn chosen_scopes() -> RefOr<Schema> {
+    let scope = one_of(SCOPES, "What a key may do.");
+    ArrayBuilder::new()
+        .schema_type(or_null(Type::Array))
+        .items(scope)
+        .unique_items(true)
+        .min_items(Some(1))
+        .description(Some("What the key may do: for `rk` at least one scope; other kinds leave it out."))
+        .examples([json!(["verify"])])
+        .into()
+}
+
+/// The origins of a new `pub` key.
+pub fn origins() -> RefOr<Schema> {
+    let origin = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("Scheme, host and, where it is not the usual one, port."))
+        .examples(["https://www.example.com"]);
+    ArrayBuilder::new()
+        .schema_type(or_null(Type::Array))
+        .items(origin)
+        .unique_items(true)
+        .description(Some("The origins from which the key may be used; for `pub` only."))
+        .examples([json!(["https://www.example.com"])])
+        .into()
+}
+
+/// A flag that has one value.
+pub fn always_true() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::Boolean)
+        .description(Some("Always true."))
+        .enum_values(Some([true]))
+        .examples([true])
+        .build()
+}
+
+fn or_null(kind: Type) -> SchemaType {
+    SchemaType::from_iter([kind, Type::Null])
+}

@@ -1,0 +1,3 @@
+//! The service's tests from outside, in one program.
+
+mod openapi;
