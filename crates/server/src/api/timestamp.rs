@@ -53,6 +53,7 @@ impl PartialSchema for Timestamp {
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("A point in time: ISO 8601, in UTC where the service writes it."))
             .examples(["2026-11-21T09:00:00.000Z"])
             .into()
     }
@@ -61,10 +62,6 @@ impl PartialSchema for Timestamp {
 impl ToSchema for Timestamp {
     fn name() -> Cow<'static, str> {
         "Timestamp".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        let _ = schemas;
     }
 }
 

@@ -17,6 +17,7 @@ use super::errors::{ErrorBody, ErrorEnvelope, Shape};
 pub(super) const BEARER: &str = "bearer";
 /// Requires the query parameter `api_key`.
 pub(super) const API_KEY: &str = "api_key";
+const LICENSE: &str = env!("CARGO_PKG_LICENSE");
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// The groups of operations, in the order in which they are shown.
@@ -40,7 +41,7 @@ pub(super) fn info() -> Info {
         .title("Probity API")
         .version("1.0.0")
         .description(Some(about))
-        .license(Some(LicenseBuilder::new().name(env!("CARGO_PKG_LICENSE")).build()))
+        .license(Some(LicenseBuilder::new().name(LICENSE).identifier(Some(LICENSE)).build()))
         .build()
 }
 

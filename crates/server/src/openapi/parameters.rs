@@ -3,9 +3,11 @@
 //! A query has only text. Clients that build their requests from the document send numbers as they hold them, as a number
 //! or as text, so every number is described as both; the patterns say exactly which texts the service takes.
 
+use serde_json::Value;
 use utoipa::IntoParams;
-use utoipa::openapi::RefOr;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{RefOr, Required};
 
 /// The most bytes that an address to verify may have.
 pub const EMAIL_BYTES_MAX: usize = 1024;
@@ -18,64 +20,93 @@ const POSITIVE_DECIMAL: &str = r"^(0*[1-9][0-9]*(\.[0-9]+)?|0+\.0*[1-9][0-9]*)$"
 const POSITIVE_INTEGER: &str = "^0*[1-9][0-9]*$";
 
 /// The query of `GET /v1/verify`.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct VerifyParams {
-    /// The address to verify, at most 1,024 bytes. A raw `+` is a plus. Text that is no address gets the verdict `invalid`.
-    #[param(schema_with = email, example = "jo@sandbox.test")]
-    pub email: String,
-    /// How long to wait, in seconds: an integer or a decimal above zero. More than 60 is taken as 60. At the end of that
-    /// time the verdict is `unknown`/`unverified`.
-    #[param(schema_with = timeout, example = 20)]
-    pub timeout: Option<f64>,
-    /// Whether to add `evidence`: what the verdict rests on.
-    #[param(example = true)]
-    pub explain: Option<bool>,
+#[derive(Debug)]
+pub struct VerifyParams;
+
+impl IntoParams for VerifyParams {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let email_means = "The address to verify, at most 1,024 bytes. A raw `+` is a plus, and white space around the \
+            address is dropped. Text that is no address gets the verdict `invalid`.";
+        let timeout_means = "How long to wait, in seconds: an integer or a decimal above zero. More than 60 is taken as 60. \
+            At the end of that time the verdict is `unknown`/`unverified`.";
+        let explain_means = "Whether to add `evidence`: what the verdict rests on.";
+        let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
+        let email = query("email", email_means, email(), "jo@sandbox.test").required(Required::True);
+        vec![
+            email.build(),
+            query("timeout", timeout_means, timeout(), 20).build(),
+            query("explain", explain_means, flag, true).build(),
+        ]
+    }
 }
 
 /// The query of a list whose pages have 25 resources unless the caller wishes otherwise.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct PageParams {
-    /// Resources on a page, 1 to 100; more is taken as 100.
-    #[param(schema_with = per_page, example = 25)]
-    pub per_page: Option<u32>,
-    /// Where the page begins: `pagination.next_cursor` of the page before. Left out for the first page.
-    #[param(schema_with = cursor, example = "MDFoNDU1dmI0cGV4NXZzaw")]
-    pub next: Option<String>,
-    /// Another name of `next`, which wins where both are sent.
-    #[param(schema_with = cursor, example = "MDFoNDU1dmI0cGV4NXZzaw")]
-    pub cursor: Option<String>,
+#[derive(Debug)]
+pub struct PageParams;
+
+impl IntoParams for PageParams {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let per_page_means = "Resources on a page, 1 to 100; more is taken as 100.";
+        let next_means =
+            "Where the page begins: `pagination.next_cursor` of the page before. Left out for the first page.";
+        let cursor_means = "Another name of `next`, which wins where both are sent.";
+        let cursor = "MDFoNDU1dmI0cGV4NXZzaw";
+        vec![
+            query("per_page", per_page_means, per_page(), 25).build(),
+            query("next", next_means, not_empty(), cursor).build(),
+            query("cursor", cursor_means, not_empty(), cursor).build(),
+        ]
+    }
 }
 
 /// The query of `GET /v1/check-key`.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct CheckKeyParams {
-    /// Another key to look at, of the same organization. Without a bearer token it is the key that the call is made with.
-    #[param(example = "probity_live_4ZqKf0pX")]
-    pub api_key: Option<String>,
-    /// Another key to look at, of the same organization: for keys of the widget.
-    #[param(example = "probity_pub_4ZqKf0pX")]
-    pub public_key: Option<String>,
-    /// Accepted for clients that send it; the plan is always shown.
-    #[param(example = "true")]
-    pub check_plan: Option<String>,
-    /// Accepted for clients that send it; the credits are always shown.
-    #[param(example = "true")]
-    pub check_credits: Option<String>,
-    /// Accepted for clients that send it; there is no token.
-    #[param(example = "false")]
-    pub get_token: Option<String>,
+#[derive(Debug)]
+pub struct CheckKeyParams;
+
+impl IntoParams for CheckKeyParams {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let text = || ObjectBuilder::new().schema_type(Type::String);
+        let api_key_means = "Another key to look at, of the same organization. Without a bearer token it is the key that \
+            the call is made with.";
+        let public_key_means = "Another key to look at, of the same organization: for keys of the widget.";
+        let flag_means = "Accepted for clients that send it; the plan is always shown.";
+        let credits_means = "Accepted for clients that send it; the credits are always shown.";
+        let token_means = "Accepted for clients that send it; there is no token.";
+        vec![
+            query("api_key", api_key_means, text(), "probity_live_4ZqKf0pX").build(),
+            query("public_key", public_key_means, text(), "probity_pub_4ZqKf0pX").build(),
+            query("check_plan", flag_means, text(), "true").build(),
+            query("check_credits", credits_means, text(), "true").build(),
+            query("get_token", token_means, text(), "false").build(),
+        ]
+    }
 }
 
 /// The path of one key.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Path)]
-pub struct KeyPath {
-    /// The key's id, as the list shows it.
-    #[param(schema_with = path_id, example = "key_01h455vb4pex5vsknk084sn02q")]
-    pub id: String,
+#[derive(Debug)]
+pub struct KeyPath;
+
+impl IntoParams for KeyPath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        // Ids are opaque: one that cannot be read is not found, so the schema does not forbid it.
+        let id = query("id", "The key's id, as the list shows it.", not_empty(), "key_01h455vb4pex5vsknk084sn02q");
+        vec![id.parameter_in(ParameterIn::Path).required(Required::True).build()]
+    }
+}
+
+fn query(
+    name: &str,
+    description: &str,
+    schema: impl Into<RefOr<Schema>>,
+    example: impl Into<Value>,
+) -> ParameterBuilder {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(schema))
+        .example(Some(example.into()))
 }
 
 fn email() -> RefOr<Schema> {
@@ -98,12 +129,7 @@ fn per_page() -> RefOr<Schema> {
     OneOfBuilder::new().item(number).item(text(POSITIVE_INTEGER)).default(Some(25.into())).into()
 }
 
-fn cursor() -> RefOr<Schema> {
-    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
-}
-
-// Ids are opaque: one that cannot be read is not found, so the schema does not forbid it.
-fn path_id() -> RefOr<Schema> {
+fn not_empty() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
 }
 

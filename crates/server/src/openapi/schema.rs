@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
 
 /// The scopes of the contract, sorted.
 pub const SCOPES: [&str; 14] = [
@@ -23,6 +23,9 @@ pub const SCOPES: [&str; 14] = [
     "write:team",
     "write:webhooks",
 ];
+
+/// The most origins that a key may be bound to.
+pub const ORIGINS_MAX: usize = 100;
 
 /// One page of a list.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -84,7 +87,6 @@ pub fn scopes() -> RefOr<Schema> {
 pub fn chosen_scopes() -> RefOr<Schema> {
     let scope = one_of(SCOPES, "What a key may do.");
     ArrayBuilder::new()
-        .schema_type(or_null(Type::Array))
         .items(scope)
         .unique_items(true)
         .min_items(Some(1))
@@ -93,16 +95,17 @@ pub fn chosen_scopes() -> RefOr<Schema> {
         .into()
 }
 
-/// The origins of a new `pub` key.
+/// The origins of a `pub` key.
 pub fn origins() -> RefOr<Schema> {
     let origin = ObjectBuilder::new()
         .schema_type(Type::String)
+        .pattern(Some(r"^https?://[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?(:[1-9][0-9]{0,4})?$"))
         .description(Some("Scheme, host and, where it is not the usual one, port."))
         .examples(["https://www.example.com"]);
     ArrayBuilder::new()
-        .schema_type(or_null(Type::Array))
         .items(origin)
         .unique_items(true)
+        .max_items(Some(ORIGINS_MAX))
         .description(Some("The origins from which the key may be used; for `pub` only."))
         .examples([json!(["https://www.example.com"])])
         .into()
@@ -116,8 +119,4 @@ pub fn always_true() -> Object {
         .enum_values(Some([true]))
         .examples([true])
         .build()
-}
-
-fn or_null(kind: Type) -> SchemaType {
-    SchemaType::from_iter([kind, Type::Null])
 }

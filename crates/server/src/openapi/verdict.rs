@@ -46,6 +46,7 @@ pub struct VerdictSchema {
     /// What decided, as a short stable token, `""` where the address passed.
     pub meta: String,
     /// What the verdict rests on; only with `explain=true`.
+    #[schema(nullable = false)]
     pub evidence: Option<EvidenceSchema>,
 }
 

@@ -4,7 +4,9 @@
 //! prefix and its last four characters.
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, RefBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::api::timestamp::Timestamp;
 use crate::openapi::schema;
@@ -44,19 +46,18 @@ pub struct ApiKey {
     #[schema(schema_with = schema::scopes)]
     pub scopes: Vec<String>,
     /// The origins from which a `pub` key may be used; empty for other kinds.
-    #[schema(examples(json!(["https://www.example.com"])))]
+    #[schema(schema_with = schema::origins)]
     pub allowed_origins: Vec<String>,
     /// When it was made.
-    #[schema(inline)]
     pub created_at: Timestamp,
     /// When it stops working; null where it does not.
-    #[schema(required, inline)]
+    #[schema(required)]
     pub expires_at: Option<Timestamp>,
     /// When it was last used, to within a few minutes.
-    #[schema(required, inline)]
+    #[schema(required)]
     pub last_used_at: Option<Timestamp>,
     /// When it was revoked.
-    #[schema(required, inline)]
+    #[schema(required)]
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -71,31 +72,75 @@ pub struct NewKey {
     pub secret: String,
 }
 
-/// The key to make.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+/// The key to make. What the fields may hold depends on the kind; the schema says so ([`CreateKey::schema`]).
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreateKey {
-    /// What to call it.
-    #[schema(min_length = 1, max_length = 200, examples("Sign-up form"))]
+    /// What to call it: 1 to 200 characters, none of them a control character.
     pub name: String,
     /// What it is for.
     pub kind: ApiKeyKind,
-    /// What it may do: for `rk` at least one scope, for other kinds left out.
+    /// What it may do: for `rk` at least one scope; other kinds leave it out.
     #[serde(default)]
-    #[schema(schema_with = schema::chosen_scopes)]
     pub scopes: Option<Vec<String>>,
     /// The origins from which it may be used; for `pub` only.
     #[serde(default)]
-    #[schema(schema_with = schema::origins)]
     pub allowed_origins: Option<Vec<String>>,
     /// When it stops working; never where left out.
     #[serde(default)]
-    #[schema(inline)]
     pub expires_at: Option<Timestamp>,
     /// How many requests a minute it may make, where that is fewer than the organization may.
     #[serde(default)]
-    #[schema(minimum = 1, examples(600))]
     pub rate_limit_per_minute: Option<u32>,
+}
+
+impl CreateKey {
+    /// The fields that every kind has.
+    fn common(kinds: &[&str]) -> ObjectBuilder {
+        let name = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .min_length(Some(1))
+            .max_length(Some(200))
+            .pattern(Some(r"^[^\x00-\x1f\x7f]+$"))
+            .description(Some("What to call it."))
+            .examples(["Sign-up form"]);
+        let rate = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(u32::MAX))
+            .description(Some("How many requests a minute it may make, where that is fewer than the organization may."))
+            .examples([600]);
+        let expires_at = RefBuilder::new()
+            .ref_location_from_schema_name(Timestamp::name())
+            .description(Some("When it stops working; never where left out."));
+        ObjectBuilder::new()
+            .property("name", name)
+            .required("name")
+            .property("kind", schema::one_of(kinds.iter().copied(), "What it is for."))
+            .required("kind")
+            .property("expires_at", RefOr::<Schema>::Ref(expires_at.build()))
+            .property("rate_limit_per_minute", rate)
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+    }
+}
+
+impl PartialSchema for CreateKey {
+    fn schema() -> RefOr<Schema> {
+        let restricted = Self::common(&["rk"]).property("scopes", schema::chosen_scopes()).required("scopes");
+        let public = Self::common(&["pub"]).property("allowed_origins", schema::origins());
+        OneOfBuilder::new()
+            .description(Some("The key to make."))
+            .item(Self::common(&["live", "test"]))
+            .item(restricted)
+            .item(public)
+            .into()
+    }
+}
+
+impl ToSchema for CreateKey {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Timestamp::name().into_owned(), Timestamp::schema()));
+    }
 }
 
 /// A revoked key.

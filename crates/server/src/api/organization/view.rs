@@ -27,7 +27,6 @@ pub struct Organization {
     /// The trial.
     pub trial: Trial,
     /// When the organization was made.
-    #[schema(inline)]
     pub created_at: Timestamp,
     /// Whether the organization may use the service.
     pub status: OrganizationStatus,
@@ -55,10 +54,8 @@ pub struct Credits {
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Usage {
     /// When the period began.
-    #[schema(inline)]
     pub current_period_start: Timestamp,
     /// When the period ends.
-    #[schema(inline)]
     pub current_period_end: Timestamp,
     /// How many addresses were verified in it.
     #[schema(examples(500), minimum = 0)]
@@ -71,10 +68,10 @@ pub struct Trial {
     /// Whether a trial is running.
     pub active: bool,
     /// When it began; null where there was none.
-    #[schema(required, inline)]
+    #[schema(required)]
     pub started_at: Option<Timestamp>,
     /// When it ends or ended.
-    #[schema(required, inline)]
+    #[schema(required)]
     pub ends_at: Option<Timestamp>,
 }
 
