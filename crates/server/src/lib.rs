@@ -3,6 +3,7 @@
 pub mod api;
 pub mod body;
 pub mod error;
+pub mod listen;
 pub mod openapi;
 pub mod page;
 pub mod peer;

@@ -219,7 +219,11 @@ mod tests {
             assert_eq!(size(wish).unwrap(), expected);
         }
         for refused in ["0", "-1", "x", "", "2.5", "1e1"] {
-            assert_eq!(size(refused).unwrap_err().message(), "per_page: must be a whole number above zero", "{refused}");
+            assert_eq!(
+                size(refused).unwrap_err().message(),
+                "per_page: must be a whole number above zero",
+                "{refused}"
+            );
         }
         assert_eq!(PerPage::USUAL.wanted(&Query::default()).unwrap(), 25);
     }

@@ -41,7 +41,8 @@ impl Query {
 
     /// The parameter as text; `None` when it is not given.
     pub fn text(&self, name: &str) -> Result<Option<Cow<'_, str>>, ApiError> {
-        let pairs = self.0.query().unwrap_or_default().split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+        let pairs =
+            self.0.query().unwrap_or_default().split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let raw = pairs.into_iter().find(|(key, _)| percent_decode_str(key).eq(name.bytes()));
         raw.map(|(_, value)| decoded(name, value)).transpose()
     }
@@ -150,8 +151,14 @@ mod tests {
 
     #[test]
     fn whole_numbers_stop_at_the_edge() {
-        let cases =
-            [("7", 7), ("-7", -7), ("+7", 7), ("007", 7), ("99999999999999999999", i64::MAX), ("-99999999999999999999", i64::MIN)];
+        let cases = [
+            ("7", 7),
+            ("-7", -7),
+            ("+7", 7),
+            ("007", 7),
+            ("99999999999999999999", i64::MAX),
+            ("-99999999999999999999", i64::MIN),
+        ];
         for (given, expected) in cases {
             assert_eq!(query(&format!("days={given}")).whole("days").unwrap(), Some(expected), "{given}");
         }
@@ -162,7 +169,8 @@ mod tests {
 
     #[test]
     fn flags_are_yes_or_no() {
-        for (given, expected) in [("explain=true", true), ("explain=1", true), ("explain=false", false), ("x=1", false)] {
+        for (given, expected) in [("explain=true", true), ("explain=1", true), ("explain=false", false), ("x=1", false)]
+        {
             assert_eq!(query(given).flag("explain").unwrap(), expected, "{given}");
         }
         assert!(query("explain=yes").flag("explain").is_err());

@@ -90,7 +90,7 @@ impl RequestIds {
     }
 }
 
-/// The finalizer of SplitMix64: a permutation of 64 bits, so that different counts never meet.
+/// The finalizer of `SplitMix64`: a permutation of 64 bits, so that different counts never meet.
 fn permute(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

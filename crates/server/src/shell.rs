@@ -5,9 +5,8 @@
 //! itself (a rejected extractor, an unknown path) are put into the envelope too, so no route can forget it. The router stays a
 //! table of contents: [`shell`] is laid around it once.
 //!
-//! What never gets here has no envelope: hyper answers requests that are no HTTP with a bare 400, header sections over the
-//! limit with 431 and request targets over 64 KiB with 414, and closes connections whose headers come too slowly (see
-//! [`crate::listen`]).
+//! What never gets here has no envelope: hyper answers requests that are no HTTP with a bare 400 and header sections over the
+//! limit with 431, and connections whose headers come too slowly are closed (see [`crate::listen`]).
 
 mod access;
 

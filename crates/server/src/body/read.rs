@@ -34,7 +34,7 @@ pub struct BodyRules {
 
 impl Default for BodyRules {
     fn default() -> Self {
-        let (stall, grace) = (Duration::from_secs(10), Duration::from_secs(60));
+        let (stall, grace) = (Duration::from_secs(10), Duration::from_mins(1));
         Self { limit_bytes: 1 << 20, stall, grace, bytes_per_s: 64 << 10 }
     }
 }

@@ -1,0 +1,310 @@
+//! Whether a connection still lives up to its limits.
+//!
+//! Reads, writes and the beginnings and ends of requests leave their time here; the connection's task looks at them when the
+//! earliest limit could be over. So a busy connection sets no timer for a request, only reads the clock.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::Version;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use probity_engine::clock::Clock;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::ListenConfig;
+
+/// What a connection did last. All times are milliseconds of the clock's running.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    clock: Clock,
+    /// Requests in flight.
+    flights: AtomicU32,
+    /// Whether a header section has begun; true for a new connection, which is there to send one.
+    in_header: AtomicBool,
+    /// HTTP/2 has frames besides requests, so that bytes do not mean a header section.
+    http2: AtomicBool,
+    /// Whether the socket takes no more for now. Hyper may hold much of an answer whose request is over for us.
+    blocked: AtomicBool,
+    /// When the current wait began: the header section's, or the idle time's.
+    since_ms: AtomicU64,
+    /// When a byte last came or went.
+    moved_ms: AtomicU64,
+}
+
+/// Which limit is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overdue {
+    Header,
+    Idle,
+    Stalled,
+}
+
+impl Pulse {
+    pub(super) fn new(clock: Clock) -> Self {
+        let now = now_ms(clock);
+        Self {
+            clock,
+            flights: AtomicU32::new(0),
+            in_header: AtomicBool::new(true),
+            http2: AtomicBool::new(false),
+            blocked: AtomicBool::new(false),
+            since_ms: AtomicU64::new(now),
+            moved_ms: AtomicU64::new(now),
+        }
+    }
+
+    /// A request's header section is complete.
+    pub(super) fn take_off(pulse: &Arc<Self>, version: Version) -> Flight {
+        pulse.flights.fetch_add(1, Ordering::Relaxed);
+        pulse.in_header.store(false, Ordering::Relaxed);
+        if version == Version::HTTP_2 {
+            pulse.http2.store(true, Ordering::Relaxed);
+        }
+        pulse.moved_ms.store(now_ms(pulse.clock), Ordering::Relaxed);
+        Flight(Arc::clone(pulse))
+    }
+
+    fn landed(&self) {
+        // Stored first, so that nobody sees a connection without requests that has been idle since the last one's begin.
+        self.since_ms.store(now_ms(self.clock), Ordering::Release);
+        self.flights.fetch_sub(1, Ordering::Release);
+    }
+
+    fn read(&self) {
+        let now = now_ms(self.clock);
+        self.moved_ms.store(now, Ordering::Relaxed);
+        let idle = self.flights.load(Ordering::Relaxed) == 0 && !self.http2.load(Ordering::Relaxed);
+        if idle && !self.in_header.swap(true, Ordering::Relaxed) {
+            self.since_ms.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// The rest of an answer, after its request is over for us, does not count as idling.
+    fn written(&self) {
+        let now = now_ms(self.clock);
+        self.moved_ms.store(now, Ordering::Relaxed);
+        if self.blocked.swap(false, Ordering::Relaxed) && !self.in_header.load(Ordering::Relaxed) {
+            self.since_ms.store(now, Ordering::Relaxed);
+        }
+    }
+
+    fn blocked(&self) {
+        self.blocked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a limit is over; otherwise, when to look again.
+    pub(super) fn judge(&self, limits: &ListenConfig) -> Result<Duration, Overdue> {
+        let now = now_ms(self.clock);
+        let since = |time: &AtomicU64| Duration::from_millis(now.saturating_sub(time.load(Ordering::Relaxed)));
+        let (passed, limit, overdue) =
+            if self.flights.load(Ordering::Acquire) > 0 || self.blocked.load(Ordering::Relaxed) {
+                (since(&self.moved_ms), limits.stall_timeout, Overdue::Stalled)
+            } else if self.in_header.load(Ordering::Relaxed) {
+                (since(&self.since_ms), limits.header_timeout, Overdue::Header)
+            } else {
+                (since(&self.since_ms), limits.idle_timeout, Overdue::Idle)
+            };
+        if passed >= limit {
+            return Err(overdue);
+        }
+        // Another wait may begin meanwhile, and none is shorter than these.
+        Ok(limit.saturating_sub(passed).min(limits.header_timeout).min(limits.idle_timeout))
+    }
+}
+
+fn now_ms(clock: Clock) -> u64 {
+    u64::try_from(clock.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A request in flight.
+pub(super) struct Flight(Arc<Pulse>);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.0.landed();
+    }
+}
+
+/// A socket that leaves its times in a pulse.
+pub(super) struct Beating {
+    stream: TcpStream,
+    pulse: Arc<Pulse>,
+}
+
+impl Beating {
+    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
+        Self { stream, pulse }
+    }
+
+    fn wrote(&self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match poll {
+            Poll::Ready(Ok(1..)) => self.pulse.written(),
+            Poll::Ready(_) => {}
+            Poll::Pending => self.pulse.blocked(),
+        }
+        poll
+    }
+}
+
+impl AsyncRead for Beating {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.pulse.read();
+        }
+        poll
+    }
+}
+
+impl AsyncWrite for Beating {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write(cx, data);
+        self.wrote(poll)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        data: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, data);
+        self.wrote(poll)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+/// The body of an answer, whose request is in flight as long as it lives.
+pub(super) struct Tracked {
+    body: Body,
+    _flight: Flight,
+}
+
+impl Tracked {
+    pub(super) fn new(body: Body, flight: Flight) -> Self {
+        Self { body, _flight: flight }
+    }
+}
+
+impl HttpBody for Tracked {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_core::time::Millis;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    struct Trial {
+        pulse: Arc<Pulse>,
+        limits: ListenConfig,
+    }
+
+    impl Trial {
+        fn new() -> Self {
+            Self { pulse: Arc::new(Pulse::new(Clock::starting_at(Millis(0)))), limits: ListenConfig::default() }
+        }
+
+        /// The limit that is over after so many quiet seconds, where it was not over a second earlier.
+        async fn over_after(&self, seconds: u32) -> Overdue {
+            tokio::time::advance((seconds - 1) * SECOND).await;
+            let next = self.pulse.judge(&self.limits).expect("a second is left");
+            assert_eq!(next, SECOND);
+            tokio::time::advance(SECOND).await;
+            self.pulse.judge(&self.limits).unwrap_err()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_connection_has_the_time_of_a_header_section() {
+        let trial = Trial::new();
+        tokio::time::advance(4 * SECOND).await;
+        // Bytes of the first request win no time.
+        trial.pulse.read();
+        assert_eq!(trial.over_after(6).await, Overdue::Header);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn between_requests_it_may_idle_until_a_byte_comes() {
+        let trial = Trial::new();
+        drop(Pulse::take_off(&trial.pulse, Version::HTTP_11));
+        assert_eq!(trial.over_after(75).await, Overdue::Idle);
+        trial.pulse.read();
+        assert_eq!(trial.over_after(10).await, Overdue::Header);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_of_http2_are_no_header_section_and_win_no_time() {
+        let trial = Trial::new();
+        drop(Pulse::take_off(&trial.pulse, Version::HTTP_2));
+        tokio::time::advance(70 * SECOND).await;
+        trial.pulse.read();
+        assert_eq!(trial.over_after(5).await, Overdue::Idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn in_flight_only_a_standstill_counts() {
+        let trial = Trial::new();
+        let flights = [Version::HTTP_2, Version::HTTP_2].map(|version| Pulse::take_off(&trial.pulse, version));
+        for moved in [Pulse::read, Pulse::written] {
+            tokio::time::advance(149 * SECOND).await;
+            assert!(trial.pulse.judge(&trial.limits).is_ok());
+            moved(&trial.pulse);
+        }
+        assert_eq!(trial.over_after(150).await, Overdue::Stalled);
+        let [one, other] = flights;
+        drop(one);
+        assert_eq!(trial.pulse.judge(&trial.limits), Err(Overdue::Stalled));
+        drop(other);
+        assert!(trial.pulse.judge(&trial.limits).is_ok(), "idle from now on");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_rest_of_an_answer_may_take_its_time_but_not_stand_still() {
+        let trial = Trial::new();
+        drop(Pulse::take_off(&trial.pulse, Version::HTTP_11));
+        for _ in 0..3 {
+            trial.pulse.blocked();
+            tokio::time::advance(100 * SECOND).await;
+            assert!(trial.pulse.judge(&trial.limits).is_ok());
+            trial.pulse.written();
+        }
+        trial.pulse.blocked();
+        assert_eq!(trial.over_after(150).await, Overdue::Stalled);
+        trial.pulse.written();
+        assert_eq!(trial.over_after(75).await, Overdue::Idle);
+    }
+}
