@@ -186,6 +186,9 @@ mod tests {
         DarkBlue,
     }
 
+    #[derive(Debug, Deserialize)]
+    struct Nothing {}
+
     fn complaint(body: &str) -> String {
         parse::<Order>(body.as_bytes()).unwrap_err().message().to_owned()
     }
@@ -257,8 +260,6 @@ mod tests {
     fn only_utf8_is_read() {
         assert!(parse::<Value>(b"\"\xff\"").unwrap_err().message().contains("UTF-8"));
         // Also where the value is skipped.
-        #[derive(Debug, Deserialize)]
-        struct Nothing {}
         assert!(parse::<Nothing>(b"{\"a\":\"\xff\"}").unwrap_err().message().contains("UTF-8"));
     }
 

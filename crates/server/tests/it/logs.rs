@@ -68,7 +68,7 @@ async fn one_line_a_request_with_the_route_and_no_content() {
             ["method", "route", "request_id"].map(|name| fields[name].as_str().unwrap().to_owned());
         (method, route, fields["status"].as_u64().unwrap(), fields["bytes"].as_u64().unwrap(), id)
     };
-    let bytes = |answer: &crate::served::Answer| answer.body.len() as u64;
+    let bytes = |answer: &crate::served::Answer| u64::try_from(answer.body.len()).unwrap();
     let expected = [
         ("GET".to_owned(), "/v1/things/{id}".to_owned(), 200, bytes(&found), found.assert_common()),
         ("OTHER".to_owned(), "none".to_owned(), 404, bytes(&lost), lost.assert_common()),

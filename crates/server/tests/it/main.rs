@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+
 mod bodies;
 mod envelope;
 mod limits;
