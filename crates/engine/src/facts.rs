@@ -1,7 +1,9 @@
 //! Facts about domains that outlive a probe: whether one accepts any local part, and whether it has accepted some address.
 //!
-//! [`FactStore`] is where they are kept; a service puts them into its database, so that nodes share them. [`MemoryFacts`]
-//! keeps them in this process. Losing a fact costs a question, never a verdict.
+//! [`FactStore`] is where they are kept. [`MemoryFacts`] keeps them in this process; a service puts [`Layered`] in front of its
+//! database, so that nodes share them and no probe waits for it. Losing a fact costs a question, never a verdict.
+
+mod layered;
 
 use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +12,8 @@ use lru::LruCache;
 use probity_core::time::Millis;
 
 use crate::net::BoxFuture;
+
+pub use layered::{Layered, LayeredConfig, LayeredCounters, Learned, SharedError, SharedFacts};
 
 /// Domains whose facts are kept in memory.
 const FACTS_MAX: usize = 200_000;
@@ -21,6 +25,14 @@ pub struct DomainFacts {
     pub catch_all: Option<(bool, Millis)>,
     /// Until when it counts as a domain that has accepted some address.
     pub accepted_until: Option<Millis>,
+}
+
+impl DomainFacts {
+    /// Takes over what was found out; parts that are none change nothing.
+    fn learn(&mut self, found: Self) {
+        self.catch_all = found.catch_all.or(self.catch_all);
+        self.accepted_until = found.accepted_until.or(self.accepted_until);
+    }
 }
 
 /// Keeps facts about domains.
@@ -53,8 +65,7 @@ impl FactStore for MemoryFacts {
     fn remember<'a>(&'a self, domain: &'a str, host: &'a str, facts: DomainFacts) -> BoxFuture<'a, ()> {
         let mut all = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = all.get_or_insert_mut(key(domain, host).into_boxed_str(), DomainFacts::default);
-        kept.catch_all = facts.catch_all.or(kept.catch_all);
-        kept.accepted_until = facts.accepted_until.or(kept.accepted_until);
+        kept.learn(facts);
         Box::pin(std::future::ready(()))
     }
 }
