@@ -230,6 +230,8 @@ pub struct Personality {
     /// Address verification by call-out: a recipient that was not asked before gets "in progress", and after this many
     /// seconds the truth. Zero: none.
     pub callout_s: u32,
+    /// So many seconds after it was first asked about, a recipient is new again to greylisting and call-outs. Zero: never.
+    pub forget_s: u32,
     /// Refusals of the client.
     pub refusals: Vec<Refusal>,
     /// What happens after too many misses.
@@ -259,6 +261,7 @@ impl Default for Personality {
             recipients: Recipients::Honest,
             greylist: None,
             callout_s: 0,
+            forget_s: 0,
             refusals: Vec::new(),
             after_misses: None,
             faults: Vec::new(),

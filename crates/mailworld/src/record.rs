@@ -123,13 +123,24 @@ impl HostState {
         sources.get(&source).filter(|s| now_ms - s.misses_since_ms <= MISS_WINDOW_MS).map_or(0, |s| s.misses)
     }
 
-    /// For how long this key has been known, in milliseconds; 0 when it is new.
-    pub(crate) fn known_for_ms(&self, key: String, now_ms: i64) -> i64 {
+    /// For how long this key has been known, in milliseconds; 0 when it is new, and when it was first seen more than
+    /// `forget_ms` ago (0: never forgotten).
+    pub(crate) fn known_for_ms(&self, key: String, now_ms: i64, forget_ms: i64) -> i64 {
+        let forgotten = |seen_ms: i64| forget_ms > 0 && now_ms - seen_ms >= forget_ms;
         let mut seen = lock(&self.first_seen);
         if seen.len() >= MAX_REMEMBERED && !seen.contains_key(&key) {
-            return 0;
+            if forget_ms > 0 {
+                seen.retain(|_, seen_ms| !forgotten(*seen_ms));
+            }
+            if seen.len() >= MAX_REMEMBERED {
+                return 0;
+            }
         }
-        now_ms - *seen.entry(key).or_insert(now_ms)
+        let first = seen.entry(key).or_insert(now_ms);
+        if forgotten(*first) {
+            *first = now_ms;
+        }
+        now_ms - *first
     }
 
     pub(crate) fn add(&self, tally: &mut Tally) {

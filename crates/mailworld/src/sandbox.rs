@@ -5,11 +5,19 @@
 //! contradict another outcome at the same domain (a domain cannot both accept everybody and refuse somebody); for those
 //! at the bare domain `sandbox.test` there is a table ([`outcome`]), and sub-domains that behave so wherever a
 //! server can. The world is `data/sandbox.toml`; `docs/sandbox.md` lists everything.
+//!
+//! [`Sandbox`] puts it together and answers; [`elsewhere()`] decides about addresses outside `sandbox.test`.
+
+mod elsewhere;
+mod verifier;
 
 use std::sync::Arc;
 
 use crate::memory::MemoryNet;
 use crate::world::World;
+
+pub use elsewhere::elsewhere;
+pub use verifier::{SEED, Sandbox, config};
 
 /// The sandbox's domain.
 pub const DOMAIN: &str = "sandbox.test";
@@ -70,14 +78,19 @@ pub fn world() -> Arc<World> {
 
 /// The sandbox in memory, without a trace: for a service that runs for months.
 pub fn net() -> Arc<MemoryNet> {
-    world().net_without_trace(0)
+    world().net_without_trace(SEED)
+}
+
+/// Whether a name in lower-case A-labels is `sandbox.test` or lies under it.
+fn is_sandbox(domain: &str) -> bool {
+    domain.strip_suffix(DOMAIN).is_some_and(|head| head.is_empty() || head.ends_with('.'))
 }
 
 #[cfg(test)]
 mod tests {
     use probity_core::verdict::Reason;
 
-    use super::{SandboxOutcome, TABLE, outcome, split_delay, world};
+    use super::{SandboxOutcome, TABLE, is_sandbox, outcome, split_delay, world};
     use crate::mailbox::MailboxState;
 
     #[test]
@@ -103,6 +116,12 @@ mod tests {
         assert_eq!(outcome("spam", "catchall.sandbox.test"), None);
         assert_eq!(outcome("valid", "sandbox.test"), None);
         assert_eq!(outcome("spam", "example.com"), None);
+    }
+
+    #[test]
+    fn the_sandbox_is_one_domain_with_what_lies_under_it() {
+        assert!(is_sandbox("sandbox.test") && is_sandbox("a.b.sandbox.test"));
+        assert!(!is_sandbox("xsandbox.test") && !is_sandbox("test") && !is_sandbox("sandbox.test.example.com"));
     }
 
     #[test]

@@ -128,17 +128,18 @@ impl Session {
     /// Greylisting and call-outs: the same question later gets another answer.
     fn not_yet(&mut self, now_ms: i64) -> Option<Phrase> {
         let state = &self.parties.state;
+        let forget_ms = i64::from(self.parties.personality.forget_s) * 1_000;
         if let Some(greylist) = self.parties.personality.greylist {
             let sender = self.sender();
             let key = format!("{} {sender} {}@{}", self.parties.client, self.local, self.domain);
-            if state.known_for_ms(key, now_ms) < i64::from(greylist.delay_s) * 1_000 {
+            if state.known_for_ms(key, now_ms, forget_ms) < i64::from(greylist.delay_s) * 1_000 {
                 return Some(if greylist.hint { Phrase::GreylistedHint } else { Phrase::Greylisted });
             }
         }
         let callout_ms = i64::from(self.parties.personality.callout_s) * 1_000;
         if callout_ms > 0 {
             let key = format!("{}@{}", self.local, self.domain);
-            if state.known_for_ms(key, now_ms) < callout_ms {
+            if state.known_for_ms(key, now_ms, forget_ms) < callout_ms {
                 return Some(Phrase::InProgress);
             }
         }

@@ -7,4 +7,5 @@ mod loopback;
 mod personalities;
 mod runs;
 mod sandbox;
+mod sandbox_answers;
 mod tls;

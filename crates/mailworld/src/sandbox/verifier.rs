@@ -1,0 +1,201 @@
+//! [`Sandbox`]: what answers for test keys, and for `--sandbox`.
+//!
+//! Three kinds of address: those under `sandbox.test` that a simulated server decides are asked about by an engine of the
+//! sandbox's own; outcomes that no server can make come from the table; every other address gets the real facts of syntax
+//! and lists, and an outcome by a hash ([`elsewhere`]), without any network. The engine is never shared with live use: its
+//! caches, its facts and its pacing hold simulated things only, and live ones know nothing of them.
+//!
+//! A delay (`+delay-2s`) is waited for here and not at the exchanger, so that it holds no session; a deadline that comes
+//! first is answered as the engine answers one: nothing is known.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_core::address::Address;
+use probity_core::domain::SpecialUse;
+use probity_core::verdict::{EvidenceSource, Finding, Reason, Status, Verdict, Verification};
+use probity_engine::config::{ConfigError, EngineConfig, POLICIES_FILE, Profile, REPLIES_FILE};
+use probity_engine::net::Net;
+use probity_engine::{Engine, Item, Live, Outcome, Sink};
+use tokio::time::sleep;
+
+use super::{DOMAIN, SandboxOutcome, elsewhere, is_sandbox, outcome, split_delay};
+
+/// The seed of the sandbox's engine and of its network: one process is like the other.
+pub const SEED: u64 = 1;
+
+/// How long verdicts of simulated servers are kept: long enough to bear load, short enough that what passes with time
+/// (greylisting) is seen to pass.
+const FRESH_MS: i64 = 60_000;
+
+/// An engine's configuration changed for the simulated internet: nothing that protects real servers, nothing that an
+/// operator's exceptions for real networks and replies could change, and mail at `sandbox.test`.
+pub fn config(base: &EngineConfig) -> EngineConfig {
+    let mut config = base.clone();
+    config.special_use_allowed.push(DOMAIN.to_owned());
+    config.networks_allowed.clear();
+    config.data_files.retain(|name, _| name != REPLIES_FILE && name != POLICIES_FILE);
+    config.in_use_since.clear();
+    config.profile = Profile::Open;
+    config.port = 25;
+    config.mail_from = format!("postmaster@{DOMAIN}");
+    config.seed = Some(SEED);
+    config.cache.good_ms = FRESH_MS;
+    config.cache.bad_ms = FRESH_MS;
+    config
+}
+
+/// Answers about addresses as documented in `docs/sandbox.md`.
+pub struct Sandbox {
+    engine: Engine,
+    special: SpecialUse,
+    rules: Rules,
+}
+
+/// The names of the rules that decide here.
+struct Rules {
+    table: Arc<str>,
+    hash: Arc<str>,
+    deadline: Arc<str>,
+}
+
+/// How an address comes to its answer.
+enum Way {
+    /// The answer is known, and to be given after so many milliseconds.
+    Told(Box<Verification>, u64),
+    /// A simulated server is to be asked about this address, and its answer given not before so many milliseconds.
+    Asked(String, u64),
+}
+
+impl Sandbox {
+    /// The sandbox beside an engine of this configuration. Call within a tokio runtime.
+    pub fn new(base: &EngineConfig) -> Result<Self, ConfigError> {
+        Self::over(base, super::net())
+    }
+
+    /// The same over another network, which is asked about addresses under `sandbox.test` only.
+    pub fn over(base: &EngineConfig, net: Arc<dyn Net>) -> Result<Self, ConfigError> {
+        let config = config(base);
+        let special = SpecialUse::allow(&config.special_use_allowed);
+        let engine = Engine::new(config, net)?;
+        let rules =
+            Rules { table: "sandbox.table".into(), hash: "sandbox.hash".into(), deadline: "sandbox.deadline".into() };
+        Ok(Self { engine, special, rules })
+    }
+
+    /// The sandbox's engine: its clock, its counters, its end. What it answers itself lacks the table and the hash.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The outcome for one address, at the latest when `live.timeout_ms` is over; then it is `unverified`.
+    pub async fn verify(&self, email: &str, live: Live) -> Verification {
+        let (asked, delay_ms) = match self.way(email) {
+            Way::Told(verification, 0) => return *verification,
+            Way::Told(verification, delay_ms) => (Err(*verification), delay_ms),
+            Way::Asked(address, delay_ms) => (Ok(address), delay_ms),
+        };
+        let started = self.engine.now();
+        let mut verification = if delay_ms >= live.timeout_ms {
+            sleep(Duration::from_millis(live.timeout_ms)).await;
+            self.too_late(email)
+        } else {
+            let answer = async {
+                match asked {
+                    Ok(address) => self.engine.verify(&address, live).await,
+                    Err(told) => told,
+                }
+            };
+            let wait = async {
+                if delay_ms > 0 {
+                    sleep(Duration::from_millis(delay_ms)).await;
+                }
+            };
+            tokio::join!(Box::pin(answer), wait).0
+        };
+        verification.email = email.into();
+        verification.evidence.timings.total = u32::try_from(self.engine.now().since(started)).unwrap_or(u32::MAX);
+        verification
+    }
+
+    /// Outcomes for many. What needs no server is handed out at once, without its delay.
+    pub async fn verify_many(&self, items: Vec<Item>, sink: Sink) {
+        let (mut told, mut rest) = (Vec::new(), Vec::new());
+        for item in items {
+            match self.way(&item.email) {
+                Way::Told(verification, _) => told.push((item.key, Outcome::Settled(*verification))),
+                Way::Asked(..) => rest.push(item),
+            }
+        }
+        if !told.is_empty() {
+            sink(told);
+        }
+        self.engine.verify_many(rest, sink).await;
+    }
+
+    fn way(&self, email: &str) -> Way {
+        let facts = || Box::new(self.engine.facts_only(email));
+        let Ok(address) = Address::parse_with(email, &self.special) else { return Way::Told(facts(), 0) };
+        let domain = address.domain().ascii();
+        if !is_sandbox(domain) {
+            return Way::Told(Box::new(self.by_hash(*facts(), &address.normalized())), 0);
+        }
+        if let Some(SandboxOutcome { reason, delay_ms }) = outcome(address.local(), domain)
+            && let Some(reason) = Reason::from_name(reason)
+        {
+            return Way::Told(Box::new(self.by_table(*facts(), reason)), delay_ms);
+        }
+        let local = address.local().to_ascii_lowercase();
+        let (base, delay_ms) = split_delay(&local);
+        match address.with_local(base) {
+            Ok(base) if delay_ms > 0 => Way::Asked(base.normalized(), delay_ms),
+            _ => Way::Asked(email.to_owned(), 0),
+        }
+    }
+
+    fn by_table(&self, mut verification: Verification, reason: Reason) -> Verification {
+        verification.flags.role |= reason == Reason::RoleBased;
+        verification.flags.disposable |= reason == Reason::Disposable;
+        tell(&mut verification, vec![finding(reason, "sandbox", &self.rules.table)], &self.rules.table);
+        verification
+    }
+
+    /// The outcome of an address elsewhere: what lists find stands, and for the others the hash decides.
+    fn by_hash(&self, mut verification: Verification, normalized: &str) -> Verification {
+        let mut findings = listed(&verification);
+        if findings.is_empty() {
+            let (reason, meta) = elsewhere(normalized);
+            findings.push(finding(reason, meta, &self.rules.hash));
+        }
+        tell(&mut verification, findings, &self.rules.hash);
+        verification
+    }
+
+    /// What is said when the deadline comes before the answer. That `spam@` is a role mailbox's name, too, would hide it.
+    fn too_late(&self, email: &str) -> Verification {
+        let mut verification = self.engine.facts_only(email);
+        tell(
+            &mut verification,
+            vec![finding(Reason::Unverified, "timeout", &self.rules.deadline)],
+            &self.rules.deadline,
+        );
+        verification
+    }
+}
+
+/// The findings of lists; that nobody was asked is none of them.
+fn listed(facts: &Verification) -> Vec<Finding> {
+    facts.verdict.findings.iter().filter(|finding| finding.reason != Reason::Unverified).cloned().collect()
+}
+
+fn finding(reason: Reason, meta: &'static str, rule: &Arc<str>) -> Finding {
+    Finding { reason, meta: Cow::Borrowed(meta), rule: rule.clone() }
+}
+
+/// Gives a verification the verdict of these findings; one that passes is none.
+fn tell(verification: &mut Verification, mut findings: Vec<Finding>, valid_rule: &Arc<str>) {
+    findings.retain(|finding| finding.reason.status() != Status::Passed);
+    verification.verdict = Verdict::of(findings, valid_rule);
+    verification.evidence.source = EvidenceSource::Sandbox;
+}
