@@ -34,6 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_server::verifier::Verifier;
 use tokio::sync::watch;
 
 use self::answer::{Answers, PutOff};
@@ -47,7 +48,6 @@ use self::writer::{Reachability, Writer};
 use crate::args::{BatchArgs, Format, Reach};
 use crate::exit::{Ends, Exit};
 use crate::log;
-use crate::verifier::Verifier;
 
 /// How long idle sessions are given to say goodbye.
 const CLOSE_MS: u64 = 5_000;

@@ -24,12 +24,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Parser;
+use probity_mailworld::sandbox::Sandbox;
+use probity_server::verifier::Verifier;
 
 use crate::args::{BatchArgs, Cli, Command, DoctorArgs, Reach, SandboxCommand};
 use crate::config::{Layers, Overlay, Settings};
 use crate::doctor::Patient;
 use crate::exit::{Ends, Exit};
-use crate::verifier::{Offline, Verifier};
+use crate::verifier::{Offline, Simulated};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -117,8 +119,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
 /// Who answers, as far as the command may go.
 fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Verifier>> {
     if reach.sandbox {
-        let engine = net::engine(&sandbox::settings(settings), sandbox::net())?;
-        return Ok(Arc::new(sandbox::Sandbox::new(engine)));
+        return Ok(Arc::new(Simulated(Sandbox::new(&settings.engine)?)));
     }
     if reach.offline {
         return Ok(Arc::new(Offline(net::engine(settings, Arc::new(net::NoNet))?)));

@@ -1,52 +1,38 @@
-//! The engine as the commands see it: the seam at which tests put something else.
-//!
-//! [`Verifier`] is what `verify` and `batch` need of an engine and no more. The real one is [`Engine`]; the sandbox adds outcomes that
-//! need a customer's data; tests of the batch's machinery (resuming, ordering, put-off rows) bring one that answers by rule.
+//! Who answers the commands besides the engine itself: the engine without a network, and the sandbox.
 
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
 use probity_engine::{Counters, Engine, Item, Live, Outcome, Sink};
+use probity_mailworld::sandbox::Sandbox;
+use probity_server::verifier::Verifier;
 
-/// Something that answers about addresses. The methods are those of [`Engine`].
-pub(crate) trait Verifier: Send + Sync + 'static {
-    /// The verdict about one address within its deadline.
-    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification>;
-    /// Verdicts about many; each key reaches the sink exactly once.
-    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()>;
-    /// The clock.
-    fn now(&self) -> Millis;
-    /// Waits until a point in time.
-    fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()>;
-    /// What has been done so far.
-    fn counters(&self) -> Counters;
-    /// Ends idle sessions.
-    fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()>;
-}
+/// The sandbox. A type of its own, because neither it nor the trait is of this crate.
+pub(crate) struct Simulated(pub Sandbox);
 
-impl Verifier for Engine {
+impl Verifier for Simulated {
     fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
-        Box::pin(Engine::verify(self, email, live))
+        Box::pin(self.0.verify(email, live))
     }
 
     fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
-        Box::pin(Engine::verify_many(self, items, sink))
+        Box::pin(self.0.verify_many(items, sink))
     }
 
     fn now(&self) -> Millis {
-        Engine::now(self)
+        self.0.engine().now()
     }
 
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
-        Box::pin(Engine::wait_until(self, at))
+        Box::pin(self.0.engine().wait_until(at))
     }
 
     fn counters(&self) -> Counters {
-        Engine::counters(self)
+        self.0.engine().counters()
     }
 
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
-        Box::pin(Engine::close(self, timeout_ms))
+        Box::pin(self.0.engine().close(timeout_ms))
     }
 }
 

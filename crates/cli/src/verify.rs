@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
 use probity_core::verdict::{Status, Verification};
 use probity_engine::Live;
+use probity_server::verifier::Verifier;
 
 use crate::args::VerifyArgs;
 use crate::exit::Exit;
 use crate::output::{Printer, Style};
-use crate::verifier::Verifier;
 
 /// Addresses that are asked about at the same time.
 const CONCURRENT: usize = 64;

@@ -10,3 +10,4 @@ pub mod peer;
 pub mod query;
 pub mod request_id;
 pub mod shell;
+pub mod verifier;

@@ -15,6 +15,7 @@ use std::time::Duration;
 use anyhow::Result;
 use probity_core::time::Millis;
 use probity_engine::{Item, Outcome, Sink, Tries};
+use probity_server::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -22,7 +23,6 @@ use super::answer::PutOff;
 use super::order::{CALL_MAX, Order};
 use super::workfile::Reader;
 use super::writer::Event;
-use crate::verifier::Verifier;
 
 /// Addresses that are handed over and whose answers are not kept yet. An answer with its evidence takes about a kilobyte.
 const IN_FLIGHT_MAX: usize = 12 * CALL_MAX as usize;

@@ -14,6 +14,7 @@ use anyhow::Result;
 use probity_core::time::Millis;
 use probity_core::verdict::{Reason, Verification};
 use probity_engine::Outcome;
+use probity_server::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::answer::{Answer, Answers, PutOff, plain_domain};
@@ -22,7 +23,6 @@ use super::order::Order;
 use super::output::Output;
 use super::progress::Progress;
 use super::workfile::WorkFile;
-use crate::verifier::Verifier;
 
 /// How often the state is looked at where nothing happens.
 const TICK: Duration = Duration::from_millis(100);

@@ -2,12 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
-#![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
-
 mod bodies;
 mod envelope;
 mod limits;
 mod logs;
 mod openapi;
+mod sandbox;
 mod served;
 mod shutdown;

@@ -1,0 +1,52 @@
+//! Who answers about addresses: the seam between the service and what verifies.
+//!
+//! [`Verifier`] is what the service and the commands need of an engine and no more. The real one is [`Engine`]; test keys are
+//! given one of simulated outcomes, and tests of the machinery around it bring one that answers by rule. A service has two,
+//! for live keys and for test keys, and they share nothing: neither caches nor facts nor pacing.
+
+use probity_core::time::Millis;
+use probity_core::verdict::Verification;
+use probity_engine::net::BoxFuture;
+use probity_engine::{Counters, Engine, Item, Live, Sink};
+
+/// Something that answers about addresses. The methods are those of [`Engine`].
+pub trait Verifier: Send + Sync + 'static {
+    /// The verdict about one address, at the latest when `live.timeout_ms` is over.
+    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification>;
+    /// Verdicts about many; each key reaches the sink exactly once.
+    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()>;
+    /// The clock.
+    fn now(&self) -> Millis;
+    /// Waits until a point in time.
+    fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()>;
+    /// What has been done so far.
+    fn counters(&self) -> Counters;
+    /// Ends idle sessions and waits for what is under way, at most `timeout_ms`.
+    fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()>;
+}
+
+impl Verifier for Engine {
+    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
+        Box::pin(Engine::verify(self, email, live))
+    }
+
+    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
+        Box::pin(Engine::verify_many(self, items, sink))
+    }
+
+    fn now(&self) -> Millis {
+        Engine::now(self)
+    }
+
+    fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
+        Box::pin(Engine::wait_until(self, at))
+    }
+
+    fn counters(&self) -> Counters {
+        Engine::counters(self)
+    }
+
+    fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
+        Box::pin(Engine::close(self, timeout_ms))
+    }
+}
