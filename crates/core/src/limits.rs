@@ -48,6 +48,11 @@ impl Gcra {
         self.full_at_us = self.full_at_us.max(micros(now)).saturating_add(self.step_us.saturating_mul(i64::from(n)));
     }
 
+    /// Puts `n` tokens back that were taken for something that did not happen.
+    pub fn give_back(&mut self, now: Millis, n: u32) {
+        self.full_at_us = self.full_at_us.saturating_sub(self.step_us.saturating_mul(i64::from(n))).max(micros(now));
+    }
+
     /// When `n` tokens (at most the burst) will be there.
     pub fn ready_at(&self, n: u32) -> Millis {
         let n = i64::from(n).min(self.burst);
@@ -86,6 +91,18 @@ mod tests {
         assert_eq!(limit.available(Millis(0)), 0);
         assert_eq!(limit.ready_at(1), Millis(6 * 180_000));
         assert_eq!(limit.available(Millis(6 * 180_000)), 1);
+    }
+
+    #[test]
+    fn what_did_not_happen_is_put_back() {
+        let mut limit = Gcra::new(60, 60_000, 3);
+        for _ in 0..3 {
+            assert_eq!(limit.take(Millis(0), 1), Ok(()));
+        }
+        limit.give_back(Millis(0), 1);
+        assert_eq!(limit.available(Millis(0)), 1);
+        limit.give_back(Millis(0), 9);
+        assert_eq!(limit.available(Millis(0)), 3, "never more than the burst");
     }
 
     proptest! {

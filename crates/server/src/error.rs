@@ -15,6 +15,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use probity_store::StoreError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -388,6 +389,21 @@ impl fmt::Display for ApiError {
 impl Error for ApiError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.detail.as_deref().map(|detail| detail as &(dyn Error + 'static))
+    }
+}
+
+/// What a failure of the store means to a client. Foreign resources and missing ones look alike.
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::NotFound => Self::not_found(),
+            StoreError::Conflict => Self::conflict("it exists already"),
+            StoreError::InsufficientCredits { .. } => Self::insufficient_credits(),
+            // Only the lock of an Idempotency-Key is lost in a request.
+            StoreError::LeaseLost => Self::idempotency_in_progress(),
+            error @ StoreError::Unavailable { .. } => Self::unavailable(error),
+            error @ StoreError::Corrupt(_) => Self::server_error(error),
+        }
     }
 }
 

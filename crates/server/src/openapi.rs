@@ -83,16 +83,25 @@ fn inline<T>(part: &mut RefOr<T>) -> Option<&mut T> {
 
 /// Every operation with its path and method, in the document's order.
 pub fn operations(document: &OpenApi) -> impl Iterator<Item = (&str, &'static str, &Operation)> {
-    document.paths.paths.iter().flat_map(|(path, item)| {
-        let methods = [
-            ("GET", &item.get),
-            ("POST", &item.post),
-            ("PUT", &item.put),
-            ("PATCH", &item.patch),
-            ("DELETE", &item.delete),
-        ];
-        methods.into_iter().filter_map(move |(method, operation)| Some((path.as_str(), method, operation.as_ref()?)))
-    })
+    let paths = document.paths.paths.iter();
+    paths.flat_map(|(path, item)| methods(item).map(move |(method, operation)| (path.as_str(), method, operation)))
+}
+
+/// The operations of one path, with their methods.
+pub(crate) fn methods(item: &PathItem) -> impl Iterator<Item = (&'static str, &Operation)> {
+    let methods = [
+        ("GET", &item.get),
+        ("POST", &item.post),
+        ("PUT", &item.put),
+        ("PATCH", &item.patch),
+        ("DELETE", &item.delete),
+    ];
+    methods.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+}
+
+/// The scope that an operation's annotation asks for; none where any key will do.
+pub(crate) fn scope(operation: &Operation) -> Option<String> {
+    frame::scopes(operation.security.as_ref()?.first()?).into_iter().next()
 }
 
 fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {

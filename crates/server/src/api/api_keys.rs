@@ -1,3 +1,234 @@
-//! `/v1/api-keys`: the keys of an organization.
+//! `/v1/api-keys`: an organization's keys. A secret is shown once, in the answer that made it.
 
 pub mod view;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use probity_core::api_key::KeyKind;
+use probity_core::id::KeyId;
+use probity_core::scope::{Scope, Scopes};
+use probity_core::time::Millis;
+use probity_store::keys::{self, Key};
+use probity_store::{ScopedFutureExt as _, StoreError};
+
+use self::view::{ApiKey, ApiKeyKind, CreateKey, DeletedKey, NewKey};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::ApiError;
+use crate::idempotency::{Answer, Once};
+use crate::minting::{self, Wanted};
+use crate::openapi::parameters::{KeyPath, PageParams};
+use crate::page::{Binding, List, PerPage};
+use crate::query::Query;
+
+/// The list's name in its cursors.
+const LIST: &str = "/v1/api-keys";
+
+/// List the keys
+///
+/// All keys of the organization, newest first, revoked ones included. Secrets are never shown again.
+#[utoipa::path(
+    get,
+    path = "/v1/api-keys",
+    tag = "Account",
+    params(PageParams),
+    security(("bearer" = ["write:keys"])),
+    responses((status = 200, description = "One page of keys.", body = List<ApiKey>))
+)]
+pub(crate) async fn list_api_keys(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<List<ApiKey>>, ApiError> {
+    let per_page = PerPage::USUAL.wanted(&query)?;
+    let org_id = caller.org_id().to_string();
+    let binding = Binding { org: &org_id, list: LIST };
+    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let mut conn = app.store.read().await?;
+    let mut rows = keys::page(&mut conn, caller.org(), after, i64::from(per_page) + 1).await?;
+    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
+    let more = rows.len() > wanted;
+    rows.truncate(wanted);
+    let next = rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last)));
+    Ok(Json(List::new(rows.into_iter().map(ApiKey::from).collect(), next)))
+}
+
+/// A key's place in the list.
+fn place(key: &Key) -> Vec<u8> {
+    let mut place = key.created_at.0.to_be_bytes().to_vec();
+    place.extend(key.id.bits().to_be_bytes());
+    place
+}
+
+fn place_of(place: &[u8]) -> Result<(Millis, KeyId), ApiError> {
+    let refused = || ApiError::invalid("next", "must be a cursor that this list has given");
+    let (at, id) = place.split_first_chunk::<8>().ok_or_else(refused)?;
+    let id: [u8; 16] = id.try_into().map_err(|_| refused())?;
+    Ok((Millis(i64::from_be_bytes(*at)), KeyId::from_bits(u128::from_be_bytes(id))))
+}
+
+/// Make a key
+///
+/// The answer shows the secret, this once. A key cannot be given more than the key that makes it has.
+#[utoipa::path(
+    post,
+    path = "/v1/api-keys",
+    tag = "Account",
+    request_body(content = CreateKey, description = "The key to make."),
+    security(("bearer" = ["write:keys"])),
+    responses((status = 201, description = "The key with its secret.", body = NewKey))
+)]
+pub(crate) async fn create_api_key(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    once: Once,
+    JsonBody(asked): JsonBody<CreateKey>,
+) -> Result<Answer, ApiError> {
+    let now = app.now();
+    let wanted = wanted(asked, now)?;
+    no_more_than(&caller, &wanted)?;
+    let minted = minting::mint(&app.secrets, &app.config.brand, caller.org(), caller.known().key.user, wanted, now);
+    let shown = NewKey { key: minted.key.clone().into(), secret: minted.secret };
+    let kept = app.store.write(|tx| {
+        async {
+            keys::insert(tx, &minted.key, &minted.hash).await?;
+            once.keep(tx, StatusCode::CREATED, &shown).await
+        }
+        .scope_boxed()
+    });
+    Ok(kept.await?)
+}
+
+/// What the body asks for, where it makes sense.
+fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
+    let kind = kind(asked.kind);
+    let expires_at = asked.expires_at.map(|at| at.0);
+    if expires_at.is_some_and(|at| at <= now) {
+        return Err(ApiError::invalid("expires_at", "must lie in the future"));
+    }
+    if asked.rate_limit_per_minute == Some(0) {
+        return Err(ApiError::invalid("rate_limit_per_minute", "must be at least 1"));
+    }
+    let scopes = match (kind, asked.scopes) {
+        (KeyKind::Rk, Some(names)) if !names.is_empty() => Some(scopes(&names)?),
+        (KeyKind::Rk, _) => return Err(ApiError::invalid("scopes", "must name at least one scope for a key of kind `rk`")),
+        (_, None) => None,
+        (_, Some(_)) => return Err(ApiError::invalid("scopes", "may be given for keys of kind `rk` only")),
+    };
+    if asked.allowed_origins.is_some() && kind != KeyKind::Pub {
+        return Err(ApiError::invalid("allowed_origins", "may be given for keys of kind `pub` only"));
+    }
+    Ok(Wanted {
+        name: minting::name(&asked.name).ok_or_else(|| {
+            ApiError::invalid("name", "must have 1 to 200 characters, none of them a control character")
+        })?,
+        kind,
+        scopes,
+        origins: origins(asked.allowed_origins.unwrap_or_default())?,
+        expires_at,
+        rate_limit_per_minute: asked.rate_limit_per_minute.map(i64::from),
+    })
+}
+
+fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
+    let known = |(index, name): (usize, &String)| {
+        let all = || Scope::ALL.map(Scope::as_str).join(", ");
+        Scope::from_name(name).ok_or_else(|| ApiError::invalid(&format!("scopes[{index}]"), format!("must be one of {}", all())))
+    };
+    names.iter().enumerate().map(known).collect()
+}
+
+fn origins(texts: Vec<String>) -> Result<Vec<String>, ApiError> {
+    let read = |(index, text): (usize, String)| {
+        let wrong = || {
+            let field = format!("allowed_origins[{index}]");
+            ApiError::invalid(&field, "must be an origin such as https://www.example.com, without a path")
+        };
+        minting::origin(&text).ok_or_else(wrong)
+    };
+    if texts.len() > minting::ORIGINS_MAX {
+        let most = minting::ORIGINS_MAX;
+        return Err(ApiError::invalid("allowed_origins", format!("may name at most {most} origins")));
+    }
+    texts.into_iter().enumerate().map(read).collect()
+}
+
+/// Nobody raises themselves: a test key makes test keys, and a chosen scope cannot make another.
+fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
+    let beyond = |scope: &Scope| !caller.scopes().contains(*scope);
+    if caller.is_test() && wanted.kind != KeyKind::Test {
+        return Err(ApiError::forbidden_scope("a test key makes test keys only"));
+    }
+    if let Some(scope) = wanted.granted().iter().find(beyond) {
+        return Err(ApiError::forbidden_scope(format!("the key cannot give the scope `{}`: it lacks it", scope.as_str())));
+    }
+    Ok(())
+}
+
+/// Revoke a key
+///
+/// It stops working at once and for good. It stays in the list, with the time at which it was revoked.
+#[utoipa::path(
+    delete,
+    path = "/v1/api-keys/{id}",
+    tag = "Account",
+    params(KeyPath),
+    security(("bearer" = ["write:keys"])),
+    responses((status = 200, description = "The key is revoked.", body = DeletedKey))
+)]
+pub(crate) async fn delete_api_key(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<DeletedKey>, ApiError> {
+    let id: KeyId = id.parse().map_err(|_| ApiError::not_found())?;
+    let now = app.now();
+    let revoked = app.store.write(|tx| keys::revoke(tx, caller.org(), id, now).scope_boxed()).await;
+    match revoked {
+        Ok(()) => {}
+        // Revoked before: it is what was wanted. The look says whether there is such a key at all.
+        Err(StoreError::NotFound) => drop(keys::by_id(&mut app.store.read().await?, caller.org(), id).await?),
+        Err(error) => return Err(error.into()),
+    }
+    app.keyring.forget();
+    Ok(Json(DeletedKey { id: id.to_string(), deleted: true }))
+}
+
+fn kind(kind: ApiKeyKind) -> KeyKind {
+    match kind {
+        ApiKeyKind::Live => KeyKind::Live,
+        ApiKeyKind::Rk => KeyKind::Rk,
+        ApiKeyKind::Test => KeyKind::Test,
+        ApiKeyKind::Pub => KeyKind::Pub,
+    }
+}
+
+impl From<Key> for ApiKey {
+    fn from(key: Key) -> Self {
+        let kind = match key.kind {
+            KeyKind::Live => ApiKeyKind::Live,
+            KeyKind::Rk => ApiKeyKind::Rk,
+            KeyKind::Test => ApiKeyKind::Test,
+            KeyKind::Pub => ApiKeyKind::Pub,
+        };
+        let mut scopes: Vec<String> = key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect();
+        scopes.sort_unstable();
+        Self {
+            id: key.id.to_string(),
+            name: key.name,
+            kind,
+            prefix: key.prefix,
+            last4: key.last4,
+            scopes,
+            allowed_origins: key.origins,
+            created_at: key.created_at.into(),
+            expires_at: key.expires_at.map(Into::into),
+            last_used_at: key.last_used_at.map(Into::into),
+            revoked_at: key.revoked_at.map(Into::into),
+        }
+    }
+}

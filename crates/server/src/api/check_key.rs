@@ -1,3 +1,66 @@
-//! `GET /v1/check-key`: what a key is good for.
+//! `GET /v1/check-key`: what a key is good for. Also for organizations that are stopped.
 
 pub mod view;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use probity_store::{credits, keys, orgs};
+
+use self::view::CheckedKey;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::openapi::parameters::CheckKeyParams;
+use crate::query::Query;
+
+/// Look at a key
+///
+/// What the key of this call is good for, or another key of the same organization that the query names. Suspended, paused
+/// and banned organizations are answered too.
+#[utoipa::path(
+    get,
+    path = "/v1/check-key",
+    tag = "Account",
+    params(CheckKeyParams),
+    responses((status = 200, description = "What the key is good for.", body = CheckedKey))
+)]
+pub(crate) async fn check_key(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<CheckedKey>, ApiError> {
+    let name = match named(&query)? {
+        None => caller.known().key.name.clone(),
+        Some(text) => name_of(&app, &caller, &text).await?,
+    };
+    let mut conn = app.store.read().await?;
+    let org = orgs::by_no(&mut conn, caller.org()).await?;
+    let available = credits::available(&mut conn, caller.org()).await?;
+    Ok(Json(CheckedKey {
+        name,
+        organization: org.name.unwrap_or_default(),
+        plan_type: org.plan,
+        free_matches: available.subscription,
+        extra_credits: available.prepaid,
+    }))
+}
+
+/// The key that the query asks about.
+fn named(query: &Query) -> Result<Option<Cow<'_, str>>, ApiError> {
+    let public = query.text("public_key")?.filter(|text| !text.is_empty());
+    match public {
+        Some(text) => Ok(Some(text)),
+        None => Ok(query.text("api_key")?.filter(|text| !text.is_empty())),
+    }
+}
+
+/// The name of a key of the caller's organization that opens something; any other is not found.
+async fn name_of(app: &App, caller: &Caller, text: &str) -> Result<String, ApiError> {
+    let hash = app.secrets.api_key(text);
+    let known = keys::by_hash(&mut app.store.read().await?, &hash).await?;
+    let known = known.filter(|known| known.key.org == caller.org() && known.key.is_valid(app.now()));
+    known.map(|known| known.key.name).ok_or_else(ApiError::not_found)
+}

@@ -1,0 +1,120 @@
+//! `GET /v1/verify`: the verdict about one address, at once.
+//!
+//! A live key holds one credit before anything is asked, and captures it where something was found out: `unverified` and
+//! `failed_exchange` are free. Test keys are answered by the sandbox, hold nothing and count nowhere. The verdict is the
+//! engine's, whatever the organization's settings are.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse as _, Response};
+use probity_core::credits::is_free;
+use probity_core::verdict::Verification;
+use probity_core::verdict::view::VerdictView;
+use probity_engine::Live;
+use probity_store::usage::{Delta, day_of};
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::meter::Refused;
+use crate::openapi::parameters::{EMAIL_BYTES_MAX, VerifyParams};
+use crate::openapi::verdict::VerdictSchema;
+use crate::query::Query;
+
+/// How long a caller waits who does not say, in seconds.
+const TIMEOUT_S: f64 = 20.0;
+/// The longest that a caller can wait, in seconds; more is taken as this.
+const TIMEOUT_MAX_S: f64 = 60.0;
+/// The source of live calls in the usage.
+const SOURCE: &str = "api";
+
+/// Verify an address
+///
+/// Asks the address's mail servers, unless the answer is known and fresh, and gives the engine's verdict. A verdict whose
+/// reason is neither `unverified` nor `failed_exchange` costs one credit.
+#[utoipa::path(
+    get,
+    path = "/v1/verify",
+    tag = "Verification",
+    params(VerifyParams),
+    security(("bearer" = ["verify"])),
+    responses((status = 200, description = "The verdict.", body = VerdictSchema))
+)]
+pub(crate) async fn verify_email(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let email = email(&query)?;
+    let explain = query.flag("explain")?;
+    let live = Live { timeout_ms: timeout_ms(&query)?, scope: caller.org().0.unsigned_abs() };
+    // Outer white space is no part of the address, yet the answer echoes what was sent.
+    let address = email.trim_ascii();
+    let mut verification = if caller.is_test() {
+        app.sandbox.verify(address, live).await
+    } else {
+        charged(&app, &caller, address, live).await?
+    };
+    verification.email = email.as_str().into();
+    Ok(shown(&verification, explain))
+}
+
+/// A live verdict and what it costs.
+async fn charged(app: &App, caller: &Caller, address: &str, live: Live) -> Result<Verification, ApiError> {
+    let hold = app.meter.hold(caller.org()).await?;
+    let verification = app.live.verify(address, live).await;
+    let reason = verification.verdict.reason;
+    let captured = !is_free(reason);
+    let counted = Delta {
+        org: caller.org(),
+        day: day_of(app.now()),
+        source: SOURCE.into(),
+        connection: None,
+        reason,
+        verified: 1,
+        charged: i64::from(captured),
+    };
+    // The verdict stands, whatever becomes of its price: what cannot be written costs nothing.
+    if let Err(refused) = hold.settle(captured, counted).await {
+        tracing::warn!(?refused, "a verdict was given without being charged");
+    }
+    Ok(verification)
+}
+
+fn email(query: &Query) -> Result<String, ApiError> {
+    let email = query.text("email")?.ok_or_else(|| ApiError::invalid("email", "is missing: the address to verify"))?;
+    if email.trim_ascii().is_empty() {
+        return Err(ApiError::invalid("email", "must not be empty"));
+    }
+    if email.len() > EMAIL_BYTES_MAX {
+        return Err(ApiError::invalid("email", format_args!("must have at most {EMAIL_BYTES_MAX} bytes")));
+    }
+    Ok(email.into_owned())
+}
+
+fn timeout_ms(query: &Query) -> Result<u64, ApiError> {
+    let seconds = query.number("timeout")?.unwrap_or(TIMEOUT_S);
+    if seconds <= 0.0 {
+        return Err(ApiError::invalid("timeout", "must be a number of seconds above zero"));
+    }
+    let bounded = std::time::Duration::from_secs_f64(seconds.min(TIMEOUT_MAX_S));
+    Ok(u64::try_from(bounded.as_millis()).unwrap_or(u64::MAX).max(1))
+}
+
+fn shown(verification: &Verification, explain: bool) -> Response {
+    let view = if explain { VerdictView::explained(verification) } else { VerdictView::brief(verification) };
+    let body = serde_json::to_vec(&view).expect("a verdict is plain JSON");
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], body).into_response()
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::InsufficientCredits => Self::insufficient_credits(),
+            Refused::Unavailable(error) => Self::unavailable(error),
+            Refused::Busy => Self::unavailable("too many calls wait for their credit"),
+        }
+    }
+}

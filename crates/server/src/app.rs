@@ -1,0 +1,68 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use probity_core::time::Millis;
+use probity_engine::clock::Clock;
+use probity_store::Store;
+
+use crate::keyring::Keyring;
+use crate::limits::RateLimits;
+use crate::meter::Meter;
+use crate::page::Cursors;
+use crate::secrets::Secrets;
+use crate::verifier::Verifier;
+
+/// What an operator decides about the API.
+#[derive(Clone, Debug)]
+pub struct ApiConfig {
+    /// The first part of new keys.
+    pub brand: String,
+    /// Where clients reach the service, as `https://verify.example.com`; none where that is not known.
+    pub public_url: Option<String>,
+    /// Requests a minute for each key that has no limit of its own.
+    pub key_per_minute: u32,
+    /// Requests a minute for all keys of an organization that has no limit of its own.
+    pub org_per_minute: u32,
+    /// Refused keys a minute from one address, before it has to wait.
+    pub failures_per_minute: u32,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+impl Default for ApiConfig {
+    fn default() -> Self {
+        Self {
+            brand: "probity".into(),
+            public_url: None,
+            key_per_minute: 10_000,
+            org_per_minute: 20_000,
+            failures_per_minute: 600,
+            trusted_proxies: Vec::new(),
+        }
+    }
+}
+
+/// Everything that handlers need, behind one `Arc`.
+pub struct App {
+    pub(crate) config: ApiConfig,
+    pub(crate) clock: Clock,
+    pub(crate) store: Store,
+    pub(crate) secrets: Secrets,
+    pub(crate) keyring: Keyring,
+    pub(crate) limits: RateLimits,
+    pub(crate) meter: Meter,
+    pub(crate) cursors: Cursors,
+    /// Who answers live keys.
+    pub(crate) live: Arc<dyn Verifier>,
+    /// Who answers test keys: simulated outcomes, no network.
+    pub(crate) sandbox: Arc<dyn Verifier>,
+}
+
+impl App {
+    /// The time.
+    pub(crate) fn now(&self) -> Millis {
+        self.clock.now()
+    }
+}

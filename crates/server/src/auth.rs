@@ -1,0 +1,224 @@
+//! Who calls, and whether they may: the guard in front of every route under a key.
+//!
+//! In this order: a key is there (401 `missing_api_key`), it opens something (401 `invalid_api_key`, the same answer after the
+//! same look-ups for unknown, expired and revoked ones), neither its limit nor its organization's is used up (429), the
+//! organization is not stopped and the key has the route's scope (403). The scope is the one that the handler's annotation
+//! names, so the document and the guard cannot differ. Whatever is answered after the key was recognized carries the state of
+//! its limits.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use probity_core::api_key::KeyKind;
+use probity_core::id::{KeyId, OrgId};
+use probity_core::scope::{Scope, Scopes};
+use probity_core::time::Millis;
+use probity_store::OrgNo;
+use probity_store::keys::Known;
+
+use crate::app::App;
+use crate::error::ApiError;
+use crate::limits::{self, Bucket, Limit};
+use crate::peer::{Peer, client_ip};
+use crate::query::Query;
+
+/// When the query parameter for keys stops working (specification, section 5).
+const SUNSET: &str = "Tue, 01 Jun 2027 00:00:00 GMT";
+
+static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+static SUNSET_NAME: HeaderName = HeaderName::from_static("sunset");
+static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+static REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+static RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+
+/// What a route asks of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// A scope, of an organization that is not stopped.
+    Scope(Scope),
+    /// Any key that opens something.
+    AnyKey,
+}
+
+/// Who calls. An extractor on routes under a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Caller(Arc<Known>);
+
+impl Caller {
+    pub(crate) fn org(&self) -> OrgNo {
+        self.0.key.org
+    }
+
+    pub(crate) fn org_id(&self) -> OrgId {
+        self.0.org_id
+    }
+
+    pub(crate) fn key_id(&self) -> KeyId {
+        self.0.key.id
+    }
+
+    /// Whether nothing that this key does counts: it spends no credit and sees only what test keys made.
+    pub(crate) fn is_test(&self) -> bool {
+        self.0.key.kind == KeyKind::Test
+    }
+
+    pub(crate) fn scopes(&self) -> Scopes {
+        self.0.key.scopes
+    }
+
+    /// The key and its organization as they were found.
+    pub(crate) fn known(&self) -> &Known {
+        &self.0
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let caller = parts.extensions.get::<Self>().cloned();
+        caller.ok_or_else(|| ApiError::server_error("a route without its guard asks who calls"))
+    }
+}
+
+/// The key that came with a request.
+struct Presented {
+    text: String,
+    /// It came in the query, which is on its way out.
+    deprecated: bool,
+}
+
+/// Lets a request through to its route, or answers in its place.
+pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Next) -> Response {
+    let now = app.now();
+    let presented = match presented(&request) {
+        Ok(presented) => presented,
+        Err(error) => return error.into_response(),
+    };
+    let deprecated = presented.deprecated;
+    let mut response = match recognized(app, &request, &presented, now).await {
+        Err(error) => error.into_response(),
+        Ok(known) => {
+            let state = app.limits.take(key_limit(app, &known), org_limit(app, &known), now).await;
+            let mut response = match admitted(&known, need, &state, now) {
+                Err(error) => error.into_response(),
+                Ok(()) => {
+                    app.keyring.note_use(&known, now);
+                    request.extensions_mut().insert(Caller(known));
+                    next.run(request).await
+                }
+            };
+            show_limits(response.headers_mut(), &state);
+            response
+        }
+    };
+    if deprecated {
+        response.headers_mut().insert(&DEPRECATION, HeaderValue::from_static("true"));
+        response.headers_mut().insert(&SUNSET_NAME, HeaderValue::from_static(SUNSET));
+    }
+    response
+}
+
+/// A bearer token, or else the query parameter.
+fn presented(request: &Request) -> Result<Presented, ApiError> {
+    if let Some(text) = bearer(request.headers()) {
+        return Ok(Presented { text, deprecated: false });
+    }
+    let query = Query::of(request.uri());
+    match query.text("api_key")? {
+        Some(text) if !text.is_empty() => Ok(Presented { text: text.into_owned(), deprecated: true }),
+        _ => Err(ApiError::missing_api_key()),
+    }
+}
+
+/// RFC 6750 §2.1; RFC 9110 §11.1: the scheme's case does not matter.
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.trim().split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
+}
+
+async fn recognized(app: &App, request: &Request, presented: &Presented, now: Millis) -> Result<Arc<Known>, ApiError> {
+    let hash = app.secrets.api_key(&presented.text);
+    if let Some(known) = app.keyring.open(&app.store, &presented.text, &hash, now).await? {
+        return Ok(known);
+    }
+    match failure_limit(app, request, now).await {
+        Some(retry_after_s) => Err(ApiError::rate_limited(retry_after_s)),
+        None => Err(ApiError::invalid_api_key()),
+    }
+}
+
+/// Counts a refused key against the address that it came from: guessing is slow.
+async fn failure_limit(app: &App, request: &Request, now: Millis) -> Option<u32> {
+    let Peer(peer) = request.extensions().get()?;
+    let ip = client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies);
+    let state = app.limits.take_failure(ip, app.config.failures_per_minute, now);
+    state.retry_after_s(now)
+}
+
+fn admitted(known: &Known, need: Need, state: &limits::State, now: Millis) -> Result<(), ApiError> {
+    if let Some(retry_after_s) = state.retry_after_s(now) {
+        return Err(ApiError::rate_limited(retry_after_s));
+    }
+    let Need::Scope(scope) = need else { return Ok(()) };
+    if known.org_status.is_stopped() {
+        return Err(ApiError::forbidden_scope("the account is suspended, paused or banned"));
+    }
+    if !known.key.scopes.contains(scope) {
+        return Err(ApiError::forbidden_scope(format!("the key lacks the scope `{}`", scope.as_str())));
+    }
+    Ok(())
+}
+
+fn key_limit(app: &App, known: &Known) -> Limit {
+    let own = known.key.rate_limit_per_minute.and_then(|limit| u32::try_from(limit).ok());
+    let per_minute = own.unwrap_or(app.config.key_per_minute).max(1);
+    Limit { bucket: Bucket::Key(known.key.org, known.key.id), per_minute }
+}
+
+fn org_limit(app: &App, known: &Known) -> Limit {
+    let own = known.org_rate_limit_per_minute.and_then(|limit| u32::try_from(limit).ok());
+    let per_minute = own.unwrap_or(app.config.org_per_minute).max(1);
+    Limit { bucket: Bucket::Org(known.key.org), per_minute }
+}
+
+fn show_limits(headers: &mut HeaderMap, state: &limits::State) {
+    headers.insert(&LIMIT, HeaderValue::from(state.limit));
+    headers.insert(&REMAINING, HeaderValue::from(state.remaining));
+    headers.insert(&RESET, HeaderValue::from(state.reset_s()));
+}
+
+/// The guard as a layer's function.
+pub(crate) async fn layer(
+    State((app, need)): State<(Arc<App>, Arc<dyn Fn(&axum::http::Method) -> Need + Send + Sync>)>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let need = need(request.method());
+    guard(&app, need, request, next).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bearer_tokens_are_read_as_the_standard_says() {
+        let read = |value: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            bearer(&headers)
+        };
+        assert_eq!(read("Bearer abc").as_deref(), Some("abc"));
+        assert_eq!(read("bearer   abc ").as_deref(), Some("abc"));
+        for none in ["Bearer", "Bearer ", "Basic abc", "abc", ""] {
+            assert_eq!(read(none), None, "{none:?}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! POSTs that can be repeated: a request with an `Idempotency-Key` has its effect once.
+//!
+//! The body is read whole, then the key is locked ([`probity_store::idempotency`]): a twin under way is 409, another body is
+//! 422, an answer that is kept is replayed byte for byte with `Idempotent-Replayed: true`. The handler keeps its answer in
+//! the transaction that does the work ([`Once::keep`]): either both stand or neither. An answer that is no success releases
+//! the key, so that a retry runs. The run goes on when its client goes away, and a run whose process died loses the lock after
+//! its lease. Answers are encrypted; only a request with the same Idempotency-Key opens them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt as _;
+use probity_store::idempotency::{self, Attempt, Begun};
+use probity_store::{ScopedFutureExt as _, StoreError, Tx};
+use serde::Serialize;
+use tracing::Instrument as _;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::gather;
+use crate::error::ApiError;
+
+/// How long a run holds its key, in milliseconds: longer than a request may take.
+const LEASE_MS: i64 = 90_000;
+/// How long answers are kept, in milliseconds (specification, section 8).
+pub(crate) const KEEP_MS: i64 = 24 * 3_600_000;
+/// The longest key, in characters (specification, section 8).
+const KEY_MAX: usize = 255;
+/// How soon a client may try again when too many keys are kept, in seconds.
+const FULL_RETRY_S: u32 = 60;
+
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+static REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+
+/// An answer that is ready to be sent: what was kept is what is sent.
+pub(crate) struct Answer {
+    status: StatusCode,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    fn of<T: Serialize>(status: StatusCode, value: &T) -> Self {
+        Self { status, body: serde_json::to_vec(value).expect("answers are plain JSON") }
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let json = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        (self.status, json, self.body).into_response()
+    }
+}
+
+/// The run of a request, on which its handler keeps its answer. An extractor of every POST.
+#[derive(Clone)]
+pub(crate) struct Once(Option<Arc<Run>>);
+
+struct Run {
+    app: Arc<App>,
+    attempt: Attempt,
+    key: String,
+    /// Whether the handler has kept its answer; counts only where it answers with success, for then its work stands.
+    kept: AtomicBool,
+}
+
+impl<S: Sync> FromRequestParts<S> for Once {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<Self>().cloned().unwrap_or(Self(None)))
+    }
+}
+
+impl Once {
+    /// Makes the answer, and keeps it in the transaction of the work where the request has a key.
+    pub(crate) async fn keep<T: Serialize + Sync>(
+        &self,
+        tx: &mut Tx,
+        status: StatusCode,
+        value: &T,
+    ) -> Result<Answer, StoreError> {
+        let answer = Answer::of(status, value);
+        if let Some(run) = &self.0 {
+            let sealed = run.app.secrets.seal_answer(&run.key, &answer.body);
+            idempotency::keep_answer(tx, run.attempt.held(), status.as_u16(), &sealed).await?;
+            run.kept.store(true, Ordering::Relaxed);
+        }
+        Ok(answer)
+    }
+}
+
+/// Runs a POST once for each key; other requests pass.
+pub(crate) async fn layer(State(app): State<Arc<App>>, caller: Caller, request: Request, next: Next) -> Response {
+    if request.method() != Method::POST {
+        return next.run(request).await;
+    }
+    match key(request.headers()) {
+        Ok(None) => next.run(request).await,
+        Ok(Some(key)) => once(app, caller, key, request, next).await.unwrap_or_else(IntoResponse::into_response),
+        Err(error) => error.into_response(),
+    }
+}
+
+fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let mut values = headers.get_all(&IDEMPOTENCY_KEY).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let printable = |byte: &u8| (0x20..0x7f).contains(byte);
+    let bytes = value.as_bytes();
+    let fits = (1..=KEY_MAX).contains(&bytes.len()) && bytes.iter().all(printable) && values.next().is_none();
+    match value.to_str() {
+        Ok(text) if fits => Ok(Some(text.to_owned())),
+        _ => Err(ApiError::invalid("Idempotency-Key", "must be one text of 1 to 255 printable ASCII characters")),
+    }
+}
+
+async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next: Next) -> Result<Response, ApiError> {
+    let (mut request, body) = gather(request).await?;
+    let attempt = Attempt {
+        org: caller.org(),
+        key_hash: key_hash(&app, &caller, &request, &key),
+        body_hash: app.secrets.body(&body),
+        run: crate::secrets::hex(&crate::random::bytes::<16>()),
+        now: app.now(),
+        lease_ms: LEASE_MS,
+        keep_ms: KEEP_MS,
+    };
+    match app.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {
+        Begun::Run => {}
+        Begun::Replay { status, answer } => return replay(&app, &key, status, &answer),
+        Begun::InProgress => return Err(ApiError::idempotency_in_progress()),
+        Begun::Reused => return Err(ApiError::idempotency_key_reused()),
+        Begun::Full => return Err(ApiError::rate_limited(FULL_RETRY_S)),
+    }
+    let run = Arc::new(Run { app, attempt, key, kept: AtomicBool::new(false) });
+    request.extensions_mut().insert(Once(Some(run.clone())));
+    // A task of its own: a client that goes away does not leave half of a work behind.
+    let its = run.clone();
+    let work = tokio::spawn(async move { its.finish(next.run(request).await).await }.in_current_span());
+    match work.await {
+        Ok(response) => Ok(response),
+        Err(panic) => {
+            run.release().await;
+            Err(ApiError::server_error(panic))
+        }
+    }
+}
+
+/// Keys of live and test keys are apart, as everything else of theirs is.
+fn key_hash(app: &App, caller: &Caller, request: &Request, key: &str) -> [u8; 32] {
+    let method = if caller.is_test() { "test POST" } else { "POST" };
+    app.secrets.idempotency_key(method, request.uri().path(), key)
+}
+
+fn replay(app: &App, key: &str, status: u16, sealed: &[u8]) -> Result<Response, ApiError> {
+    let body = app.secrets.open_answer(key, sealed).map_err(ApiError::server_error)?;
+    let status = StatusCode::from_u16(status).map_err(ApiError::server_error)?;
+    let mut response = Answer { status, body }.into_response();
+    response.headers_mut().insert(&REPLAYED, HeaderValue::from_static("true"));
+    Ok(response)
+}
+
+impl Run {
+    /// Frees the key of an answer that is no success, and keeps one whose handler had no transaction to keep it in.
+    async fn finish(&self, response: Response) -> Response {
+        if !response.status().is_success() {
+            self.release().await;
+            return response;
+        }
+        if self.kept.load(Ordering::Relaxed) {
+            return response;
+        }
+        let (parts, body) = response.into_parts();
+        let Ok(bytes) = body.collect().await.map(http_body_util::Collected::to_bytes) else {
+            self.release().await;
+            return ApiError::server_error("an answer broke off").into_response();
+        };
+        self.keep_late(parts.status, &bytes).await;
+        Response::from_parts(parts, Body::from(bytes))
+    }
+
+    async fn keep_late(&self, status: StatusCode, body: &Bytes) {
+        let sealed = self.app.secrets.seal_answer(&self.key, body);
+        let kept = self.app.store.write(|tx| {
+            idempotency::keep_answer(tx, self.attempt.held(), status.as_u16(), &sealed).scope_boxed()
+        });
+        if let Err(error) = kept.await {
+            tracing::error!(%error, "an answer could not be kept for retries");
+        }
+    }
+
+    /// Where this fails the key is free after its lease.
+    async fn release(&self) {
+        let released = self.app.store.write(|tx| idempotency::release(tx, self.attempt.held()).scope_boxed());
+        if let Err(error) = released.await {
+            tracing::warn!(%error, "an idempotency key stays locked until its lease ends");
+        }
+    }
+}

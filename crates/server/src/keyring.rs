@@ -1,0 +1,88 @@
+//! Which keys there are, as requests ask: remembered for a moment, and looked up by their keyed hash otherwise.
+//!
+//! A key with a wrong checksum is refused without a look. Unknown, expired and revoked keys take the same way and get the same
+//! answer. Only keys that open something are remembered, for [`FRESH_MS`]: so long may another process (a node, the command
+//! line) revoke a key or stop an organization before this one notices; what this process does counts at once.
+
+use std::collections::HashMap;
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use probity_core::api_key::{Checksum, check};
+use probity_core::id::KeyId;
+use probity_core::time::Millis;
+use probity_store::keys::Known;
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, keys};
+
+/// How long a key that was found is not looked up again, in milliseconds.
+const FRESH_MS: i64 = 1_000;
+/// Keys that are remembered.
+const REMEMBERED_MAX: usize = 20_000;
+/// How exactly the time of the last use is kept, in milliseconds.
+const USE_STEP_MS: i64 = 60_000;
+
+/// The keys of a service.
+pub(crate) struct Keyring {
+    remembered: Mutex<LruCache<[u8; 32], (Arc<Known>, Millis)>>,
+    /// Uses that are not in the database yet.
+    used: Mutex<HashMap<KeyId, (OrgNo, Millis)>>,
+}
+
+impl Default for Keyring {
+    fn default() -> Self {
+        let size = NonZeroUsize::new(REMEMBERED_MAX).expect("not zero");
+        Self { remembered: Mutex::new(LruCache::sparse(size)), used: Mutex::default() }
+    }
+}
+
+impl Keyring {
+    /// The key that a text is, if it opens anything now.
+    pub(crate) async fn open(&self, store: &Store, text: &str, hash: &[u8; 32], now: Millis) -> Result<Option<Arc<Known>>> {
+        if check(text) == Checksum::Bad {
+            return Ok(None);
+        }
+        if let Some(known) = self.remembered(hash, now) {
+            return Ok(Some(known));
+        }
+        let Some(known) = keys::by_hash(&mut store.read().await?, hash).await? else { return Ok(None) };
+        if !known.key.is_valid(now) {
+            return Ok(None);
+        }
+        let known = Arc::new(known);
+        lock(&self.remembered).put(*hash, (known.clone(), now));
+        Ok(Some(known))
+    }
+
+    fn remembered(&self, hash: &[u8; 32], now: Millis) -> Option<Arc<Known>> {
+        let mut remembered = lock(&self.remembered);
+        let (known, at) = remembered.get(hash)?;
+        (now.since(*at) < FRESH_MS && known.key.is_valid(now)).then(|| known.clone())
+    }
+
+    /// Forgets every key: one was revoked, or an organization was stopped.
+    pub(crate) fn forget(&self) {
+        lock(&self.remembered).clear();
+    }
+
+    /// Notes that a key was used.
+    pub(crate) fn note_use(&self, known: &Known, now: Millis) {
+        if known.key.last_used_at.is_none_or(|at| now.since(at) >= USE_STEP_MS) {
+            lock(&self.used).insert(known.key.id, (known.key.org, now));
+        }
+    }
+
+    /// Writes the noted uses down.
+    pub(crate) async fn write_uses(&self, store: &Store) -> Result<()> {
+        let noted = std::mem::take(&mut *lock(&self.used));
+        if noted.is_empty() {
+            return Ok(());
+        }
+        let uses: Vec<_> = noted.into_iter().map(|(key, (org, at))| (org, key, at)).collect();
+        store.write(|tx| keys::touch(tx, &uses).scope_boxed()).await
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

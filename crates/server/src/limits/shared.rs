@@ -1,0 +1,144 @@
+//! Buckets in PostgreSQL, spent by each node in slices.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use probity_core::time::Millis;
+use probity_store::limits::{Take, Taken};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, limits};
+
+use super::{Bucket, Limit, MINUTE_US, State};
+
+/// Buckets that are remembered.
+const BUCKETS_MAX: usize = 50_000;
+/// A slice is this part of the limit: with so many nodes as no limit tolerates, a twentieth of it lies about unspent.
+const SLICES: i64 = 50;
+/// How long an unspent slice is kept, in milliseconds.
+const SLICE_MS: i64 = 2_000;
+
+/// What a node has of a bucket.
+#[derive(Debug, Default)]
+struct Slice {
+    per_minute: u32,
+    left: i64,
+    taken_at: Millis,
+    /// When the shared bucket would be full, if nobody took more; in microseconds.
+    full_at_us: i64,
+}
+
+/// The buckets, with the database behind them.
+pub(crate) struct Buckets {
+    store: Store,
+    slices: Mutex<LruCache<Bucket, Arc<tokio::sync::Mutex<Slice>>>>,
+}
+
+impl Buckets {
+    pub(super) fn new(store: Store) -> Self {
+        let size = NonZeroUsize::new(BUCKETS_MAX).expect("not zero");
+        Self { store, slices: Mutex::new(LruCache::sparse(size)) }
+    }
+
+    pub(super) async fn take(&self, limit: Limit, now: Millis) -> Result<State, StoreError> {
+        let slice = self.slice(limit.bucket);
+        // One request fetches the next slice, the others wait for it.
+        let mut slice = slice.lock().await;
+        if slice.per_minute != limit.per_minute {
+            *slice = Slice { per_minute: limit.per_minute, ..Slice::default() };
+        }
+        if slice.left == 0 && slice.one_at(limit) <= now {
+            let taken = self.fetch(limit, now).await?;
+            slice.left = taken.granted;
+            slice.full_at_us = taken.full_at_us;
+            slice.taken_at = now;
+        }
+        let passed = slice.left > 0;
+        slice.left -= i64::from(passed);
+        Ok(slice.state(limit, now, passed))
+    }
+
+    pub(super) async fn give_back(&self, limit: Limit) {
+        self.slice(limit.bucket).lock().await.left += 1;
+    }
+
+    /// Gives back what nobody has spent for a while.
+    pub(super) async fn tidy(&self, now: Millis) {
+        let all: Vec<_> = {
+            let slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
+            slices.iter().map(|(bucket, slice)| (*bucket, slice.clone())).collect()
+        };
+        for (bucket, slice) in all {
+            let mut slice = slice.lock().await;
+            if slice.left > 0 && now.since(slice.taken_at) > SLICE_MS {
+                let limit = Limit { bucket, per_minute: slice.per_minute };
+                if self.put_back(limit, slice.left, now).await.is_ok() {
+                    *slice = Slice { per_minute: slice.per_minute, ..Slice::default() };
+                }
+            }
+        }
+    }
+
+    fn slice(&self, bucket: Bucket) -> Arc<tokio::sync::Mutex<Slice>> {
+        let mut slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
+        slices.get_or_insert(bucket, Arc::default).clone()
+    }
+
+    async fn fetch(&self, limit: Limit, now: Millis) -> Result<Taken, StoreError> {
+        let name = name(limit.bucket);
+        let n = (i64::from(limit.per_minute) / SLICES).max(1);
+        let take = &asked(limit, &name, n, now);
+        self.store.write(|tx| limits::take(tx, take).scope_boxed()).await
+    }
+
+    async fn put_back(&self, limit: Limit, n: i64, now: Millis) -> Result<(), StoreError> {
+        let name = name(limit.bucket);
+        let take = &asked(limit, &name, n, now);
+        self.store.write(|tx| limits::give_back(tx, take, n).scope_boxed()).await
+    }
+}
+
+impl Slice {
+    fn state(&self, limit: Limit, now: Millis, passed: bool) -> State {
+        let step_us = step_us(limit);
+        let used = ((self.full_at_us - now.0 * 1_000).max(0) + step_us - 1) / step_us;
+        let remaining = (i64::from(limit.per_minute) - used).max(0) + self.left;
+        State {
+            limit: limit.per_minute,
+            remaining: u32::try_from(remaining).unwrap_or(u32::MAX).min(limit.per_minute),
+            full_at: Millis(self.full_at_us.div_euclid(1_000) + 1).max(now),
+            refused_until: (!passed).then(|| self.one_at(limit)),
+        }
+    }
+
+    /// When the shared bucket has a token, as far as is known.
+    fn one_at(&self, limit: Limit) -> Millis {
+        let at_us = self.full_at_us - (i64::from(limit.per_minute) - 1) * step_us(limit);
+        Millis(at_us.div_euclid(1_000) + i64::from(at_us.rem_euclid(1_000) > 0))
+    }
+}
+
+fn step_us(limit: Limit) -> i64 {
+    (MINUTE_US / i64::from(limit.per_minute.max(1))).max(1)
+}
+
+fn asked<'a>(limit: Limit, name: &'a str, n: i64, now: Millis) -> Take<'a> {
+    let burst = i64::from(limit.per_minute);
+    Take { org: owner(limit.bucket), bucket: name, n, step_us: step_us(limit), burst, now_us: now.0 * 1_000 }
+}
+
+/// Whose bucket it is in the database; addresses belong to nobody.
+fn owner(bucket: Bucket) -> OrgNo {
+    match bucket {
+        Bucket::Key(org, _) | Bucket::Org(org) => org,
+        Bucket::Failures(_) => OrgNo(0),
+    }
+}
+
+/// A key's id, nothing for the organization.
+fn name(bucket: Bucket) -> String {
+    match bucket {
+        Bucket::Key(_, key) => key.to_string(),
+        Bucket::Org(_) => String::new(),
+        Bucket::Failures(from) => from.to_string(),
+    }
+}

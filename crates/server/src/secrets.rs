@@ -1,0 +1,154 @@
+//! The pepper, and the keys that are derived from it.
+//!
+//! The pepper is 32 random bytes that lie outside the database: a copy of the database alone opens nothing. Each use has a key
+//! of its own (HKDF, RFC 5869), so that a value made for one is worth nothing in another. Who loses the pepper loses every API
+//! key and stored answer; who has it and the database can try keys, which have 256 bits.
+
+use std::fmt;
+
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::{hkdf, hmac};
+
+/// The bytes of a pepper.
+pub const PEPPER_BYTES: usize = 32;
+
+/// The keys of this installation.
+pub struct Secrets {
+    api_keys: hmac::Key,
+    idempotency: hmac::Key,
+    bodies: hmac::Key,
+    answers: hkdf::Prk,
+    cursors: [u8; 32],
+    fingerprint: String,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets(..)")
+    }
+}
+
+/// An answer could not be opened: the pepper or the Idempotency-Key is another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the stored answer cannot be opened")]
+pub struct Unopened;
+
+impl Secrets {
+    /// The keys that belong to a pepper.
+    pub fn of(pepper: &[u8; PEPPER_BYTES]) -> Self {
+        let root = hkdf::Salt::new(hkdf::HKDF_SHA256, b"probity").extract(pepper);
+        let mac = |name: &str| hmac::Key::new(hmac::HMAC_SHA256, &derived(&root, &[name.as_bytes()]));
+        Self {
+            api_keys: mac("api keys"),
+            idempotency: mac("idempotency keys"),
+            bodies: mac("bodies"),
+            cursors: derived(&root, &[b"cursors"]),
+            fingerprint: hex(&derived(&root, &[b"fingerprint"])[..8]),
+            answers: root,
+        }
+    }
+
+    /// What tells this pepper from another, for the check at start; it gives nothing away.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Under what an API key is stored.
+    pub fn api_key(&self, key: &str) -> [u8; 32] {
+        tag(&self.api_keys, &[key.as_bytes()])
+    }
+
+    /// Under what an Idempotency-Key is stored. Each part is told from the next: no two requests share a hash.
+    pub fn idempotency_key(&self, method: &str, path: &str, key: &str) -> [u8; 32] {
+        tag(&self.idempotency, &[method.as_bytes(), path.as_bytes(), key.as_bytes()])
+    }
+
+    /// What a body is compared by. Keyed, because a short body could be found again from a plain hash.
+    pub fn body(&self, body: &[u8]) -> [u8; 32] {
+        tag(&self.bodies, &[body])
+    }
+
+    /// The key that cursors are sealed with.
+    pub fn cursors(&self) -> &[u8; 32] {
+        &self.cursors
+    }
+
+    /// Encrypts an answer so that only a request with the same Idempotency-Key can have it opened.
+    pub fn seal_answer(&self, idempotency_key: &str, answer: &[u8]) -> Vec<u8> {
+        let nonce: [u8; NONCE_LEN] = crate::random::bytes();
+        let mut sealed = answer.to_vec();
+        let key = self.answer_key(idempotency_key);
+        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed)
+            .expect("answers are shorter than the cipher's limit");
+        sealed.splice(0..0, nonce);
+        sealed
+    }
+
+    /// The answer that was sealed for an Idempotency-Key.
+    pub fn open_answer(&self, idempotency_key: &str, sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
+        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(Unopened)?;
+        let mut answer = sealed.to_vec();
+        let key = self.answer_key(idempotency_key);
+        let opened = key.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut answer);
+        let length = opened.map_err(|_| Unopened)?.len();
+        answer.truncate(length);
+        Ok(answer)
+    }
+
+    fn answer_key(&self, idempotency_key: &str) -> LessSafeKey {
+        let key = derived(&self.answers, &[b"answer", &[0], idempotency_key.as_bytes()]);
+        LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &key).expect("the cipher's keys have 32 bytes"))
+    }
+}
+
+fn derived(root: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
+    let mut key = [0; 32];
+    root.expand(info, hkdf::HKDF_SHA256)
+        .and_then(|okm| okm.fill(&mut key))
+        .expect("32 bytes are what the algorithm gives at once");
+    key
+}
+
+fn tag(key: &hmac::Key, parts: &[&[u8]]) -> [u8; 32] {
+    let mut context = hmac::Context::with_key(key);
+    for part in parts {
+        // The length first: "ab" + "c" is not "a" + "bc".
+        context.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        context.update(part);
+    }
+    context.sign().as_ref().try_into().expect("a SHA-256 tag has 32 bytes")
+}
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_open_only_with_the_same_key_and_pepper() {
+        let (secrets, others) = (Secrets::of(&[1; 32]), Secrets::of(&[2; 32]));
+        let sealed = secrets.seal_answer("key", b"answer");
+        assert_eq!(secrets.open_answer("key", &sealed), Ok(b"answer".to_vec()));
+        assert_eq!(secrets.open_answer("other", &sealed), Err(Unopened));
+        assert_eq!(others.open_answer("key", &sealed), Err(Unopened));
+        assert_eq!(secrets.open_answer("key", &sealed[..5]), Err(Unopened));
+        assert_ne!(sealed, secrets.seal_answer("key", b"answer"), "each has a nonce of its own");
+    }
+
+    #[test]
+    fn each_use_has_hashes_of_its_own() {
+        let secrets = Secrets::of(&[1; 32]);
+        assert_ne!(secrets.api_key("a"), secrets.body(b"a"));
+        assert_ne!(secrets.idempotency_key("POST", "/a", "b"), secrets.idempotency_key("POST", "/", "ab"));
+        assert_ne!(secrets.fingerprint(), Secrets::of(&[2; 32]).fingerprint());
+        assert_eq!(secrets.fingerprint().len(), 16);
+    }
+}

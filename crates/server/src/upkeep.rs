@@ -1,0 +1,97 @@
+//! What has to be done from time to time, by every node: ended holds, ended subscriptions, old rows, noted uses of keys.
+//!
+//! Each piece takes a bounded number of rows a transaction and can be done by several nodes at once. A piece that fails is
+//! logged and tried again in the next round.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_core::time::Millis;
+use probity_store::{Result, ScopedFutureExt as _, Store, credits, facts, idempotency, limits};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::idempotency::KEEP_MS;
+
+/// How often.
+const ROUND: Duration = Duration::from_secs(5);
+/// Rows of one transaction: so few that no request waits long for the writer.
+const ROWS_MAX: u32 = 500;
+/// Transactions of one piece in a round.
+const SLICES_MAX: usize = 40;
+
+/// Goes round until it is told to end; then does what must not be lost once more.
+pub(crate) async fn run(app: Arc<App>, ending: CancellationToken) {
+    loop {
+        let ended = ending.run_until_cancelled(tokio::time::sleep(ROUND)).await.is_none();
+        round(&app).await;
+        if ended {
+            return;
+        }
+    }
+}
+
+/// One round.
+pub(crate) async fn round(app: &App) {
+    let now = app.now();
+    let store = &app.store;
+    report("uses of keys", app.keyring.write_uses(store).await);
+    report("ended holds", release_expired(store, now).await);
+    report("ended subscriptions", expire(store, now).await);
+    report("the ledger", fold(store, now).await);
+    report("idempotency keys", forget_answers(store, now).await);
+    report("facts of domains", forget_facts(store, now).await);
+    report("rate limits", forget_limits(store, now).await);
+    app.limits.tidy(now).await;
+}
+
+fn report(what: &'static str, done: Result<()>) {
+    if let Err(error) = done {
+        tracing::warn!(%error, what, "upkeep failed; it is tried again");
+    }
+}
+
+async fn release_expired(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        let released =
+            store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await?;
+        if released > 0 {
+            tracing::info!(released, "holds have ended without being settled");
+        }
+        if released < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn expire(store: &Store, now: Millis) -> Result<()> {
+    store.write(|tx| credits::expire_buckets(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await.map(drop)
+}
+
+async fn fold(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if !store.write(|tx| credits::fold(tx, now).scope_boxed()).await? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_answers(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        let before = now - KEEP_MS;
+        if store.write(|tx| idempotency::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_facts(store: &Store, now: Millis) -> Result<()> {
+    store.write(|tx| facts::purge(tx, now, ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+async fn forget_limits(store: &Store, now: Millis) -> Result<()> {
+    store.write(|tx| limits::purge(tx, now.0.saturating_mul(1_000), ROWS_MAX).scope_boxed()).await.map(drop)
+}
