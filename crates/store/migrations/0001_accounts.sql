@@ -138,8 +138,11 @@ CREATE TABLE domain_fact (
     catch_all BIGINT CHECK (catch_all IN (0, 1)),
     catch_all_until BIGINT,
     accepted_until BIGINT,
+    -- The later of the two: when the row can go.
+    known_until BIGINT NOT NULL,
     PRIMARY KEY (domain, host)
 ) {clustered};
+CREATE INDEX domain_fact_age ON domain_fact (known_until);
 
 -- Token buckets that nodes share: when each would be full again, in microseconds.
 CREATE TABLE rate_bucket (
@@ -147,5 +150,7 @@ CREATE TABLE rate_bucket (
     -- A key's id, or '' for the organization.
     bucket TEXT NOT NULL,
     full_at_us BIGINT NOT NULL,
+    -- How many tokens the last call got.
+    granted BIGINT NOT NULL,
     PRIMARY KEY (org_no, bucket)
 ) {clustered};

@@ -24,7 +24,6 @@ pub(crate) use connection::{Args, Argument, Row, args};
 pub use connection::{Conn, Tx};
 pub use dialect::Dialect;
 pub use migrate::SchemaState;
-pub(crate) use open::STATEMENTS;
 pub use open::{Place, StoreConfig};
 pub(crate) use statement::{Statement, statements};
 
@@ -97,7 +96,9 @@ impl Store {
         W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
         T: Send + 'env,
     {
-        let begun = self.inner.writers.begin_with(self.inner.dialect.begin()).await?;
+        // Where SQLite is busy here, it has waited for the other writer's end as long as a request may wait.
+        let begun = self.inner.writers.begin_with(self.inner.dialect.begin()).await;
+        let begun = begun.map_err(|error| StoreError::from(error).not_again())?;
         let mut tx = Tx::new(begun, self.inner.dialect);
         // An error drops the transaction, which rolls it back.
         let value = work(&mut tx).await?;
@@ -131,9 +132,11 @@ impl Store {
 
 impl From<sqlx::migrate::MigrateError> for StoreError {
     fn from(error: sqlx::migrate::MigrateError) -> Self {
+        use sqlx::migrate::MigrateError;
         match error {
-            sqlx::migrate::MigrateError::Execute(error) | sqlx::migrate::MigrateError::ExecuteMigration(error, _) => {
-                error.into()
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+            MigrateError::VersionMissing(version) => {
+                Self::corrupt(format!("a newer version of this program has changed the database (migration {version})"))
             }
             other => Self::Corrupt(other.into()),
         }

@@ -54,6 +54,14 @@ impl StoreError {
         matches!(self, Self::Unavailable { contended: true, .. })
     }
 
+    /// The same, but not worth trying again at once.
+    pub(crate) fn not_again(self) -> Self {
+        match self {
+            Self::Unavailable { source, .. } => Self::Unavailable { source, contended: false },
+            other => other,
+        }
+    }
+
     /// A value in the database that should not be there.
     pub(crate) fn corrupt(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Corrupt(what.into().into())

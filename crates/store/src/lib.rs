@@ -8,12 +8,21 @@
 //! Tables of a customer begin their keys with the organization's number. Text of users is never sorted or compared by
 //! order in SQL.
 
+#[cfg(test)]
+mod contention;
 pub mod credits;
 mod db;
 mod error;
+pub mod facts;
+pub mod idempotency;
+pub mod instance;
 pub mod keys;
+pub mod limits;
 mod number;
 pub mod orgs;
+#[cfg(test)]
+mod statement_rules;
+pub mod usage;
 pub mod users;
 
 pub use db::{Conn, Dialect, Place, PoolUse, SchemaState, Store, StoreConfig, Tx};
@@ -25,5 +34,16 @@ pub use scoped_futures::ScopedFutureExt;
 /// Every statement of this crate.
 #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that prepares them all"))]
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
-    [&credits::all_statements(), db::STATEMENTS, keys::STATEMENTS, orgs::STATEMENTS, users::STATEMENTS].concat()
+    [
+        &credits::all_statements(),
+        facts::STATEMENTS,
+        idempotency::STATEMENTS,
+        instance::STATEMENTS,
+        keys::STATEMENTS,
+        limits::STATEMENTS,
+        orgs::STATEMENTS,
+        usage::STATEMENTS,
+        users::STATEMENTS,
+    ]
+    .concat()
 }

@@ -90,8 +90,8 @@ impl Conn {
         Ok(rows.into_iter().next().map(Row))
     }
 
-    /// Whether both databases understand a statement; for the test of the list.
-    #[doc(hidden)]
+    /// Whether the database understands a statement; for the test of the list.
+    #[cfg(test)]
     pub(crate) async fn prepare(&mut self, statement: &'static Statement) -> Result<()> {
         use sqlx::{Executor as _, SqlSafeStr as _};
         let text = statement.text(self.dialect).into_sql_str();

@@ -3,7 +3,7 @@
 //! | Marker | SQLite | PostgreSQL |
 //! |---|---|---|
 //! | `{bytes}` | `BLOB` | `BYTEA` |
-//! | `{each:$1}` | `json_each($1) AS each` | `jsonb_array_elements(CAST($1 AS JSONB)) AS each(value)` |
+//! | `{each:$1}` | `json_each($1) AS each` | `jsonb_array_elements(CAST(CAST($1 AS TEXT) AS JSONB)) AS each(value)` |
 //! | `{unhex:x}` | `unhex(x)` | `decode(x, 'hex')` |
 //! | `{for_update}` | nothing: writers are alone | `FOR UPDATE` |
 //! | `{skip_locked}` | nothing | `FOR UPDATE SKIP LOCKED` |
@@ -53,7 +53,9 @@ impl Dialect {
             ("bytes", Self::Sqlite) => "BLOB".into(),
             ("bytes", Self::Postgres) => "BYTEA".into(),
             ("each", Self::Sqlite) => format!("json_each({argument}) AS each"),
-            ("each", Self::Postgres) => format!("jsonb_array_elements(CAST({argument} AS JSONB)) AS each(value)"),
+            ("each", Self::Postgres) => {
+                format!("jsonb_array_elements(CAST(CAST({argument} AS TEXT) AS JSONB)) AS each(value)")
+            }
             ("unhex", Self::Sqlite) => format!("unhex({argument})"),
             ("unhex", Self::Postgres) => format!("decode({argument}, 'hex')"),
             ("for_update" | "skip_locked", Self::Sqlite) | ("clustered", Self::Postgres) => String::new(),
@@ -75,7 +77,7 @@ mod tests {
         assert_eq!(Dialect::Sqlite.render(text), "SELECT x FROM json_each($2) AS each ");
         assert_eq!(
             Dialect::Postgres.render(text),
-            "SELECT x FROM jsonb_array_elements(CAST($2 AS JSONB)) AS each(value) FOR UPDATE"
+            "SELECT x FROM jsonb_array_elements(CAST(CAST($2 AS TEXT) AS JSONB)) AS each(value) FOR UPDATE"
         );
     }
 

@@ -4,7 +4,7 @@
 //! for the first. A database that is newer than this program is refused.
 
 use sqlx::migrate::{Migrate as _, Migration, MigrationType, Migrator};
-use sqlx::{AssertSqlSafe, SqlSafeStr as _};
+use sqlx::{AnyConnection, AssertSqlSafe, SqlSafeStr as _};
 
 use super::Store;
 use super::dialect::Dialect;
@@ -28,18 +28,20 @@ pub enum SchemaState {
 }
 
 impl Store {
-    /// Applies what is missing, and says how many migrations that were.
+    /// Applies what is missing, and says how many migrations that were. Waits for another node that is doing it.
     pub async fn migrate(&self) -> Result<usize> {
-        let before = self.applied().await?.len();
         let mut writer = self.inner.writers.acquire().await?;
-        migrator(self.dialect()).run(&mut *writer).await?;
-        drop(writer);
-        Ok(self.applied().await?.len() - before)
+        let migrated = migrate(&mut writer, self.dialect()).await;
+        if migrated.is_err() {
+            // The lock ends with the connection.
+            let _ = writer.close().await;
+        }
+        migrated
     }
 
     /// How the tables compare with this program.
     pub async fn schema_state(&self) -> Result<SchemaState> {
-        let applied = self.applied().await?;
+        let applied = applied(&mut *self.inner.readers.acquire().await?, self.dialect()).await?;
         if applied.iter().any(|version| !MIGRATIONS.iter().any(|(known, ..)| known == version)) {
             return Ok(SchemaState::Ahead);
         }
@@ -48,14 +50,31 @@ impl Store {
             missing => Ok(SchemaState::Behind(missing)),
         }
     }
+}
 
-    async fn applied(&self) -> Result<Vec<i64>> {
-        // Through a writer: a new SQLite file gets the library's table here.
-        let mut writer = self.inner.writers.acquire().await?;
-        writer.ensure_migrations_table(TABLE).await?;
-        let applied = writer.list_applied_migrations(TABLE).await?;
-        Ok(applied.into_iter().map(|migration| migration.version).collect())
+/// Everything under one lock, the library's table included: PostgreSQL lets only one of several that make the same table
+/// at once succeed, even with `IF NOT EXISTS`.
+async fn migrate(writer: &mut AnyConnection, dialect: Dialect) -> Result<usize> {
+    writer.lock().await?;
+    let before = applied(writer, dialect).await?.len();
+    // Not `run`, whose future the compiler cannot prove to be `Send`.
+    migrator(dialect).run_direct(None, writer, false).await?;
+    let after = applied(writer, dialect).await?.len();
+    writer.unlock().await?;
+    Ok(after - before)
+}
+
+/// What was applied: nothing where the table for it is missing.
+async fn applied(connection: &mut AnyConnection, dialect: Dialect) -> Result<Vec<i64>> {
+    let exists = match dialect {
+        Dialect::Sqlite => "SELECT name FROM sqlite_schema WHERE name = $1",
+        Dialect::Postgres => "SELECT 'there' AS name WHERE to_regclass($1) IS NOT NULL",
+    };
+    if sqlx::query(exists).bind(TABLE).fetch_all(&mut *connection).await?.is_empty() {
+        return Ok(Vec::new());
     }
+    let applied = connection.list_applied_migrations(TABLE).await?;
+    Ok(applied.into_iter().map(|migration| migration.version).collect())
 }
 
 fn migrator(dialect: Dialect) -> Migrator {
@@ -63,5 +82,8 @@ fn migrator(dialect: Dialect) -> Migrator {
         let text = AssertSqlSafe(dialect.render(text)).into_sql_str();
         Migration::new(*version, (*name).into(), MigrationType::Simple, text, false)
     });
-    Migrator::with_migrations(migrations.collect())
+    let mut migrator = Migrator::with_migrations(migrations.collect());
+    // The caller holds the lock.
+    migrator.set_locking(false);
+    migrator
 }

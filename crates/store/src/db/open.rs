@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::{AnyPool, ConnectOptions as _, Executor as _};
+use sqlx::{AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
 use super::dialect::Dialect;
 use super::{Inner, Store};
@@ -21,8 +21,8 @@ const SQLITE_READERS: u32 = 4;
 
 /// For each connection to SQLite. WAL lets readers go on beside the writer; FULL syncs the log at each commit, so that a
 /// power cut loses nothing that was acknowledged. `secure_delete` overwrites what is deleted: erased addresses leave no
-/// remnants. The busy timeout waits for another process, such as the command line beside a running service.
-const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
+/// remnants. A busy timeout beside them waits for another process, such as the command line beside a running service.
+const SQLITE_SETTINGS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
      PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;";
 
 /// Where the database is and how it is used.
@@ -32,7 +32,7 @@ pub struct StoreConfig {
     pub place: Place,
     /// Connections to PostgreSQL, at most.
     pub connections_max: u32,
-    /// How long a request waits for a connection, in milliseconds.
+    /// How long a request waits for a connection, and for SQLite's lock when another process has it, in milliseconds.
     pub acquire_timeout_ms: u64,
     /// How long PostgreSQL works on one statement at most, in milliseconds.
     pub statement_timeout_ms: u64,
@@ -71,18 +71,20 @@ impl Store {
         sqlx::any::install_default_drivers();
         match &config.place {
             Place::Sqlite(path) => {
-                let store = sqlite(path, config)?;
-                check_version(&store).await?;
-                Ok(store)
+                let options = connect_options(&sqlite_url(path)?)?;
+                let settings: Arc<str> =
+                    format!("PRAGMA busy_timeout = {}; {SQLITE_SETTINGS}", config.acquire_timeout_ms).into();
+                check_file(&options, &settings).await?;
+                Ok(sqlite(&options, &settings, config))
             }
             Place::Postgres(url) => postgres(url, config),
         }
     }
 }
 
-fn sqlite(path: &std::path::Path, config: &StoreConfig) -> Result<Store> {
-    let options = connect_options(&sqlite_url(path)?)?;
+fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Store {
     let pool = |connections: u32, extra: &'static str| {
+        let settings = settings.clone();
         let pool = AnyPoolOptions::new()
             .max_connections(connections)
             .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
@@ -90,8 +92,9 @@ fn sqlite(path: &std::path::Path, config: &StoreConfig) -> Result<Store> {
             .idle_timeout(None)
             .max_lifetime(None)
             .after_connect(move |connection, _| {
+                let settings = settings.clone();
                 Box::pin(async move {
-                    connection.execute(sqlx::raw_sql(SQLITE_SETTINGS)).await?;
+                    connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await?;
                     connection.execute(sqlx::raw_sql(extra)).await?;
                     Ok(())
                 })
@@ -100,7 +103,7 @@ fn sqlite(path: &std::path::Path, config: &StoreConfig) -> Result<Store> {
     };
     let writers = pool(1, "PRAGMA cache_size = -16384;");
     let readers = pool(SQLITE_READERS, "PRAGMA query_only = ON;");
-    Ok(assemble(Dialect::Sqlite, readers, writers))
+    assemble(Dialect::Sqlite, readers, writers)
 }
 
 /// The path as a URL: percent-encoded, because `?` and `#` end a URL's path.
@@ -133,7 +136,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
         .after_connect(move |connection, _| {
             let settings = settings.clone();
             Box::pin(async move {
-                connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(settings))).await?;
+                connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await?;
                 Ok(())
             })
         })
@@ -156,16 +159,13 @@ fn assemble(dialect: Dialect, readers: AnyPool, writers: AnyPool) -> Store {
     Store { inner: Arc::new(Inner { dialect, readers, writers, retries: AtomicU64::new(0) }) }
 }
 
-super::statements! {
-    SQLITE_VERSION = "SELECT sqlite_version() AS version";
-}
-
-/// Refuses a SQLite with known damage, should somebody link one in.
-async fn check_version(store: &Store) -> Result<()> {
-    // The writer first: it is the one that may make the file.
-    let mut writer = super::Conn::pooled(store.inner.writers.acquire().await?, Dialect::Sqlite);
-    let row = writer.first(&SQLITE_VERSION, super::args![]).await?.ok_or(StoreError::NotFound)?;
-    let version: String = row.get("version")?;
+/// Makes the file where it is missing, and says what is wrong with it: a pool would try again until its time is over, and then
+/// tell of nothing but that. Refuses a SQLite with known damage, should somebody link one in.
+async fn check_file(options: &AnyConnectOptions, settings: &Arc<str>) -> Result<()> {
+    let mut connection = options.connect().await?;
+    connection.execute(sqlx::raw_sql(AssertSqlSafe(settings.clone()))).await?;
+    let version: String = connection.fetch_one("SELECT sqlite_version() AS version").await?.try_get("version")?;
+    connection.close().await?;
     let parts: Vec<i64> = version.split('.').filter_map(|part| part.parse().ok()).collect();
     match parts[..] {
         [major, minor, patch, ..] if major * 1_000_000 + minor * 1_000 + patch >= SQLITE_MIN => Ok(()),

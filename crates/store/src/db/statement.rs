@@ -7,7 +7,8 @@ use super::dialect::Dialect;
 /// An SQL text with markers, and what it becomes in each database.
 #[derive(Debug)]
 pub(crate) struct Statement {
-    /// Its name, for messages.
+    /// Its name, for the messages of tests.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the tests of the list"))]
     pub(crate) name: &'static str,
     text: &'static str,
     sqlite: OnceLock<String>,

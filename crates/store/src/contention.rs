@@ -1,0 +1,85 @@
+//! Lost races, provoked: a deadlock that both sides survive; and a database that a newer program has changed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use probity_trialdb::postgres;
+use tokio::sync::Barrier;
+
+use crate::db::{Statement, args};
+use crate::{Place, SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance};
+
+static TOUCH: Statement = Statement::new("TOUCH", "UPDATE instance SET value = value || $2 WHERE name = $1");
+static MIGRATE_FURTHER: Statement = Statement::new(
+    "MIGRATE_FURTHER",
+    "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+        VALUES ($1, 'of a newer program', TRUE, {unhex:'00'}, 0)",
+);
+
+async fn open(place: Place) -> Store {
+    let store = Store::open(&StoreConfig::new(place)).await.unwrap();
+    store.migrate().await.unwrap();
+    store
+}
+
+/// Changes two rows in the given order. The first run lets the other side change its first row in between; `runs` counts.
+async fn touch_both(store: Store, names: [&'static str; 2], barrier: Arc<Barrier>, runs: Arc<AtomicU32>) {
+    let is_first = AtomicBool::new(true);
+    let touched = store.write(|tx| {
+        async {
+            runs.fetch_add(1, Ordering::Relaxed);
+            tx.execute(&TOUCH, args![names[0], "+"]).await?;
+            if is_first.swap(false, Ordering::Relaxed) {
+                barrier.wait().await;
+            }
+            tx.execute(&TOUCH, args![names[1], "+"]).await?;
+            Ok(())
+        }
+        .scope_boxed()
+    });
+    touched.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_sides_of_a_deadlock_get_through() {
+    let Some(cluster) = postgres() else { return };
+    let database = cluster.create_database();
+    let store = open(Place::Postgres(database.url().to_owned())).await;
+    for name in ["a", "b"] {
+        store.write(|tx| instance::set_once(tx, name, ".").scope_boxed()).await.unwrap();
+    }
+    let (barrier, runs) = (Arc::new(Barrier::new(2)), Arc::new(AtomicU32::new(0)));
+    let one = tokio::spawn(touch_both(store.clone(), ["a", "b"], barrier.clone(), runs.clone()));
+    let other = tokio::spawn(touch_both(store.clone(), ["b", "a"], barrier, runs.clone()));
+    one.await.unwrap();
+    other.await.unwrap();
+    // One of the two was the victim, and what its first run did does not stand.
+    assert_eq!(runs.load(Ordering::Relaxed), 3);
+    assert_eq!(store.pool_use().retries, 1);
+    let mut conn = store.read().await.unwrap();
+    for name in ["a", "b"] {
+        assert_eq!(instance::value(&mut conn, name).await.unwrap().as_deref(), Some(".++"));
+    }
+    drop(conn);
+    store.close().await;
+}
+
+async fn is_refused_when_newer(store: &Store) {
+    let migrated = store.write(|tx| async move { tx.execute(&MIGRATE_FURTHER, args![999_i64]).await }.scope_boxed());
+    migrated.await.unwrap();
+    assert_eq!(store.schema_state().await.unwrap(), SchemaState::Ahead);
+    let error = store.migrate().await.unwrap_err();
+    let StoreError::Corrupt(source) = error else { panic!("{error:?}") };
+    assert!(source.to_string().contains("newer version"), "{source}");
+}
+
+#[tokio::test]
+async fn a_database_of_a_newer_program_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    is_refused_when_newer(&open(Place::Sqlite(directory.path().join("probity.db"))).await).await;
+    let Some(cluster) = postgres() else { return };
+    let database = cluster.create_database();
+    let store = open(Place::Postgres(database.url().to_owned())).await;
+    is_refused_when_newer(&store).await;
+    store.close().await;
+}

@@ -1,0 +1,179 @@
+//! Requests that carry an Idempotency-Key: their locks while they run, and their answers while they are kept.
+//!
+//! [`begin`] gives a key to one run, which is named by a random text of the caller. The run does its work and calls
+//! [`keep_answer`] in the same transaction: either both stand or neither. A run that answers with anything but success
+//! calls [`release`], and the next attempt runs. A run that dies leaves a lock, which ends with its lease; the next attempt
+//! takes the key over under a new name, and should the first run be alive after all, its [`keep_answer`] fails, which rolls
+//! its work back.
+//!
+//! The organization's keys are bounded. Counting up to 100,000 rows at each request would make the bound the attack, so
+//! what is counted is the part of them whose hashes begin with the same six bits as the new one: hashes are evenly
+//! spread, a part may hold a 64th of the bound, and the index answers. The bound is therefore strict, and the unluckiest
+//! hashes meet it from about nine tenths of it on.
+
+use probity_core::time::Millis;
+
+use crate::db::{Row, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+/// How many keys of one organization are kept at most.
+pub const KEPT_MAX: i64 = 100_000;
+/// In how many parts the hashes are counted, by their first bits.
+const PARTS: u8 = 64;
+/// The bits of the first byte that say which part it is.
+const PART_BITS: u8 = !(u8::MAX / PARTS);
+
+statements! {
+    // $7 and $8 enclose the part of the hashes, $9 is how many it may hold.
+    INSERT = "INSERT INTO idempotency (org_no, key_hash, body_hash, run, locked_until, created_at)
+        SELECT $1, $2, $3, $4, $5, $6
+        WHERE (SELECT COUNT(*) FROM (SELECT 1 AS one FROM idempotency
+                WHERE org_no = $1 AND key_hash >= $7 AND key_hash < $8 LIMIT $9) AS part) < $9
+        ON CONFLICT (org_no, key_hash) DO NOTHING";
+    FIND = "SELECT body_hash, locked_until, status, answer, created_at FROM idempotency
+        WHERE org_no = $1 AND key_hash = $2 {for_update}";
+    TAKE_OVER = "UPDATE idempotency SET body_hash = $3, run = $4, locked_until = $5, created_at = $6,
+            status = NULL, answer = NULL
+        WHERE org_no = $1 AND key_hash = $2";
+    KEEP_ANSWER = "UPDATE idempotency SET status = $4, answer = $5, locked_until = NULL
+        WHERE org_no = $1 AND key_hash = $2 AND run = $3 AND status IS NULL";
+    RELEASE = "DELETE FROM idempotency WHERE org_no = $1 AND key_hash = $2 AND run = $3 AND status IS NULL";
+    PURGE = "WITH old AS MATERIALIZED (
+            SELECT org_no, key_hash FROM idempotency WHERE created_at < $1 ORDER BY created_at LIMIT $2 {skip_locked})
+        DELETE FROM idempotency WHERE (org_no, key_hash) IN (SELECT org_no, key_hash FROM old)";
+}
+
+/// A request that wants to run under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Whose.
+    pub org: OrgNo,
+    /// A keyed hash of method, path and key.
+    pub key_hash: [u8; 32],
+    /// A hash of the body as it came.
+    pub body_hash: [u8; 32],
+    /// A text that names this run and no other: a random one.
+    pub run: String,
+    /// The time.
+    pub now: Millis,
+    /// How long the run may take before another may take the key over, in milliseconds.
+    pub lease_ms: i64,
+    /// How long a key counts, from the start of its run on, in milliseconds.
+    pub keep_ms: i64,
+}
+
+/// What is to be done with an [`Attempt`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begun {
+    /// It runs, and holds the key.
+    Run,
+    /// It ran before; this was the answer.
+    Replay {
+        /// The HTTP status.
+        status: u16,
+        /// What the earlier run gave to [`keep_answer`].
+        answer: Vec<u8>,
+    },
+    /// Another run with the same body holds the key.
+    InProgress,
+    /// The key belongs to a request with another body, running or answered.
+    Reused,
+    /// The organization has as many keys as may be kept.
+    Full,
+}
+
+/// A key that a run holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held<'a> {
+    /// Whose: [`Attempt::org`].
+    pub org: OrgNo,
+    /// [`Attempt::key_hash`].
+    pub key_hash: &'a [u8; 32],
+    /// [`Attempt::run`].
+    pub run: &'a str,
+}
+
+impl Attempt {
+    /// The key as it is held once [`begin`] has said [`Begun::Run`].
+    pub fn held(&self) -> Held<'_> {
+        Held { org: self.org, key_hash: &self.key_hash, run: &self.run }
+    }
+}
+
+/// Takes a key for a run, or says why not. A key that is older than it counts, and one whose run neither answered nor
+/// released it within its lease, is free, whatever its body was.
+pub async fn begin(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
+    // The row can vanish between the two statements, when its run releases it; then the second round inserts it.
+    for _ in 0..2 {
+        if insert(tx, attempt).await? {
+            return Ok(Begun::Run);
+        }
+        if let Some(row) = tx.first(&FIND, args![attempt.org, &attempt.key_hash]).await? {
+            return match standing(&row, attempt)? {
+                Some(begun) => Ok(begun),
+                None => take_over(tx, attempt).await,
+            };
+        }
+    }
+    Ok(Begun::Full)
+}
+
+async fn insert(tx: &mut Tx, attempt: &Attempt) -> Result<bool> {
+    let Attempt { org, key_hash, body_hash, run, now, .. } = attempt;
+    let first = key_hash[0] & PART_BITS;
+    // A last byte more than hashes have makes the end lie behind all of the part.
+    let mut end = [u8::MAX; 33];
+    end[0] = first | !PART_BITS;
+    let lease_end = *now + attempt.lease_ms;
+    let part_max = KEPT_MAX / i64::from(PARTS);
+    let args = args![*org, key_hash, body_hash, run.as_str(), lease_end, *now, &[first], &end, part_max];
+    Ok(tx.execute(&INSERT, args).await? == 1)
+}
+
+/// What a row means for an attempt; nothing where the key is free.
+fn standing(row: &Row, attempt: &Attempt) -> Result<Option<Begun>> {
+    let created_at: i64 = row.get("created_at")?;
+    if attempt.now.0 >= created_at.saturating_add(attempt.keep_ms) {
+        return Ok(None);
+    }
+    let status: Option<i64> = row.get("status")?;
+    let locked_until: Option<i64> = row.get("locked_until")?;
+    if status.is_none() && locked_until.is_none_or(|until| attempt.now.0 >= until) {
+        return Ok(None);
+    }
+    let body_hash: Vec<u8> = row.get("body_hash")?;
+    if body_hash != attempt.body_hash {
+        return Ok(Some(Begun::Reused));
+    }
+    let Some(status) = status else { return Ok(Some(Begun::InProgress)) };
+    let status = u16::try_from(status).map_err(|_| StoreError::corrupt("a kept answer's status is no HTTP status"))?;
+    let answer: Option<Vec<u8>> = row.get("answer")?;
+    let answer = answer.ok_or_else(|| StoreError::corrupt("a kept answer is missing"))?;
+    Ok(Some(Begun::Replay { status, answer }))
+}
+
+/// The row is locked since it was read, so it is still free.
+async fn take_over(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
+    let Attempt { org, key_hash, body_hash, run, now, lease_ms, .. } = attempt;
+    tx.execute(&TAKE_OVER, args![*org, key_hash, body_hash, run.as_str(), *now + *lease_ms, *now]).await?;
+    Ok(Begun::Run)
+}
+
+/// Keeps the answer of a run, and ends its lock. In the transaction of the work: where another run has taken the key over,
+/// or the run has answered already, this is [`StoreError::LeaseLost`], and the work must not stand.
+pub async fn keep_answer(tx: &mut Tx, held: Held<'_>, status: u16, answer: &[u8]) -> Result<()> {
+    let args = args![held.org, held.key_hash, held.run, i64::from(status), answer];
+    if tx.execute(&KEEP_ANSWER, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}
+
+/// Frees the key of a run that has no answer to be kept. A key that is not its own any more stays as it is.
+pub async fn release(tx: &mut Tx, held: Held<'_>) -> Result<()> {
+    tx.execute(&RELEASE, args![held.org, held.key_hash, held.run]).await?;
+    Ok(())
+}
+
+/// Removes up to `at_most` keys whose runs began before a time, the oldest first, and says how many those were.
+pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
+    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+}

@@ -1,0 +1,25 @@
+//! What belongs to this installation as a whole: small named texts that are written once, such as its id.
+//!
+//! Nodes that start together all try to write; the first one's text stands, and every one is told which it is.
+
+use crate::db::{Conn, Tx, args, statements};
+use crate::error::{Result, StoreError};
+
+statements! {
+    VALUE = "SELECT value FROM instance WHERE name = $1";
+    SET_ONCE = "INSERT INTO instance (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+}
+
+/// The text of this name, if one was set.
+pub async fn value(conn: &mut Conn, name: &str) -> Result<Option<String>> {
+    conn.first(&VALUE, args![name]).await?.map(|row| row.get("value")).transpose()
+}
+
+/// Sets a text unless there is one, and returns the one that stands.
+pub async fn set_once(tx: &mut Tx, name: &str, text: &str) -> Result<String> {
+    // Waits for a transaction that is setting the same name, so the reading behind it finds what that one has committed.
+    tx.execute(&SET_ONCE, args![name, text]).await?;
+    value(tx, name)
+        .await?
+        .ok_or_else(|| StoreError::corrupt("a text of the installation was removed while it was read"))
+}

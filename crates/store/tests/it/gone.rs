@@ -1,0 +1,91 @@
+//! A database that is away for a while: errors that say so, in bounded time, and work again afterwards with the same store.
+
+use std::time::Duration;
+
+use probity_store::{Place, ScopedFutureExt as _, Store, StoreError};
+use probity_trialdb::Cluster;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::databases::{file_in, impatient, open, sqlite, write_something};
+
+/// Much more than what the stores of these tests wait for a connection.
+const LONG: Duration = Duration::from_secs(20);
+
+async fn assert_away(store: &Store) {
+    let read = timeout(LONG, store.ping()).await.expect("reading gives up");
+    assert!(matches!(read, Err(StoreError::Unavailable { .. })), "{read:?}");
+    let written = timeout(LONG, write_something(store)).await.expect("writing gives up");
+    assert!(matches!(written, Err(StoreError::Unavailable { .. })), "{written:?}");
+}
+
+async fn assert_back(store: &Store) {
+    store.ping().await.unwrap();
+    assert_eq!(write_something(store).await.unwrap(), "x");
+}
+
+#[tokio::test]
+async fn postgres_that_crashed_comes_back_to_the_same_store() {
+    let Some(cluster) = Cluster::private() else { return };
+    let database = cluster.create_database();
+    let store = open(Place::Postgres(database.url().to_owned())).await;
+    // More connections than one lie idle when the server goes.
+    let several = (store.read().await.unwrap(), store.read().await.unwrap(), store.read().await.unwrap());
+    drop(several);
+    cluster.stop_immediate();
+    assert_away(&store).await;
+    cluster.start_again();
+    assert_back(&store).await;
+    cluster.pause();
+    assert_away(&store).await;
+    cluster.resume();
+    assert_back(&store).await;
+    store.close().await;
+}
+
+#[tokio::test]
+async fn postgres_that_is_not_there_yet_is_waited_for_later() {
+    let Some(cluster) = Cluster::private() else { return };
+    let database = cluster.create_database();
+    cluster.stop_immediate();
+    let store = Store::open(&impatient(Place::Postgres(database.url().to_owned()))).await.unwrap();
+    let migrated = timeout(LONG, store.migrate()).await.expect("migrating gives up");
+    assert!(matches!(migrated, Err(StoreError::Unavailable { .. })), "{migrated:?}");
+    cluster.start_again();
+    store.migrate().await.unwrap();
+    assert_back(&store).await;
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_of_another_process_is_waited_for_and_then_given_up() {
+    let (ours, directory) = sqlite().await;
+    let theirs = open(Place::Sqlite(file_in(&directory))).await;
+    let (holding, held) = oneshot::channel();
+    let (let_go, released) = oneshot::channel::<()>();
+    let once = std::sync::Mutex::new(Some((holding, released)));
+    let holder = tokio::spawn(async move {
+        let held = theirs.write(move |tx| {
+            let (holding, released) = once.lock().unwrap().take().expect("the lock is had at once");
+            async move {
+                probity_store::instance::set_once(tx, "theirs", "y").await?;
+                holding.send(()).unwrap();
+                released.await.unwrap();
+                Ok(())
+            }
+            .scope_boxed()
+        });
+        held.await.unwrap();
+    });
+    held.await.unwrap();
+    ours.ping().await.expect("readers go on beside a writer");
+    let refused = timeout(LONG, write_something(&ours)).await.expect("writing gives up");
+    assert!(matches!(refused, Err(StoreError::Unavailable { .. })), "{refused:?}");
+    let waiting = tokio::spawn({
+        let ours = ours.clone();
+        async move { write_something(&ours).await }
+    });
+    let_go.send(()).unwrap();
+    holder.await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap(), "x");
+}
