@@ -8,7 +8,11 @@
 pub(crate) mod duration;
 mod print;
 mod schema;
+mod secret;
+#[expect(dead_code, reason = "the service reads these settings")]
+pub(crate) mod serve;
 mod settings;
+mod size;
 mod source;
 
 use std::collections::BTreeMap;
@@ -29,12 +33,20 @@ const ENV_PREFIX: &str = "PROBITY_";
 const FILE_MAX: u64 = 1 << 20;
 
 /// The effective values and where they came from.
-#[derive(Debug)]
 pub(crate) struct Layers {
     /// The file that was read, if there is one.
     pub file: Option<PathBuf>,
     values: BTreeMap<&'static str, (Value, String)>,
     sources: Vec<Table>,
+    /// Where programs keep data that nobody configured a place for.
+    data_home: PathBuf,
+}
+
+/// Values are left out: some are secrets.
+impl std::fmt::Debug for Layers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Layers").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 /// What the configuration is made of, apart from the file: handed in, so that tests need no process environment.
@@ -50,7 +62,8 @@ pub(crate) struct Overlay<'a> {
 impl Layers {
     /// Reads all layers.
     pub(crate) fn load(overlay: &Overlay<'_>) -> Result<Self> {
-        let mut layers = Self { file: None, values: BTreeMap::new(), sources: Vec::new() };
+        let data_home = serve::data_home(&overlay.environment);
+        let mut layers = Self { file: None, values: BTreeMap::new(), sources: Vec::new(), data_home };
         layers.add_table(&DEFAULT.parse::<Table>().context("the embedded defaults")?, "the defaults")?;
         if let Some(path) = find_file(overlay)? {
             layers.add_file(&path)?;
@@ -78,7 +91,8 @@ impl Layers {
         if text.len() as u64 > FILE_MAX {
             bail!("{place} has more than {FILE_MAX} bytes; that is no configuration");
         }
-        let table: Table = text.parse().map_err(|error| anyhow!("{place} is not TOML: {error}"))?;
+        let table: Table =
+            text.parse().map_err(|error| anyhow!("{place} is not TOML: {}", where_and_what(&text, &error)))?;
         self.add_table(&table, &place)
     }
 
@@ -131,6 +145,13 @@ impl Layers {
     pub(crate) fn print(&self) -> String {
         print::print(self)
     }
+}
+
+/// The line and the fault. The error's own text would repeat the line, and a password with it.
+fn where_and_what(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map_or_else(String::new, |before| format!("line {}: ", before.matches('\n').count() + 1));
+    format!("{line}{}", error.message().trim_end())
 }
 
 fn known(key: &str) -> Result<(&'static str, schema::Kind), String> {
@@ -204,6 +225,8 @@ mod tests {
         assert!(message("[probe]\nport = \"x\"", &[]).contains("probity.toml"));
         assert!(message("probe = 3", &[]).contains("section"));
         assert!(message("not toml", &[]).contains("is not TOML"));
+        let unclosed = message("[secrets]\npepper = \"hunter2\n", &[]);
+        assert!(unclosed.contains("line 2: ") && !unclosed.contains("hunter2"), "{unclosed}");
         assert!(message("", &[("PROBITY_DNS__TIMEOUT", "5")]).starts_with("PROBITY_DNS__TIMEOUT: `dns.timeout`"));
         assert!(message("", &[("PROBITY_DNS__TIMEOUTS", "5s")]).contains("`dns.timeout`"));
         assert!(message("[allow]\nnetworks = [\"10.0.0.0/40\"]", &[]).contains("allow.networks"));

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use toml::{Table, Value};
 
-use super::{DEFAULT, Layers};
+use super::schema::Kind;
+use super::{DEFAULT, Layers, known, secret};
 
 pub(super) fn print(layers: &Layers) -> String {
     let mut out = String::new();
@@ -19,9 +20,8 @@ pub(super) fn print(layers: &Layers) -> String {
         }
         match line.split_once(" = ") {
             Some((key, _)) if !line.starts_with('#') => {
-                let (value, _) =
-                    layers.values.get(format!("{section}.{key}").as_str()).expect("a key of the default file");
-                let _ = writeln!(out, "{key} = {value}");
+                let (name, kind) = known(&format!("{section}.{key}")).expect("a key of the default file");
+                let _ = writeln!(out, "{key} = {}", in_force(kind, layers.value(name).0));
             }
             _ => {
                 out.push_str(line);
@@ -30,6 +30,15 @@ pub(super) fn print(layers: &Layers) -> String {
         }
     }
     out
+}
+
+/// A value as it may be seen.
+fn in_force(kind: Kind, value: &Value) -> Value {
+    match (kind, value.as_str()) {
+        (Kind::Secret, Some(text)) if !text.is_empty() => Value::String(secret::HIDDEN.to_owned()),
+        (Kind::Url, Some(text)) => Value::String(secret::without_password(text)),
+        _ => value.clone(),
+    }
 }
 
 fn sources(sources: &[Table]) -> String {
@@ -45,16 +54,9 @@ fn sources(sources: &[Table]) -> String {
 }
 
 /// A proxy's password is never printed.
-fn shown(key: &str, value: &Value) -> String {
+fn shown(key: &str, value: &Value) -> Value {
     match (key, value.as_str()) {
-        ("proxy", Some(text)) => {
-            let hidden = text.split_once("://").and_then(|(scheme, rest)| {
-                let (login, host) = rest.rsplit_once('@')?;
-                let user = login.split_once(':').map_or(login, |(user, _)| user);
-                Some(format!("{scheme}://{user}:redacted@{host}"))
-            });
-            Value::String(hidden.unwrap_or_else(|| text.to_owned())).to_string()
-        }
-        _ => value.to_string(),
+        ("proxy", Some(url)) => Value::String(secret::without_password(url)),
+        _ => value.clone(),
     }
 }

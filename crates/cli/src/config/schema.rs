@@ -6,7 +6,7 @@
 
 use toml::Value;
 
-use super::duration;
+use super::{duration, secret, size};
 
 /// What a key holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,16 @@ pub(crate) enum Kind {
     Texts,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A number of bytes within bounds, in text.
+    Size(u64, u64),
+    /// A text that is never shown.
+    Secret,
+    /// A URL whose password is never shown.
+    Url,
 }
+
+/// The highest rate a minute: a million a second is more than one machine answers, and far from any overflow.
+const RATE_MAX: i64 = 60_000_000;
 
 /// Every key with what it holds, in the order of `default.toml`.
 pub(crate) const KEYS: &[(&str, Kind)] = &[
@@ -59,6 +68,29 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("allow.networks", Kind::Texts),
     ("allow.special_use", Kind::Texts),
     ("data.directory", Kind::Text),
+    ("server.listen", Kind::Texts),
+    ("server.public_url", Kind::Text),
+    ("server.data", Kind::Text),
+    ("server.brand", Kind::Text),
+    ("server.trusted_proxies", Kind::Texts),
+    ("server.connections", Kind::Whole(1, 1_000_000)),
+    ("server.body_max", Kind::Size(1 << 10, 1 << 30)),
+    ("server.batch_body_max", Kind::Size(1 << 10, 1 << 30)),
+    ("server.header_timeout", Kind::Deadline),
+    ("server.request_timeout", Kind::Deadline),
+    ("server.shutdown_grace", Kind::Time),
+    ("server.metrics_token", Kind::Secret),
+    ("database.url", Kind::Url),
+    ("database.pool_max", Kind::Whole(1, 1_000)),
+    ("database.acquire_timeout", Kind::Deadline),
+    ("database.statement_timeout", Kind::Deadline),
+    ("secrets.pepper", Kind::Secret),
+    ("rate.key_per_minute", Kind::Whole(1, RATE_MAX)),
+    ("rate.organization_per_minute", Kind::Whole(1, RATE_MAX)),
+    ("rate.address_per_minute", Kind::Whole(1, RATE_MAX)),
+    ("credits.plan", Kind::Word(&["unlimited", "metered"])),
+    ("credits.initial", Kind::Whole(0, 1_000_000_000)),
+    ("credits.hold", Kind::Deadline),
     ("doctor.probe_domains", Kind::Texts),
     ("doctor.block_lists", Kind::Texts),
     ("log.level", Kind::Word(&["error", "warn", "info", "debug", "trace"])),
@@ -119,15 +151,34 @@ pub(crate) fn check(key: &str, kind: Kind, value: &Value) -> Result<(), String> 
         (Kind::Deadline, Value::String(text)) => duration::parse(text).is_some_and(|ms| ms > 0),
         (Kind::Texts, Value::Array(items)) => items.iter().all(Value::is_str),
         (Kind::Word(words), Value::String(text)) => words.contains(&text.as_str()),
+        (Kind::Size(least, most), Value::String(text)) => {
+            size::parse(text).is_some_and(|bytes| (least..=most).contains(&bytes))
+        }
+        (Kind::Secret | Kind::Url, Value::String(text)) => {
+            if text.contains(secret::HIDDEN) {
+                return Err(format!(
+                    "`{key}` is what `probity config` prints in place of a secret; {}",
+                    secret::INSTEAD
+                ));
+            }
+            true
+        }
         _ => false,
     };
-    if fits { Ok(()) } else { Err(format!("`{key}` is {}, but must be {}", found(value), wanted(kind))) }
+    let found = match kind {
+        // Whatever stands there may be the secret.
+        Kind::Secret | Kind::Url => "something else".to_owned(),
+        _ => found(value),
+    };
+    if fits { Ok(()) } else { Err(format!("`{key}` is {found}, but must be {}", wanted(kind))) }
 }
 
 /// A text from the environment or a flag as the value of a key.
 pub(crate) fn read(key: &str, kind: Kind, text: &str) -> Result<Value, String> {
     let value = match kind {
-        Kind::Text | Kind::Time | Kind::Deadline | Kind::Word(_) => Value::String(text.to_owned()),
+        Kind::Text | Kind::Time | Kind::Deadline | Kind::Word(_) | Kind::Size(..) | Kind::Secret | Kind::Url => {
+            Value::String(text.to_owned())
+        }
         Kind::Flag => match text {
             "true" | "1" | "yes" | "on" => Value::Boolean(true),
             "false" | "0" | "no" | "off" => Value::Boolean(false),
@@ -144,7 +195,8 @@ pub(crate) fn read(key: &str, kind: Kind, text: &str) -> Result<Value, String> {
 
 fn wanted(kind: Kind) -> String {
     match kind {
-        Kind::Text => "a text in quotes".into(),
+        Kind::Text | Kind::Secret | Kind::Url => "a text in quotes".into(),
+        Kind::Size(least, most) => format!("{}, from {} to {}", size::EXAMPLES, size::show(least), size::show(most)),
         Kind::Flag => "true or false".into(),
         Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
         Kind::Time => duration::EXAMPLES.into(),
@@ -220,6 +272,13 @@ mod tests {
         assert!(wrong("probe.port", Value::Integer(70_000)).contains("70000"));
         assert!(wrong("dns.timeout", Value::Integer(5)).contains("\"20s\""));
         assert!(wrong("timeouts.live.connect", Value::String("0s".into())).contains("more than nothing"));
+        assert_eq!(
+            wrong("server.body_max", Value::String("1MB".into())),
+            "`server.body_max` is the text \"1MB\", but must be a size with a unit, such as \"512KiB\" or \"1MiB\", from 1KiB to 1GiB"
+        );
+        assert!(wrong("server.body_max", Value::String("1000B".into())).contains("from 1KiB"));
+        assert!(!wrong("secrets.pepper", Value::Integer(123_456)).contains("123456"));
+        assert!(wrong("database.url", Value::String("postgres://u:(set)@h/d".into())).contains("in place of a secret"));
         assert!(check("probe.patience", Kind::Time, &Value::String("0s".into())).is_ok());
         assert!(wrong("probe.profile", Value::String("rude".into())).contains("\"polite\""));
         assert!(wrong("allow.networks", Value::String("10.0.0.0/8".into())).contains("a list"));

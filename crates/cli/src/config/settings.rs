@@ -10,7 +10,8 @@ use probity_engine::config::{CacheTimes, Deadlines, EngineConfig, Profile};
 use probity_engine::net::Source;
 use toml::Value;
 
-use super::{Layers, duration, source};
+use super::serve::ServeSettings;
+use super::{Layers, duration, size, source};
 
 /// The port of name servers.
 const DNS_PORT: u16 = 53;
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     pub log_level: String,
     /// How log lines look.
     pub log_format: LogFormat,
+    /// For the service.
+    pub serve: ServeSettings,
 }
 
 impl Settings {
@@ -67,6 +70,7 @@ impl Settings {
             block_lists: read.texts("doctor.block_lists"),
             log_level: read.text("log.level").to_owned(),
             log_format: if read.text("log.format") == "json" { LogFormat::Json } else { LogFormat::Text },
+            serve: ServeSettings::read(&read)?,
         })
     }
 }
@@ -113,14 +117,14 @@ fn engine(read: &Reader<'_>, helo: &str, mail_from: String) -> Result<EngineConf
 }
 
 /// Typed access to values that the schema has checked.
-struct Reader<'a>(&'a Layers);
+pub(super) struct Reader<'a>(pub(super) &'a Layers);
 
 impl Reader<'_> {
     fn get(&self, key: &'static str) -> &Value {
         self.0.value(key).0
     }
 
-    fn text(&self, key: &'static str) -> &str {
+    pub(super) fn text(&self, key: &'static str) -> &str {
         self.get(key).as_str().expect("the schema says text")
     }
 
@@ -128,16 +132,21 @@ impl Reader<'_> {
         self.get(key).as_bool().expect("the schema says true or false")
     }
 
-    fn whole(&self, key: &'static str) -> i64 {
+    pub(super) fn whole(&self, key: &'static str) -> i64 {
         self.get(key).as_integer().expect("the schema says number")
     }
 
-    fn count(&self, key: &'static str) -> usize {
+    pub(super) fn count(&self, key: &'static str) -> usize {
         usize::try_from(self.whole(key)).expect("the schema bounds it")
     }
 
-    fn time(&self, key: &'static str) -> i64 {
+    pub(super) fn time(&self, key: &'static str) -> i64 {
         duration::parse(self.text(key)).expect("the schema says time")
+    }
+
+    pub(super) fn bytes(&self, key: &'static str) -> usize {
+        let bytes = size::parse(self.text(key)).expect("the schema says size");
+        usize::try_from(bytes).expect("the schema bounds it")
     }
 
     fn texts(&self, key: &'static str) -> Vec<String> {
@@ -145,7 +154,12 @@ impl Reader<'_> {
         items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    fn parsed<T>(&self, key: &'static str, wanted: &str, parse: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
+    pub(super) fn parsed<T>(
+        &self,
+        key: &'static str,
+        wanted: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<Vec<T>> {
         let item = |text: String| parse(&text).ok_or_else(|| self.wrong(key, &format!("{text:?} is not {wanted}")));
         self.texts(key).into_iter().map(item).collect()
     }
@@ -165,7 +179,7 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong(&self, key: &'static str, what: &str) -> anyhow::Error {
+    pub(super) fn wrong(&self, key: &'static str, what: &str) -> anyhow::Error {
         anyhow!("{}: `{key}`: {what}", self.0.value(key).1)
     }
 }

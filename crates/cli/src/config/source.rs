@@ -7,7 +7,7 @@ use probity_core::time::Millis;
 use probity_engine::net::{Proxy, Source};
 use toml::{Table, Value};
 
-use super::schema;
+use super::{schema, secret};
 
 /// One source and the time since which its address is in use.
 pub(super) type Dated = (Arc<Source>, Option<Millis>);
@@ -54,6 +54,9 @@ fn address(table: &Table, key: &str) -> Result<Option<IpAddr>, String> {
 fn proxy(text: &str) -> Result<Proxy, String> {
     // The text may carry a password, so the message does not repeat it.
     let wrong = || "`proxy` must look like \"socks5://user:password@192.0.2.1:1080\", with an IP address".to_owned();
+    if text.contains(secret::HIDDEN) {
+        return Err(format!("`proxy` is what `probity config` prints in place of a password; {}", secret::INSTEAD));
+    }
     let rest = text.strip_prefix("socks5://").ok_or_else(wrong)?;
     let (login, address) = rest.rsplit_once('@').map_or((None, rest), |(login, address)| (Some(login), address));
     let login = match login.map(|login| login.split_once(':')) {
@@ -126,5 +129,7 @@ mod tests {
         let table: Table = "proxy = \"socks5://u:secret@proxy.example:1080\"".parse().unwrap();
         let message = read(&table, "x").unwrap_err();
         assert!(message.contains("proxy") && !message.contains("secret"));
+        let printed: Table = "proxy = \"socks5://u:(set)@192.0.2.9:1080\"".parse().unwrap();
+        assert!(read(&printed, "x").unwrap_err().contains("in place of a password"));
     }
 }

@@ -1,0 +1,301 @@
+//! The service's part of the configuration: where it listens, where its data lies, and its limits.
+//!
+//! What belongs together is checked together, here: a deadline below the one that callers may ask for, an organization that
+//! may do less than one of its keys. Secrets are [`SecretString`]s from here on, and no message repeats one.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use ipnet::IpNet;
+use secrecy::SecretString;
+
+use super::settings::Reader;
+
+/// The directory for data of the system's services.
+const SYSTEM_DATA: &str = "/var/lib";
+/// Our directory among those of other programs.
+const OWN_DATA: &str = "probity";
+/// The database where no other is configured.
+const DATABASE_FILE: &str = "probity.db";
+/// The pepper where the configuration has none.
+const PEPPER_FILE: &str = "pepper";
+/// The longest time that a caller may give one verification, in milliseconds: the contract's.
+const VERIFICATION_MAX_MS: i64 = 60_000;
+/// The least characters of a pepper: 128 bits even in hexadecimal.
+const PEPPER_MIN: usize = 32;
+/// The least characters of the token for metrics.
+const TOKEN_MIN: usize = 16;
+/// The most characters of a brand: it stands in front of every key.
+const BRAND_MAX: usize = 20;
+
+/// What `probity serve` and the commands about its data were told.
+#[derive(Clone, Debug)]
+pub(crate) struct ServeSettings {
+    /// The directory for the database and the pepper; the first start creates it.
+    pub data: PathBuf,
+    /// Where to listen; at least one address.
+    pub listen: Vec<SocketAddr>,
+    /// The address that customers use, without a slash at the end; `None` where none was configured.
+    pub public_url: Option<String>,
+    /// The first part of new keys.
+    pub brand: String,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Connections of clients at the same time.
+    pub connections: usize,
+    /// The largest body of a request, in bytes.
+    pub body_max: usize,
+    /// The same where lists are handed in.
+    pub batch_body_max: usize,
+    /// How long the head of a request may take, in milliseconds.
+    pub header_timeout_ms: i64,
+    /// How long a request may take in all, in milliseconds.
+    pub request_timeout_ms: i64,
+    /// How long requests may go on after the signal to stop, in milliseconds.
+    pub shutdown_grace_ms: i64,
+    /// What `/metrics` asks for.
+    pub metrics_token: Option<SecretString>,
+    /// Where everything is kept.
+    pub database: DatabaseSettings,
+    /// What keys are hashed with.
+    pub pepper: Pepper,
+    /// Requests a minute.
+    pub rate: RateSettings,
+    /// Plans and holds.
+    pub credits: CreditSettings,
+}
+
+/// `[database]`.
+#[derive(Clone, Debug)]
+pub(crate) struct DatabaseSettings {
+    /// Which database.
+    pub place: Database,
+    /// Connections at most.
+    pub pool_max: u32,
+    /// How long a request waits for a connection, in milliseconds.
+    pub acquire_timeout_ms: i64,
+    /// How long one statement may run, in milliseconds.
+    pub statement_timeout_ms: i64,
+}
+
+/// Which database.
+#[derive(Clone, Debug)]
+pub(crate) enum Database {
+    /// A file.
+    Sqlite(PathBuf),
+    /// A server: the whole URL, because it may carry a password.
+    Postgres(SecretString),
+}
+
+/// Where the pepper is.
+#[derive(Clone, Debug)]
+pub(crate) enum Pepper {
+    /// In the configuration.
+    Given(SecretString),
+    /// In a file that the first start creates with mode 0600.
+    File(PathBuf),
+}
+
+/// `[rate]`: requests a minute, which are also the burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RateSettings {
+    /// With one key.
+    pub key_per_minute: u32,
+    /// With all keys of an organization.
+    pub organization_per_minute: u32,
+    /// Without a valid key, from one address.
+    pub address_per_minute: u32,
+}
+
+/// `[credits]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CreditSettings {
+    /// Whether new organizations are not counted.
+    pub unlimited: bool,
+    /// Prepaid credits that a new metered organization begins with.
+    pub initial: i64,
+    /// How long a live verification holds its credit at most, in milliseconds.
+    pub hold_ms: i64,
+}
+
+impl ServeSettings {
+    pub(super) fn read(read: &Reader<'_>) -> Result<Self> {
+        let data = data_directory(read);
+        let pepper = pepper(read, &data)?;
+        let settings = Self {
+            listen: read.parsed("server.listen", "an address such as \"127.0.0.1:8080\"", |text| text.parse().ok())?,
+            public_url: public_url(read)?,
+            brand: brand(read)?,
+            trusted_proxies: read.parsed("server.trusted_proxies", "a network such as \"10.1.0.0/16\"", network)?,
+            connections: read.count("server.connections"),
+            body_max: read.bytes("server.body_max"),
+            batch_body_max: read.bytes("server.batch_body_max"),
+            header_timeout_ms: read.time("server.header_timeout"),
+            request_timeout_ms: read.time("server.request_timeout"),
+            shutdown_grace_ms: read.time("server.shutdown_grace"),
+            metrics_token: secret(read, "server.metrics_token", TOKEN_MIN)?,
+            database: database(read, &data)?,
+            rate: rate(read)?,
+            credits: credits(read)?,
+            pepper,
+            data,
+        };
+        if settings.listen.is_empty() {
+            return Err(read.wrong("server.listen", "at least one address is needed"));
+        }
+        if settings.request_timeout_ms <= VERIFICATION_MAX_MS {
+            return Err(read.wrong("server.request_timeout", "must be more than the 60s that a verification may take"));
+        }
+        Ok(settings)
+    }
+
+    /// The address that customers use: the configured one, or one of this machine.
+    pub(crate) fn base_url(&self, listening: SocketAddr) -> String {
+        self.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(listening)))
+    }
+}
+
+/// An address at which this machine reaches a listener: one that listens everywhere is there at loopback.
+pub(crate) fn reachable(listening: SocketAddr) -> SocketAddr {
+    let ip = match listening.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listening.port())
+}
+
+/// Where data lies that nobody configured a place for: for root and for those without a home where the system's services
+/// have theirs, else where the XDG Base Directory Specification says. It also says that a relative path is to be ignored.
+pub(super) fn data_home(environment: &[(String, String)]) -> PathBuf {
+    choose_data_home(environment, is_root())
+}
+
+fn choose_data_home(environment: &[(String, String)], root: bool) -> PathBuf {
+    let absolute = |name: &str| {
+        let found = environment.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
+    };
+    let system = || PathBuf::from(SYSTEM_DATA);
+    if root {
+        return system();
+    }
+    let home = || absolute("HOME").map(|home| home.join(".local/share"));
+    absolute("XDG_DATA_HOME").or_else(home).unwrap_or_else(system)
+}
+
+#[cfg(target_os = "linux")]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_root() -> bool {
+    false
+}
+
+fn data_directory(read: &Reader<'_>) -> PathBuf {
+    match read.text("server.data") {
+        "" => read.0.data_home.join(OWN_DATA),
+        directory => PathBuf::from(directory),
+    }
+}
+
+fn network(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))
+}
+
+fn public_url(read: &Reader<'_>) -> Result<Option<String>> {
+    let text = read.text("server.public_url");
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
+    let plain = host.bytes().all(|b| b.is_ascii_graphic() && !b"?#@\"'\\".contains(&b));
+    if !plain || host.trim_end_matches('/').is_empty() {
+        return Err(read.wrong("server.public_url", "must look like \"https://verify.example.com\""));
+    }
+    Ok(Some(text.trim_end_matches('/').to_owned()))
+}
+
+fn brand(read: &Reader<'_>) -> Result<String> {
+    let brand = read.text("server.brand");
+    let fits =
+        (1..=BRAND_MAX).contains(&brand.len()) && brand.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    if fits {
+        return Ok(brand.to_owned());
+    }
+    let wanted = format!("{brand:?} is not a brand: 1 to {BRAND_MAX} lower-case letters and digits");
+    Err(read.wrong("server.brand", &wanted))
+}
+
+/// A secret of at least so many characters; `None` where none is set.
+fn secret(read: &Reader<'_>, key: &'static str, least: usize) -> Result<Option<SecretString>> {
+    let text = read.text(key);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if text.chars().count() < least {
+        return Err(read.wrong(key, &format!("must have at least {least} characters")));
+    }
+    Ok(Some(SecretString::from(text)))
+}
+
+fn pepper(read: &Reader<'_>, data: &Path) -> Result<Pepper> {
+    let given = secret(read, "secrets.pepper", PEPPER_MIN)?;
+    Ok(given.map_or_else(|| Pepper::File(data.join(PEPPER_FILE)), Pepper::Given))
+}
+
+fn database(read: &Reader<'_>, data: &Path) -> Result<DatabaseSettings> {
+    let url = read.text("database.url");
+    let file = url.strip_prefix("sqlite://").filter(|path| !path.is_empty() && !path.contains('?'));
+    let postgres = ["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme));
+    let place = match (url, file) {
+        ("", _) => Database::Sqlite(data.join(DATABASE_FILE)),
+        (_, Some(path)) => Database::Sqlite(PathBuf::from(path)),
+        _ if postgres => Database::Postgres(SecretString::from(url)),
+        _ => {
+            let wanted = "must look like \"postgres://user:password@host/name\" or \"sqlite:///path/to/file\"";
+            return Err(read.wrong("database.url", wanted));
+        }
+    };
+    Ok(DatabaseSettings {
+        place,
+        pool_max: narrow(read, "database.pool_max"),
+        acquire_timeout_ms: read.time("database.acquire_timeout"),
+        statement_timeout_ms: read.time("database.statement_timeout"),
+    })
+}
+
+fn rate(read: &Reader<'_>) -> Result<RateSettings> {
+    let rate = RateSettings {
+        key_per_minute: narrow(read, "rate.key_per_minute"),
+        organization_per_minute: narrow(read, "rate.organization_per_minute"),
+        address_per_minute: narrow(read, "rate.address_per_minute"),
+    };
+    if rate.organization_per_minute < rate.key_per_minute {
+        let what = format!("must be at least rate.key_per_minute, which is {}", rate.key_per_minute);
+        return Err(read.wrong("rate.organization_per_minute", &what));
+    }
+    Ok(rate)
+}
+
+fn credits(read: &Reader<'_>) -> Result<CreditSettings> {
+    let credits = CreditSettings {
+        unlimited: read.text("credits.plan") == "unlimited",
+        initial: read.whole("credits.initial"),
+        hold_ms: read.time("credits.hold"),
+    };
+    if credits.hold_ms <= read.time("server.request_timeout") {
+        return Err(read.wrong("credits.hold", "must be longer than server.request_timeout"));
+    }
+    Ok(credits)
+}
+
+fn narrow(read: &Reader<'_>, key: &'static str) -> u32 {
+    u32::try_from(read.whole(key)).expect("the schema bounds it")
+}
+
+#[cfg(test)]
+mod tests;
