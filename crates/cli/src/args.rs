@@ -1,15 +1,21 @@
 //! The command line.
 
+mod admin;
+mod service;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use admin::{CreditsArgs, CreditsCommand, KeysArgs, KeysCommand, NewKeyArgs, OrgsArgs, OrgsCommand};
+pub(crate) use service::{HealthArgs, MigrateArgs, ServeArgs};
+
 /// Shown below every command's help.
 const EXIT_CODES: &str = "\
 Exit codes:
     0  done; verify: every address passed
-    1  verify: some address is undeliverable or risky; doctor: a check failed
+    1  verify: some address is undeliverable or risky; doctor: a check failed; health: not ready
     2  usage, configuration or input is wrong, nothing was asked
     3  verify: nothing failed, but some address could not be determined
     4  nothing could be asked: no network, or port 25 is closed
@@ -49,6 +55,24 @@ pub(crate) enum Command {
     /// Checks whether this machine can verify addresses, and says what to do where it cannot
     #[command(after_help = EXIT_CODES)]
     Doctor(DoctorArgs),
+    /// Serves the HTTP API; the first start creates the database and prints the first keys
+    #[command(after_help = service::SERVE_EXAMPLES)]
+    Serve(ServeArgs),
+    /// Asks a running service whether it is ready
+    #[command(after_help = service::HEALTH_EXAMPLES)]
+    Health(HealthArgs),
+    /// Brings the database up to date; `serve` does it too
+    #[command(after_help = service::MIGRATE_EXAMPLES)]
+    Migrate(MigrateArgs),
+    /// Organizations: the customers of the service
+    #[command(after_help = admin::ORGS_EXAMPLES)]
+    Orgs(OrgsArgs),
+    /// Keys of the API
+    #[command(after_help = admin::KEYS_EXAMPLES)]
+    Keys(KeysArgs),
+    /// Credits of organizations
+    #[command(after_help = admin::CREDITS_EXAMPLES)]
+    Credits(CreditsArgs),
     /// Prints the configuration in force, with a comment on every key
     Config,
     /// A simulated mail internet to try things with
@@ -188,12 +212,12 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
     /// Serves the simulated mail internet on loopback, for other programs
-    Serve(ServeArgs),
+    Serve(SandboxServeArgs),
 }
 
 /// `sandbox serve`.
 #[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
+pub(crate) struct SandboxServeArgs {
     /// Where the name server listens
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5300")]
     pub dns: std::net::SocketAddr,

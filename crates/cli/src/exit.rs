@@ -5,7 +5,7 @@
 pub(crate) enum Exit {
     /// Everything was answered; `verify`: every address passed.
     Done,
-    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed.
+    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready.
     NotPassed,
     /// Usage, configuration or input is wrong; nothing was asked.
     Usage,

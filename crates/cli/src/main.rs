@@ -6,15 +6,20 @@
 // A closed standard error must not end a batch: `log::say` instead.
 #![deny(clippy::print_stderr)]
 
+#[cfg_attr(not(test), expect(dead_code, reason = "the service makes the answers"))]
+mod admin;
 mod args;
 mod batch;
 mod config;
 mod doctor;
 mod exit;
+mod health;
 mod log;
 mod net;
 mod output;
 mod sandbox;
+mod serve;
+mod service;
 mod verifier;
 mod verify;
 
@@ -27,7 +32,7 @@ use clap::Parser;
 use probity_mailworld::sandbox::Sandbox;
 use probity_server::verifier::Verifier;
 
-use crate::args::{BatchArgs, Cli, Command, DoctorArgs, Reach, SandboxCommand};
+use crate::args::{Cli, Command, DoctorArgs, Reach, SandboxCommand};
 use crate::config::{Layers, Overlay, Settings};
 use crate::doctor::Patient;
 use crate::exit::{Ends, Exit};
@@ -71,9 +76,7 @@ fn message(error: &anyhow::Error) -> String {
 
 fn run(cli: &Cli) -> Result<Exit> {
     let mut set = cli.set.clone();
-    if let Command::Batch(args) = &cli.command {
-        set.extend(overrides(args));
-    }
+    set.extend(overrides(&cli.command));
     let environment = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
     let overlay = Overlay { file: cli.config.as_deref(), environment: environment.collect(), set: &set };
     let layers = Layers::load(&overlay)?;
@@ -90,17 +93,27 @@ fn run(cli: &Cli) -> Result<Exit> {
     exit
 }
 
-/// Flags of `batch` that are keys of the configuration.
-fn overrides(args: &BatchArgs) -> Vec<String> {
+/// Flags that are keys of the configuration.
+fn overrides(command: &Command) -> Vec<String> {
     let flag = |key: &str, value: &Option<String>| value.as_ref().map(|value| format!("{key}={value}"));
-    [
-        flag("probe.profile", &args.profile),
-        flag("probe.patience", &args.patience),
-        flag("probe.held_back", &args.patience),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let data = |value: &Option<String>| vec![flag("server.data", value)];
+    let flags = match command {
+        Command::Batch(args) => vec![
+            flag("probe.profile", &args.profile),
+            flag("probe.patience", &args.patience),
+            flag("probe.held_back", &args.patience),
+        ],
+        Command::Serve(args) => {
+            let listen = (!args.listen.is_empty()).then(|| args.listen.join(","));
+            vec![flag("server.data", &args.data), flag("server.listen", &listen)]
+        }
+        Command::Migrate(args) => data(&args.data),
+        Command::Orgs(args) => data(&args.options.data),
+        Command::Keys(args) => data(&args.options.data),
+        Command::Credits(args) => data(&args.options.data),
+        Command::Verify(_) | Command::Doctor(_) | Command::Health(_) | Command::Config | Command::Sandbox(_) => vec![],
+    };
+    flags.into_iter().flatten().collect()
 }
 
 async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
@@ -112,6 +125,12 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         }
         Command::Doctor(args) => doctor::run(args, &patient(settings, args)?).await,
         Command::Sandbox(SandboxCommand::Serve(args)) => sandbox::serve(args).await,
+        Command::Serve(args) => serve::run(args, settings).await,
+        Command::Health(args) => health::run(args, settings).await,
+        Command::Migrate(args) => serve::migrate(args, settings).await,
+        Command::Orgs(args) => admin::orgs(args, settings).await,
+        Command::Keys(args) => admin::keys(args, settings).await,
+        Command::Credits(args) => admin::credits(args, settings).await,
         Command::Config => unreachable!("it needs no runtime and was answered before"),
     }
 }
@@ -148,4 +167,20 @@ fn patient(settings: &Settings, args: &DoctorArgs) -> Result<Patient> {
         resolvers.push(("of this system".to_owned(), net.clone()));
     }
     Ok(Patient { settings: settings.clone(), net, resolvers })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_override_keys() {
+        let set = |line: &str| overrides(&Cli::try_parse_from(line.split_whitespace()).unwrap().command);
+        let served = set("probity serve --data /d --listen 127.0.0.1:80 --listen [::1]:80");
+        assert_eq!(served, ["server.data=/d", "server.listen=127.0.0.1:80,[::1]:80"]);
+        for line in ["migrate", "orgs list", "keys list", "credits show"] {
+            assert_eq!(set(&format!("probity {line} --data /d")), ["server.data=/d"], "{line}");
+        }
+        assert!(set("probity serve").is_empty());
+    }
 }

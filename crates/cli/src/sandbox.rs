@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use probity_engine::net::Net;
 use probity_mailworld::{Bind, LoopbackWorld, World, sandbox};
 
-use crate::args::ServeArgs;
+use crate::args::SandboxServeArgs;
 use crate::config::Settings;
 use crate::exit::Exit;
 
@@ -27,7 +27,7 @@ pub(crate) fn net() -> Arc<dyn Net> {
 }
 
 /// Serves a world on loopback until it is interrupted.
-pub(crate) async fn serve(args: &ServeArgs) -> Result<Exit> {
+pub(crate) async fn serve(args: &SandboxServeArgs) -> Result<Exit> {
     let world = match &args.world {
         None => sandbox::world(),
         Some(path) => {

@@ -27,7 +27,7 @@ const PEPPER_MIN: usize = 32;
 /// The least characters of the token for metrics.
 const TOKEN_MIN: usize = 16;
 /// The most characters of a brand: it stands in front of every key.
-const BRAND_MAX: usize = 20;
+const BRAND_MAX: usize = 16;
 
 /// What `probity serve` and the commands about its data were told.
 #[derive(Clone, Debug)]
@@ -101,11 +101,11 @@ pub(crate) enum Pepper {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateSettings {
     /// With one key.
-    pub key_per_minute: u32,
+    pub key: u32,
     /// With all keys of an organization.
-    pub organization_per_minute: u32,
+    pub organization: u32,
     /// Without a valid key, from one address.
-    pub address_per_minute: u32,
+    pub address: u32,
 }
 
 /// `[credits]`.
@@ -270,12 +270,12 @@ fn database(read: &Reader<'_>, data: &Path) -> Result<DatabaseSettings> {
 
 fn rate(read: &Reader<'_>) -> Result<RateSettings> {
     let rate = RateSettings {
-        key_per_minute: narrow(read, "rate.key_per_minute"),
-        organization_per_minute: narrow(read, "rate.organization_per_minute"),
-        address_per_minute: narrow(read, "rate.address_per_minute"),
+        key: narrow(read, "rate.key_per_minute"),
+        organization: narrow(read, "rate.organization_per_minute"),
+        address: narrow(read, "rate.address_per_minute"),
     };
-    if rate.organization_per_minute < rate.key_per_minute {
-        let what = format!("must be at least rate.key_per_minute, which is {}", rate.key_per_minute);
+    if rate.organization < rate.key {
+        let what = format!("must be at least rate.key_per_minute, which is {}", rate.key);
         return Err(read.wrong("rate.organization_per_minute", &what));
     }
     Ok(rate)

@@ -78,3 +78,12 @@ fn the_page_and_the_defaults_agree() {
     let documented = page.lines().filter(|line| line.starts_with("| `") && line.matches('`').count() >= 4).count();
     assert_eq!(documented, keys, "docs/configuration.md has rows for keys that do not exist");
 }
+
+/// The example that packages install is a configuration that the program takes.
+#[test]
+fn the_packaged_example_is_valid() {
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/probity.toml");
+    let ran = Place::new().run(&["config", "--config", example]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("data = \"/var/lib/probity\""));
+}

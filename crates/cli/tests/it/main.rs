@@ -5,6 +5,7 @@
 mod batch;
 mod config;
 mod crash;
+mod health;
 mod program;
 mod sandbox;
 mod verify;

@@ -1,0 +1,189 @@
+//! What those who run the service do from the command line: organizations, keys, credits.
+//!
+//! A command becomes a [`Request`], [`service::ask`] answers it with an [`Answer`], and the answer is printed: a table on a
+//! terminal, one JSON object a line elsewhere, with the names of the API. So everything but the asking is a function of its
+//! arguments. Ids are text here: whether one exists is for the service to say.
+
+pub(crate) mod credits;
+mod keys;
+mod moment;
+mod orgs;
+mod table;
+
+use std::io::Write as _;
+
+use anyhow::{Context, Result};
+use probity_core::time::Millis;
+use serde::Serializer;
+
+pub(crate) use credits::{Balance, Bucket};
+pub(crate) use keys::{Key, KeyKind, NewKey};
+pub(crate) use moment::Moment;
+pub(crate) use orgs::{Org, OrgStatus, Plan};
+
+use crate::args::{CreditsArgs, KeysArgs, OrgsArgs};
+use crate::config::Settings;
+use crate::exit::Exit;
+use crate::output::Style;
+use crate::service;
+
+/// What is asked of the service. Where an organization may be left out, the only one that there is is meant ([`only`]).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// A new organization; without a plan, with that of `credits.plan`. Answered with [`Answer::Orgs`].
+    CreateOrg {
+        /// For people.
+        name: String,
+        /// Whether its credits count.
+        plan: Option<Plan>,
+    },
+    /// All organizations.
+    ListOrgs,
+    /// Suspend, pause, ban or lift. Answered with the organization as it is then.
+    SetStatus {
+        /// Its id.
+        org: String,
+        /// What it is to be.
+        status: OrgStatus,
+    },
+    /// A new key. Answered with [`Answer::NewKey`].
+    CreateKey {
+        /// Whose.
+        org: Option<String>,
+        /// What it is to be.
+        key: NewKey,
+    },
+    /// The keys of an organization, revoked ones too.
+    ListKeys {
+        /// Whose.
+        org: Option<String>,
+    },
+    /// The end of a key. Answered with the key as it is then.
+    RevokeKey {
+        /// Whose it must be, where that was said.
+        org: Option<String>,
+        /// Its id.
+        key: String,
+    },
+    /// More credits. Answered with [`Answer::Balance`], as are the following.
+    Grant {
+        /// Whose.
+        org: Option<String>,
+        /// Which.
+        bucket: Bucket,
+        /// How many; above zero.
+        amount: i64,
+        /// When the rest of them expires.
+        until: Option<Moment>,
+    },
+    /// What there is.
+    Balance {
+        /// Whose.
+        org: Option<String>,
+    },
+    /// A correction.
+    Adjust {
+        /// Whose.
+        org: Option<String>,
+        /// Which.
+        bucket: Bucket,
+        /// How many more or less; not zero.
+        amount: i64,
+    },
+}
+
+/// What the service answers.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    /// Organizations.
+    Orgs(Vec<Org>),
+    /// Keys without their secrets.
+    Keys(Vec<Key>),
+    /// A key that was just made, with its secret.
+    NewKey(Key, String),
+    /// What an organization has.
+    Balance(Balance),
+}
+
+/// Runs `orgs`.
+pub(crate) async fn orgs(args: &OrgsArgs, settings: &Settings) -> Result<Exit> {
+    answered(orgs::request(&args.command)?, args.options.json, settings).await
+}
+
+/// Runs `keys`.
+pub(crate) async fn keys(args: &KeysArgs, settings: &Settings) -> Result<Exit> {
+    answered(keys::request(&args.command)?, args.options.json, settings).await
+}
+
+/// Runs `credits`.
+pub(crate) async fn credits(args: &CreditsArgs, settings: &Settings) -> Result<Exit> {
+    answered(credits::request(&args.command)?, args.options.json, settings).await
+}
+
+async fn answered(request: Request, json: bool, settings: &Settings) -> Result<Exit> {
+    let answer = service::ask(settings, request).await?;
+    let text = answer.show(Style::choose(json))?;
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")?;
+    Ok(Exit::Done)
+}
+
+impl Answer {
+    /// The answer as text, with a line break at its end unless it is empty.
+    fn show(&self, style: Style) -> Result<String> {
+        if style == Style::Json {
+            return self.json();
+        }
+        Ok(match self {
+            Self::Orgs(orgs) => orgs::table(orgs),
+            Self::Keys(keys) => keys::table(keys),
+            Self::NewKey(key, secret) => keys::created(key, secret),
+            Self::Balance(balance) => credits::table(balance),
+        })
+    }
+
+    fn json(&self) -> Result<String> {
+        match self {
+            Self::Orgs(orgs) => lines(orgs),
+            Self::Keys(keys) => lines(keys),
+            Self::NewKey(key, secret) => lines(&[keys::Created { key, secret }]),
+            Self::Balance(balance) => lines(std::slice::from_ref(balance)),
+        }
+    }
+}
+
+fn lines<T: serde::Serialize>(items: &[T]) -> Result<String> {
+    let mut text = String::new();
+    for item in items {
+        text.push_str(&serde_json::to_string(item).context("an answer that is no JSON")?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// The organization that is meant where none was named.
+pub(crate) fn only(orgs: &[Org]) -> Result<&Org> {
+    orgs::only(orgs)
+}
+
+/// A point in time as RFC 3339 in UTC, to the second.
+fn moment_text(at: Millis) -> String {
+    let time = jiff::Timestamp::from_second(at.0.div_euclid(1000));
+    time.map_or_else(|_| at.0.to_string(), |time| time.to_string())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to the field")]
+fn time<S: Serializer>(at: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&moment_text(*at))
+}
+
+#[expect(clippy::ref_option, reason = "serde hands a reference to the field")]
+fn maybe_time<S: Serializer>(at: &Option<Millis>, serializer: S) -> Result<S::Ok, S::Error> {
+    match at {
+        Some(at) => time(at, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

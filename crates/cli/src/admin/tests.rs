@@ -1,0 +1,191 @@
+//! From a command line to what is asked, and from an answer to what is printed.
+
+use clap::Parser as _;
+
+use super::credits::Account;
+use super::*;
+use crate::args::{Cli, Command};
+
+const ORG: &str = "org_01h455vb4pex5vsknk084sn02q";
+
+fn request(line: &str) -> Result<Request> {
+    let cli = Cli::try_parse_from(std::iter::once("probity").chain(line.split_whitespace()))?;
+    match cli.command {
+        Command::Orgs(args) => orgs::request(&args.command),
+        Command::Keys(args) => keys::request(&args.command),
+        Command::Credits(args) => credits::request(&args.command),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn org(id: &str, name: &str) -> Org {
+    Org { id: id.into(), name: name.into(), plan: "metered".into(), status: "active".into(), created_at: Millis(1_500) }
+}
+
+fn key() -> Key {
+    Key {
+        id: "key_1".into(),
+        organization: ORG.into(),
+        name: "shop".into(),
+        kind: "rk".into(),
+        prefix: "probity_rk_".into(),
+        last4: "aB3x".into(),
+        scopes: vec!["verify".into()],
+        origins: vec![],
+        created_at: Millis(0),
+        expires_at: None,
+        last_used_at: Some(Millis(60_000)),
+        revoked_at: None,
+    }
+}
+
+#[test]
+fn commands_become_requests() {
+    let some = Some(ORG.to_owned());
+    let status = |status| Request::SetStatus { org: ORG.into(), status };
+    let live = NewKey {
+        kind: KeyKind::Live,
+        name: String::new(),
+        scopes: vec![],
+        origins: vec![],
+        expires: None,
+        per_minute: None,
+    };
+    let rk = NewKey {
+        kind: KeyKind::Rk,
+        name: "shop".into(),
+        scopes: vec!["read:jobs".into(), "verify".into()],
+        expires: Some(Moment::After(86_400_000)),
+        per_minute: Some(60),
+        ..live.clone()
+    };
+    let widget = NewKey { kind: KeyKind::Pub, origins: vec!["https://shop.example.com:8443".into()], ..live.clone() };
+    let table = [
+        ("orgs create Example", Request::CreateOrg { name: "Example".into(), plan: None }),
+        ("orgs create X --plan metered", Request::CreateOrg { name: "X".into(), plan: Some(Plan::Metered) }),
+        ("orgs list --json", Request::ListOrgs),
+        (&format!("orgs suspend {ORG}"), status(OrgStatus::Suspended)),
+        (&format!("orgs pause {ORG}"), status(OrgStatus::Paused)),
+        (&format!("orgs ban {ORG}"), status(OrgStatus::Banned)),
+        (&format!("orgs lift {ORG}"), status(OrgStatus::Active)),
+        ("keys create", Request::CreateKey { org: None, key: live }),
+        (
+            &format!(
+                "keys create --org {ORG} --kind rk --name shop --scope verify --scope read:jobs --scope verify --expires 1d --rate 60"
+            ),
+            Request::CreateKey { org: some.clone(), key: rk },
+        ),
+        (
+            "keys create --kind pub --origin https://Shop.example.com:8443",
+            Request::CreateKey { org: None, key: widget },
+        ),
+        ("keys list --data /srv", Request::ListKeys { org: None }),
+        ("keys revoke key_1", Request::RevokeKey { org: None, key: "key_1".into() }),
+        (
+            "credits grant --amount 5 --until 1970-01-01",
+            Request::Grant {
+                org: None,
+                bucket: Bucket::Prepaid,
+                amount: 5,
+                until: Some(Moment::At(Millis(86_400_000))),
+            },
+        ),
+        (&format!("credits show --org {ORG}"), Request::Balance { org: some }),
+        (
+            "credits adjust --bucket subscription --amount -5",
+            Request::Adjust { org: None, bucket: Bucket::Subscription, amount: -5 },
+        ),
+    ];
+    for (line, expected) in table {
+        assert_eq!(request(line).unwrap(), expected, "{line}");
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let table = [
+        ("keys create --kind rk", "--scope"),
+        ("keys create --scope verify", "kind rk"),
+        ("keys create --kind pub", "--origin"),
+        ("keys create --kind pub --origin https://a.example --scope verify", "kind rk"),
+        ("keys create --kind test --origin https://a.example", "kind pub"),
+        ("keys create --kind pub --origin https://a.example/page", "without a path"),
+        ("keys create --kind pub --origin shop.example.com", "https://"),
+        ("keys create --kind rk --scope read:everything", "read:jobs"),
+        ("keys create --expires yesterday", "90d"),
+        ("keys create --rate 0", "0"),
+        ("credits grant --amount 0", "0"),
+        ("credits grant --amount -5", "-5"),
+        ("credits adjust --bucket prepaid --amount 0", "changes nothing"),
+        ("credits adjust --amount 5", "--bucket"),
+        ("orgs suspend", "ORG"),
+    ];
+    for (line, message) in table {
+        let said = request(line).unwrap_err().to_string();
+        assert!(said.contains(message), "{line}: {said}");
+    }
+}
+
+#[test]
+fn without_a_name_the_only_organization_is_meant() {
+    assert!(only(&[]).unwrap_err().to_string().contains("orgs create"));
+    assert_eq!(only(&[org("org_1", "A")]).unwrap().id, "org_1");
+    let several: Vec<Org> = (1..=6).map(|n| org(&format!("org_{n}"), "A")).collect();
+    let said = only(&several).unwrap_err().to_string();
+    assert!(
+        said.contains("6 organizations") && said.ends_with("--org: org_1, org_2, org_3, org_4, org_5, ..."),
+        "{said}"
+    );
+}
+
+#[test]
+fn people_get_tables() {
+    let shown = |answer: Answer| answer.show(Style::Table { colours: false }).unwrap();
+    assert_eq!(
+        shown(Answer::Orgs(vec![org("org_1", "Long enough"), org("org_22", "\u{1b}[2J")])),
+        "\
+ORGANIZATION  STATUS  PLAN     CREATED               NAME
+org_1         active  metered  1970-01-01T00:00:01Z  Long enough
+org_22        active  metered  1970-01-01T00:00:01Z  \\u{1b}[2J
+"
+    );
+    let revoked = Key { revoked_at: Some(Millis(0)), last_used_at: None, ..key() };
+    assert_eq!(
+        shown(Answer::Keys(vec![key(), revoked])),
+        "\
+ID     KEY                 ENDS                          LAST USED             NAME
+key_1  probity_rk_...aB3x  never                         1970-01-01T00:01:00Z  shop
+key_1  probity_rk_...aB3x  revoked 1970-01-01T00:00:00Z  never                 shop
+"
+    );
+    let created = shown(Answer::NewKey(key(), "probity_rk_secret".into()));
+    assert!(created.ends_with("shown only now.\n\n    probity_rk_secret\n"), "{created}");
+    let account = |available, held, spent| Account { available, held, spent };
+    let balance =
+        Balance { organization: ORG.into(), subscription: account(5, 0, 0), prepaid: account(100, 2, 40), total: 105 };
+    assert_eq!(
+        shown(Answer::Balance(balance)),
+        "\
+CREDITS       AVAILABLE  HELD  SPENT
+subscription  5          0     0
+prepaid       100        2     40
+total         105        2     40
+"
+    );
+}
+
+#[test]
+fn programs_get_one_object_a_line() {
+    let shown = |answer: Answer| answer.show(Style::Json).unwrap();
+    assert_eq!(
+        shown(Answer::Orgs(vec![org("org_1", "A"), org("org_2", "B")])).lines().last().unwrap(),
+        r#"{"id":"org_2","name":"B","plan":"metered","status":"active","created_at":"1970-01-01T00:00:01Z"}"#
+    );
+    assert_eq!(shown(Answer::Keys(vec![])), "");
+    let created: serde_json::Value =
+        serde_json::from_str(&shown(Answer::NewKey(key(), "probity_rk_secret".into()))).unwrap();
+    assert_eq!(created["secret"], "probity_rk_secret");
+    assert_eq!(created["last_used_at"], "1970-01-01T00:01:00Z");
+    assert_eq!(created["expires_at"], serde_json::Value::Null);
+    assert!(!shown(Answer::Keys(vec![key()])).contains("secret"));
+}

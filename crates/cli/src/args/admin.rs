@@ -1,0 +1,228 @@
+//! The command line of those who run the service: `orgs`, `keys`, `credits`.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+
+use crate::admin::{Bucket, KeyKind, Moment, Plan};
+
+/// Shown below the help of `orgs`.
+pub(super) const ORGS_EXAMPLES: &str = "\
+Examples:
+    probity orgs create 'Example Ltd' --plan metered
+    probity orgs list --json
+    probity orgs suspend org_01h455vb4pex5vsknk084sn02q
+    probity orgs lift org_01h455vb4pex5vsknk084sn02q";
+
+/// Shown below the help of `keys`.
+pub(super) const KEYS_EXAMPLES: &str = "\
+Examples:
+    probity keys create --name shop                  a live key of the only organization
+    probity keys create --kind test --org org_01h455vb4pex5vsknk084sn02q
+    probity keys create --kind rk --scope verify --scope read:jobs --expires 90d
+    probity keys create --kind pub --origin https://shop.example.com
+    probity keys create --json | jq -r .secret
+    probity keys list
+    probity keys revoke key_01h455vb4pex5vsknk084sn02q";
+
+/// Shown below the help of `credits`.
+pub(super) const CREDITS_EXAMPLES: &str = "\
+Examples:
+    probity credits grant --amount 10000
+    probity credits grant --bucket subscription --amount 5000 --until 2026-12-31 --org org_01h455vb4pex5vsknk084sn02q
+    probity credits show
+    probity credits adjust --bucket prepaid --amount -250";
+
+/// The permissions that a restricted key can have, as the API's specification names them.
+const SCOPES: [&str; 14] = [
+    "verify",
+    "read:jobs",
+    "write:jobs",
+    "read:account",
+    "write:account",
+    "read:team",
+    "write:team",
+    "read:reports",
+    "read:integrations",
+    "write:integrations",
+    "read:webhooks",
+    "write:webhooks",
+    "write:erasures",
+    "write:keys",
+];
+
+/// The most credits that one command moves: what an unlimited plan holds.
+const CREDITS_MAX: i64 = 1_000_000_000_000;
+
+/// What all of these commands take.
+#[derive(Debug, Args)]
+pub(crate) struct AdminOptions {
+    /// The directory for database and pepper: overrides `server.data`
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data: Option<String>,
+    /// Writes one JSON object a line (also where the output is no terminal)
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// `orgs`.
+#[derive(Debug, Args)]
+pub(crate) struct OrgsArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: OrgsCommand,
+}
+
+/// The commands about organizations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrgsCommand {
+    /// Creates an organization
+    Create {
+        /// Its name, for people
+        #[arg(value_parser = name)]
+        name: String,
+        /// Whether its credits count; default: credits.plan
+        #[arg(long, value_enum)]
+        plan: Option<Plan>,
+    },
+    /// Lists all organizations
+    List,
+    /// Suspends one: its keys are answered 403, until it is lifted
+    Suspend(OneOrg),
+    /// Pauses one: as suspended, at its own wish
+    Pause(OneOrg),
+    /// Bans one: as suspended, and its jobs end
+    Ban(OneOrg),
+    /// Lifts a suspension, a pause or a ban
+    Lift(OneOrg),
+}
+
+/// The organization that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct OneOrg {
+    /// The organization's id
+    #[arg(value_name = "ORG")]
+    pub org: String,
+}
+
+/// The organization that a command is about, where most installations have one.
+#[derive(Debug, Args)]
+pub(crate) struct SomeOrg {
+    /// The organization's id; default: the only one that there is
+    #[arg(long, value_name = "ORG")]
+    pub org: Option<String>,
+}
+
+/// `keys`.
+#[derive(Debug, Args)]
+pub(crate) struct KeysArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: KeysCommand,
+}
+
+/// The commands about keys.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Creates a key and prints it, once
+    Create(NewKeyArgs),
+    /// Lists the keys of an organization, without their secrets
+    List(SomeOrg),
+    /// Revokes a key, for good
+    Revoke {
+        /// The key's id, not the key itself
+        #[arg(value_name = "KEY_ID")]
+        key: String,
+        /// Refuses where the key belongs to another organization
+        #[arg(long, value_name = "ORG")]
+        org: Option<String>,
+    },
+}
+
+/// `keys create`.
+#[derive(Debug, Args)]
+pub(crate) struct NewKeyArgs {
+    /// Whose key it is.
+    #[command(flatten)]
+    pub org: SomeOrg,
+    /// What it is for
+    #[arg(long, value_enum, default_value = "live")]
+    pub kind: KeyKind,
+    /// A name by which people know it
+    #[arg(long, default_value = "", value_parser = name)]
+    pub name: String,
+    /// What a key of kind rk may do; several may be given
+    #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(SCOPES))]
+    pub scope: Vec<String>,
+    /// Where a key of kind pub may be used, as in `https://shop.example.com`; several may be given
+    #[arg(long, value_name = "ORIGIN")]
+    pub origin: Vec<String>,
+    /// When it ends: 90d, 2026-12-31 (the end of that day, UTC) or 2026-12-31T12:00:00Z; default: never
+    #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
+    pub expires: Option<Moment>,
+    /// Its own limit of requests a minute; default: `rate.key_per_minute`
+    #[arg(long, value_name = "PER_MINUTE", value_parser = clap::value_parser!(u32).range(1..=60_000_000))]
+    pub rate: Option<u32>,
+}
+
+/// `credits`.
+#[derive(Debug, Args)]
+pub(crate) struct CreditsArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: CreditsCommand,
+}
+
+/// The commands about credits.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CreditsCommand {
+    /// Gives credits
+    Grant {
+        /// Who gets them.
+        #[command(flatten)]
+        org: SomeOrg,
+        /// Which kind: those of a subscription are spent first
+        #[arg(long, value_enum, default_value = "prepaid")]
+        bucket: Bucket,
+        /// How many
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=CREDITS_MAX))]
+        amount: i64,
+        /// When what is left of them expires: 30d, 2026-12-31 (the end of that day, UTC) or a time; default: never
+        #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
+        until: Option<Moment>,
+    },
+    /// Shows what an organization has, holds and has spent
+    Show(SomeOrg),
+    /// Corrects what an organization has, upward or downward
+    Adjust {
+        /// Whose credits.
+        #[command(flatten)]
+        org: SomeOrg,
+        /// Which kind
+        #[arg(long, value_enum)]
+        bucket: Bucket,
+        /// How many more, or with a minus how many less
+        #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-CREDITS_MAX..=CREDITS_MAX))]
+        amount: i64,
+    },
+}
+
+/// The most characters of a name.
+const NAME_MAX: usize = 200;
+
+/// A name that can be shown on one line.
+fn name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
+        return Err(format!("must be at most {NAME_MAX} characters on one line"));
+    }
+    Ok(name.to_owned())
+}
