@@ -2,6 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use probity_core::scope::Scope;
 
 use crate::admin::{Bucket, KeyKind, Moment, Plan};
 
@@ -31,24 +32,6 @@ Examples:
     probity credits grant --bucket subscription --amount 5000 --until 2026-12-31 --org org_01h455vb4pex5vsknk084sn02q
     probity credits show
     probity credits adjust --bucket prepaid --amount -250";
-
-/// The permissions that a restricted key can have, as the API's specification names them.
-const SCOPES: [&str; 14] = [
-    "verify",
-    "read:jobs",
-    "write:jobs",
-    "read:account",
-    "write:account",
-    "read:team",
-    "write:team",
-    "read:reports",
-    "read:integrations",
-    "write:integrations",
-    "read:webhooks",
-    "write:webhooks",
-    "write:erasures",
-    "write:keys",
-];
 
 /// The most credits that one command moves: what an unlimited plan holds.
 const CREDITS_MAX: i64 = 1_000_000_000_000;
@@ -157,7 +140,7 @@ pub(crate) struct NewKeyArgs {
     #[arg(long, default_value = "", value_parser = name)]
     pub name: String,
     /// What a key of kind rk may do; several may be given
-    #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(SCOPES))]
+    #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(Scope::ALL.iter().map(|scope| scope.as_str())))]
     pub scope: Vec<String>,
     /// Where a key of kind pub may be used, as in `https://shop.example.com`; several may be given
     #[arg(long, value_name = "ORIGIN")]

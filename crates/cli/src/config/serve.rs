@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use ipnet::IpNet;
+use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
 use secrecy::SecretString;
 
 use super::settings::Reader;
@@ -26,9 +27,6 @@ const VERIFICATION_MAX_MS: i64 = 60_000;
 const PEPPER_MIN: usize = 32;
 /// The least characters of the token for metrics.
 const TOKEN_MIN: usize = 16;
-/// The most characters of a brand: it stands in front of every key.
-const BRAND_MAX: usize = 16;
-
 /// What `probity serve` and the commands about its data were told.
 #[derive(Clone, Debug)]
 pub(crate) struct ServeSettings {
@@ -221,12 +219,10 @@ fn public_url(read: &Reader<'_>) -> Result<Option<String>> {
 
 fn brand(read: &Reader<'_>) -> Result<String> {
     let brand = read.text("server.brand");
-    let fits =
-        (1..=BRAND_MAX).contains(&brand.len()) && brand.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    if fits {
+    if is_brand(brand) {
         return Ok(brand.to_owned());
     }
-    let wanted = format!("{brand:?} is not a brand: 1 to {BRAND_MAX} lower-case letters and digits");
+    let wanted = format!("{brand:?} is not a brand: 1 to {BRAND_MAX_BYTES} lower-case letters and digits");
     Err(read.wrong("server.brand", &wanted))
 }
 
