@@ -4,3 +4,4 @@ pub mod api_keys;
 pub mod check_key;
 pub mod organization;
 pub mod timestamp;
+pub(crate) mod verify;

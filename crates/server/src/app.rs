@@ -49,7 +49,7 @@ pub struct App {
     pub(crate) config: ApiConfig,
     pub(crate) clock: Clock,
     pub(crate) store: Store,
-    pub(crate) secrets: Secrets,
+    pub(crate) secrets: Arc<Secrets>,
     pub(crate) keyring: Keyring,
     pub(crate) limits: RateLimits,
     pub(crate) meter: Meter,

@@ -6,6 +6,7 @@
 //! names, so the document and the guard cannot differ. Whatever is answered after the key was recognized carries the state of
 //! its limits.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
@@ -100,7 +101,8 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
         Err(error) => return error.into_response(),
     };
     let deprecated = presented.deprecated;
-    let mut response = match recognized(app, &request, &presented, now).await {
+    let from = from(app, &request);
+    let mut response = match recognized(app, &presented, from, now).await {
         Err(error) => error.into_response(),
         Ok(known) => {
             let state = app.limits.take(key_limit(app, &known), org_limit(app, &known), now).await;
@@ -143,23 +145,28 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
-async fn recognized(app: &App, request: &Request, presented: &Presented, now: Millis) -> Result<Arc<Known>, ApiError> {
+async fn recognized(
+    app: &App,
+    presented: &Presented,
+    from: Option<IpAddr>,
+    now: Millis,
+) -> Result<Arc<Known>, ApiError> {
     let hash = app.secrets.api_key(&presented.text);
     if let Some(known) = app.keyring.open(&app.store, &presented.text, &hash, now).await? {
         return Ok(known);
     }
-    match failure_limit(app, request, now).await {
+    // A refused key counts against the address that it came from: guessing is slow.
+    let state = from.map(|ip| app.limits.take_failure(ip, app.config.failures_per_minute, now));
+    match state.and_then(|state| state.retry_after_s(now)) {
         Some(retry_after_s) => Err(ApiError::rate_limited(retry_after_s)),
         None => Err(ApiError::invalid_api_key()),
     }
 }
 
-/// Counts a refused key against the address that it came from: guessing is slow.
-async fn failure_limit(app: &App, request: &Request, now: Millis) -> Option<u32> {
+/// The address that a request came from; none in process.
+fn from(app: &App, request: &Request) -> Option<IpAddr> {
     let Peer(peer) = request.extensions().get()?;
-    let ip = client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies);
-    let state = app.limits.take_failure(ip, app.config.failures_per_minute, now);
-    state.retry_after_s(now)
+    Some(client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies))
 }
 
 fn admitted(known: &Known, need: Need, state: &limits::State, now: Millis) -> Result<(), ApiError> {

@@ -186,9 +186,10 @@ impl Run {
 
     async fn keep_late(&self, status: StatusCode, body: &Bytes) {
         let sealed = self.app.secrets.seal_answer(&self.key, body);
-        let kept = self.app.store.write(|tx| {
-            idempotency::keep_answer(tx, self.attempt.held(), status.as_u16(), &sealed).scope_boxed()
-        });
+        let kept = self
+            .app
+            .store
+            .write(|tx| idempotency::keep_answer(tx, self.attempt.held(), status.as_u16(), &sealed).scope_boxed());
         if let Err(error) = kept.await {
             tracing::error!(%error, "an answer could not be kept for retries");
         }

@@ -38,7 +38,13 @@ impl Default for Keyring {
 
 impl Keyring {
     /// The key that a text is, if it opens anything now.
-    pub(crate) async fn open(&self, store: &Store, text: &str, hash: &[u8; 32], now: Millis) -> Result<Option<Arc<Known>>> {
+    pub(crate) async fn open(
+        &self,
+        store: &Store,
+        text: &str,
+        hash: &[u8; 32],
+        now: Millis,
+    ) -> Result<Option<Arc<Known>>> {
         if check(text) == Checksum::Bad {
             return Ok(None);
         }

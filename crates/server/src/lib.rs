@@ -1,13 +1,28 @@
 //! The service.
 
+pub mod admin;
 pub mod api;
+pub mod app;
+mod auth;
 pub mod body;
 pub mod error;
+pub mod facts;
+mod idempotency;
+pub mod instance;
+mod keyring;
+mod limits;
 pub mod listen;
+mod meter;
+mod minting;
 pub mod openapi;
 pub mod page;
 pub mod peer;
 pub mod query;
+mod random;
 pub mod request_id;
+mod router;
+pub mod secrets;
+pub mod service;
 pub mod shell;
+mod upkeep;
 pub mod verifier;

@@ -92,7 +92,12 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// Starts the task that writes windows; it ends when every [`Meter`] and [`Hold`] is gone.
-    pub(crate) fn start(store: Store, clock: Clock, hold_ms: i64, observer: WindowObserver) -> (Self, tokio::task::JoinHandle<()>) {
+    pub(crate) fn start(
+        store: Store,
+        clock: Clock,
+        hold_ms: i64,
+        observer: WindowObserver,
+    ) -> (Self, tokio::task::JoinHandle<()>) {
         let (queue, calls) = mpsc::channel(QUEUE_MAX);
         let meter = Self { queue };
         // The writer hands out holds, which lead back to it: a weak way, so that it ends when all others are gone.

@@ -32,6 +32,12 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// A key with nothing but a name and a kind.
+    pub fn plain(name: &str, kind: KeyKind) -> Self {
+        let name = name.to_owned();
+        Self { name, kind, scopes: None, origins: Vec::new(), expires_at: None, rate_limit_per_minute: None }
+    }
+
     /// What it may do: `live` and `test` keys everything, `pub` keys nothing under a scope.
     pub(crate) fn granted(&self) -> Scopes {
         match self.kind {
@@ -111,7 +117,9 @@ mod tests {
         ] {
             assert_eq!(origin(given).as_deref(), Some(kept), "{given}");
         }
-        for refused in ["example.com", "https://example.com/page", "https://a@example.com", "ftp://example.com", "null", ""] {
+        for refused in
+            ["example.com", "https://example.com/page", "https://a@example.com", "ftp://example.com", "null", ""]
+        {
             assert_eq!(origin(refused), None, "{refused}");
         }
     }

@@ -1,6 +1,6 @@
 //! Random bytes of the operating system, for secrets and ids.
 
-use probity_core::id::Id;
+use probity_core::id::{Id, IdKind};
 use probity_core::time::Millis;
 
 /// Fresh random bytes.
@@ -11,6 +11,6 @@ pub(crate) fn bytes<const N: usize>() -> [u8; N] {
 }
 
 /// A fresh id of a moment.
-pub(crate) fn id<K>(now: Millis) -> Id<K> {
+pub(crate) fn id<K: IdKind>(now: Millis) -> Id<K> {
     Id::new(now, bytes())
 }

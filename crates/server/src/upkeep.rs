@@ -53,8 +53,7 @@ fn report(what: &'static str, done: Result<()>) {
 
 async fn release_expired(store: &Store, now: Millis) -> Result<()> {
     for _ in 0..SLICES_MAX {
-        let released =
-            store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await?;
+        let released = store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await?;
         if released > 0 {
             tracing::info!(released, "holds have ended without being settled");
         }

@@ -115,7 +115,9 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
     }
     let scopes = match (kind, asked.scopes) {
         (KeyKind::Rk, Some(names)) if !names.is_empty() => Some(scopes(&names)?),
-        (KeyKind::Rk, _) => return Err(ApiError::invalid("scopes", "must name at least one scope for a key of kind `rk`")),
+        (KeyKind::Rk, _) => {
+            return Err(ApiError::invalid("scopes", "must name at least one scope for a key of kind `rk`"));
+        }
         (_, None) => None,
         (_, Some(_)) => return Err(ApiError::invalid("scopes", "may be given for keys of kind `rk` only")),
     };
@@ -136,8 +138,11 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
 
 fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
     let known = |(index, name): (usize, &String)| {
-        let all = || Scope::ALL.map(Scope::as_str).join(", ");
-        Scope::from_name(name).ok_or_else(|| ApiError::invalid(&format!("scopes[{index}]"), format!("must be one of {}", all())))
+        let wrong = || {
+            let all: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+            ApiError::invalid(&format!("scopes[{index}]"), format_args!("must be one of {}", all.join(", ")))
+        };
+        Scope::from_name(name).ok_or_else(wrong)
     };
     names.iter().enumerate().map(known).collect()
 }
@@ -164,7 +169,10 @@ fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
         return Err(ApiError::forbidden_scope("a test key makes test keys only"));
     }
     if let Some(scope) = wanted.granted().iter().find(beyond) {
-        return Err(ApiError::forbidden_scope(format!("the key cannot give the scope `{}`: it lacks it", scope.as_str())));
+        return Err(ApiError::forbidden_scope(format!(
+            "the key cannot give the scope `{}`: it lacks it",
+            scope.as_str()
+        )));
     }
     Ok(())
 }

@@ -44,11 +44,7 @@ pub(crate) async fn get_organization(
         email: owner.email,
         plan: org.plan.clone(),
         plan_id: None,
-        credits: Credits {
-            prepaid: available.prepaid,
-            subscription: available.subscription,
-            total: available.total(),
-        },
+        credits: Credits { prepaid: available.prepaid, subscription: available.subscription, total: available.total() },
         usage: Usage {
             current_period_start: start.into(),
             current_period_end: end.into(),

@@ -1,0 +1,227 @@
+//! What those who run an installation do: organizations, keys, credits, and the first start.
+//!
+//! The command line calls this beside a running service, on the same database. A running service notices a revoked key or a
+//! stopped organization within a second.
+
+use probity_core::credits::{Balance, Bucket, UNLIMITED};
+use probity_core::id::{Id, KeyId, OrgId};
+use probity_core::time::Millis;
+use probity_store::credits::Booking;
+use probity_store::keys::Key;
+use probity_store::orgs::{Org, OrgStatus};
+use probity_store::users::{Role, User};
+use probity_store::{Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
+use secrecy::SecretString;
+
+pub use crate::minting::Wanted as NewKey;
+
+use crate::instance::Instance;
+use crate::minting;
+
+/// The name of the mark that the first start leaves.
+const STARTED: &str = "first_start";
+/// Organizations that are read at a time.
+const PAGE: i64 = 500;
+
+/// What a new organization may spend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// As much as it likes.
+    Unlimited,
+    /// What it is given; so many prepaid credits to begin with.
+    Metered {
+        /// Credits to begin with.
+        initial: i64,
+    },
+}
+
+impl Plan {
+    /// The plan's name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unlimited => "unlimited",
+            Self::Metered { .. } => "metered",
+        }
+    }
+}
+
+/// The keys of a first start. They are nowhere else.
+#[derive(Debug)]
+pub struct FirstKeys {
+    /// Spends credits and asks mail servers.
+    pub live: SecretString,
+    /// Spends nothing and asks the sandbox.
+    pub test: SecretString,
+}
+
+/// What an administrator may do.
+#[derive(Clone, Debug)]
+pub struct Admin {
+    instance: Instance,
+    brand: String,
+}
+
+impl Admin {
+    /// Administers an installation whose keys begin with `brand`.
+    pub fn new(instance: Instance, brand: impl Into<String>) -> Self {
+        Self { instance, brand: brand.into() }
+    }
+
+    /// Makes the first organization with its owner and two keys, where there has never been one. Of several nodes that start
+    /// at once, one does it.
+    pub async fn first_start(&self, name: &str, plan: Plan) -> Result<Option<FirstKeys>> {
+        let now = self.now();
+        let mark = crate::secrets::hex(&crate::random::bytes::<8>());
+        let org = new_org(name, plan, now);
+        let keys = [
+            ("First live key", probity_core::api_key::KeyKind::Live),
+            ("First test key", probity_core::api_key::KeyKind::Test),
+        ]
+        .map(|(name, kind)| self.mint(&org, NewKey::plain(name, kind), now));
+        let first = self.instance.store.write(|tx| {
+            async {
+                let standing = instance::set_once(tx, STARTED, &mark).await?;
+                if standing != mark {
+                    return Ok(false);
+                }
+                insert_org(tx, &org, plan).await?;
+                for minted in &keys {
+                    keys::insert(tx, &minted.key, &minted.hash).await?;
+                }
+                Ok(true)
+            }
+            .scope_boxed()
+        });
+        if !first.await? {
+            return Ok(None);
+        }
+        let [live, test] = keys.map(|minted| SecretString::from(minted.secret));
+        Ok(Some(FirstKeys { live, test }))
+    }
+
+    /// Makes an organization with its owner.
+    pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org> {
+        let org = new_org(name, plan, self.now());
+        self.instance.store.write(|tx| insert_org(tx, &org, plan).scope_boxed()).await?;
+        Ok(org)
+    }
+
+    /// All organizations, the oldest first.
+    pub async fn list_orgs(&self) -> Result<Vec<Org>> {
+        let mut conn = self.instance.store.read().await?;
+        let mut all: Vec<Org> = Vec::new();
+        loop {
+            let page = orgs::page(&mut conn, all.last().map(|org| org.no), PAGE).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
+    /// The organization with an id.
+    pub async fn org(&self, id: &str) -> Result<Org> {
+        let id: OrgId = id.parse().map_err(|_| StoreError::NotFound)?;
+        orgs::by_id(&mut self.instance.store.read().await?, id).await
+    }
+
+    /// Stops an organization or lets it go on.
+    pub async fn set_status(&self, org: &Org, status: OrgStatus) -> Result<Org> {
+        self.instance.store.write(|tx| orgs::set_status(tx, org.no, status).scope_boxed()).await?;
+        orgs::by_no(&mut self.instance.store.read().await?, org.no).await
+    }
+
+    /// Makes a key. The secret is nowhere else.
+    pub async fn create_key(&self, org: &Org, wanted: NewKey) -> Result<(Key, SecretString)> {
+        let minted = self.mint(org, wanted, self.now());
+        self.instance.store.write(|tx| keys::insert(tx, &minted.key, &minted.hash).scope_boxed()).await?;
+        Ok((minted.key, minted.secret.into()))
+    }
+
+    /// An organization's keys, the newest first, revoked ones included.
+    pub async fn list_keys(&self, org: &Org) -> Result<Vec<Key>> {
+        let mut conn = self.instance.store.read().await?;
+        let mut all: Vec<Key> = Vec::new();
+        loop {
+            let after = all.last().map(|key| (key.created_at, key.id));
+            let page = keys::page(&mut conn, org.no, after, PAGE).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
+    /// Revokes a key; one that is revoked stays as it is.
+    pub async fn revoke_key(&self, org: &Org, key: &str) -> Result<Key> {
+        let id: KeyId = key.parse().map_err(|_| StoreError::NotFound)?;
+        let now = self.now();
+        match self.instance.store.write(|tx| keys::revoke(tx, org.no, id, now).scope_boxed()).await {
+            Ok(()) | Err(StoreError::NotFound) => {}
+            Err(error) => return Err(error),
+        }
+        keys::by_id(&mut self.instance.store.read().await?, org.no, id).await
+    }
+
+    /// Grants credits; those of a subscription end at `until`.
+    pub async fn grant(&self, org: &Org, bucket: Bucket, amount: i64, until: Option<Millis>) -> Result<Balance> {
+        let (cause, at) = (self.cause(), self.now());
+        let booking = Booking { org: org.no, bucket, amount, cause: &cause, at };
+        self.instance.store.write(|tx| credits::grant(tx, &booking, until).scope_boxed()).await?;
+        self.balance(org).await
+    }
+
+    /// Corrects an account up or down.
+    pub async fn adjust(&self, org: &Org, bucket: Bucket, amount: i64) -> Result<Balance> {
+        let (cause, at) = (self.cause(), self.now());
+        let booking = Booking { org: org.no, bucket, amount, cause: &cause, at };
+        self.instance.store.write(|tx| credits::adjust(tx, &booking).scope_boxed()).await?;
+        self.balance(org).await
+    }
+
+    /// What an organization has, holds and has spent.
+    pub async fn balance(&self, org: &Org) -> Result<Balance> {
+        credits::balance(&mut self.instance.store.read().await?, org.no).await
+    }
+
+    fn now(&self) -> Millis {
+        self.instance.clock.now()
+    }
+
+    /// A cause of its own for each act.
+    fn cause(&self) -> String {
+        let id: Id<probity_core::id::Event> = crate::random::id(self.now());
+        format!("staff:{id}")
+    }
+
+    fn mint(&self, org: &Org, wanted: NewKey, now: Millis) -> minting::Minted {
+        minting::mint(&self.instance.secrets, &self.brand, org.no, None, wanted, now)
+    }
+}
+
+fn new_org(name: &str, plan: Plan, now: Millis) -> Org {
+    Org::new(crate::random::id(now), Some(name.to_owned()), plan.as_str().to_owned(), now)
+}
+
+async fn insert_org(tx: &mut Tx, org: &Org, plan: Plan) -> Result<()> {
+    orgs::insert(tx, org).await?;
+    let owner = User {
+        org: org.no,
+        id: crate::random::id(org.created_at),
+        email: None,
+        name: None,
+        role: Role::Administrator,
+        is_primary: true,
+        created_at: org.created_at,
+    };
+    users::insert(tx, &owner).await?;
+    let (cause, amount) = match plan {
+        Plan::Unlimited => ("unlimited", UNLIMITED),
+        Plan::Metered { initial } => ("initial", initial),
+    };
+    if amount > 0 {
+        let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount, cause, at: org.created_at };
+        credits::grant(tx, &booking, None).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! The service: everything put together, started and stopped.
+//!
+//! Starting opens sockets before anything is promised to anybody. Stopping goes in this order: readiness says no, listeners
+//! take no new connection and wait for requests in flight, the last window of credits is written, the verifiers end their
+//! sessions, the database is closed.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{ApiConfig, App};
+use crate::instance::Instance;
+use crate::keyring::Keyring;
+use crate::limits::RateLimits;
+use crate::listen::{ListenConfig, Listener};
+use crate::meter::Meter;
+use crate::openapi::{self, Published};
+use crate::page::Cursors;
+use crate::shell::{ShellConfig, shell};
+use crate::verifier::Verifier;
+use crate::{router, upkeep};
+
+/// How long verifiers may take to end their sessions, in milliseconds.
+const GOODBYE_MS: u64 = 2_000;
+
+/// How a service is run.
+#[derive(Clone)]
+pub struct ServiceConfig {
+    /// What the API does.
+    pub api: ApiConfig,
+    /// What all requests have in common.
+    pub shell: ShellConfig,
+    /// What sockets do.
+    pub listen: ListenConfig,
+    /// How long a live call may hold its credit, in milliseconds: longer than any call takes.
+    pub hold_ms: i64,
+}
+
+impl Default for ServiceConfig {
+    fn default() -> Self {
+        Self {
+            api: ApiConfig::default(),
+            shell: ShellConfig::default(),
+            listen: ListenConfig::default(),
+            hold_ms: 120_000,
+        }
+    }
+}
+
+/// Who answers about addresses.
+#[derive(Clone)]
+pub struct Verifiers {
+    /// Live keys.
+    pub live: Arc<dyn Verifier>,
+    /// Test keys: simulated outcomes, no network.
+    pub sandbox: Arc<dyn Verifier>,
+}
+
+/// The service without its sockets: what requests go through, and the tasks behind it. For tests and for [`Service`].
+pub struct Core {
+    /// All routes, with everything that is laid around them.
+    pub routes: Router,
+    app: Arc<App>,
+    instance: Instance,
+    verifiers: Verifiers,
+    ending: CancellationToken,
+    upkeep: JoinHandle<()>,
+    windows: JoinHandle<()>,
+}
+
+impl Core {
+    /// Puts the parts together over an installation that is prepared. Call within a tokio runtime.
+    pub fn start(instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
+        let (store, clock) = (instance.store.clone(), instance.clock);
+        let (meter, windows) = Meter::start(store.clone(), clock, config.hold_ms, Arc::new(|_, _, _| {}));
+        let app = Arc::new(App {
+            config: config.api.clone(),
+            clock,
+            limits: RateLimits::new(&store),
+            cursors: Cursors::new(instance.secrets.cursors()),
+            secrets: instance.secrets.clone(),
+            store,
+            keyring: Keyring::default(),
+            meter,
+            live: verifiers.live.clone(),
+            sandbox: verifiers.sandbox.clone(),
+        });
+        let (api, document) = router::api(&app);
+        let base = config.api.public_url.as_deref().unwrap_or("/");
+        let published = Published::new(&openapi::document(document, base));
+        let routes = shell(api.merge(published.router()), config.shell.clone(), clock);
+        let ending = CancellationToken::new();
+        let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
+        Self { routes, app, instance, verifiers, ending, upkeep, windows }
+    }
+
+    /// Ends what is behind the routes, once no request is in flight any more.
+    pub async fn stop(self) {
+        let Self { routes, app, instance, verifiers, ending, upkeep, windows } = self;
+        ending.cancel();
+        let _ = upkeep.await;
+        // The writer of windows ends when nobody is left who could want one.
+        drop((routes, app));
+        let _ = tokio::time::timeout(std::time::Duration::from_millis(GOODBYE_MS), windows).await;
+        tokio::join!(verifiers.live.close(GOODBYE_MS), verifiers.sandbox.close(GOODBYE_MS));
+        instance.close().await;
+    }
+}
+
+/// Sockets that are bound and do not answer yet.
+pub struct Bound(Vec<Listener>);
+
+impl Bound {
+    /// Binds every address.
+    pub async fn to(addresses: &[SocketAddr]) -> io::Result<Self> {
+        let mut listeners = Vec::with_capacity(addresses.len());
+        for address in addresses {
+            let bound = Listener::bind(*address).await;
+            listeners.push(
+                bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))?,
+            );
+        }
+        Ok(Self(listeners))
+    }
+
+    /// Where, with the ports that the system chose.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.0.iter().map(Listener::address).collect()
+    }
+}
+
+/// A service that answers.
+pub struct Service {
+    core: Core,
+    stop: CancellationToken,
+    listening: Vec<JoinHandle<crate::listen::Stopped>>,
+}
+
+impl Service {
+    /// Starts to answer on bound sockets.
+    pub fn start(bound: Bound, instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
+        let core = Core::start(instance, config, verifiers);
+        let stop = CancellationToken::new();
+        let serve = |listener: Listener| {
+            tokio::spawn(listener.serve(core.routes.clone(), config.listen.clone(), core.app.clock, stop.clone()))
+        };
+        let listening = bound.0.into_iter().map(serve).collect();
+        Self { core, stop, listening }
+    }
+
+    /// Stops: what is in flight is finished or, after the time for that, released.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        let mut cut = 0;
+        for listening in self.listening {
+            cut += listening.await.map_or(0, |stopped| stopped.cut);
+        }
+        if cut > 0 {
+            tracing::warn!(cut, "connections were cut because their requests did not end in time");
+        }
+        self.core.stop().await;
+    }
+}
