@@ -51,7 +51,6 @@ fn complete(operation: &mut Operation, method: &str) {
     }
     errors::add(operation, shape);
     frame::add_headers(operation, shape);
-    frame::tidy(operation);
 }
 
 /// Gives every body that has no example one that is composed from its schema.

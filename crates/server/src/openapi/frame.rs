@@ -7,11 +7,9 @@ use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn}
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::{Tag, TagBuilder};
-use utoipa::openapi::{
-    Components, Deprecated, Info, InfoBuilder, LicenseBuilder, Ref, RefOr, Required, SecurityRequirement,
-};
+use utoipa::openapi::{Components, Info, InfoBuilder, LicenseBuilder, Ref, RefOr, Required, SecurityRequirement};
 
-use super::errors::{ErrorBody, ErrorEnvelope, Shape};
+use super::errors::{ErrorEnvelope, Shape};
 
 /// Requires the header `Authorization: Bearer <key>`.
 pub(super) const BEARER: &str = "bearer";
@@ -51,6 +49,7 @@ pub(super) fn tags(in_use: impl Fn(&str) -> bool) -> Vec<Tag> {
     TAGS.into_iter().filter(|(name, _)| in_use(name)).map(tag).collect()
 }
 
+/// Adds what operations refer to: ways to authenticate, the envelope of errors, headers.
 pub(super) fn complete(components: &mut Components) {
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
@@ -72,7 +71,6 @@ pub(super) fn complete(components: &mut Components) {
     components.schemas.extend(schemas);
     components.headers.extend(headers().map(|(name, header)| (name.to_owned(), RefOr::T(header))));
     components.parameters.insert(IDEMPOTENCY_KEY.to_owned(), RefOr::T(idempotency_key()));
-    debug_assert!(components.schemas.contains_key(&*ErrorBody::name()), "the envelope brings its parts");
 }
 
 fn headers() -> [(&'static str, Header); 8] {
@@ -140,7 +138,7 @@ pub(super) fn secure(operation: &mut Operation) -> bool {
 }
 
 /// The scopes that a requirement names. The library keeps them to itself, but not what it writes.
-pub(super) fn scopes(requirement: &SecurityRequirement) -> Vec<String> {
+fn scopes(requirement: &SecurityRequirement) -> Vec<String> {
     let written = serde_json::to_value(requirement).unwrap_or_default();
     let lists = written.as_object().into_iter().flat_map(serde_json::Map::values).filter_map(Value::as_array);
     lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -173,9 +171,4 @@ pub(super) fn add_headers(operation: &mut Operation, shape: Shape) {
             response.headers.insert(name.to_owned(), RefOr::Ref(reference));
         }
     }
-}
-
-/// Marks nothing as deprecated that is not: the marker that utoipa writes is `false` on every operation of a handler.
-pub(super) fn tidy(operation: &mut Operation) {
-    operation.deprecated = operation.deprecated.take().filter(|deprecated| *deprecated == Deprecated::True);
 }

@@ -57,7 +57,7 @@ pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>, description: &str) -
         .build()
 }
 
-/// A TypeID: a prefix and a UUIDv7 in base32.
+/// An id in the form `TypeID`: a prefix and a `UUIDv7` in base32.
 pub fn id(prefix: &str, description: &str) -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)

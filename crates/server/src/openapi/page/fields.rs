@@ -51,13 +51,17 @@ fn collect<'a>(document: &'a Value, schema: &'a Value, prefix: &str, depth: usiz
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let required = list(&schema["required"]).any(|required| required == name);
         let name = format!("{prefix}{name}");
-        // A field's own words come first; those of its type help where it has none.
-        let own = text(&field["description"]);
-        let about = if own.is_empty() { text(&resolve(document, field)["description"]) } else { own };
         let inner = format!("{name}.");
-        into.push(Field { name, schema: field, required, about });
+        into.push(Field { name, schema: field, required, about: about(document, field) });
         collect(document, field, &inner, depth - 1, into);
     }
+}
+
+/// What a field means. Its own words come first; where it may be null they stand with one of its ways; its type's help where
+/// it has none.
+fn about<'a>(document: &'a Value, field: &'a Value) -> &'a str {
+    let candidates = std::iter::once(field).chain(list(&field["oneOf"])).chain([resolve(document, field)]);
+    candidates.map(|one| text(&one["description"])).find(|words| !words.is_empty()).unwrap_or_default()
 }
 
 /// What a schema takes, in words: `integer, at least 1, or text`.

@@ -29,19 +29,19 @@ const SPECIAL: &AsciiSet = &CONTROLS
 
 /// The line, with what the operation requires and nothing else.
 pub(super) fn curl(document: &Value, operation: &Operation) -> String {
-    let mut line = String::from("curl");
+    let mut words = vec!["curl".to_owned()];
     if operation.method != "GET" {
-        line.push_str(&format!(" -X {}", operation.method));
+        words.push(format!("-X {}", operation.method));
     }
     if list(&operation.value["security"]).next().is_some() {
-        line.push_str(" -H \"Authorization: Bearer $PROBITY_KEY\"");
+        words.push("-H \"Authorization: Bearer $PROBITY_KEY\"".to_owned());
     }
     if let Some(body) = operation.value.pointer("/requestBody/content/application~1json/example") {
         let quoted = body.to_string().replace('\'', r"'\''");
-        line.push_str(&format!(" -H 'Content-Type: application/json' -d '{quoted}'"));
+        words.push(format!("-H 'Content-Type: application/json' -d '{quoted}'"));
     }
-    line.push_str(&format!(" \"{}\"", url(document, operation)));
-    line
+    words.push(format!("\"{}\"", url(document, operation)));
+    words.join(" ")
 }
 
 fn url(document: &Value, operation: &Operation) -> String {
@@ -62,4 +62,37 @@ fn url(document: &Value, operation: &Operation) -> String {
     }
     let mark = if query.is_empty() { "" } else { "?" };
     format!("{base}{path}{mark}{}", query.join("&"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_shell_would_read_is_quoted() {
+        let document = json!({"servers": [{"url": "https://api.example.com/"}]});
+        let id = json!({"name": "id", "in": "path", "required": true, "example": "a/b"});
+        let email = json!({"name": "email", "in": "query", "required": true, "example": "jo+`$x`@example.com"});
+        let optional = json!({"name": "timeout", "in": "query", "required": false, "example": 20});
+        let value = json!({
+            "parameters": [id, email, optional],
+            "security": [{"bearer": []}],
+            "requestBody": {"content": {"application/json": {"example": {"name": "Jo's"}}}}
+        });
+        let operation = Operation { path: "/v1/things/{id}", method: "POST".into(), value: &value };
+        assert_eq!(
+            curl(&document, &operation),
+            r#"curl -X POST -H "Authorization: Bearer $PROBITY_KEY" -H 'Content-Type: application/json' -d '{"name":"Jo'\''s"}' "#
+                .to_owned()
+                + r#""https://api.example.com/v1/things/a%2Fb?email=jo%2B%60%24x%60%40example.com""#
+        );
+    }
+
+    #[test]
+    fn where_the_address_is_not_known_the_shell_is_asked() {
+        let operation = Operation { path: "/v1/organization", method: "GET".into(), value: &Value::Null };
+        assert_eq!(curl(&json!({"servers": [{"url": "/"}]}), &operation), "curl \"$PROBITY_URL/v1/organization\"");
+    }
 }
