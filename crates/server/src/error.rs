@@ -27,6 +27,7 @@ pub type Detail = Box<dyn Error + Send + Sync>;
 /// The codes of errors: a frozen list, on which clients branch. A code never changes its status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ErrorCode)]
 pub enum Code {
     /// A parameter of the query or the body is missing or malformed.
     InvalidRequest,
@@ -160,6 +161,7 @@ impl Code {
 /// The coarse category of an error (`error.type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(as = ErrorType)]
 pub enum Kind {
     /// 401 and 403.
     AuthenticationError,
@@ -179,6 +181,7 @@ pub enum Kind {
 
 /// The body of every answer that is no success.
 #[derive(Serialize, ToSchema)]
+#[schema(as = Error)]
 pub struct ErrorEnvelope {
     /// What went wrong.
     pub error: ErrorBody,
@@ -196,6 +199,7 @@ pub struct ErrorBody {
     #[serde(rename = "type")]
     pub kind: Kind,
     /// The `X-Request-Id` of the answer.
+    #[schema(required)]
     pub request_id: Option<RequestId>,
 }
 

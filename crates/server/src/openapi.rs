@@ -8,7 +8,7 @@
 //! `crates/server/openapi.json`: what the API promises changes only on purpose. `UPDATE_OPENAPI=1 cargo test -p
 //! probity-server openapi` rewrites that file.
 
-pub mod errors;
+mod errors;
 mod example;
 mod frame;
 mod page;
@@ -23,6 +23,9 @@ use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{Content, OpenApi, RefOr, ServerBuilder};
 
 use errors::Shape;
+
+/// The request id of all examples.
+const REQUEST_ID: &str = "req_01h455vb4pex5vsknk084sn02q";
 
 /// The whole document, from what the router collected. `base_url` is where clients reach the service (`/` where that is not
 /// known).

@@ -38,6 +38,7 @@ pub struct Pagination {
     /// Whether more rows follow.
     pub has_more: bool,
     /// To be sent back as `next`; null when no more rows follow.
+    #[schema(required, examples("AXsiMDFoNDU1dmI0cGV4NXZz"))]
     pub next_cursor: Option<String>,
 }
 

@@ -19,10 +19,7 @@ pub struct Timestamp(pub Millis);
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Only a clock far outside of the calendar (beyond the year 9999) is clamped.
-        let instant =
-            Instant::from_millisecond(self.0.0).unwrap_or(if self.0.0 < 0 { Instant::MIN } else { Instant::MAX });
-        write!(f, "{instant:.3}")
+        f.write_str(&self.0.to_rfc3339())
     }
 }
 

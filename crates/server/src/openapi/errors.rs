@@ -4,167 +4,44 @@
 //! operation need a key, does it take a body) and from [`OPERATIONS`], which names the codes that only this operation has. An
 //! operation without a row is a programming error and stops the start; so a new handler cannot be forgotten here.
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::schema::Object;
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 
-use super::schema::one_of;
+use super::REQUEST_ID;
+use crate::error::{ApiError, Code, ErrorBody, ErrorEnvelope};
 
-/// One code of the frozen list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ErrorCode {
-    /// The HTTP status.
-    pub status: u16,
-    /// `error.code`.
-    pub code: &'static str,
-    /// When it is answered.
-    pub when: &'static str,
-    /// A message as a client may see it.
-    pub message: &'static str,
-}
-
-/// The frozen list, by status.
-#[rustfmt::skip]
-pub const CODES: [ErrorCode; 16] = [
-    code(400, "invalid_request", "A parameter of the query, of a header or of the body is missing or malformed.", "timeout must be a number of seconds above zero"),
-    code(401, "missing_api_key", "No key was supplied.", "an API key is needed: Authorization: Bearer <key>"),
-    code(401, "invalid_api_key", "The key is malformed, unknown, expired or revoked.", "the API key is not valid"),
-    code(402, "insufficient_credits", "There are not enough credits for this request.", "there are not enough credits for this request"),
-    code(403, "forbidden_scope", "The key lacks the scope, or the account is suspended, paused or banned.", "the API key lacks the scope that this request needs"),
-    code(403, "domain_not_authorized", "The widget was used from an origin that its key does not allow.", "this origin is not allowed for the key"),
-    code(404, "not_found", "There is no such resource, or it belongs to another organization.", "there is no such resource"),
-    code(405, "method_not_allowed", "The path exists, the method does not.", "this path does not take this method"),
-    code(409, "conflict", "The resource's state does not allow it.", "the resource's state does not allow this"),
-    code(409, "idempotency_in_progress", "A request with the same Idempotency-Key is still in flight.", "a request with this Idempotency-Key is still in flight"),
-    code(413, "payload_too_large", "The body is larger than the service takes.", "the body is larger than 1048576 bytes"),
-    code(415, "unsupported_media_type", "The body is not declared as JSON.", "Content-Type must be application/json"),
-    code(422, "idempotency_key_reused", "The Idempotency-Key was used before, with another body.", "this Idempotency-Key was used with another body"),
-    code(429, "rate_limited", "Too many requests. Wait for as long as `Retry-After` says.", "too many requests; see Retry-After"),
-    code(500, "server_error", "An unexpected error, or a timeout.", "something went wrong on our side"),
-    code(503, "service_unavailable", "Temporarily unavailable, or something that the service needs is unreachable.", "the service is temporarily unavailable"),
+/// The codes that an operation has of its own, by operation id.
+const OPERATIONS: &[(&str, &[Code])] = &[
+    ("verify_email", &[Code::InvalidRequest, Code::InsufficientCredits]),
+    ("check_key", &[Code::InvalidRequest, Code::NotFound]),
+    ("get_organization", &[]),
+    ("list_api_keys", &[Code::InvalidRequest]),
+    ("create_api_key", &[]),
+    ("delete_api_key", &[Code::NotFound]),
 ];
 
 /// What every operation under a key may answer.
-const UNDER_A_KEY: [&str; 6] =
-    ["missing_api_key", "invalid_api_key", "forbidden_scope", "rate_limited", "server_error", "service_unavailable"];
-/// What every POST may answer besides: it is repeatable by key and may carry a body.
-const POST: [&str; 5] = [
-    "invalid_request",
-    "idempotency_in_progress",
-    "payload_too_large",
-    "unsupported_media_type",
-    "idempotency_key_reused",
+const UNDER_A_KEY: [Code; 6] = [
+    Code::MissingApiKey,
+    Code::InvalidApiKey,
+    Code::ForbiddenScope,
+    Code::RateLimited,
+    Code::ServerError,
+    Code::ServiceUnavailable,
 ];
 
-/// The codes that an operation has of its own, by operation id.
-const OPERATIONS: &[(&str, &[&str])] = &[
-    ("verify_email", &["invalid_request", "insufficient_credits"]),
-    ("check_key", &["not_found"]),
-    ("get_organization", &[]),
-    ("list_api_keys", &["invalid_request"]),
-    ("create_api_key", &[]),
-    ("delete_api_key", &["not_found"]),
+/// What every POST may answer besides: it can be repeated by key, and may carry a body.
+const POST: [Code; 6] = [
+    Code::InvalidRequest,
+    Code::RequestTimeout,
+    Code::IdempotencyInProgress,
+    Code::PayloadTooLarge,
+    Code::UnsupportedMediaType,
+    Code::IdempotencyKeyReused,
 ];
-
-const fn code(status: u16, code: &'static str, when: &'static str, message: &'static str) -> ErrorCode {
-    ErrorCode { status, code, when, message }
-}
-
-impl ErrorCode {
-    /// `error.type`: a function of the status alone.
-    pub const fn kind(&self) -> &'static str {
-        kind_of(self.status)
-    }
-
-    fn body(&self) -> Value {
-        let Self { code, message, .. } = self;
-        let request_id = "req_01h455vb4pex5vsknk084sn02q";
-        json!({"error": {"code": code, "message": message, "type": self.kind(), "request_id": request_id}})
-    }
-}
-
-/// All types of errors.
-const KINDS: [&str; 7] = [
-    "invalid_request_error",
-    "authentication_error",
-    "billing_error",
-    "not_found_error",
-    "conflict_error",
-    "rate_limit_error",
-    "api_error",
-];
-
-const fn kind_of(status: u16) -> &'static str {
-    match status {
-        401 | 403 => "authentication_error",
-        402 => "billing_error",
-        404 => "not_found_error",
-        409 => "conflict_error",
-        429 => "rate_limit_error",
-        500..=599 => "api_error",
-        _ => "invalid_request_error",
-    }
-}
-
-/// What every answer other than 2xx carries.
-#[derive(Debug, Serialize, ToSchema)]
-#[schema(as = Error)]
-pub struct ErrorEnvelope {
-    /// What went wrong.
-    pub error: ErrorBody,
-}
-
-/// What went wrong.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ErrorBody {
-    /// The stable code; branch on it.
-    #[schema(schema_with = code_name)]
-    pub code: String,
-    /// For people. Its wording may change.
-    pub message: String,
-    /// The category, a function of the HTTP status.
-    #[schema(rename = "type", schema_with = kind_name)]
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// The same as the header `X-Request-Id`.
-    #[schema(required, examples("req_01h455vb4pex5vsknk084sn02q"))]
-    pub request_id: Option<String>,
-}
-
-fn code_name() -> Object {
-    one_of(CODES.iter().map(|code| code.code), "The stable code; branch on it.")
-}
-
-fn kind_name() -> Object {
-    one_of(KINDS, "The category, a function of the HTTP status.")
-}
-
-/// Adds every error that `operation` may answer.
-///
-/// # Panics
-/// When the operation has no row in the table, or names a code that is not on the list.
-pub(super) fn add(operation: &mut Operation, shape: Shape) {
-    let id = operation.operation_id.as_deref().unwrap_or_default();
-    let own = OPERATIONS.iter().find(|(name, _)| *name == id);
-    let (_, own) = own.unwrap_or_else(|| panic!("the operation {id:?} has no row in the table of errors"));
-    let mut names = own.to_vec();
-    if shape.under_a_key {
-        names.extend(UNDER_A_KEY);
-    }
-    if shape.post {
-        names.extend(POST);
-    }
-    assert!(names.iter().all(|name| CODES.iter().any(|code| code.code == *name)), "{id} names an unknown code");
-    let codes: Vec<&ErrorCode> = CODES.iter().filter(|code| names.contains(&code.code)).collect();
-    for same_status in codes.chunk_by(|a, b| a.status == b.status) {
-        let status = same_status[0].status.to_string();
-        operation.responses.responses.insert(status, RefOr::T(response(same_status)));
-    }
-}
 
 /// What an operation is, as far as its errors and headers follow from it.
 #[derive(Clone, Copy, Debug)]
@@ -175,12 +52,91 @@ pub(super) struct Shape {
     pub post: bool,
 }
 
-fn response(codes: &[&ErrorCode]) -> Response {
-    let when: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.code, code.when)).collect();
-    let examples = codes.iter().map(|code| (code.code, ExampleBuilder::new().value(Some(code.body())).build()));
-    let content =
-        ContentBuilder::new().schema(Some(Ref::from_schema_name("Error"))).examples_from_iter(examples).build();
+/// Adds every error that `operation` may answer.
+///
+/// # Panics
+/// When the operation has no row in the table.
+pub(super) fn add(operation: &mut Operation, shape: Shape) {
+    let id = operation.operation_id.as_deref().unwrap_or_default();
+    let own = OPERATIONS.iter().find(|(name, _)| *name == id);
+    let (_, own) = own.unwrap_or_else(|| panic!("the operation {id:?} has no row in the table of errors"));
+    let mut codes = own.to_vec();
+    if shape.under_a_key {
+        codes.extend(UNDER_A_KEY);
+    }
+    if shape.post {
+        codes.extend(POST);
+    }
+    let in_order: Vec<Code> = Code::ALL.into_iter().filter(|code| codes.contains(code)).collect();
+    for same_status in in_order.chunk_by(|a, b| a.status() == b.status()) {
+        let status = same_status[0].status().as_str().to_owned();
+        operation.responses.responses.insert(status, RefOr::T(response(same_status)));
+    }
+}
+
+fn response(codes: &[Code]) -> Response {
+    let when: Vec<String> = codes.iter().map(|code| format!("`{}`: {}", code.as_str(), meaning(*code))).collect();
+    let examples = codes.iter().map(|code| (code.as_str(), ExampleBuilder::new().value(Some(body(*code))).build()));
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name(ErrorEnvelope::name())))
+        .examples_from_iter(examples)
+        .build();
     ResponseBuilder::new().description(when.join("\n\n")).content("application/json", content).build()
+}
+
+/// The envelope of an example.
+fn body(code: Code) -> Value {
+    let message = sample(code).message().to_owned().into();
+    let error = ErrorBody { code, message, kind: code.kind(), request_id: None };
+    let mut body = serde_json::to_value(ErrorEnvelope { error }).expect("texts and names always become JSON");
+    body["error"]["request_id"] = REQUEST_ID.into();
+    body
+}
+
+/// When a code is answered.
+pub(super) fn meaning(code: Code) -> &'static str {
+    match code {
+        Code::InvalidRequest => "A parameter of the query, of a header or of the body is missing or malformed.",
+        Code::MissingApiKey => "No key was supplied.",
+        Code::InvalidApiKey => "The key is malformed, unknown, expired or revoked.",
+        Code::InsufficientCredits => "There are not enough credits for this request.",
+        Code::ForbiddenScope => "The key lacks the scope, or the account is suspended, paused or banned.",
+        Code::DomainNotAuthorized => "The widget was used from an origin that its key does not allow.",
+        Code::NotFound => "There is no such resource, or it belongs to another organization.",
+        Code::MethodNotAllowed => "The path exists, the method does not.",
+        Code::RequestTimeout => "The request did not arrive in time.",
+        Code::Conflict => "The resource's state does not allow it.",
+        Code::IdempotencyInProgress => "A request with the same Idempotency-Key is still in flight.",
+        Code::PayloadTooLarge => "The body is larger than the service takes.",
+        Code::UnsupportedMediaType => "The body is not declared as JSON.",
+        Code::IdempotencyKeyReused => "The Idempotency-Key was used before, with another body.",
+        Code::RateLimited => "Too many requests. Wait for as long as `Retry-After` says.",
+        Code::ServerError => "An unexpected error, or a timeout.",
+        Code::ServiceUnavailable => "Temporarily unavailable, or something that the service needs is unreachable.",
+    }
+}
+
+/// An error of this code, made as the service makes it.
+fn sample(code: Code) -> ApiError {
+    match code {
+        Code::InvalidRequest => ApiError::invalid("email", "must be an address of 1 to 1024 bytes"),
+        Code::MissingApiKey => ApiError::missing_api_key(),
+        Code::InvalidApiKey => ApiError::invalid_api_key(),
+        Code::InsufficientCredits => ApiError::insufficient_credits(),
+        Code::ForbiddenScope => ApiError::forbidden_scope("this key lacks the scope that the request needs"),
+        Code::DomainNotAuthorized => ApiError::domain_not_authorized(),
+        Code::NotFound => ApiError::not_found(),
+        Code::MethodNotAllowed => ApiError::method_not_allowed(),
+        Code::RequestTimeout => ApiError::request_timeout(),
+        Code::Conflict => ApiError::conflict("the resource's state does not allow this"),
+        Code::IdempotencyInProgress => ApiError::idempotency_in_progress(),
+        Code::PayloadTooLarge => ApiError::payload_too_large(1 << 20),
+        Code::UnsupportedMediaType => ApiError::unsupported_media_type("Content-Type must be application/json"),
+        Code::IdempotencyKeyReused => ApiError::idempotency_key_reused(),
+        Code::RateLimited => ApiError::rate_limited(1),
+        Code::ServerError => ApiError::deadline(),
+        Code::ServiceUnavailable => ApiError::unavailable("an example has no cause"),
+    }
 }
 
 #[cfg(test)]
@@ -188,14 +144,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_code_stands_once_and_has_a_type_of_the_list() {
-        for (index, code) in CODES.iter().enumerate() {
-            assert!(CODES[..index].iter().all(|other| other.code != code.code), "{} stands twice", code.code);
-            assert!(KINDS.contains(&code.kind()), "{}", code.code);
+    fn every_example_is_an_error_of_its_code() {
+        for code in Code::ALL {
+            assert_eq!(sample(code).code(), code);
+            assert_eq!(body(code)["error"]["code"], code.as_str());
         }
-        assert!(CODES.is_sorted_by_key(|code| code.status));
-        let used = |kind| CODES.iter().any(|code| code.kind() == kind);
-        assert!(KINDS.iter().all(|kind| used(*kind)));
+        assert!(Code::ALL.is_sorted_by_key(|code| code.status()), "the answers of an operation are grouped by status");
     }
 
     #[test]
@@ -208,7 +162,7 @@ mod tests {
         let get = Shape { under_a_key: true, post: false };
         assert_eq!(statuses("verify_email", get), "400 401 402 403 429 500 503");
         let post = Shape { under_a_key: true, post: true };
-        assert_eq!(statuses("create_api_key", post), "400 401 403 409 413 415 422 429 500 503");
+        assert_eq!(statuses("create_api_key", post), "400 401 403 408 409 413 415 422 429 500 503");
     }
 
     #[test]

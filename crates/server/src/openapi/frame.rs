@@ -9,7 +9,9 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::openapi::tag::{Tag, TagBuilder};
 use utoipa::openapi::{Components, Info, InfoBuilder, LicenseBuilder, Ref, RefOr, Required, SecurityRequirement};
 
-use super::errors::{ErrorEnvelope, Shape};
+use super::REQUEST_ID;
+use super::errors::Shape;
+use crate::error::ErrorEnvelope;
 
 /// Requires the header `Authorization: Bearer <key>`.
 pub(super) const BEARER: &str = "bearer";
@@ -78,10 +80,7 @@ fn headers() -> [(&'static str, Header); 8] {
     let count = |least: u32| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).build();
     let yes = || text().enum_values(Some(["true"])).build();
     [
-        (
-            "X-Request-Id",
-            header(text().build(), "This request's id, for questions about it.", "req_01h455vb4pex5vsknk084sn02q"),
-        ),
+        ("X-Request-Id", header(text().build(), "This request's id, for questions about it.", REQUEST_ID)),
         ("X-RateLimit-Limit", header(count(1), "How many requests a minute may be made.", 10_000)),
         ("X-RateLimit-Remaining", header(count(0), "How many may be made now.", 9_999)),
         (

@@ -9,9 +9,10 @@ mod fields;
 mod sample;
 
 use maud::{DOCTYPE, Markup, html};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::errors;
+use crate::error::Code;
 use fields::{field_table, type_of};
 
 /// The whole page.
@@ -161,10 +162,10 @@ fn content(document: &Value, content: &Value) -> Markup {
         @for (kind, body) in content.as_object().into_iter().flatten() {
             p class="kind" { code { (kind) } }
             (field_table(document, &body["schema"]))
-            @if let Some(example) = body.get("example") { (json(example)) }
+            @if let Some(example) = body.get("example") { (pretty(example)) }
             @for (name, example) in body["examples"].as_object().into_iter().flatten() {
                 p class="example" { "Example: " code { (name) } }
-                (json(&example["value"]))
+                (pretty(&example["value"]))
             }
         }
     }
@@ -179,8 +180,8 @@ fn all_errors() -> Markup {
                 table {
                     thead { tr { th { "Status" } th { "Code" } th { "Type" } th { "When" } } }
                     tbody {
-                        @for code in &errors::CODES {
-                            tr { td { (code.status) } td { code { (code.code) } } td { code { (code.kind()) } } td { (prose(code.when)) } }
+                        @for code in Code::ALL {
+                            tr { td { (code.status().as_u16()) } td { code { (code.as_str()) } } td { code { (plain(&json!(code.kind()))) } } td { (prose(errors::meaning(code))) } }
                         }
                     }
                 }
@@ -229,7 +230,7 @@ fn prose(text: &str) -> Markup {
     }
 }
 
-fn json(value: &Value) -> Markup {
+fn pretty(value: &Value) -> Markup {
     html! { pre { code { (format!("{value:#}")) } } }
 }
 

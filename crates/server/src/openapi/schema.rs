@@ -1,50 +1,12 @@
-//! Schemas that no Rust type says by itself: names from a frozen list, ids, and the list envelope.
+//! Schemas that no Rust type says by itself: names from a frozen list, ids, scopes, origins.
 
-use serde::Serialize;
+use probity_core::scope::Scope;
 use serde_json::json;
-use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
 
-/// The scopes of the contract, sorted.
-pub const SCOPES: [&str; 14] = [
-    "read:account",
-    "read:integrations",
-    "read:jobs",
-    "read:reports",
-    "read:team",
-    "read:webhooks",
-    "verify",
-    "write:account",
-    "write:erasures",
-    "write:integrations",
-    "write:jobs",
-    "write:keys",
-    "write:team",
-    "write:webhooks",
-];
-
 /// The most origins that a key may be bound to.
 pub const ORIGINS_MAX: usize = 100;
-
-/// One page of a list.
-#[derive(Clone, Debug, Serialize, ToSchema)]
-pub struct Page<T> {
-    /// The resources of this page.
-    pub data: Vec<T>,
-    /// Where the next page begins.
-    pub pagination: Pagination,
-}
-
-/// Where the next page of a list begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Pagination {
-    /// Whether more follows.
-    pub has_more: bool,
-    /// What to send as `next` for the following page; null on the last one.
-    #[schema(required, examples("MDFoNDU1dmI0cGV4NXZzaw"))]
-    pub next_cursor: Option<String>,
-}
 
 /// A text that is one of a list.
 pub fn one_of<'a>(names: impl IntoIterator<Item = &'a str>, description: &str) -> Object {
@@ -74,18 +36,18 @@ pub fn key_id() -> Object {
 
 /// All the scopes that a key may have.
 pub fn scopes() -> RefOr<Schema> {
-    let scope = one_of(SCOPES, "What a key may do.");
+    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "What a key may do.");
     ArrayBuilder::new()
         .items(scope)
         .unique_items(true)
-        .description(Some("What the key may do, sorted by name."))
-        .examples([json!(["read:jobs", "verify"])])
+        .description(Some("What the key may do, in the order of this list."))
+        .examples([json!(["verify", "read:jobs"])])
         .into()
 }
 
 /// The scopes that a new `rk` key is given.
 pub fn chosen_scopes() -> RefOr<Schema> {
-    let scope = one_of(SCOPES, "What a key may do.");
+    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "What a key may do.");
     ArrayBuilder::new()
         .items(scope)
         .unique_items(true)

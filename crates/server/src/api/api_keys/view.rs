@@ -3,48 +3,41 @@
 //! The secret of a key is in one answer only, the one that made it: [`NewKey`]. Afterwards a key is known by its visible
 //! prefix and its last four characters.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use probity_core::api_key::KeyKind;
+use probity_core::id::KeyId;
+use probity_core::scope::Scopes;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, RefBuilder, Schema, Type};
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, RefBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::api::timestamp::Timestamp;
 use crate::openapi::schema;
-
-/// What a key is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ApiKeyKind {
-    /// All scopes.
-    Live,
-    /// Chosen scopes.
-    Rk,
-    /// All scopes, on sandbox data; spends nothing.
-    Test,
-    /// The widget only, from chosen origins.
-    Pub,
-}
 
 /// A key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApiKey {
     /// The key's id.
     #[schema(schema_with = schema::key_id)]
-    pub id: String,
+    pub id: KeyId,
     /// What its owner calls it.
     #[schema(examples("Sign-up form"))]
     pub name: String,
     /// What it is for.
-    pub kind: ApiKeyKind,
+    #[serde(serialize_with = "kind_name")]
+    #[schema(schema_with = kind)]
+    pub kind: KeyKind,
     /// The visible beginning of the secret.
     #[schema(examples("probity_live_"))]
     pub prefix: String,
     /// The last four characters of the secret.
     #[schema(examples("x7Qa"))]
     pub last4: String,
-    /// What it may do, sorted.
+    /// What it may do.
     #[schema(schema_with = schema::scopes)]
-    pub scopes: Vec<String>,
+    pub scopes: Scopes,
     /// The origins from which a `pub` key may be used; empty for other kinds.
     #[schema(schema_with = schema::origins)]
     pub allowed_origins: Vec<String>,
@@ -79,10 +72,11 @@ pub struct CreateKey {
     /// What to call it: 1 to 200 characters, none of them a control character.
     pub name: String,
     /// What it is for.
-    pub kind: ApiKeyKind,
+    #[serde(deserialize_with = "kind_of")]
+    pub kind: KeyKind,
     /// What it may do: for `rk` at least one scope; other kinds leave it out.
     #[serde(default)]
-    pub scopes: Option<Vec<String>>,
+    pub scopes: Option<Scopes>,
     /// The origins from which it may be used; for `pub` only.
     #[serde(default)]
     pub allowed_origins: Option<Vec<String>>,
@@ -96,7 +90,7 @@ pub struct CreateKey {
 
 impl CreateKey {
     /// The fields that every kind has.
-    fn common(kinds: &[&str]) -> ObjectBuilder {
+    fn common(kinds: &[KeyKind]) -> ObjectBuilder {
         let name = ObjectBuilder::new()
             .schema_type(Type::String)
             .min_length(Some(1))
@@ -116,7 +110,7 @@ impl CreateKey {
         ObjectBuilder::new()
             .property("name", name)
             .required("name")
-            .property("kind", schema::one_of(kinds.iter().copied(), "What it is for."))
+            .property("kind", schema::one_of(kinds.iter().map(|kind| kind.as_str()), "What it is for."))
             .required("kind")
             .property("expires_at", RefOr::<Schema>::Ref(expires_at.build()))
             .property("rate_limit_per_minute", rate)
@@ -126,11 +120,11 @@ impl CreateKey {
 
 impl PartialSchema for CreateKey {
     fn schema() -> RefOr<Schema> {
-        let restricted = Self::common(&["rk"]).property("scopes", schema::chosen_scopes()).required("scopes");
-        let public = Self::common(&["pub"]).property("allowed_origins", schema::origins());
+        let restricted = Self::common(&[KeyKind::Rk]).property("scopes", schema::chosen_scopes()).required("scopes");
+        let public = Self::common(&[KeyKind::Pub]).property("allowed_origins", schema::origins());
         OneOfBuilder::new()
             .description(Some("The key to make."))
-            .item(Self::common(&["live", "test"]))
+            .item(Self::common(&[KeyKind::Live, KeyKind::Test]))
             .item(restricted)
             .item(public)
             .into()
@@ -148,8 +142,24 @@ impl ToSchema for CreateKey {
 pub struct DeletedKey {
     /// The key's id.
     #[schema(schema_with = schema::key_id)]
-    pub id: String,
+    pub id: KeyId,
     /// Always true.
     #[schema(schema_with = schema::always_true)]
     pub deleted: bool,
+}
+
+fn kind() -> Object {
+    let means = "What it is for. `live`: all scopes. `rk`: chosen scopes. `test`: all scopes, on sandbox data; spends \
+        nothing. `pub`: the widget only, from chosen origins.";
+    schema::one_of(KeyKind::ALL.map(KeyKind::as_str), means)
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn kind_name<S: Serializer>(kind: &KeyKind, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(kind.as_str())
+}
+
+fn kind_of<'de, D: Deserializer<'de>>(from: D) -> Result<KeyKind, D::Error> {
+    let name = Cow::<'de, str>::deserialize(from)?;
+    KeyKind::from_name(&name).ok_or_else(|| de::Error::custom("kind must be live, rk, test or pub"))
 }

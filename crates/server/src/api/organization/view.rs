@@ -1,9 +1,12 @@
 //! The answer of `GET /v1/organization`. Every field is always present; what is not known is `null`.
 
-use serde::Serialize;
+use probity_store::orgs::OrgStatus;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::Object;
 
 use crate::api::timestamp::Timestamp;
+use crate::openapi::schema::one_of;
 
 /// The organization that a key belongs to.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -29,7 +32,9 @@ pub struct Organization {
     /// When the organization was made.
     pub created_at: Timestamp,
     /// Whether the organization may use the service.
-    pub status: OrganizationStatus,
+    #[serde(serialize_with = "status_name")]
+    #[schema(schema_with = status)]
+    pub status: OrgStatus,
     /// What the plan includes.
     pub entitlements: Entitlements,
     /// The members that the plan has room for.
@@ -75,25 +80,6 @@ pub struct Trial {
     pub ends_at: Option<Timestamp>,
 }
 
-/// Whether an organization may use the service. `suspended`, `paused` and `banned` ones get 403 everywhere but on
-/// `/v1/check-key`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OrganizationStatus {
-    /// In good standing.
-    Active,
-    /// Stopped by the operator.
-    Suspended,
-    /// Stopped for a while.
-    Paused,
-    /// Stopped for good.
-    Banned,
-    /// Being looked at; works as ever.
-    UnderReview,
-    /// Somebody has to show who they are; works as ever.
-    NeedsIdentityVerification,
-}
-
 /// What the plan includes.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has nine independent entitlements")]
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
@@ -127,4 +113,15 @@ pub struct Seats {
     /// How many there are.
     #[schema(examples(10), minimum = 0)]
     pub limit: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn status_name<S: Serializer>(status: &OrgStatus, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(status.as_str())
+}
+
+fn status() -> Object {
+    let means = "Whether the organization may use the service. `suspended`, `paused` and `banned` ones get 403 everywhere \
+        but on `/v1/check-key`; the others work.";
+    one_of(OrgStatus::ALL.map(OrgStatus::as_str), means)
 }

@@ -5,8 +5,8 @@ use probity_server::api::api_keys::view::{ApiKey, CreateKey, DeletedKey, NewKey}
 use probity_server::api::check_key::view::CheckedKey;
 use probity_server::api::organization::view::Organization;
 use probity_server::openapi::parameters::{CheckKeyParams, KeyPath, PageParams, VerifyParams};
-use probity_server::openapi::schema::Page;
 use probity_server::openapi::verdict::VerdictSchema;
+use probity_server::page::List;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -71,7 +71,7 @@ async fn get_organization() {}
     tag = "Account",
     params(PageParams),
     security(("bearer" = ["write:keys"])),
-    responses((status = 200, description = "One page of keys.", body = Page<ApiKey>))
+    responses((status = 200, description = "One page of keys.", body = List<ApiKey>))
 )]
 async fn list_api_keys() {}
 
