@@ -42,6 +42,11 @@ pub trait FactStore: Send + Sync + 'static {
 
     /// Keeps what was found out. Parts that are none leave what is known untouched.
     fn remember<'a>(&'a self, domain: &'a str, host: &'a str, facts: DomainFacts) -> BoxFuture<'a, ()>;
+
+    /// How many domains are kept in this process's memory; none where nobody counts them.
+    fn held(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Facts in this process's memory.
@@ -67,6 +72,10 @@ impl FactStore for MemoryFacts {
         let kept = all.get_or_insert_mut(key(domain, host).into_boxed_str(), DomainFacts::default);
         kept.learn(facts);
         Box::pin(std::future::ready(()))
+    }
+
+    fn held(&self) -> Option<usize> {
+        Some(self.facts.lock().unwrap_or_else(PoisonError::into_inner).len())
     }
 }
 

@@ -84,12 +84,17 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// The semaphores for a limit of sessions: all, the batch's part, the idle part.
-    pub(crate) fn semaphores(sessions_max: usize) -> [Arc<Semaphore>; 3] {
+    /// The parts of a limit of sessions: all, the batch's part, the idle part.
+    pub(crate) fn session_limits(sessions_max: usize) -> [usize; 3] {
         let all = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
         let batch = (all / BATCH_SHARE.1 * BATCH_SHARE.0).max(1);
         let idle = (all / IDLE_SHARE).max(1);
-        [all, batch, idle].map(|permits| Arc::new(Semaphore::new(permits)))
+        [all, batch, idle]
+    }
+
+    /// The semaphores for a limit of sessions, in the same order.
+    pub(crate) fn semaphores(sessions_max: usize) -> [Arc<Semaphore>; 3] {
+        Self::session_limits(sessions_max).map(|permits| Arc::new(Semaphore::new(permits)))
     }
 
     /// A stream of random numbers for one probe of a domain: the same for the same seed, domain and count of probes.

@@ -16,6 +16,7 @@ pub mod egress;
 pub mod facts;
 pub mod net;
 pub mod request;
+pub mod snapshot;
 pub mod tls;
 
 mod answer;
@@ -47,6 +48,7 @@ use crate::inner::Inner;
 
 pub use config::{ConfigError, EngineConfig};
 pub use request::{Counters, Item, Live, Outcome, Sink, Tries};
+pub use snapshot::Snapshot;
 
 /// Probes that may go on behind an answer at a time.
 const BACKGROUND_MAX: usize = 1_000;
@@ -139,6 +141,11 @@ impl Engine {
     /// What has been done so far.
     pub fn counters(&self) -> Counters {
         self.inner.ground.tally.counters(self.inner.resolver.counts())
+    }
+
+    /// What the engine holds now, and what holds it back. Cheap enough for every scrape of metrics.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::of(&self.inner)
     }
 
     /// Ends idle sessions with QUIT and waits for what is under way, at most `timeout_ms`. Background probes that are

@@ -38,6 +38,11 @@ impl Verdicts {
         self.kept.is_none()
     }
 
+    /// How many verdicts are kept, stale ones included.
+    pub(crate) fn held(&self) -> usize {
+        self.kept.as_ref().map_or(0, |kept| kept.lock().unwrap_or_else(PoisonError::into_inner).len())
+    }
+
     /// A fresh verdict about an address, as `email` asks for it.
     pub(crate) fn recall(&self, scope: u64, normalized: &str, email: &str, now: Millis) -> Option<Verification> {
         let mut kept = self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,12 +3,14 @@
 //! A *site* is what limits count for: a known provider as a whole, any other exchanger by its host name, for one source. It
 //! holds the connection slots, the rate of recipients, the budget of missing recipients, a governor that watches their share,
 //! and the circuit breaker. All of it comes from the site's policy. A limit is never a statement about an address: whoever
-//! runs into one is told to come back, and a live caller gets `unverified`.
+//! runs into one is told to come back, and a live caller gets `unverified`. Sites that say no are noted for the operator
+//! ([`watch`]), so that looking at them costs nothing for all others.
 
-mod breaker;
+pub(crate) mod breaker;
 mod governor;
 mod site;
 mod warmth;
+pub(crate) mod watch;
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +20,8 @@ use probity_core::policy::Policy;
 
 pub(crate) use site::{Hold, Presence, Site, Slot};
 pub(crate) use warmth::percent as warmth_percent;
+
+use watch::Watch;
 
 /// Sites that are remembered; the one unused for longest is forgotten with its state. A site takes about 1 KiB.
 const SITES_MAX: usize = 65_536;
@@ -32,23 +36,35 @@ pub(crate) enum Effort {
 }
 
 /// Which source, and the name of the exchanger or provider.
-type Key = (u16, Arc<str>);
+pub(crate) type Key = (u16, Arc<str>);
 
 /// All sites.
 pub(crate) struct Pace {
     sites: Mutex<LruCache<Key, Arc<Site>>>,
+    watch: Arc<Watch>,
 }
 
 impl Pace {
     pub(crate) fn new() -> Self {
         let size = NonZeroUsize::new(SITES_MAX).expect("not zero");
-        Self { sites: Mutex::new(LruCache::sparse(size)) }
+        Self { sites: Mutex::new(LruCache::sparse(size)), watch: Arc::default() }
     }
 
     /// The site of an exchanger as one source sees it.
     pub(crate) fn site(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
         let name = policy.provider.as_ref().unwrap_or(host);
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
-        sites.get_or_insert((source, name.clone()), || Arc::new(Site::new(policy))).clone()
+        let key = (source, name.clone());
+        sites.get_or_insert(key.clone(), || Site::new(key, policy, self.watch.clone())).clone()
+    }
+
+    /// How many sites are remembered.
+    pub(crate) fn sites(&self) -> usize {
+        self.sites.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// The sites that say no, and the count of warm sessions.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
     }
 }

@@ -68,6 +68,11 @@ impl Reach {
         !tls && self.with(address, |known| known.had_tls)
     }
 
+    /// How many addresses are remembered, stale ones included.
+    pub(crate) fn held(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn with<T: Default>(&self, address: IpAddr, read: impl Fn(&Known) -> T) -> T {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&address).map(read).unwrap_or_default()

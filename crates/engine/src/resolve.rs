@@ -77,6 +77,11 @@ impl Resolver {
         (self.asked.load(Ordering::Relaxed), self.cached.load(Ordering::Relaxed))
     }
 
+    /// How many answers are kept, stale ones included.
+    pub(crate) fn held(&self) -> usize {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     /// The answer to a question about a name in lower-case A-labels. `budgeted` is off for names of large providers, whose
     /// one zone serves thousands of domains.
     pub(crate) async fn lookup(self: &Arc<Self>, name: &str, kind: Kind, budgeted: bool) -> Arc<Lookup> {

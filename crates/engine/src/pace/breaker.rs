@@ -12,7 +12,19 @@ const FORGET_AFTER: i64 = 4;
 pub(crate) struct Breaker {
     open_until: Option<Millis>,
     strikes: u32,
-    last_strike: Option<Millis>,
+    /// When the strikes are forgotten, unless there is another one.
+    forgotten_at: Option<Millis>,
+}
+
+/// What a breaker lets through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Everything; no strike is remembered.
+    Closed,
+    /// Everything, but the next refusal costs a longer pause.
+    HalfOpen,
+    /// Nothing, until then.
+    Open(Millis),
 }
 
 impl Breaker {
@@ -27,16 +39,24 @@ impl Breaker {
             // Answers to questions that were under way when it opened are not a second offence.
             return;
         }
-        let quiet_ms = self.last_strike.map_or(0, |last| now.since(last));
-        if quiet_ms > policy.breaker_ms_max.saturating_mul(FORGET_AFTER) {
+        if self.forgotten_at.is_some_and(|at| at < now) {
             self.strikes = 0;
         }
         let doubled = policy.breaker_ms_min.saturating_mul(1 << self.strikes.min(16));
         let own_ms = doubled.min(policy.breaker_ms_max);
         let pause_ms = own_ms.max(asked_ms.unwrap_or(0).min(ASKED_MAX_MS));
         self.open_until = Some(now + pause_ms);
-        self.last_strike = Some(now);
+        self.forgotten_at = Some(now + policy.breaker_ms_max.saturating_mul(FORGET_AFTER));
         self.strikes += 1;
+    }
+
+    /// What it lets through now.
+    pub(crate) fn phase(&self, now: Millis) -> Phase {
+        match (self.open_until(now), self.forgotten_at) {
+            (Some(until), _) => Phase::Open(until),
+            (None, Some(at)) if at >= now => Phase::HalfOpen,
+            _ => Phase::Closed,
+        }
     }
 }
 
@@ -57,11 +77,13 @@ mod tests {
             breaker.strike(now, None, &policy);
             breaker.strike(now, None, &policy);
             assert_eq!(breaker.open_until(now), Some(now + expected));
+            assert_eq!(breaker.phase(now), Phase::Open(now + expected));
             now = now + expected;
-            assert_eq!(breaker.open_until(now), None);
+            assert_eq!((breaker.open_until(now), breaker.phase(now)), (None, Phase::HalfOpen));
             expected = (expected * 2).min(longest);
         }
         now = now + longest * FORGET_AFTER + 1;
+        assert_eq!(breaker.phase(now), Phase::Closed);
         breaker.strike(now, None, &policy);
         assert_eq!(breaker.open_until(now), Some(now + first));
     }

@@ -1,8 +1,8 @@
 //! One exchanger, or one provider, as one source sees it.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use probity_core::limits::Gcra;
@@ -12,9 +12,10 @@ use probity_core::time::Millis;
 use probity_core::verdict::NotAsked;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::Effort;
 use super::breaker::Breaker;
 use super::governor::Governor;
+use super::watch::{Spent, View, Watch};
+use super::{Effort, Key};
 use crate::link::Link;
 
 const MINUTE_MS: i64 = 60_000;
@@ -47,8 +48,52 @@ struct State {
     misses_since: Millis,
 }
 
+impl State {
+    /// Books as many of `want` recipients as the limits let pass.
+    fn admit(&mut self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
+        let mut granted = want;
+        if let Some(missing) = &self.missing {
+            granted = granted.min(missing_left(missing, now, effort, warmth)?);
+        }
+        // A cold source pays more for each recipient, and so does one that asks for too many who do not exist.
+        let cost = (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, Governor::cost);
+        if let Some(rate) = &mut self.rate {
+            let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
+            // What costs more than may be spent at once would never be there.
+            let cost = cost.min(rate.burst() - kept);
+            granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
+            if granted == 0 {
+                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
+            }
+            rate.charge(now, granted * cost);
+        }
+        Ok(granted)
+    }
+
+    fn spent(limit: Option<&Gcra>, now: Millis) -> Option<Spent> {
+        limit.map(|limit| Spent { used: limit.burst() - limit.available(now), limit: limit.burst() })
+    }
+
+    /// Whether little is left of a limit.
+    fn is_tight(&self, now: Millis) -> bool {
+        [&self.rate, &self.missing]
+            .into_iter()
+            .any(|limit| Self::spent(limit.as_ref(), now).is_some_and(Spent::is_tight))
+    }
+
+    fn paused_until(&self, now: Millis) -> Option<Millis> {
+        self.governor.as_ref().and_then(|governor| governor.paused_until(now))
+    }
+}
+
 /// The pacing state of one site.
 pub(crate) struct Site {
+    key: Key,
+    is_provider: bool,
+    watch: Arc<Watch>,
+    /// Whether it stands in the list of sites in trouble.
+    watched: AtomicBool,
+    itself: Weak<Self>,
     connections: usize,
     all: Arc<Semaphore>,
     /// What a batch may hold of `all`: one connection is kept for live calls.
@@ -60,10 +105,15 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(policy: &Policy) -> Self {
+    pub(crate) fn new(key: Key, policy: &Policy, watch: Arc<Watch>) -> Arc<Self> {
         let connections = usize::try_from(policy.connections.max(1)).unwrap_or(1);
         let limit = |count: u32, period_ms, burst| (count > 0).then(|| Gcra::new(count, period_ms, burst));
-        Self {
+        Arc::new_cyclic(|itself| Self {
+            key,
+            is_provider: policy.provider.is_some(),
+            watch,
+            watched: AtomicBool::new(false),
+            itself: itself.clone(),
             connections,
             all: Arc::new(Semaphore::new(connections)),
             batch: Arc::new(Semaphore::new((connections - 1).max(1))),
@@ -77,7 +127,7 @@ impl Site {
             }),
             idle: Mutex::new(Vec::new()),
             interest: AtomicU32::new(0),
-        }
+        })
     }
 
     /// Waits for a connection's slot, at most `wait`.
@@ -97,7 +147,7 @@ impl Site {
     pub(crate) fn closed(&self, now: Millis) -> Option<Hold> {
         let state = self.state();
         let blocked = state.breaker.open_until(now).map(|until| Hold { why: NotAsked::Blocked, until });
-        let paused = state.governor.as_ref().and_then(|governor| governor.paused_until(now));
+        let paused = state.paused_until(now);
         blocked.or(paused.map(|until| Hold { why: NotAsked::Budget, until }))
     }
 
@@ -108,23 +158,13 @@ impl Site {
             return Err(hold);
         }
         let mut state = self.state();
-        let mut granted = want;
-        if let Some(missing) = &state.missing {
-            granted = granted.min(missing_left(missing, now, effort, warmth)?);
+        let admitted = state.admit(now, want, effort, warmth);
+        let tight = state.is_tight(now);
+        drop(state);
+        if tight {
+            self.note();
         }
-        // A cold source pays more for each recipient, and so does one that asks for too many who do not exist.
-        let cost = (100 / warmth.clamp(1, 100)) * state.governor.as_ref().map_or(1, Governor::cost);
-        if let Some(rate) = &mut state.rate {
-            let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
-            // What costs more than may be spent at once would never be there.
-            let cost = cost.min(rate.burst() - kept);
-            granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
-            if granted == 0 {
-                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
-            }
-            rate.charge(now, granted * cost);
-        }
-        Ok(granted)
+        admitted
     }
 
     /// Books what a flight has shown.
@@ -147,6 +187,11 @@ impl Site {
         if let Some((_, asked_ms)) = heard.about_us {
             state.breaker.strike(now, asked_ms, policy);
         }
+        let trouble = heard.about_us.is_some() || state.paused_until(now).is_some() || state.is_tight(now);
+        drop(state);
+        if trouble {
+            self.note();
+        }
     }
 
     /// How many recipients did not exist lately: what the server may hold against us. Forgotten when there was none for two
@@ -159,12 +204,46 @@ impl Site {
     /// A refusal of us before any recipient was asked about.
     pub(crate) fn refused_us(&self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
         self.state().breaker.strike(now, asked_ms, policy);
+        self.note();
+    }
+
+    /// Enters the list of sites in trouble, unless it stands there.
+    fn note(&self) {
+        if !self.watched.swap(true, Ordering::Relaxed) {
+            self.watch.enter(&self.key, self.itself.clone());
+        }
+    }
+
+    /// It fell off the list.
+    pub(crate) fn unwatched(&self) {
+        self.watched.store(false, Ordering::Relaxed);
+    }
+
+    /// What an operator sees; none where there is nothing to see, and the site has left the list.
+    pub(crate) fn look(&self, now: Millis) -> Option<View> {
+        // Before the look: trouble that comes after it enters the list again.
+        self.unwatched();
+        let state = self.state();
+        let view = View {
+            phase: state.breaker.phase(now),
+            paused_until: state.paused_until(now),
+            rate: State::spent(state.rate.as_ref(), now),
+            missing: State::spent(state.missing.as_ref(), now),
+            is_provider: self.is_provider,
+        };
+        drop(state);
+        let notable = view.is_notable();
+        if notable {
+            self.watched.store(true, Ordering::Relaxed);
+        }
+        notable.then_some(view)
     }
 
     /// A warm session to this address, if there is one; with `clear` only one that was opened without trying STARTTLS.
     pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<Link> {
         let mut idle = self.idle();
         let found = idle.iter().position(|link| link.address() == address && (!clear || link.is_clear()))?;
+        self.watch.idle_ended();
         Some(idle.swap_remove(found))
     }
 
@@ -172,6 +251,7 @@ impl Site {
     pub(crate) fn put_idle(&self, link: Link) -> u64 {
         let number = link.number();
         self.idle().push(link);
+        self.watch.idle_began();
         number
     }
 
@@ -179,6 +259,7 @@ impl Site {
     pub(crate) fn expire_idle(&self, number: u64) -> Option<Link> {
         let mut idle = self.idle();
         let found = idle.iter().position(|link| link.number() == number)?;
+        self.watch.idle_ended();
         Some(idle.swap_remove(found))
     }
 
@@ -186,7 +267,11 @@ impl Site {
     pub(crate) fn crowded_out(&self) -> Option<Link> {
         let mut idle = self.idle();
         let busy = self.connections - self.all.available_permits().min(self.connections);
-        (!idle.is_empty() && busy + idle.len() > self.connections).then(|| idle.remove(0))
+        let crowded = !idle.is_empty() && busy + idle.len() > self.connections;
+        crowded.then(|| {
+            self.watch.idle_ended();
+            idle.remove(0)
+        })
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -252,9 +337,13 @@ mod tests {
         policy
     }
 
+    fn site(policy: &Policy) -> Arc<Site> {
+        Site::new((0, Arc::from("mx.example.com")), policy, Arc::default())
+    }
+
     #[test]
     fn a_batch_leaves_a_quarter_of_the_burst_and_a_live_call_may_take_it() {
-        let site = Site::new(&policy(|policy| policy.burst = 20));
+        let site = site(&policy(|policy| policy.burst = 20));
         assert_eq!(site.admit(Millis(0), 100, Effort::Batch, 100), Ok(15));
         let hold = site.admit(Millis(0), 100, Effort::Batch, 100).expect_err("the batch's part is used up");
         assert_eq!(hold.until, Millis(1_000), "one a second");
@@ -264,7 +353,7 @@ mod tests {
     #[test]
     fn a_slowed_site_with_a_burst_of_one_still_moves() {
         let policy = policy(|policy| (policy.burst, policy.missing_per_hour) = (1, 0));
-        let site = Site::new(&policy);
+        let site = site(&policy);
         site.heard(Millis(0), &Heard { answered: 100, missing: 50, ..Heard::default() }, &policy);
         assert_eq!(site.admit(Millis(0), 1, Effort::Batch, 100), Ok(1));
         let hold = site.admit(Millis(0), 1, Effort::Batch, 100).expect_err("it is used up");

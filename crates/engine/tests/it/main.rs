@@ -10,6 +10,7 @@ mod limits;
 mod name_server;
 mod real_net;
 mod simulation;
+mod snapshot;
 mod stories;
 mod tls;
 mod world;

@@ -1,0 +1,167 @@
+//! Which sites say no: the few of tens of thousands that an operator wants to see.
+//!
+//! A site enters its name when its breaker opens, its governor pauses or a budget becomes tight, and looking at the list
+//! strikes off whoever has nothing more to say. So the look costs as much as there is trouble, and a site without any pays
+//! nothing. The list is bounded; where more sites are in trouble, the ones that were heard of longest ago fall off it, and
+//! enter it again with their next trouble.
+
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, Weak};
+
+use lru::LruCache;
+use probity_core::time::Millis;
+
+use super::breaker::Phase;
+use super::{Key, Site};
+
+/// Sites that are watched at a time.
+const WATCHED_MAX: usize = 4_096;
+
+/// What is left of a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spent {
+    pub(crate) used: u32,
+    pub(crate) limit: u32,
+}
+
+impl Spent {
+    /// Whether no more is left than what a batch leaves to live calls: a quarter.
+    pub(crate) fn is_tight(self) -> bool {
+        u64::from(self.used) * 4 >= u64::from(self.limit) * 3
+    }
+}
+
+/// One site as an operator sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) phase: Phase,
+    /// Until when it pauses because too many recipients were missing.
+    pub(crate) paused_until: Option<Millis>,
+    /// Recipients that may be asked about at once.
+    pub(crate) rate: Option<Spent>,
+    /// Missing recipients in the hour.
+    pub(crate) missing: Option<Spent>,
+    /// Whether it is a known provider's, not a host's of its own.
+    pub(crate) is_provider: bool,
+}
+
+impl View {
+    /// Whether there is anything to see.
+    pub(crate) fn is_notable(&self) -> bool {
+        let tight = |spent: Option<Spent>| spent.is_some_and(Spent::is_tight);
+        self.phase != Phase::Closed || self.paused_until.is_some() || tight(self.rate) || tight(self.missing)
+    }
+}
+
+/// The sites in trouble, and the count of warm sessions at all sites.
+pub(crate) struct Watch {
+    sites: Mutex<LruCache<Key, Weak<Site>>>,
+    idle: AtomicUsize,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        let size = NonZeroUsize::new(WATCHED_MAX).expect("not zero");
+        Self { sites: Mutex::new(LruCache::sparse(size)), idle: AtomicUsize::new(0) }
+    }
+}
+
+impl Watch {
+    /// Enters a site.
+    pub(crate) fn enter(&self, key: &Key, site: Weak<Site>) {
+        let out = self.sites.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone(), site);
+        // A site that was pushed off must be able to enter again; one under the same name has only been replaced.
+        if let Some((name, pushed_off)) = out
+            && name != *key
+            && let Some(site) = pushed_off.upgrade()
+        {
+            site.unwatched();
+        }
+    }
+
+    /// Every site that has something to say now, the last entered first.
+    pub(crate) fn views(&self, now: Millis) -> Vec<(Key, View)> {
+        let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut views = Vec::new();
+        let mut calm = Vec::new();
+        for (key, site) in sites.iter() {
+            match site.upgrade().and_then(|site| site.look(now)) {
+                Some(view) => views.push((key.clone(), view)),
+                None => calm.push(key.clone()),
+            }
+        }
+        for key in &calm {
+            sites.pop(key);
+        }
+        views
+    }
+
+    /// A session has become idle.
+    pub(crate) fn idle_began(&self) {
+        self.idle.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An idle session is used again, or ends.
+    pub(crate) fn idle_ended(&self) {
+        self.idle.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Sessions that are idle now.
+    pub(crate) fn idle(&self) -> usize {
+        self.idle.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use probity_core::policy::{Policies, Policy, Profile};
+
+    use super::*;
+    use crate::pace::{Effort, Pace};
+
+    fn policy() -> Policy {
+        let mut policy = Policy::clone(&Policies::embedded().for_exchanger("mx.example.com", Profile::Polite));
+        (policy.burst, policy.missing_per_hour) = (8, 20);
+        policy
+    }
+
+    #[test]
+    fn a_site_is_watched_from_its_first_trouble_until_the_last_is_over() {
+        let (pace, policy) = (Pace::new(), policy());
+        let site = pace.site(1, &Arc::from("mx.example.com"), &policy);
+        let quiet = pace.site(1, &Arc::from("mx.example.net"), &policy);
+        assert_eq!(quiet.admit(Millis(0), 1, Effort::Live, 100), Ok(1));
+        assert_eq!(site.admit(Millis(0), 7, Effort::Live, 100), Ok(7));
+        let [(key, view)] = &pace.watch().views(Millis(0))[..] else { panic!("one site is tight") };
+        assert_eq!((key.0, &*key.1, view.rate), (1, "mx.example.com", Some(Spent { used: 7, limit: 8 })));
+        assert_eq!((view.phase, view.is_provider), (Phase::Closed, false));
+        site.refused_us(Millis(0), None, &policy);
+        let until = Millis(policy.breaker_ms_min);
+        assert_eq!(pace.watch().views(Millis(0))[0].1.phase, Phase::Open(until));
+        assert_eq!(pace.watch().views(until)[0].1.phase, Phase::HalfOpen);
+        assert_eq!(pace.watch().views(until + policy.breaker_ms_max * 5), []);
+        site.refused_us(until + policy.breaker_ms_max * 5, None, &policy);
+        assert_eq!(pace.watch().views(until + policy.breaker_ms_max * 5).len(), 1, "it enters again");
+        assert_eq!(pace.sites(), 2);
+    }
+
+    #[test]
+    fn a_full_list_drops_the_oldest_and_takes_it_back() {
+        let (pace, policy) = (Pace::new(), policy());
+        let sites: Vec<_> = (0..=WATCHED_MAX)
+            .map(|n| {
+                let site = pace.site(0, &Arc::from(format!("mx{n}.example.com")), &policy);
+                site.refused_us(Millis(0), None, &policy);
+                site
+            })
+            .collect();
+        let named = |name: &str| pace.watch().views(Millis(1)).iter().any(|(key, _)| &*key.1 == name);
+        assert_eq!(pace.watch().views(Millis(1)).len(), WATCHED_MAX);
+        assert!(!named("mx0.example.com") && named("mx1.example.com"));
+        sites[0].refused_us(Millis(2), None, &policy);
+        assert!(named("mx0.example.com") && !named("mx1.example.com"));
+    }
+}
