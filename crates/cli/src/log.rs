@@ -2,8 +2,9 @@
 
 use std::io::Write as _;
 
+use probity_server::ops::log::{JsonLines, levels};
 use tracing_subscriber::Layer as _;
-use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -24,12 +25,16 @@ pub(crate) fn start(settings: &Settings, verbose: u8) {
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    // Libraries know nothing of our rule about addresses, so only their errors are shown.
-    let levels = Targets::new().with_default(LevelFilter::ERROR).with_target("probity", configured.max(asked));
-    let layer =
-        tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false).log_internal_errors(false);
+    let levels = levels(configured.max(asked));
     match settings.log_format {
-        LogFormat::Text => tracing_subscriber::registry().with(layer.with_filter(levels)).init(),
-        LogFormat::Json => tracing_subscriber::registry().with(layer.json().with_filter(levels)).init(),
+        LogFormat::Text => {
+            let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+            let lines = lines.with_ansi(false).log_internal_errors(false);
+            tracing_subscriber::registry().with(lines.with_filter(levels)).init();
+        }
+        LogFormat::Json => {
+            let lines = JsonLines::new(std::io::stderr);
+            tracing_subscriber::registry().with(lines.with_filter(levels)).init();
+        }
     }
 }

@@ -10,6 +10,7 @@ use probity_store::Store;
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::meter::Meter;
+use crate::ops::metrics::Metrics;
 use crate::page::Cursors;
 use crate::secrets::Secrets;
 use crate::verifier::Verifier;
@@ -53,6 +54,7 @@ pub struct App {
     pub(crate) keyring: Keyring,
     pub(crate) limits: RateLimits,
     pub(crate) meter: Meter,
+    pub(crate) metrics: Arc<Metrics>,
     pub(crate) cursors: Cursors,
     /// Who answers live keys.
     pub(crate) live: Arc<dyn Verifier>,

@@ -22,8 +22,9 @@ use probity_store::OrgNo;
 use probity_store::keys::Known;
 
 use crate::app::App;
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
 use crate::limits::{self, Bucket, Limit};
+use crate::ops::metrics::{AuthFailure, LimitedBy};
 use crate::peer::{Peer, client_ip};
 use crate::query::Query;
 
@@ -98,7 +99,12 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
     let now = app.now();
     let presented = match presented(&request) {
         Ok(presented) => presented,
-        Err(error) => return error.into_response(),
+        Err(error) => {
+            if error.code() == Code::MissingApiKey {
+                app.metrics.accounts().auth_failed(AuthFailure::Missing);
+            }
+            return error.into_response();
+        }
     };
     let deprecated = presented.deprecated;
     let from = from(app, &request);
@@ -106,7 +112,7 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
         Err(error) => error.into_response(),
         Ok(known) => {
             let state = app.limits.take(key_limit(app, &known), org_limit(app, &known), now).await;
-            let mut response = match admitted(&known, need, &state, now) {
+            let mut response = match admitted(app, &known, need, &state, now) {
                 Err(error) => error.into_response(),
                 Ok(()) => {
                     app.keyring.note_use(&known, now);
@@ -152,13 +158,18 @@ async fn recognized(
     now: Millis,
 ) -> Result<Arc<Known>, ApiError> {
     let hash = app.secrets.api_key(&presented.text);
-    if let Some(known) = app.keyring.open(&app.store, &presented.text, &hash, now).await? {
-        return Ok(known);
-    }
+    let why = match app.keyring.open(&app.store, &presented.text, &hash, now).await? {
+        Ok(known) => return Ok(known),
+        Err(why) => why,
+    };
+    app.metrics.accounts().auth_failed(why);
     // A refused key counts against the address that it came from: guessing is slow.
     let state = from.map(|ip| app.limits.take_failure(ip, app.config.failures_per_minute, now));
     match state.and_then(|state| state.retry_after_s(now)) {
-        Some(retry_after_s) => Err(ApiError::rate_limited(retry_after_s)),
+        Some(retry_after_s) => {
+            app.metrics.accounts().limited(LimitedBy::Address);
+            Err(ApiError::rate_limited(retry_after_s))
+        }
         None => Err(ApiError::invalid_api_key()),
     }
 }
@@ -169,15 +180,19 @@ fn from(app: &App, request: &Request) -> Option<IpAddr> {
     Some(client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies))
 }
 
-fn admitted(known: &Known, need: Need, state: &limits::State, now: Millis) -> Result<(), ApiError> {
+fn admitted(app: &App, known: &Known, need: Need, state: &limits::State, now: Millis) -> Result<(), ApiError> {
+    let counts = app.metrics.accounts();
     if let Some(retry_after_s) = state.retry_after_s(now) {
+        counts.limited(if state.is_of_key { LimitedBy::Key } else { LimitedBy::Organization });
         return Err(ApiError::rate_limited(retry_after_s));
     }
     let Need::Scope(scope) = need else { return Ok(()) };
     if known.org_status.is_stopped() {
+        counts.auth_failed(AuthFailure::Account);
         return Err(ApiError::forbidden_scope("the account is suspended, paused or banned"));
     }
     if !known.key.scopes.contains(scope) {
+        counts.auth_failed(AuthFailure::Scope);
         return Err(ApiError::forbidden_scope(format!("the key lacks the scope `{}`", scope.as_str())));
     }
     Ok(())

@@ -25,6 +25,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::body::gather;
 use crate::error::ApiError;
+use crate::ops::metrics::Idempotent;
 
 /// How long a run holds its key, in milliseconds: longer than a request may take.
 const LEASE_MS: i64 = 90_000;
@@ -103,7 +104,10 @@ pub(crate) async fn layer(State(app): State<Arc<App>>, caller: Caller, request: 
     match key(request.headers()) {
         Ok(None) => next.run(request).await,
         Ok(Some(key)) => once(app, caller, key, request, next).await.unwrap_or_else(IntoResponse::into_response),
-        Err(error) => error.into_response(),
+        Err(error) => {
+            app.metrics.accounts().idempotent(Idempotent::Malformed);
+            error.into_response()
+        }
     }
 }
 
@@ -132,9 +136,18 @@ async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next
     };
     match app.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {
         Begun::Run => {}
-        Begun::Replay { status, answer } => return replay(&app, &key, status, &answer),
-        Begun::InProgress => return Err(ApiError::idempotency_in_progress()),
-        Begun::Reused => return Err(ApiError::idempotency_key_reused()),
+        Begun::Replay { status, answer } => {
+            app.metrics.accounts().idempotent(Idempotent::Replayed);
+            return replay(&app, &key, status, &answer);
+        }
+        Begun::InProgress => {
+            app.metrics.accounts().idempotent(Idempotent::InProgress);
+            return Err(ApiError::idempotency_in_progress());
+        }
+        Begun::Reused => {
+            app.metrics.accounts().idempotent(Idempotent::Reused);
+            return Err(ApiError::idempotency_key_reused());
+        }
         Begun::Full => return Err(ApiError::rate_limited(FULL_RETRY_S)),
     }
     let run = Arc::new(Run { app, attempt, key, kept: AtomicBool::new(false) });
@@ -172,6 +185,7 @@ impl Run {
             self.release().await;
             return response;
         }
+        self.app.metrics.accounts().idempotent(Idempotent::Kept);
         if self.kept.load(Ordering::Relaxed) {
             return response;
         }
@@ -197,6 +211,7 @@ impl Run {
 
     /// Where this fails the key is free after its lease.
     async fn release(&self) {
+        self.app.metrics.accounts().idempotent(Idempotent::Freed);
         let released = self.app.store.write(|tx| idempotency::release(tx, self.attempt.held()).scope_boxed());
         if let Err(error) = released.await {
             tracing::warn!(%error, "an idempotency key stays locked until its lease ends");

@@ -15,6 +15,8 @@ use probity_core::time::Millis;
 use probity_store::keys::Known;
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, keys};
 
+use crate::ops::metrics::AuthFailure;
+
 /// How long a key that was found is not looked up again, in milliseconds.
 const FRESH_MS: i64 = 1_000;
 /// Keys that are remembered.
@@ -37,27 +39,30 @@ impl Default for Keyring {
 }
 
 impl Keyring {
-    /// The key that a text is, if it opens anything now.
+    /// The key that a text is, if it opens anything now; why not is for the operator only.
     pub(crate) async fn open(
         &self,
         store: &Store,
         text: &str,
         hash: &[u8; 32],
         now: Millis,
-    ) -> Result<Option<Arc<Known>>> {
+    ) -> Result<std::result::Result<Arc<Known>, AuthFailure>> {
         if check(text) == Checksum::Bad {
-            return Ok(None);
+            return Ok(Err(AuthFailure::Malformed));
         }
         if let Some(known) = self.remembered(hash, now) {
-            return Ok(Some(known));
+            return Ok(Ok(known));
         }
-        let Some(known) = keys::by_hash(&mut store.read().await?, hash).await? else { return Ok(None) };
+        let Some(known) = keys::by_hash(&mut store.read().await?, hash).await? else {
+            return Ok(Err(AuthFailure::Unknown));
+        };
         if !known.key.is_valid(now) {
-            return Ok(None);
+            let revoked = known.key.revoked_at.is_some();
+            return Ok(Err(if revoked { AuthFailure::Revoked } else { AuthFailure::Expired }));
         }
         let known = Arc::new(known);
         lock(&self.remembered).put(*hash, (known.clone(), now));
-        Ok(Some(known))
+        Ok(Ok(known))
     }
 
     fn remembered(&self, hash: &[u8; 32], now: Millis) -> Option<Arc<Known>> {

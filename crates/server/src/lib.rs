@@ -15,6 +15,7 @@ pub mod listen;
 mod meter;
 mod minting;
 pub mod openapi;
+pub mod ops;
 pub mod page;
 pub mod peer;
 pub mod query;

@@ -31,6 +31,12 @@ pub(crate) enum Bucket {
     Failures(IpAddr),
 }
 
+impl Bucket {
+    fn is_of_key(self) -> bool {
+        matches!(self, Self::Key(..))
+    }
+}
+
 /// A bucket and how many requests a minute it lets through; as many may come at once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limit {
@@ -47,6 +53,8 @@ pub(crate) struct State {
     pub(crate) remaining: u32,
     /// When the bucket is full again.
     pub(crate) full_at: Millis,
+    /// Whether the bucket is a key's.
+    pub(crate) is_of_key: bool,
     /// When the next request may come; none where this one passed.
     pub(crate) refused_until: Option<Millis>,
 }

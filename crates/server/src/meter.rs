@@ -22,6 +22,8 @@ use probity_store::usage::Delta;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, credits, usage};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::ops::metrics::{CreditMove, Metrics};
+
 /// The least time between two windows, in milliseconds.
 const WINDOW_MS: u64 = 2;
 /// Calls in one window at most.
@@ -81,9 +83,6 @@ enum Call {
     Settle { org: OrgNo, hold: HoldId, bucket: Bucket, captured: bool, counted: Option<Delta>, done: Option<Done> },
 }
 
-/// Told of every window: how many calls it had, how long it took, and whether it was written.
-pub(crate) type WindowObserver = Arc<dyn Fn(usize, Duration, bool) + Send + Sync>;
-
 /// The way to the next window. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Meter {
@@ -96,12 +95,12 @@ impl Meter {
         store: Store,
         clock: Clock,
         hold_ms: i64,
-        observer: WindowObserver,
+        metrics: Arc<Metrics>,
     ) -> (Self, tokio::task::JoinHandle<()>) {
         let (queue, calls) = mpsc::channel(QUEUE_MAX);
         let meter = Self { queue };
         // The writer hands out holds, which lead back to it: a weak way, so that it ends when all others are gone.
-        let writer = Writer { store, clock, hold_ms, observer, way: meter.queue.downgrade() };
+        let writer = Writer { store, clock, hold_ms, metrics, way: meter.queue.downgrade() };
         (meter, tokio::spawn(writer.run(calls)))
     }
 
@@ -122,7 +121,7 @@ struct Writer {
     store: Store,
     clock: Clock,
     hold_ms: i64,
-    observer: WindowObserver,
+    metrics: Arc<Metrics>,
     way: mpsc::WeakSender<Call>,
 }
 
@@ -144,7 +143,7 @@ impl Writer {
             let gathered = Gathered::of(batch.drain(..));
             let written = self.write(gathered).await;
             let took = self.clock.elapsed() - begun;
-            (self.observer)(size, took, written);
+            self.metrics.accounts().window(u32::try_from(size).unwrap_or(u32::MAX), took, written);
             // What comes while this window is open goes into the next; an idle writer does not wait.
             if !calls.is_empty() {
                 tokio::time::sleep(Duration::from_millis(WINDOW_MS).saturating_sub(took)).await;
@@ -169,6 +168,7 @@ impl Writer {
             .await;
         match written {
             Ok(done) => {
+                self.count(&gathered, &done);
                 self.hand_out(gathered, &window, &done);
                 true
             }
@@ -178,6 +178,20 @@ impl Writer {
                 false
             }
         }
+    }
+
+    /// What has moved. Settlements of holds that had ended are among them; they are rare, and the audit knows better.
+    fn count(&self, gathered: &Gathered, done: &WindowDone) {
+        let held: i64 = done.granted.iter().map(|granted| granted.held.total()).sum();
+        let asked: usize = gathered.asking.values().map(VecDeque::len).sum();
+        let (captured, released) = gathered.settling.values().fold((0, 0), |(taken, given), (captured, released)| {
+            (taken + captured.total(), given + released.total())
+        });
+        let count = |moved, credits: i64| self.metrics.accounts().credits(moved, u64::try_from(credits).unwrap_or(0));
+        count(CreditMove::Held, held);
+        count(CreditMove::Refused, i64::try_from(asked).unwrap_or(i64::MAX) - held);
+        count(CreditMove::Captured, captured);
+        count(CreditMove::Released, released);
     }
 
     fn hand_out(&self, gathered: Gathered, window: &Window, done: &WindowDone) {

@@ -9,6 +9,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn_with_state;
+use probity_core::lists::Lists;
+use probity_engine::net::BoxFuture;
+use secrecy::SecretString;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -19,6 +23,9 @@ use crate::limits::RateLimits;
 use crate::listen::{ListenConfig, Listener};
 use crate::meter::Meter;
 use crate::openapi::{self, Published};
+use crate::ops::Ops;
+use crate::ops::health::Readiness;
+use crate::ops::metrics::{Database, Depth, Gauges, Metrics, Observed, Queue, Readers, Start, count_in_flight};
 use crate::page::Cursors;
 use crate::shell::{ShellConfig, shell};
 use crate::verifier::Verifier;
@@ -36,6 +43,8 @@ pub struct ServiceConfig {
     pub shell: ShellConfig,
     /// What sockets do.
     pub listen: ListenConfig,
+    /// What `/metrics` asks for; none where it answers the machine and private networks only.
+    pub metrics_token: Option<SecretString>,
     /// How long a live call may hold its credit, in milliseconds: longer than any call takes.
     pub hold_ms: i64,
 }
@@ -46,6 +55,7 @@ impl Default for ServiceConfig {
             api: ApiConfig::default(),
             shell: ShellConfig::default(),
             listen: ListenConfig::default(),
+            metrics_token: None,
             hold_ms: 120_000,
         }
     }
@@ -76,7 +86,12 @@ impl Core {
     /// Puts the parts together over an installation that is prepared. Call within a tokio runtime.
     pub fn start(instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
         let (store, clock) = (instance.store.clone(), instance.clock);
-        let (meter, windows) = Meter::start(store.clone(), clock, config.hold_ms, Arc::new(|_, _, _| {}));
+        let metrics = Arc::new(Metrics::new(&Start {
+            version: env!("CARGO_PKG_VERSION"),
+            at: clock.now(),
+            providers: Lists::embedded().providers().map(|provider| &*provider.id).collect(),
+        }));
+        let (meter, windows) = Meter::start(store.clone(), clock, config.hold_ms, metrics.clone());
         let app = Arc::new(App {
             config: config.api.clone(),
             clock,
@@ -86,14 +101,19 @@ impl Core {
             store,
             keyring: Keyring::default(),
             meter,
+            metrics: metrics.clone(),
             live: verifiers.live.clone(),
             sandbox: verifiers.sandbox.clone(),
         });
         let (api, document) = router::api(&app);
         let base = config.api.public_url.as_deref().unwrap_or("/");
         let published = Published::new(&openapi::document(document, base));
-        let routes = shell(api.merge(published.router()), config.shell.clone(), clock);
         let ending = CancellationToken::new();
+        let ops = ops(&app, &ending, config);
+        let routes = api.merge(published.router()).merge(crate::ops::routes(ops));
+        let routes = routes.layer(from_fn_with_state(metrics.clone(), count_in_flight));
+        let shell_config = ShellConfig { observer: Some(metrics.observer()), ..config.shell.clone() };
+        let routes = shell(routes, shell_config, clock);
         let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
         Self { routes, app, instance, verifiers, ending, upkeep, windows }
     }
@@ -108,6 +128,37 @@ impl Core {
         let _ = tokio::time::timeout(std::time::Duration::from_millis(GOODBYE_MS), windows).await;
         tokio::join!(verifiers.live.close(GOODBYE_MS), verifiers.sandbox.close(GOODBYE_MS));
         instance.close().await;
+    }
+}
+
+/// The operator's routes over the parts of a service.
+fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Ops {
+    let readiness = Arc::new(Readiness::of_store(app.clock, ending.clone(), app.store.clone()));
+    Ops {
+        metrics: app.metrics.clone(),
+        observed: Arc::new(Parts { app: app.clone(), readiness: readiness.clone() }),
+        readers: Arc::new(Readers::new(config.metrics_token.clone())),
+        readiness,
+    }
+}
+
+/// What the metrics look at when somebody reads them.
+struct Parts {
+    app: Arc<App>,
+    readiness: Arc<Readiness>,
+}
+
+impl Observed for Parts {
+    fn look(&self) -> BoxFuture<'_, Gauges> {
+        Box::pin(async move {
+            let up = !self.readiness.failed().await.contains(&"database");
+            let waiting = u64::try_from(self.app.meter.waiting()).unwrap_or(u64::MAX);
+            Gauges {
+                engine: self.app.live.snapshot(),
+                database: Some(Database::of(&self.app.store, up)),
+                queues: vec![(Queue::Ledger, Depth { waiting, oldest: None })],
+            }
+        })
     }
 }
 
@@ -154,6 +205,7 @@ impl Service {
 
     /// Stops: what is in flight is finished or, after the time for that, released.
     pub async fn stop(self) {
+        self.core.ending.cancel();
         self.stop.cancel();
         let mut cut = 0;
         for listening in self.listening {

@@ -7,6 +7,7 @@
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
+use probity_engine::snapshot::Snapshot;
 use probity_engine::{Counters, Engine, Item, Live, Sink};
 
 /// Something that answers about addresses. The methods are those of [`Engine`].
@@ -21,6 +22,10 @@ pub trait Verifier: Send + Sync + 'static {
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()>;
     /// What has been done so far.
     fn counters(&self) -> Counters;
+    /// The state of the engine that asks real servers; none where there is no such engine.
+    fn snapshot(&self) -> Option<Snapshot> {
+        None
+    }
     /// Ends idle sessions and waits for what is under way, at most `timeout_ms`.
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()>;
 }
@@ -44,6 +49,10 @@ impl Verifier for Engine {
 
     fn counters(&self) -> Counters {
         Engine::counters(self)
+    }
+
+    fn snapshot(&self) -> Option<Snapshot> {
+        Some(Engine::snapshot(self))
     }
 
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {

@@ -9,12 +9,12 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use probity_core::api_key::KeyKind;
 use probity_core::id::KeyId;
-use probity_core::scope::{Scope, Scopes};
+use probity_core::scope::Scope;
 use probity_core::time::Millis;
 use probity_store::keys::{self, Key};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
-use self::view::{ApiKey, ApiKeyKind, CreateKey, DeletedKey, NewKey};
+use self::view::{ApiKey, CreateKey, DeletedKey, NewKey};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -105,7 +105,7 @@ pub(crate) async fn create_api_key(
 
 /// What the body asks for, where it makes sense.
 fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
-    let kind = kind(asked.kind);
+    let kind = asked.kind;
     let expires_at = asked.expires_at.map(|at| at.0);
     if expires_at.is_some_and(|at| at <= now) {
         return Err(ApiError::invalid("expires_at", "must lie in the future"));
@@ -114,7 +114,7 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
         return Err(ApiError::invalid("rate_limit_per_minute", "must be at least 1"));
     }
     let scopes = match (kind, asked.scopes) {
-        (KeyKind::Rk, Some(names)) if !names.is_empty() => Some(scopes(&names)?),
+        (KeyKind::Rk, Some(scopes)) if !scopes.is_empty() => Some(scopes),
         (KeyKind::Rk, _) => {
             return Err(ApiError::invalid("scopes", "must name at least one scope for a key of kind `rk`"));
         }
@@ -134,17 +134,6 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
         expires_at,
         rate_limit_per_minute: asked.rate_limit_per_minute.map(i64::from),
     })
-}
-
-fn scopes(names: &[String]) -> Result<Scopes, ApiError> {
-    let known = |(index, name): (usize, &String)| {
-        let wrong = || {
-            let all: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
-            ApiError::invalid(&format!("scopes[{index}]"), format_args!("must be one of {}", all.join(", ")))
-        };
-        Scope::from_name(name).ok_or_else(wrong)
-    };
-    names.iter().enumerate().map(known).collect()
 }
 
 fn origins(texts: Vec<String>) -> Result<Vec<String>, ApiError> {
@@ -203,35 +192,18 @@ pub(crate) async fn delete_api_key(
         Err(error) => return Err(error.into()),
     }
     app.keyring.forget();
-    Ok(Json(DeletedKey { id: id.to_string(), deleted: true }))
-}
-
-fn kind(kind: ApiKeyKind) -> KeyKind {
-    match kind {
-        ApiKeyKind::Live => KeyKind::Live,
-        ApiKeyKind::Rk => KeyKind::Rk,
-        ApiKeyKind::Test => KeyKind::Test,
-        ApiKeyKind::Pub => KeyKind::Pub,
-    }
+    Ok(Json(DeletedKey { id, deleted: true }))
 }
 
 impl From<Key> for ApiKey {
     fn from(key: Key) -> Self {
-        let kind = match key.kind {
-            KeyKind::Live => ApiKeyKind::Live,
-            KeyKind::Rk => ApiKeyKind::Rk,
-            KeyKind::Test => ApiKeyKind::Test,
-            KeyKind::Pub => ApiKeyKind::Pub,
-        };
-        let mut scopes: Vec<String> = key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect();
-        scopes.sort_unstable();
         Self {
-            id: key.id.to_string(),
+            id: key.id,
             name: key.name,
-            kind,
+            kind: key.kind,
             prefix: key.prefix,
             last4: key.last4,
-            scopes,
+            scopes: key.scopes,
             allowed_origins: key.origins,
             created_at: key.created_at.into(),
             expires_at: key.expires_at.map(Into::into),

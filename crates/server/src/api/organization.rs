@@ -7,10 +7,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use probity_core::time::Millis;
-use probity_store::orgs::{Org, OrgStatus};
+use probity_store::orgs::Org;
 use probity_store::{credits, orgs, usage, users};
 
-use self::view::{Credits, Entitlements, Organization, OrganizationStatus, Seats, Trial, Usage};
+use self::view::{Credits, Entitlements, Organization, Seats, Trial, Usage};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -52,7 +52,7 @@ pub(crate) async fn get_organization(
         },
         trial: trial(&org, now),
         created_at: org.created_at.into(),
-        status: status(org.status),
+        status: org.status,
         entitlements: ALL,
         seats: Seats { used, limit: org.seats_max.unwrap_or(SEATS_UNLIMITED) },
         name: org.name,
@@ -76,15 +76,4 @@ fn trial(org: &Org, now: Millis) -> Trial {
     let active = org.trial.is_some_and(|(from, to)| from <= now && now < to);
     let (started_at, ends_at) = org.trial.unzip();
     Trial { active, started_at: started_at.map(Into::into), ends_at: ends_at.map(Into::into) }
-}
-
-fn status(status: OrgStatus) -> OrganizationStatus {
-    match status {
-        OrgStatus::Active => OrganizationStatus::Active,
-        OrgStatus::Suspended => OrganizationStatus::Suspended,
-        OrgStatus::Paused => OrganizationStatus::Paused,
-        OrgStatus::Banned => OrganizationStatus::Banned,
-        OrgStatus::UnderReview => OrganizationStatus::UnderReview,
-        OrgStatus::NeedsIdentityVerification => OrganizationStatus::NeedsIdentityVerification,
-    }
 }

@@ -21,6 +21,7 @@ use crate::error::ApiError;
 use crate::meter::Refused;
 use crate::openapi::parameters::{EMAIL_BYTES_MAX, VerifyParams};
 use crate::openapi::verdict::VerdictSchema;
+use crate::ops::metrics::Origin;
 use crate::query::Query;
 
 /// How long a caller waits who does not say, in seconds.
@@ -52,11 +53,12 @@ pub(crate) async fn verify_email(
     let live = Live { timeout_ms: timeout_ms(&query)?, scope: caller.org().0.unsigned_abs() };
     // Outer white space is no part of the address, yet the answer echoes what was sent.
     let address = email.trim_ascii();
-    let mut verification = if caller.is_test() {
-        app.sandbox.verify(address, live).await
+    let (origin, mut verification) = if caller.is_test() {
+        (Origin::Sandbox, app.sandbox.verify(address, live).await)
     } else {
-        charged(&app, &caller, address, live).await?
+        (Origin::Live, charged(&app, &caller, address, live).await?)
     };
+    app.metrics.verdicts().record(origin, &verification);
     verification.email = email.as_str().into();
     Ok(shown(&verification, explain))
 }

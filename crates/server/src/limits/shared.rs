@@ -106,6 +106,7 @@ impl Slice {
             limit: limit.per_minute,
             remaining: u32::try_from(remaining).unwrap_or(u32::MAX).min(limit.per_minute),
             full_at: Millis(self.full_at_us.div_euclid(1_000) + 1).max(now),
+            is_of_key: limit.bucket.is_of_key(),
             refused_until: (!passed).then(|| self.one_at(limit)),
         }
     }

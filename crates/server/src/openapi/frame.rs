@@ -137,7 +137,7 @@ pub(super) fn secure(operation: &mut Operation) -> bool {
 }
 
 /// The scopes that a requirement names. The library keeps them to itself, but not what it writes.
-fn scopes(requirement: &SecurityRequirement) -> Vec<String> {
+pub(super) fn scopes(requirement: &SecurityRequirement) -> Vec<String> {
     let written = serde_json::to_value(requirement).unwrap_or_default();
     let lists = written.as_object().into_iter().flat_map(serde_json::Map::values).filter_map(Value::as_array);
     lists.flatten().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -1,0 +1,109 @@
+//! What is counted, and how it is read.
+//!
+//! Recording is an atomic addition: every series of a closed set of labels is made at the start or at its first use, and its
+//! handle kept, so that no request builds label sets or waits for a map. Labels are closed sets without exception (routes by
+//! template, known mail providers and "other", enumerations), so that nobody outside can make the exposition grow, and no label
+//! can hold an address, a key or a name that a customer gave. What is a state and not a count (sessions, breakers, the
+//! database, queues, memory) is looked at when somebody reads ([`Observed`]).
+//!
+//! Every metric stands in a table of `docs/operations.md`; a test holds the two together.
+
+mod accounts;
+mod exposition;
+mod gauges;
+mod http;
+mod labels;
+mod process;
+mod verdicts;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_core::time::Millis;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::registry::Registry;
+
+use crate::shell::Observer;
+
+pub use accounts::Accounts;
+pub use exposition::{Access, Form, Readers};
+pub use gauges::{Database, Depth, Gauges, Observed, Queue};
+pub use http::{Http, InFlight, count_in_flight};
+pub use labels::{AuthFailure, CreditMove, Idempotent, LimitedBy, Origin};
+pub use verdicts::Verdicts;
+
+/// How long the parts may take to show their state; what is later is left out of one reading.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+
+/// What is fixed for the life of a process.
+pub struct Start<'a> {
+    /// The program's version.
+    pub version: &'a str,
+    /// When it was started.
+    pub at: Millis,
+    /// The ids of all mail providers that verdicts are counted by; every other one is "other".
+    pub providers: BTreeSet<&'a str>,
+}
+
+/// All metrics of a process.
+pub struct Metrics {
+    registry: Registry,
+    http: Http,
+    verdicts: Verdicts,
+    accounts: Accounts,
+    seen: Arc<gauges::Seen>,
+}
+
+impl Metrics {
+    /// The metrics of a process that starts now.
+    pub fn new(start: &Start<'_>) -> Self {
+        let mut registry = Registry::default();
+        let seen = Arc::new(gauges::Seen::default());
+        let http = Http::register(&mut registry);
+        let verdicts = Verdicts::register(&mut registry, &start.providers);
+        let accounts = Accounts::register(&mut registry);
+        registry.register_collector(Box::new(seen.clone()));
+        registry.register_collector(Box::new(process::Process { started: start.at }));
+        let build = Family::<[(&'static str, String); 1], Gauge>::default();
+        build.get_or_create(&[("version", start.version.to_owned())]).set(1);
+        registry.register("probity_build_info", "Always 1; the label says which version runs", build);
+        // Readers tell "nothing has happened" from "nothing is measured" by this one.
+        registry.register("probity_up", "Always 1", ConstGauge::new(1_i64));
+        Self { registry, http, verdicts, accounts, seen }
+    }
+
+    /// Requests.
+    pub fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// Verdicts.
+    pub fn verdicts(&self) -> &Verdicts {
+        &self.verdicts
+    }
+
+    /// Credits, keys, limits and idempotency.
+    pub fn accounts(&self) -> &Accounts {
+        &self.accounts
+    }
+
+    /// What the shell tells of each answer.
+    pub fn observer(self: &Arc<Self>) -> Observer {
+        let metrics = self.clone();
+        Arc::new(move |answered| metrics.http.answered(answered))
+    }
+
+    /// Everything as text.
+    pub async fn render(&self, observed: &dyn Observed, form: Form) -> String {
+        let gauges = tokio::time::timeout(LOOK_MAX, observed.look()).await;
+        self.seen.keep(gauges.unwrap_or_default());
+        let mut text = String::with_capacity(32 * 1024);
+        prometheus_client::encoding::text::encode(&mut text, &self.registry).expect("a string takes every text");
+        form.rewritten(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;
