@@ -93,7 +93,6 @@ async fn json_bytes(request: Request) -> Result<Bytes, ApiError> {
     let (parts, body) = request.into_parts();
     let label = check_label(&parts.headers);
     if body.size_hint().lower() > 0 {
-        check_coding(&parts.headers)?;
         label?;
         return bytes_of(&parts, body).await;
     }

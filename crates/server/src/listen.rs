@@ -72,6 +72,13 @@ impl Default for ListenConfig {
     }
 }
 
+impl ListenConfig {
+    /// No limit of a connection can be over before this, whatever begins now.
+    fn shortest(&self) -> Duration {
+        self.header_timeout.min(self.idle_timeout).min(self.stall_timeout)
+    }
+}
+
 /// How a listening socket ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
@@ -187,7 +194,7 @@ impl Server {
         let (stop, cut) = (self.stop.child_token(), self.cut.child_token());
         let (mut stop, mut cut) = (pin!(stop.cancelled()), pin!(cut.cancelled()));
         let mut closing = false;
-        let mut look = pin!(tokio::time::sleep(self.config.header_timeout));
+        let mut look = pin!(tokio::time::sleep(self.config.shortest()));
         loop {
             tokio::select! {
                 biased;

@@ -113,8 +113,8 @@ impl Pulse {
         if passed >= limit {
             return Err(overdue);
         }
-        // Another wait may begin meanwhile, and none is shorter than these.
-        Ok(limit.saturating_sub(passed).min(limits.header_timeout).min(limits.idle_timeout))
+        // Another wait may begin meanwhile.
+        Ok(limit.saturating_sub(passed).min(limits.shortest()))
     }
 }
 
