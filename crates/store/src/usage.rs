@@ -5,16 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use serde_json::json;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-
-/// Milliseconds of a day. Unix time has no leap seconds.
-const DAY_MS: i64 = 86_400_000;
 
 statements! {
     ADD = "INSERT INTO usage_day (org_no, day, source, connection_id, reason, verified, charged)
@@ -40,7 +36,7 @@ statements! {
 pub struct Delta {
     /// Whose.
     pub org: OrgNo,
-    /// On which day, in days since 1970-01-01: [`day_of`].
+    /// On which day, in days since 1970-01-01: [`probity_core::time::Millis::utc_day`].
     pub day: i64,
     /// What they came through, such as `api`; never a text of a user.
     pub source: String,
@@ -63,11 +59,6 @@ pub struct Sum<K> {
     pub verified: i64,
     /// How many credits they cost.
     pub charged: i64,
-}
-
-/// The day of a time, in days since 1970-01-01 UTC.
-pub fn day_of(at: Millis) -> i64 {
-    at.0.div_euclid(DAY_MS)
 }
 
 /// Adds to the counters. Several deltas of the same counter add up.
@@ -131,16 +122,4 @@ fn sum<K>(row: &Row, of: K) -> Result<Sum<K>> {
 fn reason(row: &Row) -> Result<Reason> {
     let name: String = row.get("reason")?;
     Reason::from_name(&name).ok_or_else(|| StoreError::corrupt("a reason in the usage counters is not one of ours"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_day_begins_at_midnight() {
-        for (ms, day) in [(0, 0), (DAY_MS - 1, 0), (DAY_MS, 1), (-1, -1), (1_700_000_000_000, 19_675)] {
-            assert_eq!(day_of(Millis(ms)), day, "{ms}");
-        }
-    }
 }

@@ -13,7 +13,7 @@ use probity_core::credits::is_free;
 use probity_core::verdict::Verification;
 use probity_core::verdict::view::VerdictView;
 use probity_engine::Live;
-use probity_store::usage::{Delta, day_of};
+use probity_store::usage::Delta;
 
 use crate::app::App;
 use crate::auth::Caller;
@@ -71,7 +71,7 @@ async fn charged(app: &App, caller: &Caller, address: &str, live: Live) -> Resul
     let captured = !is_free(reason);
     let counted = Delta {
         org: caller.org(),
-        day: day_of(app.now()),
+        day: app.now().utc_day(),
         source: SOURCE.into(),
         connection: None,
         reason,

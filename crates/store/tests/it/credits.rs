@@ -6,31 +6,30 @@ use probity_core::time::Millis;
 use probity_store::ScopedFutureExt as _;
 use probity_store::credits::{Asked, Booking, Settlement, Window, WindowDone};
 use probity_store::orgs::Org;
-use probity_store::{OrgNo, Place, Store, StoreConfig, StoreError, credits, orgs};
+use probity_store::{OrgNo, Store, StoreError, credits, orgs};
+
+use crate::databases::for_each_database;
 
 const NOW: Millis = Millis(1_800_000_000_000);
+const MONTH_MS: i64 = 30 * 86_400_000;
 
-async fn store_with(subscription: i64, prepaid: i64) -> (tempfile::TempDir, Store, OrgNo) {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(&StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")))).await.unwrap();
-    store.migrate().await.unwrap();
+/// A new organization with these credits.
+async fn org_with(store: &Store, subscription: i64, prepaid: i64) -> OrgNo {
     let org = Org::new(OrgId::new(NOW, [7; 10]), None, "metered".into(), NOW);
-    let no = org.no;
-    store
-        .write(|tx| {
-            async {
-                orgs::insert(tx, &org).await?;
-                for (bucket, amount) in [(Bucket::Subscription, subscription), (Bucket::Prepaid, prepaid)] {
-                    let booking = Booking { org: org.no, bucket, amount, cause: bucket.as_str(), at: NOW };
-                    credits::grant(tx, &booking, None).await?;
-                }
-                Ok(())
+    let funded = store.write(|tx| {
+        async {
+            orgs::insert(tx, &org).await?;
+            for (bucket, amount) in [(Bucket::Subscription, subscription), (Bucket::Prepaid, prepaid)] {
+                let booking = Booking { org: org.no, bucket, amount, cause: bucket.as_str(), at: NOW };
+                let until = (bucket == Bucket::Subscription).then_some(NOW + MONTH_MS);
+                credits::grant(tx, &booking, until).await?;
             }
-            .scope_boxed()
-        })
-        .await
-        .unwrap();
-    (directory, store, no)
+            Ok(())
+        }
+        .scope_boxed()
+    });
+    funded.await.unwrap();
+    org.no
 }
 
 async fn run(store: &Store, window: &Window) -> WindowDone {
@@ -43,55 +42,102 @@ fn window(n: u8, asked: Vec<Asked>, settled: Vec<Settlement>) -> Window {
 
 #[tokio::test]
 async fn holds_take_the_subscription_first_and_stop_at_the_end() {
-    let (_directory, store, org) = store_with(30, 20).await;
-    let first = window(1, vec![Asked { org, credits: 200 }], vec![]);
-    let held = run(&store, &first).await.granted[0].held;
-    assert_eq!(held, Split { subscription: 30, prepaid: 20 });
-    let captured = Split { subscription: 30, prepaid: 5 };
-    let released = Split { subscription: 0, prepaid: 10 };
-    let settlement = Settlement { org, hold: first.id, captured, released };
-    let second = window(2, vec![Asked { org, credits: 12 }], vec![settlement]);
-    let done = run(&store, &second).await;
-    assert_eq!(done.granted[0].held, Split { subscription: 0, prepaid: 10 });
-    assert!(done.lapsed.is_empty());
-    let mut conn = store.read().await.unwrap();
-    let balance = credits::balance(&mut conn, org).await.unwrap();
-    assert!(balance.holds(), "{balance:?}");
-    assert_eq!(balance.held, Split { subscription: 0, prepaid: 15 });
-    assert_eq!(balance.spent, captured);
-    let ended = store.write(|tx| credits::release_expired(tx, NOW + 120_000, 100).scope_boxed()).await.unwrap();
-    assert_eq!(ended, 2);
-    let late = window(
-        3,
-        vec![],
-        vec![Settlement { org, hold: second.id, captured: Split::single(Bucket::Prepaid), released: Split::ZERO }],
-    );
-    assert_eq!(run(&store, &late).await.lapsed, [(org, second.id)]);
-    while store.write(|tx| credits::fold(tx, NOW + 10_000_000).scope_boxed()).await.unwrap() {}
-    let found = credits::audit(&mut conn).await.unwrap();
-    // No usage is counted here, so only that rule is broken.
-    assert!(found.iter().all(|one| one.rule == "spent = charged verifications"), "{found:?}");
-    assert_eq!(credits::available(&mut conn, org).await.unwrap(), Split { subscription: 0, prepaid: 15 });
+    for_each_database(async |store| {
+        let org = org_with(&store, 30, 20).await;
+        let first = window(1, vec![Asked { org, credits: 200 }], vec![]);
+        let held = run(&store, &first).await.granted[0].held;
+        assert_eq!(held, Split { subscription: 30, prepaid: 20 });
+        let captured = Split { subscription: 30, prepaid: 5 };
+        let released = Split { subscription: 0, prepaid: 10 };
+        let settlement = Settlement { org, hold: first.id, captured, released };
+        let second = window(2, vec![Asked { org, credits: 12 }], vec![settlement]);
+        let done = run(&store, &second).await;
+        assert_eq!(done.granted[0].held, Split { subscription: 0, prepaid: 10 });
+        assert!(done.lapsed.is_empty());
+        let mut conn = store.read().await.unwrap();
+        let balance = credits::balance(&mut conn, org).await.unwrap();
+        assert!(balance.holds(), "{balance:?}");
+        assert_eq!(balance.held, Split { subscription: 0, prepaid: 15 });
+        assert_eq!(balance.spent, captured);
+        let ended = store.write(|tx| credits::release_expired(tx, NOW + 120_000, 100).scope_boxed()).await.unwrap();
+        assert_eq!(ended, 2);
+        let late = window(
+            3,
+            vec![],
+            vec![Settlement { org, hold: second.id, captured: Split::single(Bucket::Prepaid), released: Split::ZERO }],
+        );
+        assert_eq!(run(&store, &late).await.lapsed, [(org, second.id)]);
+        while store.write(|tx| credits::fold(tx, NOW + 10_000_000).scope_boxed()).await.unwrap() {}
+        let found = credits::audit(&mut conn).await.unwrap();
+        // No usage is counted here, so only that rule is broken.
+        assert!(found.iter().all(|one| one.rule == "spent = charged verifications"), "{found:?}");
+        assert_eq!(credits::available(&mut conn, org).await.unwrap(), Split { subscription: 0, prepaid: 15 });
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn the_same_cause_books_once() {
-    let (_directory, store, org) = store_with(0, 10).await;
-    let booking = Booking { org, bucket: Bucket::Prepaid, amount: 5, cause: "prepaid", at: NOW };
-    let again = store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await;
-    assert!(matches!(again, Err(StoreError::Conflict)), "{again:?}");
-    let below = Booking { amount: -11, cause: "hand", ..booking.clone() };
-    let below = store.write(|tx| credits::adjust(tx, &below).scope_boxed()).await;
-    assert!(matches!(below, Err(StoreError::InsufficientCredits { needed: 11, available: 10 })), "{below:?}");
+    for_each_database(async |store| {
+        let org = org_with(&store, 0, 10).await;
+        let booking = Booking { org, bucket: Bucket::Prepaid, amount: 5, cause: "prepaid", at: NOW };
+        let again = store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await;
+        assert!(matches!(again, Err(StoreError::Conflict)), "{again:?}");
+        let below = Booking { amount: -11, cause: "hand", ..booking.clone() };
+        let below = store.write(|tx| credits::adjust(tx, &below).scope_boxed()).await;
+        assert!(matches!(below, Err(StoreError::InsufficientCredits { needed: 11, available: 10 })), "{below:?}");
+        let down = Booking { amount: -4, cause: "hand", ..booking };
+        store.write(|tx| credits::adjust(tx, &down).scope_boxed()).await.unwrap();
+        let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
+        assert_eq!((balance.available, balance.adjusted.prepaid), (Split { subscription: 0, prepaid: 6 }, -4));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_transaction_can_run_in_a_task() {
-    let (_directory, store, org) = store_with(0, 10).await;
-    let cause = "task".to_owned();
-    let task = tokio::spawn(async move {
-        let booking = Booking { org, bucket: Bucket::Prepaid, amount: 5, cause: &cause, at: NOW };
-        store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await
-    });
-    task.await.unwrap().unwrap();
+    for_each_database(async |store| {
+        let org = org_with(&store, 0, 10).await;
+        let cause = "task".to_owned();
+        let task = tokio::spawn(async move {
+            let booking = Booking { org, bucket: Bucket::Prepaid, amount: 5, cause: &cause, at: NOW };
+            store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await
+        });
+        task.await.unwrap().unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_left_of_a_subscription_goes_when_it_ends() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 30, 20).await;
+        let expire = async |at| store.write(|tx| credits::expire_buckets(tx, at, 10).scope_boxed()).await.unwrap();
+        assert_eq!(expire(NOW + MONTH_MS - 1).await, 0);
+        assert_eq!(expire(NOW + MONTH_MS).await, 1);
+        assert_eq!(expire(NOW + MONTH_MS).await, 0);
+        let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
+        assert_eq!(balance.available, Split { subscription: 0, prepaid: 20 });
+        assert_eq!(balance.expired, Split { subscription: 30, prepaid: 0 });
+        assert!(balance.holds(), "{balance:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_windows_at_once_hold_what_there_is_and_no_more() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 30, 20).await;
+        let windows = (0..200).map(|n| {
+            let store = store.clone();
+            tokio::spawn(async move { run(&store, &window(n, vec![Asked { org, credits: 1 }], vec![])).await })
+        });
+        let done = futures_util::future::try_join_all(windows.collect::<Vec<_>>()).await.unwrap();
+        let held: i64 = done.iter().map(|done| done.granted[0].held.total()).sum();
+        assert_eq!(held, 50);
+        let mut conn = store.read().await.unwrap();
+        assert_eq!(credits::audit(&mut conn).await.unwrap(), []);
+        assert_eq!(credits::available(&mut conn, org).await.unwrap(), Split::ZERO);
+    })
+    .await;
 }

@@ -7,7 +7,7 @@ use probity_trialdb::Cluster;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::databases::{file_in, impatient, open, sqlite, write_something};
+use crate::databases::{file_in, impatient, open, write_something};
 
 /// Much more than what the stores of these tests wait for a connection.
 const LONG: Duration = Duration::from_secs(20);
@@ -28,7 +28,7 @@ async fn assert_back(store: &Store) {
 async fn postgres_that_crashed_comes_back_to_the_same_store() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
-    let store = open(Place::Postgres(database.url().to_owned())).await;
+    let store = open(impatient(Place::Postgres(database.url().to_owned()))).await;
     // More connections than one lie idle when the server goes.
     let several = (store.read().await.unwrap(), store.read().await.unwrap(), store.read().await.unwrap());
     drop(several);
@@ -59,8 +59,9 @@ async fn postgres_that_is_not_there_yet_is_waited_for_later() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_of_another_process_is_waited_for_and_then_given_up() {
-    let (ours, directory) = sqlite().await;
-    let theirs = open(Place::Sqlite(file_in(&directory))).await;
+    let directory = tempfile::tempdir().unwrap();
+    let config = impatient(Place::Sqlite(file_in(&directory)));
+    let (ours, theirs) = (open(config.clone()).await, open(config).await);
     let (holding, held) = oneshot::channel();
     let (let_go, released) = oneshot::channel::<()>();
     let once = std::sync::Mutex::new(Some((holding, released)));

@@ -1,0 +1,167 @@
+//! Organizations, their people and their keys.
+
+use probity_core::api_key::KeyKind;
+use probity_core::id::{KeyId, OrgId, UserId};
+use probity_core::scope::Scopes;
+use probity_core::time::Millis;
+use probity_store::keys::Key;
+use probity_store::orgs::{Org, OrgStatus};
+use probity_store::users::{Role, User};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, keys, orgs, users};
+
+use crate::databases::for_each_database;
+
+const NOW: Millis = Millis(1_800_000_000_000);
+
+fn org(n: u8) -> Org {
+    let id = OrgId::new(NOW + i64::from(n), [n; 10]);
+    Org::new(id, Some(format!("Größe {n}")), "metered".into(), NOW)
+}
+
+async fn add_org(store: &Store, org: &Org) {
+    store.write(|tx| orgs::insert(tx, org).scope_boxed()).await.unwrap();
+}
+
+fn key(org: OrgNo, n: u8, created_at: Millis) -> Key {
+    Key {
+        org,
+        id: KeyId::new(NOW, [n; 10]),
+        user: Some(UserId::new(NOW, [n; 10])),
+        name: format!("key {n}"),
+        kind: KeyKind::Pub,
+        scopes: Scopes::all(),
+        origins: vec!["https://a.example".into()],
+        prefix: "pk_".into(),
+        last4: "abcd".into(),
+        rate_limit_per_minute: Some(60),
+        created_at,
+        expires_at: None,
+        revoked_at: None,
+        last_used_at: None,
+    }
+}
+
+async fn add_key(store: &Store, key: &Key, hash: [u8; 32]) -> Result<(), StoreError> {
+    store.write(|tx| keys::insert(tx, key, &hash).scope_boxed()).await
+}
+
+#[tokio::test]
+async fn organizations_come_back_as_they_went_in() {
+    for_each_database(async |store| {
+        let plain = org(1);
+        let trial = Some((NOW, NOW + 5));
+        let full = Org { trial, rate_limit_per_minute: Some(9), seats_max: Some(3), name: None, ..org(2) };
+        add_org(&store, &plain).await;
+        add_org(&store, &full).await;
+        let twice = store.write(|tx| orgs::insert(tx, &plain).scope_boxed()).await;
+        assert!(matches!(twice, Err(StoreError::Conflict)), "{twice:?}");
+        let mut conn = store.read().await.unwrap();
+        assert_eq!(orgs::by_no(&mut conn, plain.no).await.unwrap(), plain);
+        assert_eq!(orgs::by_id(&mut conn, full.id).await.unwrap(), full);
+        assert!(matches!(orgs::by_id(&mut conn, org(3).id).await, Err(StoreError::NotFound)));
+        assert!(matches!(orgs::by_no(&mut conn, org(3).no).await, Err(StoreError::NotFound)));
+        assert_eq!(orgs::page(&mut conn, None, 1).await.unwrap(), std::slice::from_ref(&plain));
+        assert_eq!(orgs::page(&mut conn, Some(plain.no), 5).await.unwrap(), [full]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_status_and_any_plan_can_be_set() {
+    for_each_database(async |store| {
+        let org = org(1);
+        add_org(&store, &org).await;
+        for status in OrgStatus::ALL {
+            store.write(|tx| orgs::set_status(tx, org.no, status).scope_boxed()).await.unwrap();
+            assert_eq!(orgs::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().status, status);
+        }
+        store.write(|tx| orgs::set_plan(tx, org.no, "unlimited").scope_boxed()).await.unwrap();
+        assert_eq!(orgs::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().plan, "unlimited");
+        let missing = store.write(|tx| orgs::set_plan(tx, OrgNo(1), "unlimited").scope_boxed()).await;
+        assert!(matches!(missing, Err(StoreError::NotFound)), "{missing:?}");
+        let missing = store.write(|tx| orgs::set_status(tx, OrgNo(1), OrgStatus::Active).scope_boxed()).await;
+        assert!(matches!(missing, Err(StoreError::NotFound)), "{missing:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn people_belong_to_one_organization() {
+    for_each_database(async |store| {
+        let no = OrgNo(5);
+        let owner = User {
+            org: no,
+            id: UserId::new(NOW, [1; 10]),
+            email: None,
+            name: None,
+            role: Role::Administrator,
+            is_primary: true,
+            created_at: NOW,
+        };
+        let email = Some("jörg@example.org".into());
+        let other =
+            User { id: UserId::new(NOW, [2; 10]), role: Role::Contributor, is_primary: false, email, ..owner.clone() };
+        for user in [&owner, &other] {
+            store.write(|tx| users::insert(tx, user).scope_boxed()).await.unwrap();
+        }
+        let mut conn = store.read().await.unwrap();
+        assert_eq!(users::primary(&mut conn, no).await.unwrap(), owner);
+        assert_eq!(users::seats_used(&mut conn, no).await.unwrap(), 2);
+        assert_eq!(users::seats_used(&mut conn, OrgNo(6)).await.unwrap(), 0);
+        assert!(matches!(users::primary(&mut conn, OrgNo(6)).await, Err(StoreError::NotFound)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_is_found_by_its_hash_with_its_organization() {
+    for_each_database(async |store| {
+        let owner = org(1);
+        add_org(&store, &owner).await;
+        let plain = key(owner.no, 1, NOW);
+        add_key(&store, &plain, [1; 32]).await.unwrap();
+        let same_hash = add_key(&store, &key(owner.no, 2, NOW), [1; 32]).await;
+        assert!(matches!(same_hash, Err(StoreError::Conflict)), "{same_hash:?}");
+        let mut conn = store.read().await.unwrap();
+        let known = keys::by_hash(&mut conn, &[1; 32]).await.unwrap().unwrap();
+        assert_eq!((&known.key, known.org_id, known.org_status), (&plain, owner.id, OrgStatus::Active));
+        assert_eq!(known.org_rate_limit_per_minute, None);
+        assert_eq!(keys::by_hash(&mut conn, &[2; 32]).await.unwrap(), None);
+        assert_eq!(keys::by_id(&mut conn, owner.no, plain.id).await.unwrap(), plain);
+        let foreign = keys::by_id(&mut conn, org(2).no, plain.id).await;
+        assert!(matches!(foreign, Err(StoreError::NotFound)), "{foreign:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn keys_are_paged_revoked_once_and_touched_forwards() {
+    for_each_database(async |store| {
+        let no = OrgNo(5);
+        // Two of one millisecond, and one that is younger.
+        let all = [key(no, 3, NOW + 1), key(no, 2, NOW), key(no, 1, NOW)];
+        for (n, key) in (0u8..).zip(&all) {
+            add_key(&store, key, [n; 32]).await.unwrap();
+        }
+        let mut conn = store.read().await.unwrap();
+        let first = keys::page(&mut conn, no, None, 2).await.unwrap();
+        assert_eq!(first, all[..2]);
+        let rest = keys::page(&mut conn, no, Some((first[1].created_at, first[1].id)), 2).await.unwrap();
+        assert_eq!(rest, all[2..]);
+        assert_eq!(keys::page(&mut conn, OrgNo(6), None, 2).await.unwrap(), []);
+
+        let revoke = async |org| store.write(|tx| keys::revoke(tx, org, all[0].id, NOW + 9).scope_boxed()).await;
+        assert!(matches!(revoke(OrgNo(6)).await, Err(StoreError::NotFound)));
+        revoke(no).await.unwrap();
+        assert!(matches!(revoke(no).await, Err(StoreError::NotFound)));
+        assert_eq!(keys::by_id(&mut conn, no, all[0].id).await.unwrap().revoked_at, Some(NOW + 9));
+
+        for (at, last) in [(50, 50), (40, 50), (60, 60)] {
+            let used = [(no, all[1].id, NOW + at), (OrgNo(6), all[2].id, NOW + at)];
+            store.write(|tx| keys::touch(tx, &used).scope_boxed()).await.unwrap();
+            assert_eq!(keys::by_id(&mut conn, no, all[1].id).await.unwrap().last_used_at, Some(NOW + last));
+        }
+        assert_eq!(keys::by_id(&mut conn, no, all[2].id).await.unwrap().last_used_at, None);
+    })
+    .await;
+}
