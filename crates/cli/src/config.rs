@@ -9,7 +9,6 @@ pub(crate) mod duration;
 mod print;
 mod schema;
 mod secret;
-#[expect(dead_code, reason = "the service reads these settings")]
 pub(crate) mod serve;
 mod settings;
 mod size;

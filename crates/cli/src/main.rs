@@ -6,7 +6,6 @@
 // A closed standard error must not end a batch: `log::say` instead.
 #![deny(clippy::print_stderr)]
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the service makes the answers"))]
 mod admin;
 mod args;
 mod batch;

@@ -1,13 +1,40 @@
 //! The seam between the commands and the service in `probity-server`: starting it, and asking about its data.
 
-use std::net::SocketAddr;
+mod answers;
+mod pepper;
 
-use anyhow::{Result, bail};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use probity_engine::facts::{Layered, LayeredConfig};
 use probity_engine::net::BoxFuture;
-use secrecy::SecretString;
+use probity_engine::{Engine, EngineConfig, descriptors};
+use probity_mailworld::sandbox::Sandbox;
+use probity_server::admin::{Admin, FirstKeys, Plan};
+use probity_server::app::ApiConfig;
+use probity_server::body::BodyRules;
+use probity_server::instance::Instance;
+use probity_server::listen::ListenConfig;
+use probity_server::service::{Bound, Service, ServiceConfig, Verifiers};
+use probity_server::shell::ShellConfig;
+use probity_server::store::{Place, StoreConfig};
+use probity_server::verifier::Verifier;
+use secrecy::ExposeSecret as _;
 
 use crate::admin::{Answer, Request};
 use crate::config::Settings;
+use crate::config::serve::{CreditSettings, Database, ServeSettings};
+use crate::exit::{Ends, Exit};
+use crate::net;
+use crate::verifier::Simulated;
+
+/// What the first organization is called.
+const FIRST_ORG: &str = "My organization";
+/// How long what was found out may take to be written at the end, in milliseconds.
+const FLUSH_MS: u64 = 2_000;
 
 /// A service that listens.
 pub(crate) struct Running {
@@ -19,28 +46,161 @@ pub(crate) struct Running {
     pub ended: BoxFuture<'static, Result<()>>,
 }
 
-/// The keys of the first start. They are nowhere else.
-pub(crate) struct FirstKeys {
-    /// Asks real servers.
-    pub live: SecretString,
-    /// Asks the sandbox.
-    pub test: SecretString,
-}
-
 /// Starts the service; `sandbox` answers live keys from the simulated internet too.
-#[expect(clippy::unused_async, reason = "it opens a database and sockets")]
-pub(crate) async fn start(_settings: &Settings, _sandbox: bool) -> Result<Running> {
-    bail!("the service is not part of this build")
+pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running> {
+    let serve = &settings.serve;
+    make_directory(&serve.data)?;
+    let instance = open(serve).await?;
+    instance.prepare().await.map_err(unopened)?;
+    let bound = Bound::to(&serve.listen).await?;
+    let listening = bound.addresses();
+    let facts = Arc::new(Layered::new(Arc::new(instance.facts()), LayeredConfig::default()));
+    let verifiers = verifiers(settings, sandbox, facts.clone())?;
+    let mut interrupted = signals()?;
+    let first = Admin::new(instance.clone(), &serve.brand).first_start(FIRST_ORG, plan(serve.credits)).await?;
+    // The keys are nowhere else: nothing that can fail stands between here and their printing.
+    let service = Service::start(bound, instance, &config(serve), verifiers);
+    let ended = Box::pin(async move {
+        interrupted.recv().await;
+        facts.flush(FLUSH_MS).await;
+        service.stop().await;
+        Ok(())
+    });
+    Ok(Running { listening, first, ended })
 }
 
 /// Brings the database up to date.
-#[expect(clippy::unused_async, reason = "it opens a database")]
-pub(crate) async fn migrate(_settings: &Settings) -> Result<()> {
-    bail!("the service is not part of this build")
+pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
+    make_directory(&settings.serve.data)?;
+    let instance = open(&settings.serve).await?;
+    instance.prepare().await.map_err(unopened)?;
+    instance.close().await;
+    Ok(())
 }
 
 /// Answers one request about the data.
-#[expect(clippy::unused_async, reason = "it opens a database")]
-pub(crate) async fn ask(_settings: &Settings, _request: Request) -> Result<Answer> {
-    bail!("the service is not part of this build")
+pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer> {
+    let serve = &settings.serve;
+    make_directory(&serve.data)?;
+    let instance = open(serve).await?;
+    instance.prepare().await.map_err(unopened)?;
+    let admin = Admin::new(instance.clone(), &serve.brand);
+    let answer = answers::answer(&admin, serve.credits, request).await;
+    instance.close().await;
+    answer
+}
+
+async fn open(serve: &ServeSettings) -> Result<Instance> {
+    let pepper = pepper::read(&serve.pepper)?;
+    Instance::open(&store(serve), &pepper).await.map_err(unopened)
+}
+
+/// What keeps the database shut is of this machine.
+fn unopened(error: probity_server::instance::OpenError) -> anyhow::Error {
+    anyhow::Error::new(error).context(Ends(Exit::Local))
+}
+
+/// The data directory, for nobody but the service.
+fn make_directory(data: &Path) -> Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let place = data.display();
+    builder.create(data).with_context(|| format!("cannot make the data directory {place}"))
+}
+
+fn store(serve: &ServeSettings) -> StoreConfig {
+    let settings = &serve.database;
+    let place = match &settings.place {
+        Database::Sqlite(path) => Place::Sqlite(path.clone()),
+        Database::Postgres(url) => Place::Postgres(url.expose_secret().to_owned()),
+    };
+    StoreConfig {
+        place,
+        connections_max: settings.pool_max,
+        acquire_timeout_ms: unsigned(settings.acquire_timeout_ms),
+        statement_timeout_ms: unsigned(settings.statement_timeout_ms),
+    }
+}
+
+/// The live engine with its facts in the database, and the sandbox for test keys.
+fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>) -> Result<Verifiers> {
+    let for_tests = Arc::new(Simulated(Sandbox::new(&settings.engine)?));
+    let live: Arc<dyn Verifier> = if simulated {
+        Arc::new(Simulated(Sandbox::new(&settings.engine)?))
+    } else {
+        let fitting = descriptors::sessions_max(descriptors::descriptor_limit());
+        let sessions_max = settings.engine.sessions_max.min(fitting);
+        let config = EngineConfig { sessions_max, ..settings.engine.clone() };
+        Arc::new(Engine::with_facts(config, net::real(settings)?, facts)?)
+    };
+    Ok(Verifiers { live, sandbox: for_tests })
+}
+
+fn config(serve: &ServeSettings) -> ServiceConfig {
+    let body = BodyRules { limit_bytes: serve.body_max, ..BodyRules::default() };
+    let deadline = Duration::from_millis(unsigned(serve.request_timeout_ms));
+    let listen = ListenConfig::default();
+    ServiceConfig {
+        api: ApiConfig {
+            brand: serve.brand.clone(),
+            public_url: serve.public_url.clone(),
+            key_per_minute: serve.rate.key,
+            org_per_minute: serve.rate.organization,
+            failures_per_minute: serve.rate.address,
+            trusted_proxies: serve.trusted_proxies.clone(),
+        },
+        shell: ShellConfig { deadline, body, observer: None },
+        listen: ListenConfig {
+            connections_max: serve.connections,
+            header_timeout: Duration::from_millis(unsigned(serve.header_timeout_ms)),
+            shutdown_timeout: Duration::from_millis(unsigned(serve.shutdown_grace_ms)),
+            // A request that takes its whole time must not be cut as stalled.
+            stall_timeout: listen.stall_timeout.max(deadline * 2),
+            ..listen
+        },
+        metrics_token: serve.metrics_token.clone(),
+        hold_ms: serve.credits.hold_ms,
+    }
+}
+
+/// What a new organization may spend, where nobody says.
+fn plan(credits: CreditSettings) -> Plan {
+    if credits.unlimited { Plan::Unlimited } else { Plan::Metered { initial: credits.initial } }
+}
+
+fn unsigned(ms: i64) -> u64 {
+    u64::try_from(ms).unwrap_or(0)
+}
+
+/// The signals that end the service: listened to from the start, so that none is lost.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+}
+
+fn signals() -> Result<Signals> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let listen = |kind| signal(kind).map_err(|error| anyhow!("cannot listen to signals: {error}"));
+        Ok(Signals { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
+    }
+    #[cfg(not(unix))]
+    Ok(Signals {})
+}
+
+impl Signals {
+    async fn recv(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
 }

@@ -16,7 +16,7 @@ use crate::record::{Event, Happening, Record};
 use crate::session::{Flow, Session, Then};
 
 /// How long a client may be silent (RFC 5321 section 4.5.3.2.7).
-const IDLE: Duration = Duration::from_secs(300);
+const IDLE: Duration = Duration::from_mins(5);
 
 /// The longest line. RFC 5321 section 4.5.3.1.4 asks for 512 and more with extensions.
 const MAX_LINE_BYTES: usize = 4096;

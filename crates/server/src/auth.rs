@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use probity_core::api_key::KeyKind;
-use probity_core::id::{KeyId, OrgId};
+use probity_core::id::OrgId;
 use probity_core::scope::{Scope, Scopes};
 use probity_core::time::Millis;
 use probity_store::OrgNo;
@@ -57,10 +57,6 @@ impl Caller {
 
     pub(crate) fn org_id(&self) -> OrgId {
         self.0.org_id
-    }
-
-    pub(crate) fn key_id(&self) -> KeyId {
-        self.0.key.id
     }
 
     /// Whether nothing that this key does counts: it spends no credit and sees only what test keys made.
@@ -112,13 +108,12 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
         Err(error) => error.into_response(),
         Ok(known) => {
             let state = app.limits.take(key_limit(app, &known), org_limit(app, &known), now).await;
-            let mut response = match admitted(app, &known, need, &state, now) {
-                Err(error) => error.into_response(),
-                Ok(()) => {
-                    app.keyring.note_use(&known, now);
-                    request.extensions_mut().insert(Caller(known));
-                    next.run(request).await
-                }
+            let mut response = if let Err(error) = admitted(app, &known, need, &state, now) {
+                error.into_response()
+            } else {
+                app.keyring.note_use(&known, now);
+                request.extensions_mut().insert(Caller(known));
+                next.run(request).await
             };
             show_limits(response.headers_mut(), &state);
             response
@@ -137,7 +132,8 @@ fn presented(request: &Request) -> Result<Presented, ApiError> {
         return Ok(Presented { text, deprecated: false });
     }
     let query = Query::of(request.uri());
-    match query.text("api_key")? {
+    // A text that cannot be decoded is no key.
+    match query.text("api_key").map_err(|_| ApiError::invalid_api_key())? {
         Some(text) if !text.is_empty() => Ok(Presented { text: text.into_owned(), deprecated: true }),
         _ => Err(ApiError::missing_api_key()),
     }
@@ -216,14 +212,26 @@ fn show_limits(headers: &mut HeaderMap, state: &limits::State) {
     headers.insert(&RESET, HeaderValue::from(state.reset_s()));
 }
 
+/// What each method of a path needs.
+#[derive(Clone)]
+pub(crate) struct Guard {
+    pub(crate) app: Arc<App>,
+    pub(crate) needs: Arc<[(Method, Need)]>,
+}
+
+impl Guard {
+    fn need(&self, method: &Method) -> Need {
+        // HEAD is answered by the route of GET.
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        let found = self.needs.iter().find(|(known, _)| known == method);
+        found.map(|(_, need)| *need).expect("the guard stands only before methods that the path has")
+    }
+}
+
 /// The guard as a layer's function.
-pub(crate) async fn layer(
-    State((app, need)): State<(Arc<App>, Arc<dyn Fn(&axum::http::Method) -> Need + Send + Sync>)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let need = need(request.method());
-    guard(&app, need, request, next).await
+pub(crate) async fn layer(State(it): State<Guard>, request: Request, next: Next) -> Response {
+    let need = it.need(request.method());
+    guard(&it.app, need, request, next).await
 }
 
 #[cfg(test)]

@@ -24,9 +24,12 @@ const REMEMBERED_MAX: usize = 20_000;
 /// How exactly the time of the last use is kept, in milliseconds.
 const USE_STEP_MS: i64 = 60_000;
 
+/// A key that was found, and when.
+type Found = (Arc<Known>, Millis);
+
 /// The keys of a service.
 pub(crate) struct Keyring {
-    remembered: Mutex<LruCache<[u8; 32], (Arc<Known>, Millis)>>,
+    remembered: Mutex<LruCache<[u8; 32], Found>>,
     /// Uses that are not in the database yet.
     used: Mutex<HashMap<KeyId, (OrgNo, Millis)>>,
 }

@@ -25,5 +25,11 @@ mod router;
 pub mod secrets;
 pub mod service;
 pub mod shell;
+/// What the command line needs of the store; it reaches it through here.
+pub mod store {
+    pub use probity_store::keys::Key;
+    pub use probity_store::orgs::{Org, OrgStatus};
+    pub use probity_store::{Place, StoreConfig, StoreError};
+}
 mod upkeep;
 pub mod verifier;

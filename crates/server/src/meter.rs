@@ -142,7 +142,7 @@ impl Writer {
             let size = batch.len();
             let gathered = Gathered::of(batch.drain(..));
             let written = self.write(gathered).await;
-            let took = self.clock.elapsed() - begun;
+            let took = self.clock.elapsed().saturating_sub(begun);
             self.metrics.accounts().window(u32::try_from(size).unwrap_or(u32::MAX), took, written);
             // What comes while this window is open goes into the next; an idle writer does not wait.
             if !calls.is_empty() {
@@ -184,9 +184,10 @@ impl Writer {
     fn count(&self, gathered: &Gathered, done: &WindowDone) {
         let held: i64 = done.granted.iter().map(|granted| granted.held.total()).sum();
         let asked: usize = gathered.asking.values().map(VecDeque::len).sum();
-        let (captured, released) = gathered.settling.values().fold((0, 0), |(taken, given), (captured, released)| {
-            (taken + captured.total(), given + released.total())
-        });
+        let (captured, released) = gathered
+            .settling
+            .values()
+            .fold((0, 0), |(taken, given), (captured, released)| (taken + captured.total(), given + released.total()));
         let count = |moved, credits: i64| self.metrics.accounts().credits(moved, u64::try_from(credits).unwrap_or(0));
         count(CreditMove::Held, held);
         count(CreditMove::Refused, i64::try_from(asked).unwrap_or(i64::MAX) - held);

@@ -16,7 +16,7 @@ use utoipa_axum::routes;
 
 use crate::api::{api_keys, check_key, organization, verify};
 use crate::app::App;
-use crate::auth::{self, Need};
+use crate::auth::{self, Guard, Need};
 use crate::{idempotency, openapi};
 
 /// The routes under a key, and what the annotations say of them.
@@ -46,9 +46,7 @@ impl Api {
     /// Adds the routes of one path, each behind the guard that its annotation asks for. Repeatable POSTs are within: only a
     /// caller who may can use an `Idempotency-Key`.
     fn add(mut self, (schemas, paths, methods): UtoipaMethodRouter<Arc<App>>) -> Self {
-        let needs = needs(&paths);
-        let need = move |method: &Method| need_of(&needs, method);
-        let guard = (self.app.clone(), Arc::new(need) as Arc<dyn Fn(&Method) -> Need + Send + Sync>);
+        let guard = Guard { app: self.app.clone(), needs: needs(&paths) };
         let methods = methods
             .route_layer(from_fn_with_state(self.app.clone(), idempotency::layer))
             .route_layer(from_fn_with_state(guard, auth::layer));
@@ -61,7 +59,7 @@ impl Api {
 ///
 /// # Panics
 /// When an annotation names no known scope: a mistake in the program, found at the first start.
-fn needs(paths: &utoipa::openapi::Paths) -> Vec<(Method, Need)> {
+fn needs(paths: &utoipa::openapi::Paths) -> Arc<[(Method, Need)]> {
     let items = paths.paths.values();
     let named = items.flat_map(openapi::methods).map(|(method, operation)| {
         let method = Method::from_bytes(method.as_bytes()).expect("names of methods are tokens");
@@ -72,11 +70,4 @@ fn needs(paths: &utoipa::openapi::Paths) -> Vec<(Method, Need)> {
         (method, need)
     });
     named.collect()
-}
-
-fn need_of(needs: &[(Method, Need)], method: &Method) -> Need {
-    // HEAD is answered by the route of GET.
-    let method = if method == Method::HEAD { &Method::GET } else { method };
-    let found = needs.iter().find(|(known, _)| known == method);
-    found.map(|(_, need)| *need).expect("the guard stands only before methods that the path has")
 }

@@ -197,7 +197,7 @@ impl Service {
         let core = Core::start(instance, config, verifiers);
         let stop = CancellationToken::new();
         let serve = |listener: Listener| {
-            tokio::spawn(listener.serve(core.routes.clone(), config.listen.clone(), core.app.clock, stop.clone()))
+            tokio::spawn(listener.serve(core.routes.clone(), config.listen, core.app.clock, stop.clone()))
         };
         let listening = bound.0.into_iter().map(serve).collect();
         Self { core, stop, listening }

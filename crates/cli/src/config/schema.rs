@@ -75,7 +75,6 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("server.trusted_proxies", Kind::Texts),
     ("server.connections", Kind::Whole(1, 1_000_000)),
     ("server.body_max", Kind::Size(1 << 10, 1 << 30)),
-    ("server.batch_body_max", Kind::Size(1 << 10, 1 << 30)),
     ("server.header_timeout", Kind::Deadline),
     ("server.request_timeout", Kind::Deadline),
     ("server.shutdown_grace", Kind::Time),

@@ -44,8 +44,6 @@ pub(crate) struct ServeSettings {
     pub connections: usize,
     /// The largest body of a request, in bytes.
     pub body_max: usize,
-    /// The same where lists are handed in.
-    pub batch_body_max: usize,
     /// How long the head of a request may take, in milliseconds.
     pub header_timeout_ms: i64,
     /// How long a request may take in all, in milliseconds.
@@ -128,7 +126,6 @@ impl ServeSettings {
             trusted_proxies: read.parsed("server.trusted_proxies", "a network such as \"10.1.0.0/16\"", network)?,
             connections: read.count("server.connections"),
             body_max: read.bytes("server.body_max"),
-            batch_body_max: read.bytes("server.batch_body_max"),
             header_timeout_ms: read.time("server.header_timeout"),
             request_timeout_ms: read.time("server.request_timeout"),
             shutdown_grace_ms: read.time("server.shutdown_grace"),

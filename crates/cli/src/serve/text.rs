@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use secrecy::ExposeSecret as _;
 
 use crate::config::serve::{Database, Pepper, ServeSettings};
-use crate::service::FirstKeys;
+use probity_server::admin::FirstKeys;
 
 /// Where the data lies, both keys, and a line to paste for each.
 pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys: &FirstKeys) -> String {

@@ -25,7 +25,13 @@ impl Buckets {
         self.with(limit, |gcra| {
             let refused_until = gcra.take(now, 1).err();
             let full_at = gcra.ready_at(gcra.burst()).max(now);
-            State { limit: limit.per_minute, remaining: gcra.available(now), full_at, is_of_key: limit.bucket.is_of_key(), refused_until }
+            State {
+                limit: limit.per_minute,
+                remaining: gcra.available(now),
+                full_at,
+                is_of_key: limit.bucket.is_of_key(),
+                refused_until,
+            }
         })
     }
 

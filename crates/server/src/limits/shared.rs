@@ -122,7 +122,7 @@ fn step_us(limit: Limit) -> i64 {
     (MINUTE_US / i64::from(limit.per_minute.max(1))).max(1)
 }
 
-fn asked<'a>(limit: Limit, name: &'a str, n: i64, now: Millis) -> Take<'a> {
+fn asked(limit: Limit, name: &str, n: i64, now: Millis) -> Take<'_> {
     let burst = i64::from(limit.per_minute);
     Take { org: owner(limit.bucket), bucket: name, n, step_us: step_us(limit), burst, now_us: now.0 * 1_000 }
 }

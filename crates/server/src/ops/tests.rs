@@ -38,7 +38,7 @@ fn node(token: Option<&str>) -> Node {
         let broken = state.load(Ordering::Relaxed);
         Box::pin(async move { if broken { Err("postgres://user:password@host".into()) } else { Ok(()) } })
     });
-    let start = Start { version: "1", at: Millis(0), providers: Default::default() };
+    let start = Start { version: "1", at: Millis(0), providers: std::collections::BTreeSet::default() };
     let metrics = Arc::new(Metrics::new(&start));
     let ops = Ops {
         readiness: Arc::new(readiness),

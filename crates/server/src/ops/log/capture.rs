@@ -57,7 +57,7 @@ impl Capture {
 }
 
 fn forms(canary: &str) -> Vec<String> {
-    let hex = canary.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let hex = crate::secrets::hex(canary.as_bytes());
     let percent = utf8_percent_encode(canary, NON_ALPHANUMERIC).to_string();
     let mut forms = vec![canary.to_owned(), percent, hex];
     for engine in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
@@ -108,7 +108,7 @@ mod tests {
             format!("cursor {}", STANDARD_NO_PAD.encode(canary)),
             format!("cursor {}", STANDARD_NO_PAD.encode(format!("1{canary}2"))),
             format!("cursor {}", URL_SAFE_NO_PAD.encode(format!("[\"{canary}\"]"))),
-            format!("raw {}", canary.bytes().map(|byte| format!("{byte:02X}")).collect::<String>()),
+            format!("raw {}", crate::secrets::hex(canary.as_bytes()).to_uppercase()),
         ] {
             let (capture, guard) = Capture::start(LevelFilter::INFO);
             tracing::info!(said, "something");

@@ -1,0 +1,181 @@
+//! Requests of the command line, answered by the service's administration.
+
+use anyhow::{Context, Result, anyhow, bail};
+use probity_core::api_key;
+use probity_core::credits as core;
+use probity_core::scope::Scope;
+use probity_server::admin::{Admin, NewKey, Plan};
+use probity_server::store::{Key, Org, OrgStatus, StoreError};
+use secrecy::ExposeSecret as _;
+
+use crate::admin::{self, Answer, Balance, Bucket, KeyKind, Moment, Request};
+use crate::config::serve::CreditSettings;
+use crate::exit::{Ends, Exit};
+
+/// Answers a request.
+pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Request) -> Result<Answer> {
+    match request {
+        Request::CreateOrg { name, plan } => {
+            let plan = plan.map_or_else(|| super::plan(credits), |plan| named(plan, credits));
+            Ok(Answer::Orgs(vec![org_view(&admin.create_org(&name, plan).await.map_err(failed)?)]))
+        }
+        Request::ListOrgs => Ok(Answer::Orgs(all(admin).await?)),
+        Request::SetStatus { org, status } => {
+            let org = find(admin, Some(&org)).await?;
+            Ok(Answer::Orgs(vec![org_view(&admin.set_status(&org, status_of(status)).await.map_err(failed)?)]))
+        }
+        Request::CreateKey { org, key } => {
+            let org = find(admin, org.as_deref()).await?;
+            let (key, secret) = admin.create_key(&org, wanted(key)?).await.map_err(failed)?;
+            Ok(Answer::NewKey(key_view(&org, key), secret.expose_secret().to_owned()))
+        }
+        Request::ListKeys { org } => {
+            let org = find(admin, org.as_deref()).await?;
+            let keys = admin.list_keys(&org).await.map_err(failed)?;
+            Ok(Answer::Keys(keys.into_iter().map(|key| key_view(&org, key)).collect()))
+        }
+        Request::RevokeKey { org, key } => revoke(admin, org.as_deref(), &key).await,
+        Request::Grant { org, bucket, amount, until } => {
+            let org = find(admin, org.as_deref()).await?;
+            let until = until.map(future).transpose()?;
+            balance(&org, admin.grant(&org, bucket_of(bucket), amount, until).await)
+        }
+        Request::Balance { org } => {
+            let org = find(admin, org.as_deref()).await?;
+            balance(&org, admin.balance(&org).await)
+        }
+        Request::Adjust { org, bucket, amount } => {
+            let org = find(admin, org.as_deref()).await?;
+            balance(&org, admin.adjust(&org, bucket_of(bucket), amount).await)
+        }
+    }
+}
+
+/// A key says whose it is, so without `--org` all organizations are looked through.
+async fn revoke(admin: &Admin, org: Option<&str>, key: &str) -> Result<Answer> {
+    let orgs = match org {
+        Some(org) => vec![find(admin, Some(org)).await?],
+        None => admin.list_orgs().await.map_err(failed)?,
+    };
+    for org in &orgs {
+        match admin.revoke_key(org, key).await {
+            Ok(key) => return Ok(Answer::Keys(vec![key_view(org, key)])),
+            Err(StoreError::NotFound) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    bail!("there is no key {key}; `probity keys list` shows all")
+}
+
+async fn all(admin: &Admin) -> Result<Vec<admin::Org>> {
+    Ok(admin.list_orgs().await.map_err(failed)?.iter().map(org_view).collect())
+}
+
+/// The organization with an id, or the only one that there is.
+async fn find(admin: &Admin, id: Option<&str>) -> Result<Org> {
+    let id = match id {
+        Some(id) => id.to_owned(),
+        None => admin::only(&all(admin).await?)?.id.clone(),
+    };
+    match admin.org(&id).await {
+        Err(StoreError::NotFound) => bail!("there is no organization {id}; `probity orgs list` shows all"),
+        found => found.map_err(failed),
+    }
+}
+
+/// What the store could not do: usage where the request was wrong, this machine otherwise.
+fn failed(error: StoreError) -> anyhow::Error {
+    match error {
+        StoreError::InsufficientCredits { .. } => anyhow!("{error}"),
+        other => anyhow::Error::new(other).context(Ends(Exit::Local)),
+    }
+}
+
+fn named(plan: admin::Plan, credits: CreditSettings) -> Plan {
+    match plan {
+        admin::Plan::Unlimited => Plan::Unlimited,
+        admin::Plan::Metered => Plan::Metered { initial: credits.initial },
+    }
+}
+
+fn status_of(status: admin::OrgStatus) -> OrgStatus {
+    match status {
+        admin::OrgStatus::Active => OrgStatus::Active,
+        admin::OrgStatus::Suspended => OrgStatus::Suspended,
+        admin::OrgStatus::Paused => OrgStatus::Paused,
+        admin::OrgStatus::Banned => OrgStatus::Banned,
+    }
+}
+
+fn bucket_of(bucket: Bucket) -> core::Bucket {
+    match bucket {
+        Bucket::Subscription => core::Bucket::Subscription,
+        Bucket::Prepaid => core::Bucket::Prepaid,
+    }
+}
+
+fn wanted(key: admin::NewKey) -> Result<NewKey> {
+    let kind = match key.kind {
+        KeyKind::Live => api_key::KeyKind::Live,
+        KeyKind::Rk => api_key::KeyKind::Rk,
+        KeyKind::Test => api_key::KeyKind::Test,
+        KeyKind::Pub => api_key::KeyKind::Pub,
+    };
+    let scope = |name: &String| Scope::from_name(name).with_context(|| format!("no scope is called {name:?}"));
+    let scopes = key.scopes.iter().map(scope).collect::<Result<_>>()?;
+    let name = if key.name.is_empty() { format!("{} key", kind.as_str()) } else { key.name };
+    Ok(NewKey {
+        scopes: (kind == api_key::KeyKind::Rk).then_some(scopes),
+        origins: key.origins,
+        expires_at: key.expires.map(future).transpose()?,
+        rate_limit_per_minute: key.per_minute.map(i64::from),
+        ..NewKey::plain(&name, kind)
+    })
+}
+
+fn future(moment: Moment) -> Result<probity_core::time::Millis> {
+    let now = probity_engine::clock::Clock::system().now();
+    moment.from(now).context("that point in time is over")
+}
+
+fn org_view(org: &Org) -> admin::Org {
+    admin::Org {
+        id: org.id.to_string(),
+        name: org.name.clone().unwrap_or_default(),
+        plan: org.plan.clone(),
+        status: org.status.as_str().to_owned(),
+        created_at: org.created_at,
+    }
+}
+
+fn key_view(org: &Org, key: Key) -> admin::Key {
+    admin::Key {
+        id: key.id.to_string(),
+        organization: org.id.to_string(),
+        name: key.name,
+        kind: key.kind.as_str().to_owned(),
+        prefix: key.prefix,
+        last4: key.last4,
+        scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
+        origins: key.origins,
+        created_at: key.created_at,
+        expires_at: key.expires_at,
+        last_used_at: key.last_used_at,
+        revoked_at: key.revoked_at,
+    }
+}
+
+fn balance(org: &Org, balance: std::result::Result<core::Balance, StoreError>) -> Result<Answer> {
+    let balance = balance.map_err(failed)?;
+    let account = |bucket| admin::credits::Account {
+        available: balance.available.of(bucket),
+        held: balance.held.of(bucket),
+        spent: balance.spent.of(bucket),
+    };
+    Ok(Answer::Balance(Balance {
+        organization: org.id.to_string(),
+        subscription: account(core::Bucket::Subscription),
+        prepaid: account(core::Bucket::Prepaid),
+        total: balance.available.total(),
+    }))
+}

@@ -1,0 +1,108 @@
+//! The pepper: from the configuration, or from a file that only the service's user can read.
+//!
+//! The first start makes the file. A pepper is text, so that it can be copied into a secret store; its bytes are the text's
+//! SHA-256.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use ring::digest::{SHA256, digest};
+use secrecy::ExposeSecret as _;
+
+use crate::config::serve::Pepper;
+use crate::log;
+
+/// The largest pepper file that is read, in bytes.
+const FILE_MAX: u64 = 4_096;
+/// The least characters of a pepper in a file.
+const LEAST: usize = 32;
+
+/// The pepper's bytes.
+pub(super) fn read(pepper: &Pepper) -> Result<[u8; 32]> {
+    match pepper {
+        Pepper::Given(text) => Ok(bytes(text.expose_secret())),
+        Pepper::File(path) => from_file(path),
+    }
+}
+
+fn bytes(text: &str) -> [u8; 32] {
+    digest(&SHA256, text.trim().as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
+}
+
+fn from_file(path: &Path) -> Result<[u8; 32]> {
+    let place = path.display();
+    match create(path) {
+        Ok(text) => return Ok(bytes(&text)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error).with_context(|| format!("cannot make the pepper {place}")),
+    }
+    let file = File::open(path).with_context(|| format!("cannot read the pepper {place}"))?;
+    warn_if_open(&file, path);
+    let mut text = String::new();
+    file.take(FILE_MAX).read_to_string(&mut text).with_context(|| format!("cannot read the pepper {place}"))?;
+    if text.trim().len() < LEAST {
+        bail!(
+            "the pepper {place} has fewer than {LEAST} characters: restore the one that this installation began with"
+        );
+    }
+    Ok(bytes(&text))
+}
+
+/// Makes a pepper where there is none.
+fn create(path: &Path) -> std::io::Result<String> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    let random: [u8; 32] = ring::rand::generate(&ring::rand::SystemRandom::new())
+        .map_err(|_| std::io::Error::other("the operating system gives no random bytes"))?
+        .expose();
+    let mut text = random.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    });
+    text.push('\n');
+    file.write_all(text.as_bytes())?;
+    // Keys will be hashed with it: it must survive whatever they survive.
+    file.sync_all()?;
+    Ok(text)
+}
+
+#[cfg(unix)]
+fn warn_if_open(file: &File, path: &Path) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let open = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
+    if open {
+        log::say(&format!("probity: others can read the pepper {}: `chmod 600` it", path.display()));
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_open(_: &File, _: &Path) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pepper_is_made_once_and_for_nobody_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("pepper");
+        let made = from_file(&path).unwrap();
+        assert_eq!(from_file(&path).unwrap(), made);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.trim().len(), 64);
+        assert_eq!(bytes(&text), made);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        std::fs::write(&path, "short").unwrap();
+        assert!(from_file(&path).unwrap_err().to_string().contains("32 characters"));
+    }
+}
