@@ -9,6 +9,7 @@
 //! Rows are locked in one order everywhere: holds, then accounts by number and bucket.
 
 mod audit;
+pub mod hold;
 mod upkeep;
 mod window;
 
@@ -41,7 +42,7 @@ statements! {
 
 /// The statements of this aggregate, those of its parts included.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, audit::STATEMENTS, upkeep::STATEMENTS, window::STATEMENTS].concat()
+    [STATEMENTS, audit::STATEMENTS, hold::STATEMENTS, upkeep::STATEMENTS, window::STATEMENTS].concat()
 }
 
 /// A row of the ledger.

@@ -16,6 +16,7 @@ mod error;
 pub mod facts;
 pub mod idempotency;
 pub mod instance;
+pub mod jobs;
 pub mod keys;
 pub mod limits;
 mod number;
@@ -39,6 +40,7 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         facts::STATEMENTS,
         idempotency::STATEMENTS,
         instance::STATEMENTS,
+        &jobs::all_statements(),
         keys::STATEMENTS,
         limits::STATEMENTS,
         orgs::STATEMENTS,

@@ -36,7 +36,7 @@ const FORBIDDEN: &[&str] = &[
 
 /// Columns that a statement may sort by: numbers, times, ids and names of ours, whose letters every collation has in the same
 /// order. Never a text that a user gave.
-const SORTABLE: &[&str] = &["id", "bucket", "day", "at", "fold_after"];
+const SORTABLE: &[&str] = &["first_idx", "idx", "chunk_no", "id", "bucket", "day", "at", "fold_after"];
 const SORTABLE_ENDS: &[&str] = &["_no", "_at", "_until", "_us"];
 
 /// Statements that may count all rows of a customer, because few can be there: people.

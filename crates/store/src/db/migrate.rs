@@ -11,7 +11,10 @@ use super::dialect::Dialect;
 use crate::error::Result;
 
 /// Number, name and text of each migration.
-const MIGRATIONS: &[(i64, &str, &str)] = &[(1, "accounts", include_str!("../../migrations/0001_accounts.sql"))];
+const MIGRATIONS: &[(i64, &str, &str)] = &[
+    (1, "accounts", include_str!("../../migrations/0001_accounts.sql")),
+    (2, "jobs", include_str!("../../migrations/0002_jobs.sql")),
+];
 
 /// The table in which the library keeps what was applied.
 const TABLE: &str = "_sqlx_migrations";

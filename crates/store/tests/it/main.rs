@@ -8,6 +8,7 @@ mod facts;
 mod gone;
 mod idempotency;
 mod instance;
+mod jobs;
 mod limits;
 mod opening;
 mod usage;

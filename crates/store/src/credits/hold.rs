@@ -1,0 +1,103 @@
+//! Holds of jobs: as long as the job lives, settled in parts.
+
+use probity_core::credits::Split;
+use probity_core::time::Millis;
+
+use super::{Entry, book, lock};
+use crate::db::{Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+statements! {
+    PLACE = "INSERT INTO hold (org_no, id, subscription, prepaid, created_at) VALUES ($1, $2, $3, $4, $5)";
+    FIND = "SELECT subscription, prepaid FROM hold WHERE org_no = $1 AND id = $2 {for_update}";
+    SET = "UPDATE hold SET subscription = $3, prepaid = $4 WHERE org_no = $1 AND id = $2";
+    DROP = "DELETE FROM hold WHERE org_no = $1 AND id = $2";
+    MOVE = "UPDATE account SET available = available + $3, held = held + $4, spent = spent + $5 \
+            WHERE org_no = $1 AND bucket = $2";
+}
+
+/// Sets `n` credits aside under a name, all of them or none.
+pub async fn place(tx: &mut Tx, org: OrgNo, id: &str, n: i64, at: Millis) -> Result<()> {
+    let available = lock(tx, org).await?;
+    let short = StoreError::InsufficientCredits { needed: n, available: available.total() };
+    let held = Split::take(available, n).ok_or(short)?;
+    for (bucket, amount) in [("prepaid", held.prepaid), ("subscription", held.subscription)] {
+        tx.execute(&MOVE, args![org, bucket, -amount, amount, 0_i64]).await?;
+    }
+    tx.execute(&PLACE, args![org, id, held.subscription, held.prepaid, at]).await?;
+    let amount = (held.subscription, held.prepaid);
+    book(tx, Entry { org, kind: "hold", cause: id, amount, at, fold_after: None }).await
+}
+
+/// What becomes of a part of a hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// Whose.
+    pub org: OrgNo,
+    /// The hold's name.
+    pub id: &'a str,
+    /// So many are spent; the subscription's first.
+    pub captured: i64,
+    /// So many are given back; prepaid ones first, so that what is bought stays longest.
+    pub released: i64,
+    /// What caused it: the same cause settles once.
+    pub cause: &'a str,
+    /// Now.
+    pub at: Millis,
+}
+
+/// Settles a part of a hold. [`StoreError::LeaseLost`]: the hold is gone, or smaller than that.
+pub async fn settle(tx: &mut Tx, part: &Part<'_>) -> Result<()> {
+    let Part { org, id, captured, released, cause, at } = *part;
+    if captured == 0 && released == 0 {
+        return Ok(());
+    }
+    let left = find(tx, org, id).await?;
+    let taken = Split::take(left, captured).ok_or(StoreError::LeaseLost)?;
+    let rest = left.checked_sub(taken).ok_or(StoreError::LeaseLost)?;
+    // The other way round: prepaid credits go back first.
+    let back = Split { prepaid: rest.prepaid.min(released), ..Split::ZERO };
+    let given = Split { subscription: released - back.prepaid, ..back };
+    let rest = rest.checked_sub(given).ok_or(StoreError::LeaseLost)?;
+    write(tx, part, rest, taken, given).await?;
+    for (kind, amount) in [("capture", taken), ("release", given)] {
+        if amount.total() > 0 {
+            let (amount, fold_after) = ((amount.subscription, amount.prepaid), Some(at + super::FOLD_AFTER_MS));
+            book(tx, Entry { org, kind, cause, amount, at, fold_after }).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives back all that is left of a hold; says how much that was. A hold that is gone has nothing left.
+pub async fn release_rest(tx: &mut Tx, org: OrgNo, id: &str, cause: &str, at: Millis) -> Result<i64> {
+    let left = match find(tx, org, id).await {
+        Ok(left) => left.total(),
+        Err(StoreError::LeaseLost) => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    settle(tx, &Part { org, id, captured: 0, released: left, cause, at }).await?;
+    Ok(left)
+}
+
+async fn find(tx: &mut Tx, org: OrgNo, id: &str) -> Result<Split> {
+    let row = tx.first(&FIND, args![org, id]).await?.ok_or(StoreError::LeaseLost)?;
+    Ok(Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? })
+}
+
+async fn write(tx: &mut Tx, part: &Part<'_>, rest: Split, taken: Split, given: Split) -> Result<()> {
+    let Part { org, id, .. } = *part;
+    if rest.total() == 0 {
+        tx.execute(&DROP, args![org, id]).await?;
+    } else {
+        tx.execute(&SET, args![org, id, rest.subscription, rest.prepaid]).await?;
+    }
+    let buckets = [("prepaid", taken.prepaid, given.prepaid), ("subscription", taken.subscription, given.subscription)];
+    for (bucket, taken, given) in buckets {
+        if taken + given > 0 {
+            tx.execute(&MOVE, args![org, bucket, given, -(taken + given), taken]).await?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The import: addresses become chunks. It is one holder's work; a holder that dies is followed by another, which begins anew.
+
+use probity_core::time::Millis;
+
+use super::{JobNo, State, lock};
+use crate::credits::hold::{self, Part};
+use crate::db::{Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+/// An import that somebody has taken up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportClaim {
+    /// Whose.
+    pub org: OrgNo,
+    /// Which job.
+    pub job: JobNo,
+    /// What tells this holder from earlier ones.
+    pub epoch: i64,
+    /// How many rows there are.
+    pub rows: i64,
+}
+
+/// A chunk of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewChunk {
+    /// When it may be taken up.
+    pub ready_at: Millis,
+    /// How many addresses it has.
+    pub size: i64,
+    /// The addresses, in the worker's own form.
+    pub body: Vec<u8>,
+}
+
+statements! {
+    NEXT = "SELECT org_no, job_no, epoch, rows_total FROM job WHERE is_open = 1 AND (state = 'queued' OR \
+            (state = 'importing' AND leased_until <= $1)) ORDER BY created_at, org_no, job_no LIMIT 1 {skip_locked}";
+    TAKE = "UPDATE job SET state = 'importing', epoch = epoch + 1, leased_until = $3 WHERE org_no = $1 AND job_no = $2";
+    CLEAR_CHUNKS = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2";
+    CLEAR_DUPLICATES = "DELETE FROM job_duplicate WHERE org_no = $1 AND job_no = $2";
+    EXTEND = "UPDATE job SET leased_until = $3, next_chunk = $4, progress_at = $5 WHERE org_no = $1 AND job_no = $2";
+    ADD_CHUNK = "INSERT INTO chunk (org_no, job_no, chunk_no, ready_at, size, body, epoch) VALUES ($1, $2, $3, $4, $5, $6, 0)";
+    ADD_DUPLICATES = "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) SELECT $2, $3, \
+                      CAST(each.value ->> 0 AS BIGINT), CAST(each.value ->> 1 AS BIGINT) FROM {each:$1}";
+    READY = "UPDATE job SET state = 'ready', leased_until = NULL, progress_at = $3 WHERE org_no = $1 AND job_no = $2";
+}
+
+/// Takes up the oldest job that nobody imports.
+pub async fn claim_import(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<ImportClaim>> {
+    let Some(row) = tx.first(&NEXT, args![now]).await? else { return Ok(None) };
+    let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
+    tx.execute(&TAKE, args![org, job, now + lease_ms]).await?;
+    let epoch = row.get::<i64>("epoch")? + 1;
+    Ok(Some(ImportClaim { org, job, epoch, rows: row.get("rows_total")? }))
+}
+
+async fn fence(tx: &mut Tx, claim: &ImportClaim) -> Result<super::Locked> {
+    let locked = lock(tx, claim.org, claim.job).await?;
+    if locked.state != State::Importing || locked.epoch != claim.epoch {
+        return Err(StoreError::LeaseLost);
+    }
+    Ok(locked)
+}
+
+/// Throws away what an earlier holder of the import has made.
+pub async fn restart_import(tx: &mut Tx, claim: &ImportClaim) -> Result<()> {
+    fence(tx, claim).await?;
+    tx.execute(&CLEAR_CHUNKS, args![claim.org, claim.job]).await?;
+    tx.execute(&CLEAR_DUPLICATES, args![claim.org, claim.job]).await?;
+    Ok(())
+}
+
+/// Adds chunks and repeated rows (index, index of the first row with that address), and holds the import for longer.
+pub async fn add_chunks(
+    tx: &mut Tx,
+    claim: &ImportClaim,
+    chunks: &[NewChunk],
+    duplicates: &[(i64, i64)],
+    now: Millis,
+    lease_ms: i64,
+) -> Result<()> {
+    let locked = fence(tx, claim).await?;
+    let next = insert(tx, claim.org, claim.job, locked.next_chunk, chunks).await?;
+    if !duplicates.is_empty() {
+        let pairs = serde_json::json!(duplicates).to_string();
+        tx.execute(&ADD_DUPLICATES, args![pairs, claim.org, claim.job]).await?;
+    }
+    tx.execute(&EXTEND, args![claim.org, claim.job, now + lease_ms, next, now]).await?;
+    Ok(())
+}
+
+/// Inserts chunks with numbers from `next` on; gives the number after the last.
+pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunks: &[NewChunk]) -> Result<i64> {
+    let mut number = next;
+    for chunk in chunks {
+        let values = args![org, job, number, chunk.ready_at, chunk.size, chunk.body.as_slice()];
+        tx.execute(&ADD_CHUNK, values).await?;
+        number += 1;
+    }
+    Ok(number)
+}
+
+/// Ends the import: work may begin. The credits of so many repeated rows are given back.
+pub async fn imported(tx: &mut Tx, claim: &ImportClaim, duplicates: i64, now: Millis) -> Result<()> {
+    let locked = fence(tx, claim).await?;
+    if !locked.test {
+        let cause = format!("duplicates:{}", locked.id);
+        let part = Part { org: claim.org, id: &locked.id, captured: 0, released: duplicates, cause: &cause, at: now };
+        hold::settle(tx, &part).await?;
+    }
+    tx.execute(&READY, args![claim.org, claim.job, now]).await?;
+    Ok(())
+}

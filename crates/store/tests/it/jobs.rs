@@ -1,0 +1,236 @@
+//! Jobs: from the first block to the last result, who may settle, and what the books say.
+
+use probity_core::credits::{Bucket, Split};
+use probity_core::id::{JobId, OrgId};
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+use probity_store::credits::{self, Booking};
+use probity_store::jobs::{self, Claimed, ImportClaim, JobNo, NewChunk, NewJob, RowResult, Settled, State};
+use probity_store::orgs::{self, Org};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
+
+use crate::databases::for_each_database;
+
+const NOW: Millis = Millis(1_800_000_000_000);
+const LEASE_MS: i64 = 60_000;
+
+/// An organization with this many credits.
+async fn org(store: &Store, prepaid: i64) -> OrgNo {
+    let org = Org::new(OrgId::new(NOW, [9; 10]), None, "metered".into(), NOW);
+    let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: prepaid, cause: "first", at: NOW };
+    let made = store.write(|tx| {
+        async {
+            orgs::insert(tx, &org).await?;
+            credits::grant(tx, &booking, None).await
+        }
+        .scope_boxed()
+    });
+    made.await.unwrap();
+    org.no
+}
+
+fn new_job(org: OrgNo, n: u8) -> NewJob {
+    let id = JobId::new(NOW, [n; 10]);
+    NewJob { org, id, test: false, source: "api", started_by: "api", source_action: "test", actor: None, at: NOW }
+}
+
+/// Submits a job of `rows` rows.
+async fn submit(store: &Store, job: &NewJob, rows: i64) -> Result<JobNo> {
+    let submitted = store.write(|tx| {
+        async {
+            let no = jobs::begin(tx, job).await?;
+            jobs::add_block(tx, job.org, no, 0, b"addresses").await?;
+            Ok(no)
+        }
+        .scope_boxed()
+    });
+    let no = submitted.await?;
+    store.write(|tx| jobs::accept(tx, job, rows, None, NOW).scope_boxed()).await?;
+    Ok(no)
+}
+
+async fn claim_import(store: &Store, now: Millis) -> Option<ImportClaim> {
+    store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await.unwrap()
+}
+
+/// Imports `uniques` addresses in two chunks; the rows behind them repeat the first.
+async fn import(store: &Store, claim: &ImportClaim, uniques: i64) -> Result<()> {
+    let chunk = |size: i64| NewChunk { ready_at: NOW, size, body: vec![7] };
+    let chunks = [chunk(uniques / 2), chunk(uniques - uniques / 2)];
+    let duplicates: Vec<(i64, i64)> = (uniques..claim.rows).map(|idx| (idx, 0)).collect();
+    let repeated = claim.rows - uniques;
+    let imported = store.write(|tx| {
+        async {
+            jobs::restart_import(tx, claim).await?;
+            jobs::add_chunks(tx, claim, &chunks, &duplicates, NOW, LEASE_MS).await?;
+            jobs::imported(tx, claim, repeated, NOW).await
+        }
+        .scope_boxed()
+    });
+    imported.await
+}
+
+async fn claim(store: &Store, org: OrgNo, job: JobNo, now: Millis, at_most: i64) -> Vec<Claimed> {
+    store.write(|tx| jobs::claim_chunks(tx, org, job, now, LEASE_MS, at_most).scope_boxed()).await.unwrap()
+}
+
+fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
+    RowResult {
+        idx,
+        copies,
+        reason,
+        raw_reason: reason,
+        meta: "m".into(),
+        flags: 5,
+        suggestion: Some("jo@exämple.org".into()),
+        rule: "rule".into(),
+        smtp_code: Some(250),
+        charged: reason == Reason::Valid,
+    }
+}
+
+async fn settle(store: &Store, claimed: &Claimed, settled: &Settled) -> Result<Option<jobs::Closed>> {
+    store.write(|tx| jobs::settle(tx, &claimed.fence, settled, NOW).scope_boxed()).await
+}
+
+async fn balance(store: &Store, org: OrgNo) -> [i64; 3] {
+    let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
+    assert!(balance.holds(), "{balance:?}");
+    [balance.available, balance.held, balance.spent].map(Split::total)
+}
+
+async fn audited(store: &Store) {
+    assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_job_goes_from_its_first_block_to_its_last_result() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        let job = new_job(org, 1);
+        let no = submit(&store, &job, 6).await.unwrap();
+        assert_eq!(balance(&store, org).await, [4, 6, 0]);
+        let import_claim = claim_import(&store, NOW).await.unwrap();
+        assert_eq!((import_claim.job, import_claim.rows), (no, 6));
+        assert_eq!(claim_import(&store, NOW).await, None, "one holder");
+        import(&store, &import_claim, 4).await.unwrap();
+        assert_eq!(balance(&store, org).await, [6, 4, 0], "repeated rows cost nothing");
+
+        let open = jobs::open(&mut store.read().await.unwrap(), NOW, 10).await.unwrap();
+        assert_eq!(open.iter().map(|open| open.job).collect::<Vec<_>>(), [no]);
+        let claimed = claim(&store, org, no, NOW, 10).await;
+        assert_eq!(claimed.iter().map(|claimed| claimed.size).collect::<Vec<_>>(), [2, 2]);
+        assert!(claim(&store, org, no, NOW, 10).await.is_empty(), "each chunk has one holder");
+
+        let late = NewChunk { ready_at: NOW + 1_000, size: 1, body: vec![8] };
+        let results = vec![result(0, 3, Reason::Valid)];
+        let first = Settled { results, put_off: vec![late], done: true, part: 0 };
+        assert_eq!(settle(&store, &claimed[0], &first).await.unwrap(), None);
+        let both = vec![result(2, 1, Reason::Nonexistent), result(3, 1, Reason::Unverified)];
+        let second = Settled { results: both, done: true, ..Settled::default() };
+        assert_eq!(settle(&store, &claimed[1], &second).await.unwrap(), None);
+        assert!(claim(&store, org, no, NOW, 10).await.is_empty(), "put off");
+        let last = claim(&store, org, no, NOW + 1_000, 10).await;
+        let third = Settled { results: vec![result(1, 1, Reason::Valid)], done: true, ..Settled::default() };
+        let closed = settle(&store, &last[0], &third).await.unwrap().unwrap();
+        assert_eq!((closed.state, closed.released), (State::Completed, 0));
+
+        let mut conn = store.read().await.unwrap();
+        let read = jobs::by_id(&mut conn, org, job.id, false).await.unwrap();
+        assert_eq!((read.state, read.rows, read.counts.processed, read.charged), (State::Completed, 6, 6, 2));
+        assert_eq!((read.counts.passed, read.counts.undeliverable, read.counts.unknown), (4, 1, 1));
+        let reasons = jobs::reasons(&mut conn, org, no).await.unwrap();
+        assert_eq!(reasons.iter().map(|(_, n)| n).sum::<i64>(), 6);
+        let standing = jobs::results(&mut conn, org, no, 0, 100).await.unwrap();
+        assert_eq!(standing.len(), 4);
+        assert_eq!(standing[0].result, result(0, 3, Reason::Valid));
+        let repeated = jobs::duplicates(&mut conn, org, no, 0, 100).await.unwrap();
+        assert_eq!(repeated.iter().map(|(idx, _)| *idx).collect::<Vec<_>>(), [4, 5]);
+        assert_eq!(balance(&store, org).await, [8, 0, 2]);
+        audited(&store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_the_last_holder_settles_and_each_row_once() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        let job = new_job(org, 1);
+        let no = submit(&store, &job, 2).await.unwrap();
+        let first_import = claim_import(&store, NOW).await.unwrap();
+        let second_import = claim_import(&store, NOW + LEASE_MS).await.unwrap();
+        assert!(matches!(import(&store, &first_import, 2).await, Err(StoreError::LeaseLost)));
+        import(&store, &second_import, 2).await.unwrap();
+
+        let before = claim(&store, org, no, NOW, 1).await;
+        let half = Settled { results: vec![result(0, 1, Reason::Valid)], ..Settled::default() };
+        settle(&store, &before[0], &half).await.unwrap();
+        let after = claim(&store, org, no, NOW + LEASE_MS, 1).await;
+        assert_eq!(after[0].fence.chunk, before[0].fence.chunk);
+        assert!(matches!(settle(&store, &before[0], &half).await, Err(StoreError::LeaseLost)));
+        let fences = [before[0].fence];
+        let renew = store.write(|tx| jobs::extend(tx, &fences, NOW).scope_boxed()).await;
+        assert!(matches!(renew, Err(StoreError::LeaseLost)));
+        let standing = jobs::standing(&mut store.read().await.unwrap(), org, no, &[0, 1]).await.unwrap();
+        assert_eq!(standing, [0]);
+        // The same row again, from the holder that may: it stands already, and costs nothing.
+        let again = Settled { results: vec![result(0, 1, Reason::Invalid)], part: 1, ..Settled::default() };
+        settle(&store, &after[0], &again).await.unwrap();
+        assert_eq!(balance(&store, org).await, [8, 1, 1]);
+        audited(&store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_stopped_job_gives_its_rest_back_once() {
+    for_each_database(async |store| {
+        let org = org(&store, 5).await;
+        let short = submit(&store, &new_job(org, 1), 6).await;
+        assert!(matches!(short, Err(StoreError::InsufficientCredits { needed: 6, available: 5 })), "{short:?}");
+        let job = new_job(org, 2);
+        let no = submit(&store, &job, 5).await.unwrap();
+        let import_claim = claim_import(&store, NOW).await.unwrap();
+        import(&store, &import_claim, 4).await.unwrap();
+        let claimed = claim(&store, org, no, NOW, 1).await;
+        let part = Settled { results: vec![result(0, 2, Reason::Valid)], ..Settled::default() };
+        settle(&store, &claimed[0], &part).await.unwrap();
+        let cancel = || store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed());
+        assert_eq!(cancel().await.unwrap().unwrap().released, 3);
+        assert_eq!(cancel().await.unwrap(), Err(State::Cancelled));
+        assert!(matches!(settle(&store, &claimed[0], &part).await, Err(StoreError::LeaseLost)));
+        assert_eq!(balance(&store, org).await, [4, 0, 1]);
+        let foreign = store.write(|tx| jobs::cancel(tx, org, job.id, true, NOW).scope_boxed()).await;
+        assert!(matches!(foreign, Err(StoreError::NotFound)), "test keys see no live jobs");
+        audited(&store).await;
+        let swept = store.write(|tx| jobs::sweep_unborn(tx, NOW + 1, 10).scope_boxed()).await.unwrap();
+        assert_eq!(swept, 1, "the one that was not accepted");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn lists_are_newest_first_and_filtered() {
+    for_each_database(async |store| {
+        let org = org(&store, 100).await;
+        for n in 1..=5 {
+            submit(&store, &new_job(org, n), 1).await.unwrap();
+        }
+        let mut conn = store.read().await.unwrap();
+        let filter = jobs::Filter::default();
+        let first = jobs::page(&mut conn, org, &filter, None, 3).await.unwrap();
+        assert_eq!(first.len(), 3);
+        let last = &first[2];
+        let rest = jobs::page(&mut conn, org, &filter, Some((last.created_at, last.no)), 3).await.unwrap();
+        assert_eq!(rest.len(), 2);
+        assert!(first.iter().chain(&rest).is_sorted_by_key(|job| std::cmp::Reverse(job.no)));
+        for (status, n) in [("queued", 5), ("processing", 0), ("completed", 0), ("cancelled", 0)] {
+            let filter = jobs::Filter { status: Some(status.into()), ..jobs::Filter::default() };
+            assert_eq!(jobs::page(&mut conn, org, &filter, None, 10).await.unwrap().len(), n, "{status}");
+        }
+        let test = jobs::Filter { test: true, ..jobs::Filter::default() };
+        assert_eq!(jobs::page(&mut conn, org, &test, None, 10).await.unwrap(), []);
+    })
+    .await;
+}
