@@ -9,10 +9,11 @@
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
 //!
 //! And of the accounts that pay for it: [`id`] (names of things), [`api_key`] and [`scope`] (who may ask what), [`credits`]
-//! (what an answer costs and how balances move) and [`time`] (days and months of usage).
+//! (what an answer costs and how balances move), [`block`] (how the addresses of a job are kept) and [`time`] (days and months of usage).
 
 pub mod address;
 pub mod api_key;
+pub mod block;
 pub mod classify;
 pub mod credits;
 pub mod dns;

@@ -1,0 +1,329 @@
+//! Blocks: how the addresses of a job are kept, a thousand together.
+//!
+//! Addresses of one list share domains and patterns, so a thousand of them compress to less than half; one at a time they would
+//! not. An address is bytes here: whatever was submitted is given back, though it be no address at all.
+//!
+//! ```text
+//! block   = %x01 size lz4        ; size: of what lz4 (block format) unpacks to, 4 bytes, the lowest first
+//! content = 0*1000(length text)  ; length: 0 to 1,024 in one or two bytes, seven bits each, the lowest first (LEB128)
+//! ```
+//!
+//! Reading trusts nothing: what claims more than [`CONTENT_MAX_BYTES`] is refused before memory is taken for it, and whatever
+//! does not come out exactly is a [`BlockError`], never half a block.
+
+use thiserror::Error;
+
+/// The most addresses in a block.
+pub const ROWS_MAX: usize = 1_000;
+/// The longest address that a block keeps, in bytes; the API takes no longer ones either.
+pub const ADDRESS_MAX_BYTES: usize = 1_024;
+/// The most that a block can unpack to: each address with the two bytes of its length.
+pub const CONTENT_MAX_BYTES: usize = ROWS_MAX * (ADDRESS_MAX_BYTES + 2);
+
+/// The only form there is so far. Another form gets another first byte, so that old rows stay readable.
+const VERSION: u8 = 1;
+/// Version and size.
+const HEAD_BYTES: usize = 5;
+
+/// Why something cannot be put into a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Unfit {
+    /// There are [`ROWS_MAX`] addresses in it already.
+    #[error("the block is full")]
+    Full,
+    /// The address has more than [`ADDRESS_MAX_BYTES`].
+    #[error("the address is longer than a block keeps")]
+    TooLong,
+}
+
+/// Why bytes are no block: they were damaged, or written by a later version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BlockError {
+    /// The first byte names a form that is not known here.
+    #[error("a block of an unknown form")]
+    Version,
+    /// It would unpack to more than a block can hold.
+    #[error("a block that claims more than a block can hold")]
+    Size,
+    /// It does not unpack to what it says.
+    #[error("a block that cannot be unpacked")]
+    Packing,
+    /// What it unpacks to are not addresses with their lengths.
+    #[error("a block whose content is damaged")]
+    Content,
+}
+
+/// A block in the making.
+#[derive(Clone, Debug, Default)]
+pub struct Filling {
+    content: Vec<u8>,
+    rows: usize,
+}
+
+/// A block as it is stored, with how many addresses are in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packed {
+    /// How many addresses, 1 to [`ROWS_MAX`].
+    pub rows: usize,
+    /// What [`Block::decode`] reads.
+    pub bytes: Vec<u8>,
+}
+
+impl Filling {
+    /// Adds an address. An error leaves the block as it was.
+    pub fn push(&mut self, address: &[u8]) -> Result<(), Unfit> {
+        if self.is_full() {
+            return Err(Unfit::Full);
+        }
+        let length = u16::try_from(address.len()).ok().filter(|length| usize::from(*length) <= ADDRESS_MAX_BYTES);
+        let [low, high] = length.ok_or(Unfit::TooLong)?.to_le_bytes();
+        match (low, high) {
+            (0..=0x7f, 0) => self.content.push(low),
+            _ => self.content.extend([low | 0x80, (high << 1) | (low >> 7)]),
+        }
+        self.content.extend_from_slice(address);
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Whether nothing more goes in.
+    pub fn is_full(&self) -> bool {
+        self.rows >= ROWS_MAX
+    }
+
+    /// Packs what is there and begins anew; nothing when nothing is there.
+    pub fn take(&mut self) -> Option<Packed> {
+        if self.rows == 0 {
+            return None;
+        }
+        let packed = Packed { rows: self.rows, bytes: pack(&self.content) };
+        self.content.clear();
+        self.rows = 0;
+        Some(packed)
+    }
+}
+
+fn pack(content: &[u8]) -> Vec<u8> {
+    let size = u32::try_from(content.len()).expect("a block's content is bounded");
+    let most = lz4_flex::block::get_maximum_output_size(content.len());
+    let mut bytes = vec![0; HEAD_BYTES + most];
+    bytes[0] = VERSION;
+    bytes[1..HEAD_BYTES].copy_from_slice(&size.to_le_bytes());
+    let written =
+        lz4_flex::block::compress_into(content, &mut bytes[HEAD_BYTES..]).expect("the room is the most needed");
+    bytes.truncate(HEAD_BYTES + written);
+    bytes.shrink_to_fit();
+    bytes
+}
+
+/// The addresses of a block, in the order in which they were put in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    content: Vec<u8>,
+    /// Where each address begins and ends in the content.
+    places: Vec<(u32, u32)>,
+}
+
+impl Block {
+    /// A block of these addresses, packed, when they fit into one.
+    pub fn encode<T: AsRef<[u8]>>(addresses: &[T]) -> Result<Vec<u8>, Unfit> {
+        let mut filling = Filling::default();
+        addresses.iter().try_for_each(|address| filling.push(address.as_ref()))?;
+        Ok(pack(&filling.content))
+    }
+
+    /// Unpacks a block; takes at most [`CONTENT_MAX_BYTES`] and 8 bytes for each address.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
+        let (&version, rest) = bytes.split_first().ok_or(BlockError::Packing)?;
+        if version != VERSION {
+            return Err(BlockError::Version);
+        }
+        let (size, packed) = rest.split_first_chunk().ok_or(BlockError::Packing)?;
+        let size = usize::try_from(u32::from_le_bytes(*size)).map_err(|_| BlockError::Size)?;
+        if size > CONTENT_MAX_BYTES {
+            return Err(BlockError::Size);
+        }
+        let mut content = vec![0; size];
+        match lz4_flex::block::decompress_into(packed, &mut content) {
+            Ok(written) if written == size => Self::of(content),
+            _ => Err(BlockError::Packing),
+        }
+    }
+
+    fn of(content: Vec<u8>) -> Result<Self, BlockError> {
+        let mut places = Vec::new();
+        let mut at = 0;
+        while at < content.len() {
+            let (length, text) = length(&content, at).ok_or(BlockError::Content)?;
+            let end = text + length;
+            if end > content.len() || places.len() == ROWS_MAX {
+                return Err(BlockError::Content);
+            }
+            let place = |place: usize| u32::try_from(place).expect("a block's content is bounded");
+            places.push((place(text), place(end)));
+            at = end;
+        }
+        Ok(Self { content, places })
+    }
+
+    /// How many addresses there are.
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// The address at a place, counted from 0 within the block.
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        self.places.get(index).map(|place| self.text(*place))
+    }
+
+    /// All addresses, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.places.iter().map(|place| self.text(*place))
+    }
+
+    fn text(&self, (start, end): (u32, u32)) -> &[u8] {
+        let place = |place: u32| usize::try_from(place).expect("places come from sizes in memory");
+        &self.content[place(start)..place(end)]
+    }
+}
+
+/// The length of an address and where its text begins. The shortest form only, so that equal lists make equal content.
+fn length(content: &[u8], at: usize) -> Option<(usize, usize)> {
+    let low = *content.get(at)?;
+    if low < 0x80 {
+        return Some((usize::from(low), at + 1));
+    }
+    let high = *content.get(at + 1)?;
+    let length = usize::from(low & 0x7f) | usize::from(high) << 7;
+    (0x80..=ADDRESS_MAX_BYTES).contains(&length).then_some((length, at + 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn addresses(count: usize) -> Vec<String> {
+        (0..count).map(|number| format!("first.last{number}@example{}.com", number % 7)).collect()
+    }
+
+    #[test]
+    fn every_length_comes_back() {
+        for length in [0, 1, 127, 128, 129, 255, 256, 1_000, 1_023, 1_024] {
+            let rows = [vec![b'x'; length], vec![0xff; 1024 - length]];
+            let block = Block::decode(&Block::encode(&rows).unwrap()).unwrap();
+            assert_eq!(block.iter().collect::<Vec<_>>(), rows, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_block_has_its_bounds() {
+        assert_eq!(Block::encode(&addresses(ROWS_MAX + 1)), Err(Unfit::Full));
+        assert_eq!(Block::encode(&[[b'x'; ADDRESS_MAX_BYTES + 1]]), Err(Unfit::TooLong));
+        assert_eq!(Block::encode(&[vec![b'x'; 0x1_0000]]), Err(Unfit::TooLong), "no length wraps around");
+        let most = vec![[b'x'; ADDRESS_MAX_BYTES]; ROWS_MAX];
+        let block = Block::decode(&Block::encode(&most).unwrap()).unwrap();
+        assert_eq!((block.len(), block.get(ROWS_MAX - 1), block.get(ROWS_MAX)), (ROWS_MAX, Some(&most[0][..]), None));
+    }
+
+    #[test]
+    fn a_filling_is_empty_after_it_was_taken() {
+        let mut filling = Filling::default();
+        assert_eq!(filling.take(), None);
+        filling.push(b"a@example.com").unwrap();
+        let taken = filling.take().unwrap();
+        assert_eq!((taken.rows, &taken.bytes), (1, &Block::encode(&["a@example.com"]).unwrap()));
+        assert_eq!(filling.take(), None);
+        for row in addresses(ROWS_MAX) {
+            assert!(!filling.is_full());
+            filling.push(row.as_bytes()).unwrap();
+        }
+        assert!(filling.is_full());
+        assert_eq!(filling.push(b""), Err(Unfit::Full));
+        assert_eq!(filling.take().unwrap().rows, ROWS_MAX);
+    }
+
+    #[test]
+    fn addresses_of_one_list_take_less_than_half() {
+        let rows = addresses(ROWS_MAX);
+        let plain: usize = rows.iter().map(String::len).sum();
+        assert!(Block::encode(&rows).unwrap().len() * 2 < plain);
+    }
+
+    #[test]
+    fn what_is_no_block_is_refused() {
+        let good = Block::encode(&addresses(50)).unwrap();
+        let changed = |at: usize, byte: u8| {
+            let mut bytes = good.clone();
+            bytes[at] = byte;
+            bytes
+        };
+        let one_too_many = vec![0; ROWS_MAX + 1];
+        let table: [(Vec<u8>, BlockError); 12] = [
+            (vec![], BlockError::Packing),
+            (vec![VERSION], BlockError::Packing),
+            (vec![VERSION, 0, 0, 0], BlockError::Packing),
+            (changed(0, 2), BlockError::Version),
+            (changed(4, 0xff), BlockError::Size),
+            (changed(1, good[1].wrapping_add(1)), BlockError::Packing),
+            (changed(1, good[1].wrapping_sub(1)), BlockError::Packing),
+            (good[..good.len() - 1].to_vec(), BlockError::Packing),
+            (pack(&[5, b'a']), BlockError::Content),
+            (pack(&[0x80]), BlockError::Content),
+            (pack(&[0x81, 0, b'a']), BlockError::Content),
+            (pack(&one_too_many), BlockError::Content),
+        ];
+        for (at, (bytes, error)) in table.into_iter().enumerate() {
+            assert_eq!(Block::decode(&bytes), Err(error), "row {at}");
+        }
+        assert!(Block::decode(&pack(&[])).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_bomb_is_refused_before_it_takes_memory() {
+        let mut bomb = lz4_flex::block::compress(&vec![0; 64 << 20]);
+        bomb.splice(0..0, [VERSION, 0, 0, 0, 4]);
+        assert_eq!(Block::decode(&bomb), Err(BlockError::Size));
+        // A modest claim does not help: no more is unpacked than was claimed.
+        bomb[1..5].copy_from_slice(&1_000_u32.to_le_bytes());
+        assert_eq!(Block::decode(&bomb), Err(BlockError::Packing));
+    }
+
+    proptest! {
+        #[test]
+        fn any_rows_come_back(rows in vec(vec(any::<u8>(), 0..=300), 0..40)) {
+            let block = Block::decode(&Block::encode(&rows).unwrap()).unwrap();
+            prop_assert_eq!(block.len(), rows.len());
+            prop_assert_eq!(block.iter().collect::<Vec<_>>(), rows);
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_harm(bytes in vec(any::<u8>(), 0..400), claim in 0..2_000_u32) {
+            let mut framed = vec![VERSION];
+            framed.extend(claim.to_le_bytes());
+            framed.extend(&bytes);
+            for input in [&bytes, &framed] {
+                if let Ok(block) = Block::decode(input) {
+                    prop_assert!(block.iter().all(|row| row.len() <= ADDRESS_MAX_BYTES));
+                }
+            }
+        }
+
+        #[test]
+        fn a_damaged_block_is_read_without_harm(at in 0..200_usize, flip in 1..=255_u8) {
+            let mut bytes = Block::encode(&addresses(20)).unwrap();
+            let at = at % bytes.len();
+            bytes[at] ^= flip;
+            if let Ok(block) = Block::decode(&bytes) {
+                prop_assert!(block.len() <= ROWS_MAX);
+            }
+        }
+    }
+}
