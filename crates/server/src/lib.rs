@@ -9,6 +9,7 @@ pub mod error;
 pub mod facts;
 mod idempotency;
 pub mod instance;
+mod jobs;
 mod keyring;
 mod limits;
 pub mod listen;

@@ -1,0 +1,74 @@
+//! Batch jobs at work: the importer, the workers, and what stops a job that stands still.
+//!
+//! Every node with these tasks does the same; the database says who has what, under leases. The importer sorts a job's
+//! addresses into chunks ([`import`]); the dispatcher takes chunks up, fairly between organizations and jobs ([`dispatch`]); a
+//! worker verifies one chunk and settles it in parts ([`work`]). Wake-ups are hints: everybody also looks by themselves once
+//! in a while. A process that dies leaves leases that end; another takes the work up where the results stop.
+
+mod chunk;
+mod dispatch;
+mod import;
+mod stop;
+mod work;
+
+use std::sync::Arc;
+
+use probity_core::time::Millis;
+use probity_engine::clock::Clock;
+use probity_store::jobs::Closed;
+use probity_store::{Result, Store, Tx};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::ops::metrics::Metrics;
+use crate::verifier::Verifier;
+
+pub(crate) use stop::stop_stalled;
+
+/// How long a chunk or an import is held without a sign of life, in milliseconds.
+const LEASE_MS: i64 = 60_000;
+/// How often a holder shows that it lives, in milliseconds.
+const HEARTBEAT_MS: u64 = 15_000;
+
+/// What batch jobs need.
+#[derive(Clone)]
+pub(crate) struct Jobs {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    /// Who answers for live keys.
+    pub(crate) live: Arc<dyn Verifier>,
+    /// Who answers for test keys.
+    pub(crate) sandbox: Arc<dyn Verifier>,
+    pub(crate) metrics: Arc<Metrics>,
+    /// Rung when there may be something to do.
+    pub(crate) wake: Arc<Wake>,
+}
+
+/// The bells of the tasks.
+#[derive(Default)]
+pub(crate) struct Wake {
+    /// A job was accepted.
+    pub(crate) import: Notify,
+    /// Chunks are ready, or a slot is free.
+    pub(crate) work: Notify,
+}
+
+impl Jobs {
+    fn now(&self) -> Millis {
+        self.clock.now()
+    }
+
+    /// Starts the tasks. They end when `ending` is cancelled: what is held is settled as far as it has come, and let go.
+    pub(crate) fn start(self, ending: &CancellationToken) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        tasks.spawn(import::run(self.clone(), ending.clone()));
+        tasks.spawn(dispatch::run(self, ending.clone()));
+        tasks
+    }
+}
+
+/// What closing a job writes besides its row, in the same transaction: word of it to whoever wants it.
+pub(crate) async fn announce(_tx: &mut Tx, _closed: &Closed, _now: Millis) -> Result<()> {
+    Ok(())
+}

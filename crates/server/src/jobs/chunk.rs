@@ -1,0 +1,97 @@
+//! The body of a chunk: rows of work, as they are stored between import, put-offs and workers.
+//!
+//! A block of addresses ([`probity_core::block`]) behind a JSON list with a row's numbers: index, copies, tries.
+
+use probity_core::block::{Block, BlockError};
+use probity_core::time::Millis;
+use probity_engine::Tries;
+use probity_store::jobs::NewChunk;
+use serde::{Deserialize, Serialize};
+
+/// The most rows of a chunk.
+pub(super) const ROWS_MAX: usize = probity_core::block::ROWS_MAX;
+
+/// A row of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// The first row of the job with this address.
+    pub(super) idx: i64,
+    /// How many rows have it.
+    pub(super) copies: i64,
+    /// Earlier tries.
+    pub(super) tries: Tries,
+    /// The address as it was submitted.
+    pub(super) email: Box<str>,
+}
+
+/// A chunk's body cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unreadable {
+    /// The numbers.
+    #[error("a chunk whose numbers cannot be read")]
+    Numbers,
+    /// The addresses.
+    #[error("a chunk whose addresses cannot be read")]
+    Addresses(#[from] BlockError),
+}
+
+/// Index, copies, count of tries, when the first one was, and from which source.
+#[derive(Serialize, Deserialize)]
+struct Numbers(i64, i64, u32, Option<i64>, Option<u16>);
+
+/// The chunk of these rows, at most [`ROWS_MAX`].
+pub(super) fn pack(rows: &[Row], ready_at: Millis) -> NewChunk {
+    let numbers: Vec<Numbers> = rows
+        .iter()
+        .map(|Row { idx, copies, tries, .. }| {
+            Numbers(*idx, *copies, tries.count, tries.since.map(|at| at.0), tries.source)
+        })
+        .collect();
+    let head = serde_json::to_vec(&numbers).expect("numbers are plain JSON");
+    let addresses: Vec<&str> = rows.iter().map(|row| &*row.email).collect();
+    let block = Block::encode(&addresses).expect("rows are as many and as long as a block takes");
+    let mut body = u32::try_from(head.len()).expect("a thousand rows are short").to_le_bytes().to_vec();
+    body.extend(head);
+    body.extend(block);
+    NewChunk { ready_at, size: i64::try_from(rows.len()).unwrap_or(i64::MAX), body }
+}
+
+/// The rows of a chunk.
+pub(super) fn unpack(body: &[u8]) -> Result<Vec<Row>, Unreadable> {
+    let (length, rest) = body.split_first_chunk::<4>().ok_or(Unreadable::Numbers)?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).map_err(|_| Unreadable::Numbers)?;
+    let (head, block) = rest.split_at_checked(length).ok_or(Unreadable::Numbers)?;
+    let numbers: Vec<Numbers> = serde_json::from_slice(head).map_err(|_| Unreadable::Numbers)?;
+    let block = Block::decode(block)?;
+    if block.len() != numbers.len() {
+        return Err(Unreadable::Numbers);
+    }
+    let row = |(Numbers(idx, copies, count, since, source), email): (Numbers, &[u8])| Row {
+        idx,
+        copies,
+        tries: Tries { count, since: since.map(Millis), source },
+        // Addresses come in as text; what is none is no address either.
+        email: String::from_utf8_lossy(email).into(),
+    };
+    Ok(numbers.into_iter().zip(block.iter()).map(row).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_come_out_as_they_went_in() {
+        let tries = Tries { count: 2, since: Some(Millis(7)), source: Some(3) };
+        let rows = vec![
+            Row { idx: 5, copies: 1, tries: Tries::default(), email: "a@example.org".into() },
+            Row { idx: 999_999, copies: 12, tries, email: "ä\0 @".into() },
+        ];
+        let packed = pack(&rows, Millis(9));
+        assert_eq!((packed.size, packed.ready_at), (2, Millis(9)));
+        assert_eq!(unpack(&packed.body).unwrap(), rows);
+        for cut in 0..packed.body.len() {
+            assert!(unpack(&packed.body[..cut]).is_err(), "{cut}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The import: a job's addresses are normalized, repeated ones found, and the rest sorted by domain into chunks.
+//!
+//! One job at a time on a node, in memory: a million addresses take about a hundred megabytes while they are sorted. An
+//! import that loses its holder is begun anew by the next; nothing of it is visible before its end.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use probity_core::address::Address;
+use probity_core::block::Block;
+use probity_core::domain::SpecialUse;
+use probity_engine::Tries;
+use probity_store::jobs::{self, ImportClaim, NewChunk};
+use probity_store::{ScopedFutureExt as _, StoreError};
+use ring::digest::{SHA256, digest};
+use tokio_util::sync::CancellationToken;
+
+use super::chunk::{self, ROWS_MAX, Row};
+use super::{Jobs, LEASE_MS};
+use crate::error::Detail;
+
+/// How long the importer waits without a bell.
+const POLL: Duration = Duration::from_secs(1);
+/// How long it waits after a failure.
+const REST: Duration = Duration::from_secs(5);
+/// Blocks that are read at a time.
+const BLOCKS: i64 = 50;
+/// Chunks that are written in one transaction, which must stay short.
+const CHUNKS: usize = 10;
+/// Repeated rows that are written in one transaction.
+const DUPLICATES: usize = 5_000;
+
+/// Imports one job after the other until it is told to end.
+pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
+    while !ending.is_cancelled() {
+        let pause = match next(&jobs, &ending).await {
+            Ok(true) => continue,
+            Ok(false) => POLL,
+            Err(error) => {
+                tracing::warn!(%error, "an import failed; it is begun anew");
+                REST
+            }
+        };
+        tokio::select! {
+            () = ending.cancelled() => {}
+            () = jobs.wake.import.notified() => {}
+            () = tokio::time::sleep(pause) => {}
+        }
+    }
+}
+
+/// Imports the oldest job that waits; says whether there was one.
+async fn next(jobs: &Jobs, ending: &CancellationToken) -> Result<bool, Detail> {
+    let now = jobs.now();
+    let claim = jobs.store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await?;
+    let Some(claim) = claim else { return Ok(false) };
+    match ending.run_until_cancelled(import(jobs, &claim)).await {
+        // Cut off: the next holder begins anew when the lease ends.
+        None => Ok(true),
+        Some(Ok(())) => {
+            jobs.wake.work.notify_one();
+            Ok(true)
+        }
+        // Somebody else has it, or the job was cancelled.
+        Some(Err(Failed::Lost)) => Ok(true),
+        Some(Err(Failed::Other(error))) => Err(error),
+    }
+}
+
+enum Failed {
+    Lost,
+    Other(Detail),
+}
+
+impl<E: Into<Detail> + 'static> From<E> for Failed {
+    fn from(error: E) -> Self {
+        let error: Detail = error.into();
+        match error.downcast_ref::<StoreError>() {
+            Some(StoreError::LeaseLost | StoreError::NotFound) => Self::Lost,
+            _ => Self::Other(error),
+        }
+    }
+}
+
+async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
+    jobs.store.write(|tx| jobs::restart_import(tx, claim).scope_boxed()).await?;
+    let sorted = read(jobs, claim).await?;
+    let repeated = sorted.duplicates.len();
+    for part in sorted.duplicates.chunks(DUPLICATES) {
+        add(jobs, claim, &[], part).await?;
+    }
+    let ready_at = jobs.now();
+    let mut chunks = Vec::with_capacity(CHUNKS);
+    for rows in &sorted.chunks {
+        chunks.push(chunk::pack(rows, ready_at));
+        if chunks.len() == CHUNKS {
+            add(jobs, claim, &chunks, &[]).await?;
+            chunks.clear();
+        }
+    }
+    add(jobs, claim, &chunks, &[]).await?;
+    let (repeated, now) = (i64::try_from(repeated)?, jobs.now());
+    Ok(jobs.store.write(|tx| jobs::imported(tx, claim, repeated, now).scope_boxed()).await?)
+}
+
+async fn add(jobs: &Jobs, claim: &ImportClaim, chunks: &[NewChunk], repeated: &[(i64, i64)]) -> Result<(), StoreError> {
+    let now = jobs.now();
+    jobs.store.write(|tx| jobs::add_chunks(tx, claim, chunks, repeated, now, LEASE_MS).scope_boxed()).await
+}
+
+/// Reads all blocks of a job and sorts them, off the threads that serve requests.
+async fn read(jobs: &Jobs, claim: &ImportClaim) -> Result<Sorted, Failed> {
+    let mut sorter = Sorter::default();
+    let mut held = jobs.now();
+    loop {
+        let from = sorter.rows;
+        let blocks = jobs::blocks(&mut jobs.store.read().await?, claim.org, claim.job, from, BLOCKS).await?;
+        if blocks.is_empty() {
+            break;
+        }
+        sorter = tokio::task::spawn_blocking(move || sorter.take(&blocks)).await??;
+        if jobs.now().since(held) > LEASE_MS / 4 {
+            add(jobs, claim, &[], &[]).await?;
+            held = jobs.now();
+        }
+    }
+    Ok(tokio::task::spawn_blocking(move || sorter.sorted()).await?)
+}
+
+/// What an import comes to.
+struct Sorted {
+    /// Rows of work by chunk.
+    chunks: Vec<Vec<Row>>,
+    /// Repeated rows, each with the first one of its address.
+    duplicates: Vec<(i64, i64)>,
+}
+
+/// Addresses on their way into chunks.
+#[derive(Default)]
+struct Sorter {
+    rows: i64,
+    unique: Vec<Unique>,
+    /// By a digest of the normalized address, which is shorter than most and gives collisions to nobody.
+    seen: HashMap<[u8; 16], u32>,
+    duplicates: Vec<(i64, i64)>,
+}
+
+struct Unique {
+    idx: i64,
+    copies: i64,
+    domain: Box<str>,
+    email: Box<str>,
+}
+
+impl Sorter {
+    fn take(mut self, blocks: &[(i64, Vec<u8>)]) -> Result<Self, Detail> {
+        for (first_idx, body) in blocks {
+            if *first_idx != self.rows {
+                return Err(format!("a block of addresses is missing before row {first_idx}").into());
+            }
+            for email in Block::decode(body)?.iter() {
+                self.add(&String::from_utf8_lossy(email));
+            }
+        }
+        Ok(self)
+    }
+
+    fn add(&mut self, email: &str) {
+        let idx = self.rows;
+        self.rows += 1;
+        let (key, domain) = key(email);
+        let place = u32::try_from(self.unique.len()).expect("a job has fewer rows than that");
+        match *self.seen.entry(key).or_insert(place) {
+            first if first != place => {
+                let first = &mut self.unique[usize::try_from(first).expect("a place in memory")];
+                first.copies += 1;
+                self.duplicates.push((idx, first.idx));
+            }
+            _ => self.unique.push(Unique { idx, copies: 1, domain, email: email.into() }),
+        }
+    }
+
+    /// Domain by domain, so that one session serves many; small domains share chunks.
+    fn sorted(self) -> Sorted {
+        let Self { mut unique, duplicates, .. } = self;
+        unique.sort_unstable_by(|a, b| a.domain.cmp(&b.domain).then(a.idx.cmp(&b.idx)));
+        let row = |unique: Unique| Row {
+            idx: unique.idx,
+            copies: unique.copies,
+            tries: Tries::default(),
+            email: unique.email,
+        };
+        let mut chunks = Vec::with_capacity(unique.len() / ROWS_MAX + 1);
+        let mut rows = unique.into_iter().map(row).peekable();
+        while rows.peek().is_some() {
+            chunks.push(rows.by_ref().take(ROWS_MAX).collect());
+        }
+        Sorted { chunks, duplicates }
+    }
+}
+
+/// What two rows with the same mailbox have in common, and the domain: of what is no address, the text itself and none.
+fn key(email: &str) -> ([u8; 16], Box<str>) {
+    let trimmed = email.trim_ascii();
+    let (normalized, domain) = match Address::parse_with(trimmed, &SpecialUse::none_allowed()) {
+        Ok(address) => (address.normalized(), address.domain().ascii().into()),
+        Err(_) => (format!("\0{trimmed}"), Box::default()),
+    };
+    let hash = digest(&SHA256, normalized.as_bytes());
+    let key = hash.as_ref().first_chunk().expect("SHA-256 has 32 bytes");
+    (*key, domain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(emails: &[&str]) -> Sorted {
+        let block = Block::encode(emails).unwrap();
+        Sorter::default().take(&[(0, block)]).unwrap().sorted()
+    }
+
+    #[test]
+    fn repeated_addresses_are_asked_about_once() {
+        let sorted =
+            sorted(&["jo@B.example.org", "x", "JO@b.EXAMPLE.org", " x ", "a@a.example.org", "jo@b.example.org"]);
+        let rows: Vec<_> = sorted.chunks.concat().into_iter().map(|row| (row.idx, row.copies)).collect();
+        assert_eq!(rows, [(1, 2), (4, 1), (0, 3)], "sorted by domain, texts without one first");
+        assert_eq!(sorted.duplicates, [(2, 0), (3, 1), (5, 0)]);
+    }
+
+    #[test]
+    fn a_missing_block_is_noticed() {
+        let block = Block::encode(&["a@example.org"]).unwrap();
+        assert!(Sorter::default().take(&[(1_000, block)]).is_err());
+        assert_eq!(Sorter::default().sorted().chunks.len(), 0);
+    }
+
+    #[test]
+    fn chunks_are_full_until_the_last() {
+        let mut sorter = Sorter::default();
+        for n in 0..2_500 {
+            sorter.add(&format!("user{n}@d{}.example.org", n % 7));
+        }
+        let sizes: Vec<_> = sorter.sorted().chunks.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [1_000, 1_000, 500]);
+    }
+}
