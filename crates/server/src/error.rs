@@ -16,120 +16,113 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use probity_store::StoreError;
-use serde::Serialize;
-use utoipa::ToSchema;
+use serde::{Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
+use crate::openapi::schema::one_of;
 use crate::request_id::RequestId;
 
 /// What an error's cause may be: any error, boxed.
 pub type Detail = Box<dyn Error + Send + Sync>;
 
-/// The codes of errors: a frozen list, on which clients branch. A code never changes its status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ErrorCode)]
-pub enum Code {
-    /// A parameter of the query or the body is missing or malformed.
-    InvalidRequest,
-    /// No key was given.
-    MissingApiKey,
+/// Makes [`Code`] from the list of codes, so that a code's name, status, meaning and usual message stand together, once.
+macro_rules! codes {
+    ($($(#[doc = $meaning:literal])+ $code:ident = $name:literal, $status:ident, $message:literal;)+) => {
+        /// The codes of errors: a frozen list, on which clients branch. A code never changes its status.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code {
+            $($(#[doc = $meaning])+ $code,)+
+        }
+
+        impl Code {
+            /// Every code, by status.
+            pub const ALL: &[Self] = &[$(Self::$code),+];
+
+            /// The code as clients see it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$code => $name),+ }
+            }
+
+            /// The status that an answer with this code has.
+            pub fn status(self) -> StatusCode {
+                match self { $(Self::$code => StatusCode::$status),+ }
+            }
+
+            /// When the code is answered, for people.
+            pub fn meaning(self) -> &'static str {
+                match self { $(Self::$code => concat!($($meaning),+).trim_ascii()),+ }
+            }
+
+            /// What the client is told where nobody knows better.
+            fn message(self) -> &'static str {
+                match self { $(Self::$code => $message),+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A parameter of the query, of a header or of the body is missing or malformed.
+    InvalidRequest = "invalid_request", BAD_REQUEST, "the request is malformed";
+    /// No key was supplied.
+    MissingApiKey = "missing_api_key", UNAUTHORIZED, "no API key given: send `Authorization: Bearer <key>`";
     /// The key is malformed, unknown, expired or revoked.
-    InvalidApiKey,
-    /// Not enough credits.
-    InsufficientCredits,
+    InvalidApiKey = "invalid_api_key", UNAUTHORIZED, "the API key is not valid";
+    /// There are not enough credits for this request.
+    InsufficientCredits = "insufficient_credits", PAYMENT_REQUIRED, "not enough credits for this request";
     /// The key lacks the scope, or the account is suspended, paused or banned.
-    ForbiddenScope,
-    /// The widget's key is not for this origin.
-    DomainNotAuthorized,
-    /// No such resource for this organization, or no such path.
-    NotFound,
+    ForbiddenScope = "forbidden_scope", FORBIDDEN, "the key lacks the scope that the request needs";
+    /// The widget was used from an origin that its key does not allow.
+    DomainNotAuthorized = "domain_not_authorized", FORBIDDEN, "this key may not be used on this origin";
+    /// There is no such resource or path, or it belongs to another organization.
+    NotFound = "not_found", NOT_FOUND, "no such resource";
     /// The path exists, the method does not.
-    MethodNotAllowed,
+    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED,
+        "this path does not take this method; see the Allow header";
     /// The request did not arrive in time.
-    RequestTimeout,
-    /// The state of the resource forbids it.
-    Conflict,
-    /// A request with the same Idempotency-Key is under way.
-    IdempotencyInProgress,
-    /// The body is larger than the route takes.
-    PayloadTooLarge,
-    /// The body is in a form that the route does not read.
-    UnsupportedMediaType,
-    /// The Idempotency-Key was used with another body.
-    IdempotencyKeyReused,
-    /// Too many requests.
-    RateLimited,
-    /// Our fault, or our time ran out.
-    ServerError,
-    /// For now we cannot.
-    ServiceUnavailable,
+    RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "the request's body did not arrive in time";
+    /// The resource's state does not allow it.
+    Conflict = "conflict", CONFLICT, "the resource's state does not allow this";
+    /// A request with the same Idempotency-Key is still in flight.
+    IdempotencyInProgress = "idempotency_in_progress", CONFLICT,
+        "a request with this Idempotency-Key is still under way";
+    /// The body is larger than the service takes.
+    PayloadTooLarge = "payload_too_large", PAYLOAD_TOO_LARGE, "the body is too large";
+    /// The body is not declared as JSON, or is compressed.
+    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE,
+        "a body needs `Content-Type: application/json`";
+    /// The Idempotency-Key was used before, with another body.
+    IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY,
+        "this Idempotency-Key was used with a different request body";
+    /// Too many requests. Wait for as long as `Retry-After` says.
+    RateLimited = "rate_limited", TOO_MANY_REQUESTS, "too many requests";
+    /// An unexpected error, or a timeout.
+    ServerError = "server_error", INTERNAL_SERVER_ERROR, "an unexpected error on our side";
+    /// Temporarily unavailable, or something that the service needs is unreachable.
+    ServiceUnavailable = "service_unavailable", SERVICE_UNAVAILABLE, "temporarily unavailable; try again";
+}
+
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+}
+
+impl PartialSchema for Code {
+    fn schema() -> RefOr<Schema> {
+        one_of(Self::ALL.iter().map(|code| code.as_str()), "On this clients branch: a frozen list.").into()
+    }
+}
+
+impl ToSchema for Code {
+    fn name() -> Cow<'static, str> {
+        "ErrorCode".into()
+    }
 }
 
 impl Code {
-    /// Every code.
-    pub const ALL: [Self; 17] = [
-        Self::InvalidRequest,
-        Self::MissingApiKey,
-        Self::InvalidApiKey,
-        Self::InsufficientCredits,
-        Self::ForbiddenScope,
-        Self::DomainNotAuthorized,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::RequestTimeout,
-        Self::Conflict,
-        Self::IdempotencyInProgress,
-        Self::PayloadTooLarge,
-        Self::UnsupportedMediaType,
-        Self::IdempotencyKeyReused,
-        Self::RateLimited,
-        Self::ServerError,
-        Self::ServiceUnavailable,
-    ];
-
-    /// The code as clients see it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidRequest => "invalid_request",
-            Self::MissingApiKey => "missing_api_key",
-            Self::InvalidApiKey => "invalid_api_key",
-            Self::InsufficientCredits => "insufficient_credits",
-            Self::ForbiddenScope => "forbidden_scope",
-            Self::DomainNotAuthorized => "domain_not_authorized",
-            Self::NotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::RequestTimeout => "request_timeout",
-            Self::Conflict => "conflict",
-            Self::IdempotencyInProgress => "idempotency_in_progress",
-            Self::PayloadTooLarge => "payload_too_large",
-            Self::UnsupportedMediaType => "unsupported_media_type",
-            Self::IdempotencyKeyReused => "idempotency_key_reused",
-            Self::RateLimited => "rate_limited",
-            Self::ServerError => "server_error",
-            Self::ServiceUnavailable => "service_unavailable",
-        }
-    }
-
-    /// The status that an answer with this code has.
-    pub fn status(self) -> StatusCode {
-        match self {
-            Self::InvalidRequest => StatusCode::BAD_REQUEST,
-            Self::MissingApiKey | Self::InvalidApiKey => StatusCode::UNAUTHORIZED,
-            Self::InsufficientCredits => StatusCode::PAYMENT_REQUIRED,
-            Self::ForbiddenScope | Self::DomainNotAuthorized => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
-            Self::Conflict | Self::IdempotencyInProgress => StatusCode::CONFLICT,
-            Self::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
-            Self::RateLimited => StatusCode::TOO_MANY_REQUESTS,
-            Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
-        }
-    }
-
     /// The coarse category: a pure function of the status.
     pub fn kind(self) -> Kind {
         match self.status().as_u16() {
@@ -219,6 +212,11 @@ impl ApiError {
         Self { code, message: message.into(), detail: None, retry_after_s: None, header: None }
     }
 
+    /// An error with its code's usual message.
+    pub fn of(code: Code) -> Self {
+        Self::new(code, code.message())
+    }
+
     /// 400: `field` is not what it must be; `what` completes the sentence ("must be a number").
     pub fn invalid(field: &str, what: impl fmt::Display) -> Self {
         Self::new(Code::InvalidRequest, format!("{field}: {what}"))
@@ -231,17 +229,17 @@ impl ApiError {
 
     /// 401: no key was given.
     pub fn missing_api_key() -> Self {
-        Self::new(Code::MissingApiKey, "no API key given: send `Authorization: Bearer <key>`")
+        Self::of(Code::MissingApiKey)
     }
 
     /// 401: one answer for malformed, unknown, expired and revoked keys.
     pub fn invalid_api_key() -> Self {
-        Self::new(Code::InvalidApiKey, "the API key is not valid")
+        Self::of(Code::InvalidApiKey)
     }
 
     /// 402.
     pub fn insufficient_credits() -> Self {
-        Self::new(Code::InsufficientCredits, "not enough credits for this request")
+        Self::of(Code::InsufficientCredits)
     }
 
     /// 403: the key lacks a scope or the account is restricted, as the message says.
@@ -251,22 +249,22 @@ impl ApiError {
 
     /// 403: a widget's key used on a page of another origin.
     pub fn domain_not_authorized() -> Self {
-        Self::new(Code::DomainNotAuthorized, "this key may not be used on this origin")
+        Self::of(Code::DomainNotAuthorized)
     }
 
     /// 404: one answer for unknown, malformed and foreign ids and for unknown paths.
     pub fn not_found() -> Self {
-        Self::new(Code::NotFound, "no such resource")
+        Self::of(Code::NotFound)
     }
 
     /// 405.
     pub fn method_not_allowed() -> Self {
-        Self::new(Code::MethodNotAllowed, "this path does not take this method; see the Allow header")
+        Self::of(Code::MethodNotAllowed)
     }
 
     /// 408: the body did not arrive in time.
     pub fn request_timeout() -> Self {
-        Self::new(Code::RequestTimeout, "the request's body did not arrive in time")
+        Self::of(Code::RequestTimeout)
     }
 
     /// 409: the state of the resource forbids it, as the message says.
@@ -276,7 +274,7 @@ impl ApiError {
 
     /// 409: the twin of this request is under way.
     pub fn idempotency_in_progress() -> Self {
-        Self::new(Code::IdempotencyInProgress, "a request with this Idempotency-Key is still under way")
+        Self::of(Code::IdempotencyInProgress)
     }
 
     /// 413.
@@ -291,17 +289,17 @@ impl ApiError {
 
     /// 422: the key came before with another body.
     pub fn idempotency_key_reused() -> Self {
-        Self::new(Code::IdempotencyKeyReused, "this Idempotency-Key was used with a different request body")
+        Self::of(Code::IdempotencyKeyReused)
     }
 
     /// 429, with the seconds after which a retry is let through.
     pub fn rate_limited(retry_after_s: u32) -> Self {
-        Self::new(Code::RateLimited, "too many requests").retry_after(retry_after_s)
+        Self::of(Code::RateLimited).retry_after(retry_after_s)
     }
 
     /// 500: our fault. The detail goes to the log.
     pub fn server_error(detail: impl Into<Detail>) -> Self {
-        Self::new(Code::ServerError, "an unexpected error on our side").because(detail)
+        Self::of(Code::ServerError).because(detail)
     }
 
     /// 500: the request's deadline is over.
@@ -311,7 +309,7 @@ impl ApiError {
 
     /// 503: something that we need is not there. The detail goes to the log.
     pub fn unavailable(detail: impl Into<Detail>) -> Self {
-        Self::new(Code::ServiceUnavailable, "temporarily unavailable; try again").because(detail)
+        Self::of(Code::ServiceUnavailable).because(detail)
     }
 
     /// Adds what the log should say.
@@ -448,12 +446,12 @@ mod tests {
             ("server_error", 500, "api_error"),
             ("service_unavailable", 503, "api_error"),
         ];
-        let seen = Code::ALL.map(|code| {
-            let shown = serde_json::to_value((code, code.kind())).unwrap();
-            assert_eq!(shown[0], code.as_str(), "serde and as_str agree");
-            (code.as_str(), code.status().as_u16(), shown[1].as_str().unwrap().to_owned())
-        });
-        assert_eq!(seen.each_ref().map(|(code, status, kind)| (*code, *status, kind.as_str())), table);
+        assert_eq!(Code::ALL.len(), table.len());
+        for (code, (name, status, kind)) in Code::ALL.iter().zip(table) {
+            assert_eq!(serde_json::to_value((code, code.kind())).unwrap(), serde_json::json!([name, kind]));
+            assert_eq!(code.status().as_u16(), status, "{name}");
+        }
+        assert!(Code::ALL.is_sorted_by_key(|code| code.status()), "the answers of an operation are grouped by status");
     }
 
     #[test]

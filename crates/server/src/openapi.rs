@@ -1,7 +1,7 @@
 //! The API's description of itself, OpenAPI 3.1, made from the code.
 //!
 //! Handlers carry what is theirs alone: path, parameters, body, the good answer (`#[utoipa::path]`). The router collects
-//! them. [`document`] adds what follows from rules: errors ([`errors`]), authentication, headers, the repeatable POST, the
+//! them. [`of_service`] adds what follows from rules: errors ([`errors`]), authentication, headers, the repeatable POST, the
 //! frame. [`Published`] serves the result as `/v1/openapi.json` and as a page for people at `/docs`, made once at the start.
 //!
 //! A handler without an entry in the table of errors stops the start, and tests compare the document with the committed
@@ -22,17 +22,22 @@ pub use publish::Published;
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{Content, OpenApi, RefOr, ServerBuilder};
 
+use crate::router;
 use errors::Shape;
 
 /// The request id of all examples.
 const REQUEST_ID: &str = "req_01h455vb4pex5vsknk084sn02q";
 
-/// The whole document, from what the router collected. `base_url` is where clients reach the service (`/` where that is not
-/// known).
+/// The document of the service as it is. `public_url` is where clients reach it, where that is known.
+pub fn of_service(public_url: Option<&str>) -> OpenApi {
+    document(router::described(), public_url.unwrap_or("/"))
+}
+
+/// The whole document, from what the router collected. `base_url` is where clients reach the service.
 ///
 /// # Panics
 /// When a handler is not in the table of errors: a mistake in the program, found at the first start.
-pub fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
+fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
     for item in collected.paths.paths.values_mut() {
         for (method, operation) in operations_mut(item) {
             complete(operation, method);

@@ -1,8 +1,8 @@
 //! Every route of the API: the table of contents.
 //!
 //! A handler's annotation says its path, its method and the scope that it needs (`security(("bearer" = ["verify"]))`; no
-//! scope means any key). [`Api::add`] reads that annotation for the guard, so what the document promises is what is enforced,
-//! and a route without a guard cannot be added.
+//! scope means any key). [`api`] reads that annotation for the guard, so what the document promises is what is enforced, and
+//! a route without a guard cannot be added.
 
 use std::sync::Arc;
 
@@ -19,40 +19,36 @@ use crate::app::App;
 use crate::auth::{self, Guard, Need};
 use crate::{idempotency, openapi};
 
-/// The routes under a key, and what the annotations say of them.
-pub(crate) fn api(app: &Arc<App>) -> (Router, OpenApi) {
-    let api = Api::new(app)
+/// Every route under a key, by path.
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 5] {
+    [
         // Verification
-        .add(routes!(verify::verify_email))
-        .add(routes!(check_key::check_key))
+        routes!(verify::verify_email),
+        routes!(check_key::check_key),
         // Account
-        .add(routes!(organization::get_organization))
-        .add(routes!(api_keys::list_api_keys, api_keys::create_api_key))
-        .add(routes!(api_keys::delete_api_key));
-    let (router, document) = api.routes.split_for_parts();
-    (router.with_state(app.clone()), document)
+        routes!(organization::get_organization),
+        routes!(api_keys::list_api_keys, api_keys::create_api_key),
+        routes!(api_keys::delete_api_key),
+    ]
 }
 
-struct Api {
-    app: Arc<App>,
-    routes: OpenApiRouter<Arc<App>>,
-}
-
-impl Api {
-    fn new(app: &Arc<App>) -> Self {
-        Self { app: app.clone(), routes: OpenApiRouter::new() }
-    }
-
-    /// Adds the routes of one path, each behind the guard that its annotation asks for. Repeatable POSTs are within: only a
-    /// caller who may can use an `Idempotency-Key`.
-    fn add(mut self, (schemas, paths, methods): UtoipaMethodRouter<Arc<App>>) -> Self {
-        let guard = Guard { app: self.app.clone(), needs: needs(&paths) };
+/// The routes, each behind the guard that its annotation asks for. Repeatable POSTs are within: only a caller who may can
+/// use an `Idempotency-Key`.
+pub(crate) fn api(app: &Arc<App>) -> Router {
+    let guarded = |(schemas, paths, methods): UtoipaMethodRouter<Arc<App>>| {
+        let guard = Guard { app: app.clone(), needs: needs(&paths) };
         let methods = methods
-            .route_layer(from_fn_with_state(self.app.clone(), idempotency::layer))
+            .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
             .route_layer(from_fn_with_state(guard, auth::layer));
-        self.routes = self.routes.routes((schemas, paths, methods));
-        self
-    }
+        (schemas, paths, methods)
+    };
+    let routes = contents().into_iter().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
+    Router::from(routes).with_state(app.clone())
+}
+
+/// What the annotations say of the routes; needs nothing that runs.
+pub(crate) fn described() -> OpenApi {
+    contents().into_iter().fold(OpenApiRouter::new(), OpenApiRouter::routes).into_openapi()
 }
 
 /// What each method of a path needs.

@@ -105,12 +105,10 @@ impl Core {
             live: verifiers.live.clone(),
             sandbox: verifiers.sandbox.clone(),
         });
-        let (api, document) = router::api(&app);
-        let base = config.api.public_url.as_deref().unwrap_or("/");
-        let published = Published::new(&openapi::document(document, base));
+        let published = Published::new(&openapi::of_service(config.api.public_url.as_deref()));
         let ending = CancellationToken::new();
         let ops = ops(&app, &ending, config);
-        let routes = api.merge(published.router()).merge(crate::ops::routes(ops));
+        let routes = router::api(&app).merge(published.router()).merge(crate::ops::routes(ops));
         let routes = routes.layer(from_fn_with_state(metrics.clone(), count_in_flight));
         let shell_config = ShellConfig { observer: Some(metrics.observer()), ..config.shell.clone() };
         let routes = shell(routes, shell_config, clock);

@@ -133,12 +133,8 @@ fn foreign(response: &Response) -> Option<ApiError> {
     if !status.is_client_error() && !status.is_server_error() {
         return None;
     }
-    Some(match Code::of_status(status) {
-        Code::NotFound => ApiError::not_found(),
-        Code::MethodNotAllowed => ApiError::method_not_allowed(),
-        Code::ServerError => ApiError::server_error("a layer answered with an error of its own"),
-        code => ApiError::new(code, status.canonical_reason().unwrap_or("the request cannot be answered")),
-    })
+    let error = ApiError::of(Code::of_status(status));
+    Some(if status.is_server_error() { error.because("a layer answered with an error of its own") } else { error })
 }
 
 /// Says once, within the request's span, what the client is not told.

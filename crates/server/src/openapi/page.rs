@@ -11,7 +11,6 @@ mod sample;
 use maud::{DOCTYPE, Markup, html};
 use serde_json::{Value, json};
 
-use super::errors;
 use crate::error::Code;
 use fields::{field_table, type_of};
 
@@ -181,7 +180,7 @@ fn all_errors() -> Markup {
                     thead { tr { th { "Status" } th { "Code" } th { "Type" } th { "When" } } }
                     tbody {
                         @for code in Code::ALL {
-                            tr { td { (code.status().as_u16()) } td { code { (code.as_str()) } } td { code { (plain(&json!(code.kind()))) } } td { (prose(errors::meaning(code))) } }
+                            tr { td { (code.status().as_u16()) } td { code { (code.as_str()) } } td { code { (plain(&json!(code.kind()))) } } td { (prose(code.meaning())) } }
                         }
                     }
                 }

@@ -1,7 +1,6 @@
 //! The API's description: complete, true to itself, and the same as the committed one.
 
 mod page;
-mod routes;
 
 use std::path::Path;
 
@@ -9,13 +8,13 @@ use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use probity_server::api::api_keys::view::CreateKey;
-use probity_server::openapi::{Published, document, operations};
+use probity_server::openapi::{Published, of_service, operations};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 use utoipa::openapi::OpenApi;
 
 fn described() -> OpenApi {
-    document(routes::api(), "/")
+    of_service(None)
 }
 
 fn described_json() -> Value {
