@@ -16,7 +16,7 @@ use anyhow::{Context, Result};
 use probity_core::time::Millis;
 use serde::Serializer;
 
-pub(crate) use credits::{Balance, Bucket};
+pub(crate) use credits::{Balance, Bucket, Discrepancy};
 pub(crate) use keys::{Key, KeyKind, NewKey};
 pub(crate) use moment::Moment;
 pub(crate) use orgs::{Org, OrgStatus, Plan};
@@ -90,6 +90,8 @@ pub(crate) enum Request {
         /// How many more or less; not zero.
         amount: i64,
     },
+    /// Whether all books agree. Answered with [`Answer::Audit`].
+    Audit,
 }
 
 /// What the service answers.
@@ -103,6 +105,8 @@ pub(crate) enum Answer {
     NewKey(Key, String),
     /// What an organization has.
     Balance(Balance),
+    /// Where the books do not agree.
+    Audit(Vec<Discrepancy>),
 }
 
 /// Runs `orgs`.
@@ -125,10 +129,18 @@ async fn answered(request: Request, json: bool, settings: &Settings) -> Result<E
     let text = answer.show(Style::choose(json))?;
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")?;
-    Ok(Exit::Done)
+    Ok(answer.exit())
 }
 
 impl Answer {
+    /// Whether all is well: only an audit can find that it is not.
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Audit(found) if !found.is_empty() => Exit::NotPassed,
+            _ => Exit::Done,
+        }
+    }
+
     /// The answer as text, with a line break at its end unless it is empty.
     fn show(&self, style: Style) -> Result<String> {
         if style == Style::Json {
@@ -139,6 +151,7 @@ impl Answer {
             Self::Keys(keys) => keys::table(keys),
             Self::NewKey(key, secret) => keys::created(key, secret),
             Self::Balance(balance) => credits::table(balance),
+            Self::Audit(found) => credits::audited(found),
         })
     }
 
@@ -148,6 +161,7 @@ impl Answer {
             Self::Keys(keys) => lines(keys),
             Self::NewKey(key, secret) => lines(&[keys::Created { key, secret }]),
             Self::Balance(balance) => lines(std::slice::from_ref(balance)),
+            Self::Audit(found) => lines(found),
         }
     }
 }

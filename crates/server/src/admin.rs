@@ -6,11 +6,11 @@
 use probity_core::credits::{Balance, Bucket, UNLIMITED};
 use probity_core::id::{Id, KeyId, OrgId};
 use probity_core::time::Millis;
-use probity_store::credits::Booking;
+use probity_store::credits::{Booking, Discrepancy};
 use probity_store::keys::Key;
 use probity_store::orgs::{Org, OrgStatus};
 use probity_store::users::{Role, User};
-use probity_store::{Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
 use secrecy::SecretString;
 
 pub use crate::minting::Wanted as NewKey;
@@ -182,6 +182,17 @@ impl Admin {
     /// What an organization has, holds and has spent.
     pub async fn balance(&self, org: &Org) -> Result<Balance> {
         credits::balance(&mut self.instance.store.read().await?, org.no).await
+    }
+
+    /// Every place where the books of credits do not agree, with the organization that it is about; empty when all is well.
+    /// It reads everything. Each rule is one statement, so it may run beside a service.
+    pub async fn audit(&self) -> Result<Vec<(OrgId, Discrepancy)>> {
+        let mut conn = self.instance.store.read().await?;
+        let mut named = Vec::new();
+        for found in credits::audit(&mut conn).await? {
+            named.push((orgs::by_no(&mut conn, OrgNo(found.org)).await?.id, found));
+        }
+        Ok(named)
     }
 
     fn now(&self) -> Millis {

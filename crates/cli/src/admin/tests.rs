@@ -91,6 +91,7 @@ fn commands_become_requests() {
             },
         ),
         (&format!("credits show --org {ORG}"), Request::Balance { org: some }),
+        ("credits audit", Request::Audit),
         (
             "credits adjust --bucket subscription --amount -5",
             Request::Adjust { org: None, bucket: Bucket::Subscription, amount: -5 },
@@ -188,4 +189,24 @@ fn programs_get_one_object_a_line() {
     assert_eq!(created["last_used_at"], "1970-01-01T00:01:00Z");
     assert_eq!(created["expires_at"], serde_json::Value::Null);
     assert!(!shown(Answer::Keys(vec![key()])).contains("secret"));
+}
+
+#[test]
+fn an_audit_says_what_does_not_agree_and_fails() {
+    let well = Answer::Audit(vec![]);
+    let text = |answer: &Answer, style| answer.show(style).unwrap();
+    assert_eq!(text(&well, Style::Table { colours: false }), "The books agree.\n");
+    assert_eq!((text(&well, Style::Json).as_str(), well.exit()), ("", Exit::Done));
+    let rule = "spent = captured".to_owned();
+    let at = Discrepancy { organization: "org_1".into(), rule, bucket: String::new(), account: 5, rows: 4 };
+    let ill = Answer::Audit(vec![at]);
+    assert_eq!(
+        text(&ill, Style::Table { colours: false }),
+        "\
+ORGANIZATION  CREDITS  ACCOUNT  ROWS  BROKEN RULE
+org_1         both     5        4     spent = captured
+"
+    );
+    let json = r#"{"organization":"org_1","rule":"spent = captured","bucket":"","account":5,"rows":4}"#;
+    assert_eq!((text(&ill, Style::Json).trim_end(), ill.exit()), (json, Exit::NotPassed));
 }

@@ -31,7 +31,8 @@ Examples:
     probity credits grant --amount 10000
     probity credits grant --bucket subscription --amount 5000 --until 2026-12-31 --org org_01h455vb4pex5vsknk084sn02q
     probity credits show
-    probity credits adjust --bucket prepaid --amount -250";
+    probity credits adjust --bucket prepaid --amount -250
+    probity credits audit                            exit code 1 where the books do not agree";
 
 /// The most credits that one command moves: what an unlimited plan holds.
 const CREDITS_MAX: i64 = 1_000_000_000_000;
@@ -196,6 +197,8 @@ pub(crate) enum CreditsCommand {
         #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i64).range(-CREDITS_MAX..=CREDITS_MAX))]
         amount: i64,
     },
+    /// Checks that the books of all organizations agree; may run beside the service
+    Audit,
 }
 
 /// The most characters of a name.

@@ -5,7 +5,7 @@ use probity_core::api_key;
 use probity_core::credits as core;
 use probity_core::scope::Scope;
 use probity_server::admin::{Admin, NewKey, Plan};
-use probity_server::store::{Key, Org, OrgStatus, StoreError};
+use probity_server::store::{Discrepancy, Key, Org, OrgStatus, StoreError};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{self, Answer, Balance, Bucket, KeyKind, Moment, Request};
@@ -48,7 +48,20 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
             let org = find(admin, org.as_deref()).await?;
             balance(&org, admin.adjust(&org, bucket_of(bucket), amount).await)
         }
+        Request::Audit => audit(admin).await,
     }
+}
+
+async fn audit(admin: &Admin) -> Result<Answer> {
+    let found = admin.audit().await.map_err(failed)?;
+    let view = |(org, at): (probity_core::id::OrgId, Discrepancy)| admin::Discrepancy {
+        organization: org.to_string(),
+        rule: at.rule.to_owned(),
+        bucket: at.bucket,
+        account: at.account,
+        rows: at.rows,
+    };
+    Ok(Answer::Audit(found.into_iter().map(view).collect()))
 }
 
 /// A key says whose it is, so without `--org` all organizations are looked through.
