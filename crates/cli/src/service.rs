@@ -14,7 +14,7 @@ use probity_engine::net::BoxFuture;
 use probity_engine::{Engine, EngineConfig, descriptors};
 use probity_mailworld::sandbox::Sandbox;
 use probity_server::admin::{Admin, FirstKeys, Plan};
-use probity_server::app::ApiConfig;
+use probity_server::app::{ApiConfig, VERIFICATION_MAX};
 use probity_server::body::BodyRules;
 use probity_server::instance::Instance;
 use probity_server::listen::ListenConfig;
@@ -35,6 +35,9 @@ use crate::verifier::Simulated;
 const FIRST_ORG: &str = "My organization";
 /// How long what was found out may take to be written at the end, in milliseconds.
 const FLUSH_MS: u64 = 2_000;
+
+/// What a request has left when its verification is over, for its credit and its answer.
+const ANSWER: Duration = Duration::from_secs(1);
 
 /// A service that listens.
 pub(crate) struct Running {
@@ -142,12 +145,14 @@ fn config(serve: &ServeSettings) -> ServiceConfig {
     let body = BodyRules { limit_bytes: serve.body_max, ..BodyRules::default() };
     let deadline = Duration::from_millis(unsigned(serve.request_timeout_ms));
     let listen = ListenConfig::default();
+    let verification_max = deadline.saturating_sub(ANSWER).min(VERIFICATION_MAX);
     ServiceConfig {
         api: ApiConfig {
             brand: serve.brand.clone(),
             public_url: serve.public_url.clone(),
             key_per_minute: serve.rate.key,
             org_per_minute: serve.rate.organization,
+            verification_max,
             failures_per_minute: serve.rate.address,
             trusted_proxies: serve.trusted_proxies.clone(),
         },

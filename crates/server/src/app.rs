@@ -1,6 +1,7 @@
 //! What all requests share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use probity_core::time::Millis;
@@ -15,6 +16,9 @@ use crate::page::Cursors;
 use crate::secrets::Secrets;
 use crate::verifier::Verifier;
 
+/// The longest that a caller can wait for a verification; more is taken as this.
+pub const VERIFICATION_MAX: Duration = Duration::from_mins(1);
+
 /// What an operator decides about the API.
 #[derive(Clone, Debug)]
 pub struct ApiConfig {
@@ -26,6 +30,9 @@ pub struct ApiConfig {
     pub key_per_minute: u32,
     /// Requests a minute for all keys of an organization that has no limit of its own.
     pub org_per_minute: u32,
+    /// The longest that a verification takes, whatever its caller says: at most [`VERIFICATION_MAX`], and so much less than a
+    /// request may take that there is time for its answer.
+    pub verification_max: Duration,
     /// Refused keys a minute from one address, before it has to wait.
     pub failures_per_minute: u32,
     /// Proxies whose `X-Forwarded-For` is believed.
@@ -39,6 +46,7 @@ impl Default for ApiConfig {
             public_url: None,
             key_per_minute: 10_000,
             org_per_minute: 20_000,
+            verification_max: VERIFICATION_MAX,
             failures_per_minute: 600,
             trusted_proxies: Vec::new(),
         }

@@ -21,8 +21,8 @@ const OWN_DATA: &str = "probity";
 const DATABASE_FILE: &str = "probity.db";
 /// The pepper where the configuration has none.
 const PEPPER_FILE: &str = "pepper";
-/// The longest time that a caller may give one verification, in milliseconds: the contract's.
-const VERIFICATION_MAX_MS: i64 = 60_000;
+/// The shortest time that requests can be given, in milliseconds: a verification gets one second less.
+const REQUEST_MIN_MS: i64 = 2_000;
 /// The least characters of a pepper: 128 bits even in hexadecimal.
 const PEPPER_MIN: usize = 32;
 /// The least characters of the token for metrics.
@@ -46,7 +46,7 @@ pub(crate) struct ServeSettings {
     pub body_max: usize,
     /// How long the head of a request may take, in milliseconds.
     pub header_timeout_ms: i64,
-    /// How long a request may take in all, in milliseconds.
+    /// How long a request may take in all, in milliseconds; a verification takes at most a second less.
     pub request_timeout_ms: i64,
     /// How long requests may go on after the signal to stop, in milliseconds.
     pub shutdown_grace_ms: i64,
@@ -139,8 +139,10 @@ impl ServeSettings {
         if settings.listen.is_empty() {
             return Err(read.wrong("server.listen", "at least one address is needed"));
         }
-        if settings.request_timeout_ms <= VERIFICATION_MAX_MS {
-            return Err(read.wrong("server.request_timeout", "must be more than the 60s that a verification may take"));
+        if settings.request_timeout_ms < REQUEST_MIN_MS {
+            return Err(
+                read.wrong("server.request_timeout", "must be at least 2s: a verification gets one second less")
+            );
         }
         Ok(settings)
     }
