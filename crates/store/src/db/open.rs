@@ -1,7 +1,7 @@
 //! Opening a database, and what is set on each connection.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -71,6 +71,7 @@ impl Store {
         sqlx::any::install_default_drivers();
         match &config.place {
             Place::Sqlite(path) => {
+                make_private(path)?;
                 let options = connect_options(&sqlite_url(path)?)?;
                 let settings: Arc<str> =
                     format!("PRAGMA busy_timeout = {}; {SQLITE_SETTINGS}", config.acquire_timeout_ms).into();
@@ -79,6 +80,19 @@ impl Store {
             }
             Place::Postgres(url) => postgres(url, config),
         }
+    }
+}
+
+/// Makes a file that is missing, for nobody but the service's user. SQLite gives its log the mode of the database.
+fn make_private(path: &Path) -> Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(sqlx::Error::Io(error).into()),
     }
 }
 
@@ -107,7 +121,7 @@ fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig
 }
 
 /// The path as a URL: percent-encoded, because `?` and `#` end a URL's path.
-fn sqlite_url(path: &std::path::Path) -> Result<String> {
+fn sqlite_url(path: &Path) -> Result<String> {
     let text = path.to_str().ok_or_else(|| StoreError::corrupt("the path of the database is no UTF-8"))?;
     let mut url = "sqlite://".to_owned();
     for byte in text.bytes() {
