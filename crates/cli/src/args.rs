@@ -19,7 +19,7 @@ Exit codes:
     2  usage, configuration or input is wrong, nothing was asked
     3  verify: nothing failed, but some address could not be determined
     4  nothing could be asked: no network, or port 25 is closed
-    5  this machine failed: disk full, no permission
+    5  this machine failed: disk full, no permission, port taken
   130  interrupted; run the batch again to continue";
 
 /// Verdicts about e-mail addresses, by asking their mail servers truthfully, politely and fast.

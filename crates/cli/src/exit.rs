@@ -5,7 +5,8 @@
 pub(crate) enum Exit {
     /// Everything was answered; `verify`: every address passed.
     Done,
-    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready.
+    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready. `credits audit`: the
+    /// books do not agree.
     NotPassed,
     /// Usage, configuration or input is wrong; nothing was asked.
     Usage,
@@ -13,7 +14,7 @@ pub(crate) enum Exit {
     Unknown,
     /// Nothing could be asked: no network, or port 25 is closed.
     NoNetwork,
-    /// This machine failed: disk full, no permission.
+    /// This machine failed: disk full, no permission, the port is taken.
     Local,
     /// Interrupted; the work file continues the batch.
     Interrupted,
@@ -64,6 +65,7 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             | std::io::ErrorKind::WriteZero
             | std::io::ErrorKind::ReadOnlyFilesystem
             | std::io::ErrorKind::PermissionDenied
+            | std::io::ErrorKind::AddrInUse
             | std::io::ErrorKind::BrokenPipe,
         ) => Exit::Local,
         _ => Exit::Usage,
@@ -79,7 +81,9 @@ mod tests {
     #[test]
     fn what_this_machine_refuses_is_not_a_usage_error() {
         let exit = |kind| of_error(&anyhow::Error::new(Error::from(kind)).context("cannot open the work file"));
-        for kind in [ErrorKind::PermissionDenied, ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem] {
+        for kind in
+            [ErrorKind::PermissionDenied, ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem, ErrorKind::AddrInUse]
+        {
             assert_eq!(exit(kind), Exit::Local, "{kind}");
         }
         assert_eq!(exit(ErrorKind::NotFound), Exit::Usage);
