@@ -8,4 +8,5 @@ mod crash;
 mod health;
 mod program;
 mod sandbox;
+mod serve;
 mod verify;

@@ -1,0 +1,10 @@
+//! `probity serve` as a process, with what happens to processes: killed, stopped, run beside others, left without its
+//! database or its disk, and besieged.
+
+mod account;
+mod beside;
+mod client;
+mod first_start;
+mod killed;
+mod node;
+mod traffic;

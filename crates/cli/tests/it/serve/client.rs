@@ -1,0 +1,98 @@
+//! A client of HTTP/1.1 over one connection, that knows what became of each request.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// How long a client waits for bytes: longer than any request may take.
+const READ_MAX: Duration = Duration::from_secs(30);
+
+/// What a server answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// The status line and the fields.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The code of an error in its envelope; empty where it has none.
+    pub(crate) fn code(&self) -> String {
+        let body: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
+        body["error"]["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failed {
+    /// No connection: nothing was asked.
+    Refused,
+    /// The connection broke: the request may have been read, and may have had its effect.
+    Lost,
+}
+
+/// A client that keeps its connection as long as the server does.
+pub(crate) struct Client {
+    address: SocketAddr,
+    key: String,
+    connection: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    pub(crate) fn new(address: SocketAddr, key: &str) -> Self {
+        Self { address, key: key.to_owned(), connection: None }
+    }
+
+    /// Asks for a path.
+    pub(crate) fn get(&mut self, path: &str) -> Result<Answer, Failed> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => connect(self.address)?,
+        };
+        let authorization =
+            if self.key.is_empty() { String::new() } else { format!("Authorization: Bearer {}\r\n", self.key) };
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{authorization}\r\n", self.address);
+        connection.get_mut().write_all(request.as_bytes()).map_err(|_| Failed::Lost)?;
+        let answer = read(&mut connection).ok_or(Failed::Lost)?;
+        if !answer.head.to_ascii_lowercase().contains("connection: close") {
+            self.connection = Some(connection);
+        }
+        Ok(answer)
+    }
+
+    /// Asks about an address.
+    pub(crate) fn verify(&mut self, email: &str) -> Result<Answer, Failed> {
+        self.get(&format!("/v1/verify?email={}", email.replace('+', "%2B")))
+    }
+}
+
+fn connect(address: SocketAddr) -> Result<BufReader<TcpStream>, Failed> {
+    let stream = TcpStream::connect(address).map_err(|_| Failed::Refused)?;
+    stream.set_nodelay(true).map_err(|_| Failed::Refused)?;
+    stream.set_read_timeout(Some(READ_MAX)).map_err(|_| Failed::Refused)?;
+    Ok(BufReader::new(stream))
+}
+
+/// A whole answer; none where the connection ends before it does.
+pub(crate) fn read(connection: &mut BufReader<TcpStream>) -> Option<Answer> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if connection.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let status = head.split_whitespace().nth(1)?.parse().ok()?;
+    let length = |line: &str| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    };
+    let mut body = vec![0; head.lines().find_map(length)?];
+    connection.read_exact(&mut body).ok()?;
+    Some(Answer { status, head, body: String::from_utf8_lossy(&body).into_owned() })
+}

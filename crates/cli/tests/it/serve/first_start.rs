@@ -1,0 +1,135 @@
+//! The first start and the ones after it, and what keeps a service from starting.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+
+use probity_trialdb::postgres;
+
+use super::client::Client;
+use super::node::{Installation, Node};
+
+fn mode(installation: &Installation, name: &str) -> u32 {
+    std::fs::metadata(installation.place.path(name)).unwrap().permissions().mode() & 0o777
+}
+
+/// Asks what the printed line asks, as a shell and curl would.
+fn asked_as_printed(node: &Node, key: &str) -> u16 {
+    let line = node.printed().lines().find(|line| line.contains("curl") && line.contains(key)).unwrap();
+    let parts: Vec<&str> = line.split('\'').collect();
+    let ["    curl -H ", header, " ", url, ""] = parts[..] else { panic!("{line:?}") };
+    assert_eq!(header, format!("Authorization: Bearer {key}"));
+    let path = url.strip_prefix(&format!("http://{}", node.address)).unwrap_or_else(|| panic!("{url} leads elsewhere"));
+    Client::new(node.address, key).get(path).unwrap().status
+}
+
+fn starts_twice(installation: &Installation) {
+    let first = installation.start();
+    let (live, test) = (first.key("Live key"), first.key("Test key"));
+    assert!(live.starts_with("probity_live_") && test.starts_with("probity_test_"), "{live} {test}");
+    for key in [&live, &test] {
+        assert_eq!(first.printed().matches(key.as_str()).count(), 2, "once alone, once in a line to paste");
+        assert_eq!(asked_as_printed(&first, key), 200);
+    }
+    assert_eq!((mode(installation, "data"), mode(installation, "data/pepper")), (0o700, 0o600));
+    first.stop();
+    let second = installation.start();
+    assert_eq!(second.printed().lines().count(), 1, "{}", second.printed());
+    assert!(!second.printed().contains("probity_"), "{}", second.printed());
+    assert_eq!(second.client(&live).verify("valid@sandbox.test").unwrap().status, 200);
+    let log = installation.log();
+    let pepper = installation.place.read("data/pepper");
+    for secret in [&live, &test, pepper.trim()] {
+        assert!(!log.contains(secret), "{log}");
+    }
+    second.stop();
+}
+
+/// A start that must fail: says how, and that nothing was promised to anybody.
+fn refused(installation: &Installation, listen: &str) -> (Option<i32>, String) {
+    let before = installation.place.has("log").then(|| installation.log()).unwrap_or_default();
+    let (status, printed) = installation.launch_at(listen).ended();
+    assert_eq!(printed, "");
+    (status.code(), installation.log()[before.len()..].to_owned())
+}
+
+fn another_pepper_is_refused(installation: &Installation) {
+    installation.start().stop();
+    let pepper = installation.place.path("data/pepper");
+    std::fs::write(&pepper, "another pepper, which is long enough\n").unwrap();
+    let (code, said) = refused(installation, "127.0.0.1:0");
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("restore the pepper that belongs to it"), "{said}");
+    let ran = installation.run(&["keys", "list"]);
+    assert!(ran.code == Some(5) && ran.err.contains("the pepper is not the one"), "{ran:?}");
+}
+
+#[test]
+fn the_keys_are_printed_once_in_sqlite() {
+    let installation = Installation::on_sqlite();
+    starts_twice(&installation);
+    assert_eq!(mode(&installation, "data/probity.db") & 0o077, 0, "nobody else reads the database");
+}
+
+#[test]
+fn the_keys_are_printed_once_in_postgresql() {
+    let Some(cluster) = postgres() else { return };
+    starts_twice(&Installation::on(cluster.create_database()));
+}
+
+#[test]
+fn a_wrong_pepper_is_refused() {
+    another_pepper_is_refused(&Installation::on_sqlite());
+    let Some(cluster) = postgres() else { return };
+    another_pepper_is_refused(&Installation::on(cluster.create_database()));
+}
+
+#[test]
+fn tables_of_a_newer_program_are_refused() {
+    let Some(cluster) = postgres() else { return };
+    let database = cluster.create_database();
+    let installation = Installation::on(database);
+    installation.start().stop();
+    installation.sql(
+        "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+              VALUES (999, 'of a newer program', TRUE, decode('00', 'hex'), 0)",
+    );
+    let (code, said) = refused(&installation, "127.0.0.1:0");
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains("changed by a newer version of this program"), "{said}");
+}
+
+#[test]
+fn a_port_in_use_makes_no_keys() {
+    let installation = Installation::on_sqlite();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let (code, said) = refused(&installation, &address);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(said.contains(&format!("cannot listen on {address}")) && said.contains("in use"), "{said}");
+    let ran = installation.run(&["orgs", "list", "--json"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{}", ran.err);
+    // The keys come with the first start that succeeds.
+    drop(taken);
+    assert!(installation.start().key("Live key").starts_with("probity_live_"));
+}
+
+#[test]
+fn two_first_starts_at_once_make_one_pair_of_keys() {
+    let Some(cluster) = postgres() else { return };
+    let database = cluster.create_database();
+    let pepper = "secrets.pepper=the same pepper on both of the nodes";
+    let one = Installation::on(database).set(&[pepper]);
+    let (a, b) = std::thread::scope(|scope| {
+        let starting = [(); 2].map(|()| scope.spawn(|| one.start()));
+        let [a, b] = starting.map(|thread| thread.join().unwrap());
+        (a, b)
+    });
+    let printed = [a.printed(), b.printed()].map(|text| text.matches("Live key:").count());
+    assert_eq!(printed.iter().sum::<usize>(), 1, "{printed:?}");
+    assert_eq!(one.run(&["orgs", "list", "--json"]).out.lines().count(), 1);
+    assert_eq!(one.run(&["keys", "list", "--json"]).out.lines().count(), 2);
+    let key = if printed[0] == 1 { a.key("Live key") } else { b.key("Live key") };
+    for node in [&a, &b] {
+        assert_eq!(node.client(&key).verify("valid@sandbox.test").unwrap().status, 200);
+    }
+}

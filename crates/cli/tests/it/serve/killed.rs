@@ -1,0 +1,86 @@
+//! `kill -9` again and again during live traffic: no credit is lost, none is spent twice, and the service starts again.
+//!
+//! The moments are drawn from a seed: `PROBITY_CRASH_SEED` takes another one, `PROBITY_CRASH_ROUNDS` more rounds.
+
+use std::time::{Duration, Instant};
+
+use probity_trialdb::postgres;
+
+use super::account::{audit, settled};
+use super::node::{Installation, wait_for};
+use super::traffic::{Seen, Traffic};
+
+const ROUNDS: u64 = 25;
+const CLIENTS: usize = 16;
+const GRANTED: u32 = 50_000;
+/// Every so many rounds the process is killed while it starts.
+const EARLY: u64 = 6;
+/// Every so many rounds the books are read between two kills.
+const AUDITED: u64 = 8;
+
+fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// The next number of a sequence (SplitMix64).
+fn draw(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Kills the process at some moment of its start.
+fn killed_early(installation: &Installation, random: u64) {
+    let launched = installation.launch();
+    let moment = Instant::now() + Duration::from_micros(random % 150_000);
+    while Instant::now() < moment {
+        std::thread::yield_now();
+    }
+    launched.kill();
+}
+
+/// Kills the process after some answers, and says what its clients saw.
+fn killed_at_work(installation: &Installation, key: &str, random: u64) -> Seen {
+    let node = installation.start();
+    let traffic = Traffic::start(node.address, key, CLIENTS);
+    wait_for("answers", || (traffic.answers() > random % 150).then_some(()));
+    node.kill();
+    traffic.end()
+}
+
+fn killed_again_and_again(installation: &Installation) {
+    let (rounds, seed) = (from_environment("PROBITY_CRASH_ROUNDS", ROUNDS), from_environment("PROBITY_CRASH_SEED", 1));
+    let mut state = seed;
+    let first = installation.start();
+    let key = first.key("Live key");
+    first.kill();
+    let mut seen = Seen::default();
+    for round in 1..=rounds {
+        let random = draw(&mut state);
+        if round % EARLY == 0 {
+            killed_early(installation, random);
+        } else {
+            seen.add(killed_at_work(installation, &key, random));
+        }
+        if round % AUDITED == 0 {
+            audit(installation);
+        }
+    }
+    let _last = installation.start();
+    let account = settled(installation, u64::from(GRANTED), &seen);
+    println!("seed {seed}, {rounds} rounds: {account:?}, {seen:?}");
+    assert!(seen.charged > 0 && seen.free > 0 && seen.lost > 0 && seen.failed == 0, "{seen:?}");
+}
+
+#[test]
+fn a_killed_service_loses_no_credit_in_sqlite() {
+    killed_again_and_again(&Installation::on_sqlite().metered(GRANTED));
+}
+
+#[test]
+fn a_killed_service_loses_no_credit_in_postgresql() {
+    let Some(cluster) = postgres() else { return };
+    killed_again_and_again(&Installation::on(cluster.create_database()).metered(GRANTED));
+}

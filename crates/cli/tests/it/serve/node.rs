@@ -1,0 +1,221 @@
+//! A running `probity serve`, and the commands about its data.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use probity_trialdb::Database;
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::client::{Answer, Client};
+use crate::program::{Place, Ran};
+
+/// What no test should ever have to wait for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Looks again and again until there is something to see.
+pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// An installation: a directory, perhaps with a database on a server, and how its service is configured.
+pub(crate) struct Installation {
+    pub(crate) place: Place,
+    database: Option<Database>,
+    settings: Vec<String>,
+}
+
+impl Installation {
+    /// On SQLite, in a data directory that the first start makes.
+    pub(crate) fn on_sqlite() -> Self {
+        Self { place: Place::new(), database: None, settings: Vec::new() }
+    }
+
+    /// On a database of a PostgreSQL server.
+    pub(crate) fn on(database: Database) -> Self {
+        Self { place: Place::new(), database: Some(database), settings: Vec::new() }
+    }
+
+    /// Sets keys of the configuration, as `key=value`.
+    pub(crate) fn set(mut self, pairs: &[&str]) -> Self {
+        self.settings.extend(pairs.iter().map(|pair| (*pair).to_owned()));
+        self
+    }
+
+    /// Counts credits, and so short deadlines that holds end within a test: a call takes at most 2 s, a hold 4 s.
+    pub(crate) fn metered(self, credits: u32) -> Self {
+        self.set(&["credits.plan=metered", &format!("credits.initial={credits}")]).set(&[
+            "server.request_timeout=3s",
+            "credits.hold=4s",
+            "rate.key_per_minute=60000000",
+            "rate.organization_per_minute=60000000",
+        ])
+    }
+
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = self.place.command(args);
+        command.args(["--data", "data"]);
+        for pair in &self.settings {
+            command.args(["--set", pair]);
+        }
+        if let Some(database) = &self.database {
+            command.env("PROBITY_DATABASE__URL", database.url());
+        }
+        command
+    }
+
+    /// Runs a command about the data, such as `keys list`.
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).stdin(Stdio::null()).output().unwrap().into()
+    }
+
+    /// Runs a command that must succeed and answers with one JSON object.
+    pub(crate) fn ask(&self, args: &[&str]) -> serde_json::Value {
+        let ran = self.run(args);
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+        serde_json::from_str(ran.out.trim()).unwrap()
+    }
+
+    /// Starts `serve --sandbox` at a port of its own, and waits until it says that it listens.
+    pub(crate) fn start(&self) -> Node {
+        let mut launched = self.launch();
+        let listening = launched.line_with("Listening on ");
+        let url = listening.split_whitespace().nth(2).unwrap().trim_start_matches("http://").trim_end_matches(',');
+        Node { address: url.parse().unwrap(), launched }
+    }
+
+    /// Starts `serve --sandbox` and waits for nothing.
+    pub(crate) fn launch(&self) -> Launched {
+        self.launch_at("127.0.0.1:0")
+    }
+
+    /// Starts `serve --sandbox` at an address, and waits for nothing.
+    pub(crate) fn launch_at(&self, listen: &str) -> Launched {
+        let log = std::fs::File::options().create(true).append(true).open(self.place.path("log")).unwrap();
+        let mut command = self.command(&["serve", "--sandbox", "--listen", listen]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (lines, printed) = channel();
+        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| lines.send(line)));
+        Launched { child, printed, seen: String::new() }
+    }
+
+    /// Changes the database behind the program's back; PostgreSQL only.
+    pub(crate) fn sql(&self, statement: &str) {
+        self.database.as_ref().unwrap().query(statement).unwrap();
+    }
+
+    /// What the services of this installation have logged.
+    pub(crate) fn log(&self) -> String {
+        let mut text = String::new();
+        std::fs::File::open(self.place.path("log")).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+}
+
+/// A process that was started and may not answer yet. It is killed with the value.
+pub(crate) struct Launched {
+    child: Child,
+    printed: Receiver<String>,
+    seen: String,
+}
+
+impl Launched {
+    /// Waits for a line of standard output that holds this; fails where the output ends without it.
+    fn line_with(&mut self, text: &str) -> String {
+        loop {
+            let line = match self.printed.recv_timeout(PATIENCE) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => panic!("no {text:?} in time after {:?}", self.seen),
+                Err(RecvTimeoutError::Disconnected) => panic!("it ended without {text:?}, after {:?}", self.seen),
+            };
+            self.seen += &line;
+            self.seen.push('\n');
+            if line.contains(text) {
+                return line;
+            }
+        }
+    }
+
+    /// Ends it as `kill -9` does.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for its end; gives back what it printed, too.
+    pub(crate) fn ended(&mut self) -> (ExitStatus, String) {
+        let status = wait_for("the end of the process", || self.child.try_wait().unwrap());
+        self.seen.extend(self.printed.iter().map(|line| line + "\n"));
+        (status, std::mem::take(&mut self.seen))
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+}
+
+impl Drop for Launched {
+    fn drop(&mut self) {
+        // One that has ended by itself shows in the assertions.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A service that answers.
+pub(crate) struct Node {
+    pub(crate) address: SocketAddr,
+    pub(crate) launched: Launched,
+}
+
+impl Node {
+    /// What it printed until it listened.
+    pub(crate) fn printed(&self) -> &str {
+        &self.launched.seen
+    }
+
+    /// A key that the first start printed, by its label.
+    pub(crate) fn key(&self, label: &str) -> String {
+        let line = self.printed().lines().find(|line| line.starts_with(label));
+        let line = line.unwrap_or_else(|| panic!("no {label} in {:?}", self.printed()));
+        line.split_whitespace().last().unwrap().to_owned()
+    }
+
+    pub(crate) fn client(&self, key: &str) -> Client {
+        Client::new(self.address, key)
+    }
+
+    /// Asks for a path with a key; there must be an answer.
+    pub(crate) fn get(&self, key: &str, path: &str) -> Answer {
+        self.client(key).get(path).unwrap_or_else(|failed| panic!("{path}: {failed:?}"))
+    }
+
+    pub(crate) fn kill(self) {
+        self.launched.kill();
+    }
+
+    /// Stops it with SIGTERM; it must end well.
+    pub(crate) fn stop(mut self) {
+        self.launched.signal(Signal::TERM);
+        let (status, _) = self.launched.ended();
+        assert_eq!(status.code(), Some(0));
+    }
+}
