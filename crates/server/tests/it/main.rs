@@ -2,11 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
+mod api;
 mod bodies;
 mod envelope;
 mod limits;
 mod logs;
+mod matrix;
 mod openapi;
 mod sandbox;
 mod served;
 mod shutdown;
+mod test_app;

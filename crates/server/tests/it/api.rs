@@ -1,0 +1,3 @@
+//! The API's resources, as the specification says they answer.
+
+mod verify;

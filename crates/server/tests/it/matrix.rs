@@ -1,0 +1,162 @@
+//! Every route, with every kind of key, of an organization in every state: one table says what is answered.
+//!
+//! The routes come from the document that the service gives of itself, so a route that the table does not know fails here.
+
+use std::collections::BTreeSet;
+
+use axum::http::Request;
+use probity_core::api_key::KeyKind;
+use probity_core::scope::Scope;
+use probity_server::admin::NewKey;
+use probity_server::service::ServiceConfig;
+use probity_store::orgs::{Org, OrgStatus};
+use serde_json::{Value, json};
+
+use crate::test_app::{Answer, BRAND, Call, TestApp};
+
+/// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
+const ROUTES: [(&str, &str, Option<Scope>, u16); 6] = [
+    ("GET", "/v1/verify", Some(Scope::Verify), 200),
+    ("GET", "/v1/check-key", None, 200),
+    ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
+    ("GET", "/v1/api-keys", Some(Scope::WriteKeys), 200),
+    ("POST", "/v1/api-keys", Some(Scope::WriteKeys), 201),
+    ("DELETE", "/v1/api-keys/{id}", Some(Scope::WriteKeys), 200),
+];
+
+/// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Live,
+    Test,
+    Pub,
+    /// A key with the route's scope only.
+    With,
+    /// A key with every other scope.
+    Without,
+    Nobody,
+    Garbage,
+}
+
+const EVERYBODY: [Who; 7] = [Who::Live, Who::Test, Who::Pub, Who::With, Who::Without, Who::Nobody, Who::Garbage];
+
+/// What is answered (specification, sections 5 and 7; completion, "Keys and scopes" and `GET /v1/organization`).
+fn expected(who: Who, scope: Option<Scope>, stopped: bool, good: u16) -> (u16, &'static str) {
+    match (who, scope) {
+        (Who::Nobody, _) => (401, "missing_api_key"),
+        (Who::Garbage, _) => (401, "invalid_api_key"),
+        (_, None) => (good, ""),
+        (_, Some(_)) if stopped => (403, "forbidden_scope"),
+        (Who::Pub | Who::Without, Some(_)) => (403, "forbidden_scope"),
+        (Who::Live | Who::Test | Who::With, Some(_)) => (good, ""),
+    }
+}
+
+async fn document(app: &TestApp) -> Value {
+    app.send(Call::get("/v1/openapi.json")).await.ok(200)
+}
+
+fn operations(document: &Value) -> impl Iterator<Item = (String, &String, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    paths.iter().flat_map(|(path, item)| {
+        item.as_object().unwrap().iter().map(move |(method, operation)| (method.to_uppercase(), path, operation))
+    })
+}
+
+#[tokio::test]
+async fn the_table_has_every_route_with_its_scope() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let described: BTreeSet<(String, String, String)> = operations(&document)
+        .map(|(method, path, operation)| (method, path.clone(), operation["security"][0]["bearer"].to_string()))
+        .collect();
+    let scopes = |scope: Option<Scope>| scope.map_or(json!([]), |scope| json!([scope.as_str()])).to_string();
+    let table = ROUTES.map(|(method, path, scope, _)| (method.to_owned(), path.to_owned(), scopes(scope)));
+    assert_eq!(described, BTreeSet::from(table));
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn every_key_gets_what_it_may_in_every_state_of_its_account() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let document = document(app).await;
+        for status in OrgStatus::ALL {
+            let org = app.org_in(status).await;
+            for (method, path, scope, good) in ROUTES {
+                for who in EVERYBODY {
+                    let answer = ask(app, &org, who, method, path, scope).await;
+                    let place = format!("{who:?} {method} {path} of an organization that is {}", status.as_str());
+                    let (status, code) = expected(who, scope, status.is_stopped(), good);
+                    assert_eq!(answer.status, status, "{place}: {}", answer.text());
+                    assert_fits(&document, method, path, &answer, &place);
+                    assert_eq!(answer.json()["error"]["code"].as_str().unwrap_or_default(), code, "{place}");
+                    let known = !matches!(who, Who::Nobody | Who::Garbage);
+                    assert_eq!(answer.headers.contains_key("x-ratelimit-limit"), known, "{place}");
+                }
+            }
+        }
+    })
+    .await;
+}
+
+async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope: Option<Scope>) -> Answer {
+    let key = match who {
+        Who::Live => Some(app.key(org, KeyKind::Live).await),
+        Who::Test => Some(app.key(org, KeyKind::Test).await),
+        Who::Pub => Some(app.key(org, KeyKind::Pub).await),
+        Who::With => Some(app.restricted(org, scope).await),
+        Who::Without => Some(app.restricted(org, Scope::ALL.iter().copied().filter(|each| Some(*each) != scope)).await),
+        Who::Nobody => None,
+        Who::Garbage => Some(format!("{BRAND}_live_garbage")),
+    };
+    let call = match (method, path) {
+        ("GET", "/v1/verify") => Call::get("/v1/verify?email=nobody@null-mx.com"),
+        ("POST", "/v1/api-keys") => {
+            // Nobody can make more than they are.
+            let kind = if who == Who::Test { "test" } else { "pub" };
+            Call::post(path, json!({"name": "made", "kind": kind}).to_string())
+        }
+        ("DELETE", "/v1/api-keys/{id}") => {
+            let (doomed, _) = app.new_key(org, NewKey::plain("doomed", KeyKind::Pub)).await;
+            Call::new(method, format!("/v1/api-keys/{}", doomed.id))
+        }
+        _ => Call::new(method, path),
+    };
+    match key {
+        Some(key) => app.send(call.key(&key)).await,
+        None => app.send(call).await,
+    }
+}
+
+/// The document describes the answer: its status, and its body by schema.
+fn assert_fits(document: &Value, method: &str, path: &str, answer: &Answer, place: &str) {
+    let response = &document["paths"][path][method.to_lowercase()]["responses"][answer.status.to_string()];
+    let schema = &response["content"]["application/json"]["schema"];
+    assert!(schema.is_object(), "{place}: {} is not described", answer.status);
+    let root = json!({"allOf": [schema], "components": document["components"]});
+    let validator = jsonschema::draft202012::options().should_validate_formats(true).build(&root).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&answer.json()).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{place}: {errors:#?} in {}", answer.text());
+}
+
+#[tokio::test]
+async fn what_stands_beside_the_api_needs_no_key() {
+    let app = TestApp::start().await;
+    for (path, status) in
+        [("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/v1/openapi.json", 200), ("/docs", 200)]
+    {
+        let answer = app.send(Call::get(path).from("127.0.0.1")).await;
+        assert_eq!(answer.status, status, "{path}");
+        // A key that came along is not looked at.
+        let request = Request::get(path).header("authorization", "Bearer garbage").extension(loopback());
+        let with_key = app.send_request(request.body(axum::body::Body::empty()).unwrap()).await;
+        assert_eq!(with_key.status, status, "{path}");
+        assert!(!with_key.headers.contains_key("x-ratelimit-limit"), "{path}");
+    }
+    app.send(Call::get("/metrics").from("203.0.113.9")).await.error(404, "not_found");
+    app.stop().await;
+}
+
+fn loopback() -> probity_server::peer::Peer {
+    probity_server::peer::Peer((std::net::Ipv4Addr::LOCALHOST, 50_000).into())
+}

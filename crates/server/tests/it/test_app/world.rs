@@ -1,0 +1,90 @@
+//! The mail servers that live keys meet: one domain for each way in which a verification can end.
+
+use std::sync::{Arc, Mutex};
+
+use probity_core::policy::Profile;
+use probity_core::time::Millis;
+use probity_core::verdict::Verification;
+use probity_engine::net::BoxFuture;
+use probity_engine::{Counters, Engine, EngineConfig, Item, Live, Sink};
+use probity_mailworld::{At, MailboxState, Mailboxes, MemoryNet, Personality, Tls, World, Zone};
+use probity_server::verifier::Verifier;
+use tokio::sync::Semaphore;
+
+/// The engine over a small world, with two local parts that make trouble at any domain: `panics` and `waits`.
+pub(crate) struct Rigged {
+    engine: Engine,
+    /// What the mail servers have seen.
+    pub(crate) net: Arc<MemoryNet>,
+    /// One permit lets one call for `waits` through.
+    pub(crate) gate: Semaphore,
+    /// How long each call was ready to wait, in milliseconds.
+    pub(crate) timeouts: Mutex<Vec<u64>>,
+}
+
+impl Rigged {
+    pub(super) fn new() -> Self {
+        let net = world().net(1);
+        let config = EngineConfig {
+            profile: Profile::Open,
+            networks_allowed: vec!["0.0.0.0/0".into()],
+            seed: Some(1),
+            ..EngineConfig::default()
+        };
+        let engine = Engine::new(config, net.clone()).expect("a sound configuration");
+        Self { engine, net, gate: Semaphore::new(0), timeouts: Mutex::default() }
+    }
+}
+
+fn world() -> Arc<World> {
+    let plain = || Personality { tls: Tls::None, ..Personality::default() };
+    let preset = |name| Personality { tls: Tls::None, ..Personality::preset(name).expect("a preset") };
+    let people = Mailboxes::percent_of("user", 100)
+        .with("ann", MailboxState::Exists)
+        .with("info", MailboxState::Exists)
+        .with("full", MailboxState::Full)
+        .with("closed", MailboxState::Disabled);
+    World::builder()
+        .site("honest-mail.com", people, plain())
+        .site("xn--bcher-kva.com", Mailboxes::only(&["ann"]), plain())
+        .site("takes-all.com", Mailboxes::default(), preset("catch_all"))
+        .site("blocks-us.com", Mailboxes::only(&["ann"]), plain().refusing(At::Rcpt, "blocked"))
+        .site("greylists.com", Mailboxes::only(&["ann"]), preset("greylister"))
+        .site("stays-silent.com", Mailboxes::only(&["ann"]), preset("silent"))
+        .zone("null-mx.com", Zone::null_mx())
+        .build()
+        .expect("a world")
+}
+
+impl Verifier for Rigged {
+    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
+        Box::pin(async move {
+            self.timeouts.lock().unwrap().push(live.timeout_ms);
+            assert!(!email.starts_with("panics"), "on behalf of {email}");
+            if email.starts_with("waits") {
+                self.gate.acquire().await.expect("the gate stays").forget();
+            }
+            self.engine.verify(email, live).await
+        })
+    }
+
+    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine.verify_many(items, sink))
+    }
+
+    fn now(&self) -> Millis {
+        self.engine.now()
+    }
+
+    fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine.wait_until(at))
+    }
+
+    fn counters(&self) -> Counters {
+        self.engine.counters()
+    }
+
+    fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine.close(timeout_ms))
+    }
+}
