@@ -155,6 +155,7 @@ fn config(serve: &ServeSettings) -> ServiceConfig {
             verification_max,
             failures_per_minute: serve.rate.address,
             trusted_proxies: serve.trusted_proxies.clone(),
+            ..ApiConfig::default()
         },
         shell: ShellConfig { deadline, body, observer: None },
         listen: ListenConfig {

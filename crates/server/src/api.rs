@@ -1,6 +1,7 @@
 //! What the API shows and takes, one module a resource.
 
 pub mod api_keys;
+pub(crate) mod batch;
 pub mod check_key;
 pub mod organization;
 pub mod timestamp;

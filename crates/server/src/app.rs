@@ -8,12 +8,14 @@ use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_store::Store;
 
+use crate::jobs::Wake;
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::meter::Meter;
 use crate::ops::metrics::Metrics;
 use crate::page::Cursors;
 use crate::secrets::Secrets;
+use crate::submission;
 use crate::verifier::Verifier;
 
 /// The longest that a caller can wait for a verification; more is taken as this.
@@ -37,6 +39,10 @@ pub struct ApiConfig {
     pub failures_per_minute: u32,
     /// Proxies whose `X-Forwarded-For` is believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Addresses of one job at most.
+    pub batch_rows_max: usize,
+    /// The largest body with which a job is submitted, in bytes.
+    pub batch_body_max: usize,
 }
 
 impl Default for ApiConfig {
@@ -49,6 +55,8 @@ impl Default for ApiConfig {
             verification_max: VERIFICATION_MAX,
             failures_per_minute: 600,
             trusted_proxies: Vec::new(),
+            batch_rows_max: submission::ROWS_MAX,
+            batch_body_max: 64 << 20,
         }
     }
 }
@@ -63,6 +71,8 @@ pub struct App {
     pub(crate) limits: RateLimits,
     pub(crate) meter: Meter,
     pub(crate) metrics: Arc<Metrics>,
+    /// The bells of the tasks behind batch jobs.
+    pub(crate) wake: Arc<Wake>,
     pub(crate) cursors: Cursors,
     /// Who answers live keys.
     pub(crate) live: Arc<dyn Verifier>,

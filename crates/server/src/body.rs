@@ -21,7 +21,7 @@ use crate::error::ApiError;
 
 pub use json::{DEPTH_MAX, parse};
 pub use read::BodyRules;
-pub(crate) use read::Reading;
+pub(crate) use read::{Pieces, Reading};
 
 /// The most bytes that a route takes, in place of [`BodyRules::limit_bytes`]. Layer it over the route as an `Extension`.
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +60,16 @@ async fn bytes_of(parts: &Parts, body: Body) -> Result<Bytes, ApiError> {
         parts.extensions.get::<Reading>().ok_or_else(|| ApiError::server_error("read outside of the shell"))?;
     let limit = parts.extensions.get::<BodyLimit>().map_or(reading.rules().limit_bytes, |limit| limit.0);
     reading.whole(body, limit).await
+}
+
+/// The body of a request piece by piece, under the shell's rules and this limit.
+pub(crate) fn pieces(request: Request, limit: usize) -> Result<Pieces, ApiError> {
+    check_coding(request.headers())?;
+    let (parts, body) = request.into_parts();
+    let reading = parts.extensions.get::<Reading>().cloned();
+    // A body that is empty has no reading; it is read all the same, to its end.
+    let reading = reading.unwrap_or_else(Reading::of_nothing);
+    reading.pieces(body, limit)
 }
 
 /// A JSON body of the form `T`. As `Option<JsonBody<T>>` the body may be empty.

@@ -79,6 +79,11 @@ impl<S: Sync> FromRequestParts<S> for Once {
 }
 
 impl Once {
+    /// For a request without a key.
+    pub(crate) fn unkeyed() -> Self {
+        Self(None)
+    }
+
     /// Makes the answer, and keeps it in the transaction of the work where the request has a key.
     pub(crate) async fn keep<T: Serialize + Sync>(
         &self,
@@ -111,7 +116,8 @@ pub(crate) async fn layer(State(app): State<Arc<App>>, caller: Caller, request: 
     }
 }
 
-fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+/// The key that came with a request.
+pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let mut values = headers.get_all(&IDEMPOTENCY_KEY).iter();
     let Some(value) = values.next() else { return Ok(None) };
     let printable = |byte: &u8| (0x20..0x7f).contains(byte);
@@ -125,10 +131,38 @@ fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 
 async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next: Next) -> Result<Response, ApiError> {
     let (mut request, body) = gather(request).await?;
+    let call = Call { path: request.uri().path().to_owned(), key, body_hash: app.secrets.body(&body) };
+    let work = |once: Once| {
+        request.extensions_mut().insert(once);
+        next.run(request)
+    };
+    run_once(app, &caller, call, work).await
+}
+
+/// A POST that came with a key.
+pub(crate) struct Call {
+    /// Its path.
+    pub(crate) path: String,
+    /// Its Idempotency-Key.
+    pub(crate) key: String,
+    /// The hash of its body.
+    pub(crate) body_hash: [u8; 32],
+}
+
+/// Does a work once for a key, or answers as it was answered. The work is handed what to keep its answer on.
+pub(crate) async fn run_once<F>(
+    app: Arc<App>,
+    caller: &Caller,
+    call: Call,
+    work: impl FnOnce(Once) -> F,
+) -> Result<Response, ApiError>
+where
+    F: Future<Output = Response> + Send + 'static,
+{
     let attempt = Attempt {
         org: caller.org(),
-        key_hash: key_hash(&app, &caller, &request, &key),
-        body_hash: app.secrets.body(&body),
+        key_hash: key_hash(&app, caller, &call),
+        body_hash: call.body_hash,
         run: crate::secrets::hex(&crate::random::bytes::<16>()),
         now: app.now(),
         lease_ms: LEASE_MS,
@@ -138,7 +172,7 @@ async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next
         Begun::Run => {}
         Begun::Replay { status, answer } => {
             app.metrics.accounts().idempotent(Idempotent::Replayed);
-            return replay(&app, &key, status, &answer);
+            return replay(&app, &call.key, status, &answer);
         }
         Begun::InProgress => {
             app.metrics.accounts().idempotent(Idempotent::InProgress);
@@ -150,11 +184,11 @@ async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next
         }
         Begun::Full => return Err(ApiError::rate_limited(FULL_RETRY_S)),
     }
-    let run = Arc::new(Run { app, attempt, key, kept: AtomicBool::new(false) });
-    request.extensions_mut().insert(Once(Some(run.clone())));
+    let run = Arc::new(Run { app, attempt, key: call.key, kept: AtomicBool::new(false) });
+    let work = work(Once(Some(run.clone())));
     // A task of its own: a client that goes away does not leave half of a work behind.
     let its = run.clone();
-    let work = tokio::spawn(async move { its.finish(next.run(request).await).await }.in_current_span());
+    let work = tokio::spawn(async move { its.finish(work.await).await }.in_current_span());
     match work.await {
         Ok(response) => Ok(response),
         Err(panic) => {
@@ -165,9 +199,9 @@ async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next
 }
 
 /// Keys of live and test keys are apart, as everything else of theirs is.
-fn key_hash(app: &App, caller: &Caller, request: &Request, key: &str) -> [u8; 32] {
+fn key_hash(app: &App, caller: &Caller, call: &Call) -> [u8; 32] {
     let method = if caller.is_test() { "test POST" } else { "POST" };
-    app.secrets.idempotency_key(method, request.uri().path(), key)
+    app.secrets.idempotency_key(method, &call.path, &call.key)
 }
 
 fn replay(app: &App, key: &str, status: u16, sealed: &[u8]) -> Result<Response, ApiError> {

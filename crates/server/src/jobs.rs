@@ -21,6 +21,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::app::App;
 use crate::ops::metrics::Metrics;
 use crate::verifier::Verifier;
 
@@ -55,6 +56,18 @@ pub(crate) struct Wake {
 }
 
 impl Jobs {
+    /// What batch jobs need of the service.
+    pub(crate) fn of(app: &App) -> Self {
+        Self {
+            store: app.store.clone(),
+            clock: app.clock,
+            live: app.live.clone(),
+            sandbox: app.sandbox.clone(),
+            metrics: app.metrics.clone(),
+            wake: app.wake.clone(),
+        }
+    }
+
     fn now(&self) -> Millis {
         self.clock.now()
     }

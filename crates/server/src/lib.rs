@@ -33,5 +33,6 @@ pub mod store {
     pub use probity_store::orgs::{Org, OrgStatus};
     pub use probity_store::{Place, StoreConfig, StoreError};
 }
+pub mod submission;
 mod upkeep;
 pub mod verifier;

@@ -8,6 +8,7 @@
 //! `crates/server/openapi.json`: what the API promises changes only on purpose. `UPDATE_OPENAPI=1 cargo test -p
 //! probity-server openapi` rewrites that file.
 
+pub mod batch;
 mod errors;
 mod example;
 mod frame;

@@ -14,17 +14,18 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-use crate::api::{api_keys, check_key, organization, verify};
+use crate::api::{api_keys, batch, check_key, organization, verify};
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 5] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 6] {
     [
         // Verification
         routes!(verify::verify_email),
         routes!(check_key::check_key),
+        routes!(batch::submit::submit_batch),
         // Account
         routes!(organization::get_organization),
         routes!(api_keys::list_api_keys, api_keys::create_api_key),
@@ -37,13 +38,22 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 5] {
 pub(crate) fn api(app: &Arc<App>) -> Router {
     let guarded = |(schemas, paths, methods): UtoipaMethodRouter<Arc<App>>| {
         let guard = Guard { app: app.clone(), needs: needs(&paths) };
-        let methods = methods
-            .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
-            .route_layer(from_fn_with_state(guard, auth::layer));
+        let methods = if streams(&paths) {
+            methods
+        } else {
+            methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer))
+        };
+        let methods = methods.route_layer(from_fn_with_state(guard, auth::layer));
         (schemas, paths, methods)
     };
     let routes = contents().into_iter().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
     Router::from(routes).with_state(app.clone())
+}
+
+/// Whether a path's body is read by its handler, which then sees to its repetition itself: such a body is never whole in
+/// memory, and the layer would hold it.
+fn streams(paths: &utoipa::openapi::Paths) -> bool {
+    paths.paths.contains_key("/v1/batch-verify")
 }
 
 /// What the annotations say of the routes; needs nothing that runs.

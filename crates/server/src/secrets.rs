@@ -65,7 +65,14 @@ impl Secrets {
 
     /// What a body is compared by. Keyed, because a short body could be found again from a plain hash.
     pub fn body(&self, body: &[u8]) -> [u8; 32] {
-        tag(&self.bodies, &[body])
+        let mut hash = self.body_in_pieces();
+        hash.update(body);
+        hash.finish()
+    }
+
+    /// The same for a body that is never whole in memory.
+    pub fn body_in_pieces(&self) -> BodyHash {
+        BodyHash(hmac::Context::with_key(&self.bodies))
     }
 
     /// The key that cursors are sealed with.
@@ -117,6 +124,21 @@ fn tag(key: &hmac::Key, parts: &[&[u8]]) -> [u8; 32] {
         context.update(part);
     }
     context.sign().as_ref().try_into().expect("a SHA-256 tag has 32 bytes")
+}
+
+/// What a body is compared by, in the making.
+pub struct BodyHash(hmac::Context);
+
+impl BodyHash {
+    /// Adds the next piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The hash of all pieces.
+    pub fn finish(self) -> [u8; 32] {
+        self.0.sign().as_ref().try_into().expect("a SHA-256 tag has 32 bytes")
+    }
 }
 
 /// Lower-case hexadecimal.

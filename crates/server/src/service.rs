@@ -13,11 +13,12 @@ use axum::middleware::from_fn_with_state;
 use probity_core::lists::Lists;
 use probity_engine::net::BoxFuture;
 use secrecy::SecretString;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{ApiConfig, App};
 use crate::instance::Instance;
+use crate::jobs::Jobs;
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::listen::{ListenConfig, Listener};
@@ -79,6 +80,7 @@ pub struct Core {
     verifiers: Verifiers,
     ending: CancellationToken,
     upkeep: JoinHandle<()>,
+    jobs: JoinSet<()>,
     windows: JoinHandle<()>,
 }
 
@@ -102,6 +104,7 @@ impl Core {
             keyring: Keyring::default(),
             meter,
             metrics: metrics.clone(),
+            wake: Arc::default(),
             live: verifiers.live.clone(),
             sandbox: verifiers.sandbox.clone(),
         });
@@ -113,14 +116,16 @@ impl Core {
         let shell_config = ShellConfig { observer: Some(metrics.observer()), ..config.shell.clone() };
         let routes = shell(routes, shell_config, clock);
         let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
-        Self { routes, app, instance, verifiers, ending, upkeep, windows }
+        let jobs = Jobs::of(&app).start(&ending);
+        Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows }
     }
 
     /// Ends what is behind the routes, once no request is in flight any more.
     pub async fn stop(self) {
-        let Self { routes, app, instance, verifiers, ending, upkeep, windows } = self;
+        let Self { routes, app, instance, verifiers, ending, upkeep, mut jobs, windows } = self;
         ending.cancel();
         let _ = upkeep.await;
+        while jobs.join_next().await.is_some() {}
         // The writer of windows ends when nobody is left who could want one.
         drop((routes, app));
         let _ = tokio::time::timeout(std::time::Duration::from_millis(GOODBYE_MS), windows).await;

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_core::time::Millis;
-use probity_store::{Result, ScopedFutureExt as _, Store, credits, facts, idempotency, limits};
+use probity_store::{Result, ScopedFutureExt as _, Store, credits, facts, idempotency, jobs, limits};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::idempotency::KEEP_MS;
+use crate::jobs::stop_stalled;
 
+/// How long a submission may take before its blocks are swept, in milliseconds.
+const UNBORN_MS: i64 = 3_600_000;
 /// How often.
 const ROUND: Duration = Duration::from_secs(5);
 /// Rows of one transaction: so few that no request waits long for the writer.
@@ -42,6 +45,8 @@ pub(crate) async fn round(app: &App) {
     report("idempotency keys", forget_answers(store, now).await);
     report("facts of domains", forget_facts(store, now).await);
     report("rate limits", forget_limits(store, now).await);
+    report("submissions that broke off", sweep_unborn(store, now).await);
+    report("jobs that stand still", stop_stalled(store, now).await);
     app.limits.tidy(now).await;
 }
 
@@ -89,6 +94,11 @@ async fn forget_answers(store: &Store, now: Millis) -> Result<()> {
 
 async fn forget_facts(store: &Store, now: Millis) -> Result<()> {
     store.write(|tx| facts::purge(tx, now, ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+async fn sweep_unborn(store: &Store, now: Millis) -> Result<()> {
+    let before = now - UNBORN_MS;
+    store.write(|tx| jobs::sweep_unborn(tx, before, i64::from(ROWS_MAX)).scope_boxed()).await.map(drop)
 }
 
 async fn forget_limits(store: &Store, now: Millis) -> Result<()> {

@@ -66,6 +66,11 @@ impl Reading {
         Self(Arc::new(Inner { rules, clock, began: AtomicU64::new(0), ended: AtomicU64::new(0) }))
     }
 
+    /// The reading of a body that has nothing in it.
+    pub(crate) fn of_nothing() -> Self {
+        Self::new(BodyRules::default(), Clock::system())
+    }
+
     pub(crate) fn rules(&self) -> &BodyRules {
         &self.0.rules
     }
@@ -85,42 +90,16 @@ impl Reading {
 
     /// Reads everything. A dropped future stops reading.
     pub(crate) async fn whole(&self, body: Body, limit: usize) -> Result<Bytes, ApiError> {
-        let declared = body.size_hint().lower();
-        if usize::try_from(declared).map_or(true, |declared| declared > limit) {
-            return Err(ApiError::payload_too_large(limit));
-        }
-        self.0.began.store(self.mark(), Ordering::Relaxed);
-        let result = self.pieces(body, limit).await;
-        self.0.ended.store(self.mark(), Ordering::Relaxed);
-        result
-    }
-
-    async fn pieces(&self, mut body: Body, limit: usize) -> Result<Bytes, ApiError> {
-        let began = self.0.clock.elapsed();
-        let mut first = Bytes::new();
-        let mut all = BytesMut::new();
-        loop {
-            let received = first.len() + all.len();
-            let taken = self.0.clock.elapsed().saturating_sub(began);
-            let patience = self.0.rules.allowed(received).saturating_sub(taken).min(self.0.rules.stall);
-            let frame = match tokio::time::timeout(patience, body.frame()).await {
-                Err(_) => return Err(ApiError::request_timeout()),
-                Ok(None) => break,
-                Ok(Some(Err(_))) => return Err(ApiError::invalid_request("the body ended before its end")),
-                Ok(Some(Ok(frame))) => frame,
-            };
-            // Trailers say nothing to us.
-            let Ok(data) = frame.into_data() else { continue };
-            if received + data.len() > limit {
-                return Err(ApiError::payload_too_large(limit));
-            }
-            if received == 0 {
+        let mut pieces = self.pieces(body, limit)?;
+        let (mut first, mut all) = (Bytes::new(), BytesMut::new());
+        while let Some(data) = pieces.next().await? {
+            if pieces.received == data.len() {
                 first = data;
                 continue;
             }
             if all.is_empty() {
-                let rest = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-                all.reserve((received + data.len()).saturating_add(rest).min(RESERVE_BYTES_MAX));
+                let rest = usize::try_from(pieces.body.size_hint().lower()).unwrap_or(usize::MAX);
+                all.reserve(pieces.received.saturating_add(rest).min(RESERVE_BYTES_MAX));
                 all.extend_from_slice(&std::mem::take(&mut first));
             }
             all.extend_from_slice(&data);
@@ -129,8 +108,59 @@ impl Reading {
         Ok(if all.is_empty() { first } else { all.freeze() })
     }
 
+    /// The body piece by piece, for what is too large to be whole in memory.
+    pub(crate) fn pieces(&self, body: Body, limit: usize) -> Result<Pieces, ApiError> {
+        let declared = body.size_hint().lower();
+        if usize::try_from(declared).map_or(true, |declared| declared > limit) {
+            return Err(ApiError::payload_too_large(limit));
+        }
+        self.0.began.store(self.mark(), Ordering::Relaxed);
+        Ok(Pieces { reading: self.clone(), body, limit, received: 0, began: self.0.clock.elapsed() })
+    }
+
     fn mark(&self) -> u64 {
         u64::try_from(self.0.clock.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
+    }
+}
+
+/// A body that is being read. Reading counts as ended when this is dropped.
+pub(crate) struct Pieces {
+    reading: Reading,
+    body: Body,
+    limit: usize,
+    received: usize,
+    began: Duration,
+}
+
+impl Pieces {
+    /// The next piece that is not empty; none at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+        let inner = &self.reading.0;
+        loop {
+            let taken = inner.clock.elapsed().saturating_sub(self.began);
+            let patience = inner.rules.allowed(self.received).saturating_sub(taken).min(inner.rules.stall);
+            let frame = match tokio::time::timeout(patience, self.body.frame()).await {
+                Err(_) => return Err(ApiError::request_timeout()),
+                Ok(None) => return Ok(None),
+                Ok(Some(Err(_))) => return Err(ApiError::invalid_request("the body ended before its end")),
+                Ok(Some(Ok(frame))) => frame,
+            };
+            // Trailers say nothing to us.
+            let Ok(data) = frame.into_data() else { continue };
+            if data.len() > self.limit - self.received {
+                return Err(ApiError::payload_too_large(self.limit));
+            }
+            self.received += data.len();
+            if !data.is_empty() {
+                return Ok(Some(data));
+            }
+        }
+    }
+}
+
+impl Drop for Pieces {
+    fn drop(&mut self) {
+        self.reading.0.ended.store(self.reading.mark(), Ordering::Relaxed);
     }
 }
 

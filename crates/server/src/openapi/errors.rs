@@ -17,6 +17,7 @@ use crate::error::{ApiError, Code, ErrorBody, ErrorEnvelope};
 const OPERATIONS: &[(&str, &[Code])] = &[
     ("verify_email", &[Code::InvalidRequest, Code::InsufficientCredits]),
     ("check_key", &[Code::InvalidRequest, Code::NotFound]),
+    ("submit_batch", &[Code::InsufficientCredits]),
     ("get_organization", &[]),
     ("list_api_keys", &[Code::InvalidRequest]),
     ("create_api_key", &[]),

@@ -59,6 +59,18 @@ impl IntoParams for PageParams {
     }
 }
 
+/// The query of `POST /v1/batch-verify`.
+#[derive(Debug)]
+pub struct SubmitParams;
+
+impl IntoParams for SubmitParams {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let means = "Where the finished job is POSTed to, for bodies that are no JSON. In JSON the field wins.";
+        let url = ObjectBuilder::new().schema_type(Type::String).max_length(Some(2_048));
+        vec![query("webhook_url", means, url, "https://www.example.com/finished").build()]
+    }
+}
+
 /// The query of `GET /v1/check-key`.
 #[derive(Debug)]
 pub struct CheckKeyParams;

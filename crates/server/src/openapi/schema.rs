@@ -45,6 +45,11 @@ pub fn scopes() -> RefOr<Schema> {
         .into()
 }
 
+/// A job's id.
+pub fn job_id() -> Object {
+    id("job", "The job's id, by which it is asked about everywhere.")
+}
+
 /// The scopes that a new `rk` key is given.
 pub fn chosen_scopes() -> RefOr<Schema> {
     let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "What a key may do.");

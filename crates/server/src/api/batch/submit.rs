@@ -1,0 +1,190 @@
+//! `POST /v1/batch-verify`: a job for a list of addresses.
+//!
+//! The body is never whole in memory: addresses are kept in blocks of a thousand as they stream in, in short transactions,
+//! under a job that nobody sees. When the last one is there, one short transaction sets the credits aside, makes the job
+//! visible and keeps the answer for retries. Whatever fails before that throws the blocks away; those of a client that went
+//! away are swept after an hour. The Idempotency-Key is locked when the body is there, because its hash is compared.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use probity_core::block::Packed;
+use probity_core::id::JobId;
+use probity_store::jobs::{self, JobNo, NewJob};
+use probity_store::{ScopedFutureExt as _, StoreError};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::pieces;
+use crate::error::ApiError;
+use crate::idempotency::{self, Answer, Call, Once, run_once};
+use crate::openapi::schema;
+use crate::query::Query;
+use crate::submission::{Format, Intake};
+
+/// Blocks of one transaction: so few that it stays short.
+const BLOCKS_MAX: usize = 20;
+
+/// A job that was accepted.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub(crate) struct Submitted {
+    /// The job's id.
+    #[schema(schema_with = schema::job_id)]
+    id: JobId,
+}
+
+/// Verify a list
+///
+/// Accepts 1 to 1,000,000 addresses and answers with the job's id when they are safely stored. Each row holds a credit;
+/// repeated addresses are verified and charged once. Also accepted: `text/csv` and `application/x-ndjson` (first column or
+/// field `email`), with `webhook_url` in the query.
+#[utoipa::path(
+    post,
+    path = "/v1/batch-verify",
+    tag = "Verification",
+    params(crate::openapi::parameters::SubmitParams),
+    request_body(content = crate::openapi::batch::BatchSubmission, description = "The addresses."),
+    security(("bearer" = ["write:jobs"])),
+    responses((status = 200, description = "The job.", body = Submitted))
+)]
+pub(crate) async fn submit_batch(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let format = Format::of(request.headers())?;
+    let key = idempotency::key(request.headers())?;
+    let path = request.uri().path().to_owned();
+    let in_query = query.text("webhook_url")?.filter(|url| !url.is_empty()).map(std::borrow::Cow::into_owned);
+    let new = new_job(&app, &caller);
+    let no = app.store.write(|tx| jobs::begin(tx, &new).scope_boxed()).await?;
+    let taken = match take_in(&app, &new, no, format, request).await {
+        Ok(taken) => taken,
+        Err(error) => {
+            discard(&app, &new, no).await;
+            return Err(error);
+        }
+    };
+    let webhook_url = taken.webhook_url.or(in_query);
+    let offer = Offer { app: app.clone(), new: new.clone(), rows: taken.rows, webhook_url };
+    let Some(key) = key else { return Ok(offer.accept(Once::unkeyed()).await) };
+    let call = Call { path, key, body_hash: taken.body_hash };
+    let answered = run_once(app.clone(), &caller, call, |once| offer.accept(once)).await;
+    // A replay, or a refusal of the key: what came in now is not needed. An accepted job is not touched by this.
+    discard(&app, &new, no).await;
+    answered
+}
+
+fn new_job(app: &App, caller: &Caller) -> NewJob {
+    let now = app.now();
+    let actor = serde_json::json!({ "type": "api_key", "id": caller.known().key.id });
+    NewJob {
+        org: caller.org(),
+        id: crate::random::id(now),
+        test: caller.is_test(),
+        source: "api",
+        started_by: "api",
+        source_action: "api.batch_verify",
+        actor: Some(actor.to_string()),
+        at: now,
+    }
+}
+
+/// What came in.
+struct Taken {
+    rows: i64,
+    webhook_url: Option<String>,
+    body_hash: [u8; 32],
+}
+
+/// Reads the body and keeps its addresses.
+async fn take_in(app: &App, new: &NewJob, no: JobNo, format: Format, request: Request) -> Result<Taken, ApiError> {
+    let mut hash = app.secrets.body_in_pieces();
+    let mut intake = Intake::new(format, app.config.batch_rows_max);
+    let mut pieces = pieces(request, app.config.batch_body_max)?;
+    let (mut full, mut next) = (Vec::new(), 0);
+    while let Some(piece) = pieces.next().await? {
+        hash.update(&piece);
+        intake.push(&piece, &mut full)?;
+        if full.len() >= BLOCKS_MAX {
+            next = keep(app, new, no, next, &mut full).await?;
+        }
+    }
+    let submission = intake.finish(&mut full)?;
+    keep(app, new, no, next, &mut full).await?;
+    let rows = i64::try_from(submission.rows).unwrap_or(i64::MAX);
+    Ok(Taken { rows, webhook_url: submission.webhook_url, body_hash: hash.finish() })
+}
+
+/// Keeps full blocks; gives the index of the next address.
+async fn keep(app: &App, new: &NewJob, no: JobNo, first: i64, full: &mut Vec<Packed>) -> Result<i64, StoreError> {
+    let mut next = first;
+    for blocks in full.chunks(BLOCKS_MAX) {
+        let kept = app.store.write(|tx| {
+            async {
+                let mut idx = next;
+                for block in blocks {
+                    jobs::add_block(tx, new.org, no, idx, &block.bytes).await?;
+                    idx += i64::try_from(block.rows).unwrap_or(i64::MAX);
+                }
+                Ok(idx)
+            }
+            .scope_boxed()
+        });
+        next = kept.await?;
+    }
+    full.clear();
+    Ok(next)
+}
+
+/// Throws away what was not accepted. What remains where this fails is swept later.
+async fn discard(app: &App, new: &NewJob, no: JobNo) {
+    let discarded = app.store.write(|tx| jobs::discard(tx, new.org, no).scope_boxed()).await;
+    if let Err(error) = discarded {
+        tracing::warn!(%error, "a submission that came to nothing is swept later");
+    }
+}
+
+/// A submission whose addresses are all there.
+struct Offer {
+    app: Arc<App>,
+    new: NewJob,
+    rows: i64,
+    webhook_url: Option<String>,
+}
+
+impl Offer {
+    /// Makes the job of it.
+    async fn accept(self, once: Once) -> Response {
+        let Self { app, new, rows, webhook_url } = self;
+        let accepted = accept(&app, &new, rows, webhook_url.as_deref(), &once).await;
+        match accepted {
+            Ok(answer) => {
+                app.wake.import.notify_one();
+                answer.into_response()
+            }
+            Err(error) => {
+                discard(&app, &new, JobNo::of_id(new.id)).await;
+                error.into_response()
+            }
+        }
+    }
+}
+
+async fn accept(app: &App, new: &NewJob, rows: i64, url: Option<&str>, once: &Once) -> Result<Answer, ApiError> {
+    let now = app.now();
+    let submitted = Submitted { id: new.id };
+    let accepted = app.store.write(|tx| {
+        async {
+            jobs::accept(tx, new, rows, url, now).await?;
+            once.keep(tx, StatusCode::OK, &submitted).await
+        }
+        .scope_boxed()
+    });
+    Ok(accepted.await?)
+}

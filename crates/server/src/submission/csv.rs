@@ -1,0 +1,230 @@
+//! `text/csv` (RFC 4180): one address a record, from the column that the header names, else from the first.
+//!
+//! The first record decides on the separator, the column and whether it is a header ([`head`]); `csv-core` reads fields, also
+//! with the freedoms that files in the wild take (line ends of any system, records of any length). A list with one address a
+//! line is CSV with one column. Records in which every field is blank are no rows: spreadsheets end with them. A record that
+//! has other fields but no address is a row with an empty address, so that nothing is left out silently.
+//!
+//! Of a record only the address is kept. What cannot be told from damage is refused with its line: an address or a record that
+//! does not end, a quote that is never closed, an address that is not UTF-8. Other columns may be in any encoding.
+
+mod head;
+
+use csv_core::{ReadFieldResult, Reader};
+
+use self::head::{Head, Plan};
+use super::{ADDRESS_MAX_BYTES, Fault, LINE_MAX_BYTES};
+
+const TOO_LONG: &str = "the address may have at most 1024 bytes";
+const RECORD_TOO_LONG: &str = "a record may have at most 65536 bytes; is a quote not closed?";
+const NOT_UTF8: &str = "the address must be UTF-8";
+const UNCLOSED: &str = "a quote is not closed";
+
+/// Reads a body of CSV.
+#[derive(Debug)]
+pub(super) struct CsvReader {
+    stage: Stage,
+    rows: usize,
+    rows_max: usize,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Head(Head),
+    Records(Box<Records>),
+}
+
+impl CsvReader {
+    pub(super) fn new(rows_max: usize) -> Self {
+        Self { stage: Stage::Head(Head::default()), rows: 0, rows_max }
+    }
+
+    /// Reads a piece; `take` gets each address, at most [`ADDRESS_MAX_BYTES`] long.
+    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        let mut rest = piece;
+        if let Stage::Head(head) = &mut self.stage {
+            let (used, whole) = head.add(rest)?;
+            rest = &rest[used..];
+            if whole {
+                self.begin(take)?;
+            }
+        }
+        match &mut self.stage {
+            Stage::Head(_) => Ok(()),
+            Stage::Records(records) => records.read(rest, &mut Rows { rows: &mut self.rows, max: self.rows_max, take }),
+        }
+    }
+
+    /// The body is over: the last record needs no line end.
+    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        if matches!(self.stage, Stage::Head(_)) {
+            self.begin(take)?;
+        }
+        if let Stage::Records(records) = &mut self.stage {
+            records.finish(&mut Rows { rows: &mut self.rows, max: self.rows_max, take })?;
+        }
+        if self.rows == 0 { Err(Fault::NoRows) } else { Ok(()) }
+    }
+
+    /// The first record is there (or all there is): decides, and reads it.
+    fn begin(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        let Stage::Head(head) = &mut self.stage else { return Ok(()) };
+        let mut records = Box::new(Records::new(&Plan::of(head.text()), head.line()));
+        let mut rows = Rows { rows: &mut self.rows, max: self.rows_max, take };
+        records.read(head.text(), &mut rows)?;
+        self.stage = Stage::Records(records);
+        Ok(())
+    }
+}
+
+/// Where addresses go.
+struct Rows<'a, T> {
+    rows: &'a mut usize,
+    max: usize,
+    take: &'a mut T,
+}
+
+impl<T: FnMut(&[u8])> Rows<'_, T> {
+    fn row(&mut self, address: &[u8]) -> Result<(), Fault> {
+        if *self.rows == self.max {
+            return Err(Fault::TooMany(self.max));
+        }
+        *self.rows += 1;
+        (self.take)(address);
+        Ok(())
+    }
+}
+
+/// The record that is being read.
+#[derive(Debug, Default)]
+struct Record {
+    /// The line in which it begins; nothing between records.
+    line: Option<u64>,
+    /// Its bytes so far, as they arrived.
+    bytes: usize,
+    /// The field that is being read.
+    column: usize,
+    /// Whether nothing but blanks was seen in it.
+    blank: bool,
+    /// The length of the address, once its field was read.
+    address: Option<usize>,
+}
+
+#[derive(Debug)]
+struct Records {
+    reader: Reader,
+    column: usize,
+    /// Whether the next record is the header.
+    header: bool,
+    record: Record,
+    /// Line ends between records, which `csv-core` does not see.
+    lines_between: u64,
+    /// The field that is being read. A byte more than an address may have, so that a full one is too long.
+    field: Vec<u8>,
+    filled: usize,
+    address: Vec<u8>,
+}
+
+impl Records {
+    fn new(plan: &Plan, line: u64) -> Self {
+        let mut reader = csv_core::ReaderBuilder::new().delimiter(plan.delimiter).build();
+        reader.set_line(line);
+        Self {
+            reader,
+            column: plan.column,
+            header: plan.header,
+            record: Record::default(),
+            lines_between: 0,
+            field: vec![0; ADDRESS_MAX_BYTES + 1],
+            filled: 0,
+            address: Vec::with_capacity(ADDRESS_MAX_BYTES),
+        }
+    }
+
+    fn read<T: FnMut(&[u8])>(&mut self, mut rest: &[u8], rows: &mut Rows<'_, T>) -> Result<(), Fault> {
+        while let Some(&byte) = rest.first() {
+            if self.record.line.is_none() {
+                if matches!(byte, b'\r' | b'\n') {
+                    self.lines_between += u64::from(byte == b'\n');
+                    rest = &rest[1..];
+                    continue;
+                }
+                let line = self.reader.line() + self.lines_between;
+                self.record = Record { line: Some(line), blank: true, ..Record::default() };
+            }
+            // One byte more than a record may have shows that it is too long, wherever the pieces are cut.
+            let room = (LINE_MAX_BYTES + 1 - self.record.bytes).min(rest.len());
+            let used = self.step(&rest[..room], rows)?;
+            rest = &rest[used..];
+        }
+        Ok(())
+    }
+
+    /// At most one field; an empty input is the end of the body. Gives how many bytes were used.
+    fn step<T: FnMut(&[u8])>(&mut self, input: &[u8], rows: &mut Rows<'_, T>) -> Result<usize, Fault> {
+        let (result, used, written) = self.reader.read_field(input, &mut self.field[self.filled..]);
+        let fresh = &self.field[self.filled..self.filled + written];
+        self.record.blank &= fresh.trim_ascii().is_empty();
+        self.filled += written;
+        self.record.bytes += used;
+        let ended = matches!(result, ReadFieldResult::Field { record_end: true });
+        // The line end belongs to the record, and does not count.
+        if self.record.bytes > LINE_MAX_BYTES + usize::from(ended) {
+            return Err(self.fault(RECORD_TOO_LONG));
+        }
+        if self.filled > ADDRESS_MAX_BYTES {
+            if self.record.column == self.column && !self.header {
+                return Err(self.fault(TOO_LONG));
+            }
+            self.filled = 0;
+        }
+        match result {
+            ReadFieldResult::InputEmpty | ReadFieldResult::OutputFull | ReadFieldResult::End => {}
+            ReadFieldResult::Field { record_end } => {
+                self.field();
+                if record_end {
+                    self.end(rows)?;
+                }
+            }
+        }
+        Ok(used)
+    }
+
+    fn field(&mut self) {
+        if self.record.column == self.column {
+            self.address.clear();
+            self.address.extend_from_slice(&self.field[..self.filled]);
+            self.record.address = Some(self.filled);
+        }
+        self.record.column += 1;
+        self.filled = 0;
+    }
+
+    fn end<T: FnMut(&[u8])>(&mut self, rows: &mut Rows<'_, T>) -> Result<(), Fault> {
+        let record = std::mem::take(&mut self.record);
+        if record.blank || std::mem::take(&mut self.header) {
+            return Ok(());
+        }
+        let address = record.address.map_or(&[][..], |length| &self.address[..length]);
+        if str::from_utf8(address).is_err() {
+            return Err(Fault::Line(record.line.unwrap_or_default(), NOT_UTF8));
+        }
+        rows.row(address)
+    }
+
+    fn finish<T: FnMut(&[u8])>(&mut self, rows: &mut Rows<'_, T>) -> Result<(), Fault> {
+        if self.record.line.is_none() {
+            return Ok(());
+        }
+        // Within quotes a line end is a character like any other.
+        let (quoted, _, _) = self.reader.clone().read_field(b"\n", &mut [0; 2]);
+        if quoted == ReadFieldResult::InputEmpty {
+            return Err(self.fault(UNCLOSED));
+        }
+        self.step(&[], rows).map(drop)
+    }
+
+    fn fault(&self, what: &'static str) -> Fault {
+        Fault::Line(self.record.line.unwrap_or_default(), what)
+    }
+}

@@ -1,0 +1,392 @@
+//! `{"emails": [...], "webhook_url": ...}`, read piece by piece (RFC 8259).
+//!
+//! One automaton checks the grammar of the whole body; what it holds is its place in the grammar, a bit for each open bracket
+//! and the part of one text that came in earlier pieces. Texts that matter (names of members, elements, the URL) are looked at
+//! when they are whole, so that a cut within one changes nothing; what is ignored is checked byte by byte and never kept.
+//! Members come in any order. One that is given twice is refused, as everywhere in this API, since implementations differ in
+//! which of the two they take (RFC 8259 §4).
+
+mod skip;
+mod text;
+
+use self::skip::{Number, Passing, Step};
+use self::text::{Scratch, TextFault};
+use super::{ADDRESS_MAX_BYTES, Fault, WEBHOOK_URL_MAX_BYTES};
+use crate::body::DEPTH_MAX;
+
+const TOO_LONG: &str = "may have at most 1024 bytes";
+const URL_TOO_LONG: &str = "may have at most 2048 bytes";
+const EMAILS: &str = "emails";
+
+/// Where in the grammar the reader is.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// Before the object.
+    Start,
+    /// Before a value that must come.
+    Value,
+    /// Behind `[`: a value or `]`.
+    First,
+    /// Behind `{`: a name or `}`.
+    FirstName,
+    /// Behind a comma in an object.
+    Name,
+    /// Behind a name.
+    Colon,
+    /// Behind a value.
+    After,
+    /// In a text that is kept; whether the last byte was a backslash that escapes the next.
+    Text { what: Kept, escaped: bool },
+    /// In a text that is not.
+    Passing(Passing),
+    /// In `null`, `true` or `false`: what must follow.
+    Word(&'static [u8]),
+    /// In a number.
+    Number(Number),
+    /// Behind the object.
+    End,
+}
+
+/// What a text that is kept is for.
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Name,
+    Element,
+    Url,
+}
+
+/// The members of the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Member {
+    Emails,
+    WebhookUrl,
+    /// The spelling of before, which still counts when the right one gives no URL.
+    LegacyUrl,
+    Other,
+}
+
+impl Member {
+    fn of(name: &[u8]) -> Self {
+        match name {
+            b"emails" => Self::Emails,
+            b"webhook_url" => Self::WebhookUrl,
+            b"webhookUrl" => Self::LegacyUrl,
+            _ => Self::Other,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Emails => EMAILS,
+            Self::WebhookUrl => "webhook_url",
+            Self::LegacyUrl => "webhookUrl",
+            Self::Other => "a member",
+        }
+    }
+}
+
+/// The role of a value in the submission.
+enum Role {
+    Emails,
+    Element,
+    Url,
+    Ignored,
+}
+
+/// The open brackets: a bit for each, 1 for an object, the innermost lowest.
+#[derive(Debug, Default)]
+struct Nest {
+    objects: u32,
+    depth: usize,
+}
+
+const _: () = assert!(DEPTH_MAX <= 32, "a bit for each");
+
+impl Nest {
+    fn open(&mut self, object: bool) -> Result<(), Fault> {
+        if self.depth == DEPTH_MAX {
+            return Err(Fault::TooDeep);
+        }
+        self.objects = self.objects << 1 | u32::from(object);
+        self.depth += 1;
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.objects >>= 1;
+        self.depth -= 1;
+    }
+
+    fn in_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+}
+
+/// The members that came so far.
+#[derive(Debug, Default)]
+struct Seen {
+    emails: bool,
+    webhook_url: Option<Option<String>>,
+    legacy_url: Option<Option<String>>,
+}
+
+/// Reads a body of JSON.
+#[derive(Debug)]
+pub(super) struct JsonReader {
+    at: At,
+    nest: Nest,
+    member: Member,
+    seen: Seen,
+    rows: usize,
+    rows_max: usize,
+    /// Bytes of the body before the one that is looked at.
+    offset: u64,
+    scratch: Scratch,
+}
+
+impl JsonReader {
+    pub(super) fn new(rows_max: usize) -> Self {
+        Self {
+            at: At::Start,
+            nest: Nest::default(),
+            member: Member::Other,
+            seen: Seen::default(),
+            rows: 0,
+            rows_max,
+            offset: 0,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Reads a piece; `take` gets each element, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
+    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        let mut rest = piece;
+        while let Some(&byte) = rest.first() {
+            let used = match self.at {
+                At::Text { what, escaped } => self.text(rest, what, escaped, take)?,
+                At::Passing(passing) => self.pass(rest, passing)?,
+                At::Number(number) => self.number(number, byte)?,
+                At::Word(word) => self.word(word, byte)?,
+                // RFC 8259 §2: white space around every sign.
+                _ if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') => 1,
+                _ => self.sign(byte)?,
+            };
+            rest = &rest[used..];
+            self.offset += u64::try_from(used).expect("a piece is no longer than 64 bits say");
+        }
+        Ok(())
+    }
+
+    /// The body is over; gives the URL.
+    pub(super) fn finish(self) -> Result<Option<String>, Fault> {
+        if !matches!(self.at, At::End) {
+            return Err(Fault::Cut);
+        }
+        if !self.seen.emails {
+            return Err(Fault::Member(EMAILS, "is required"));
+        }
+        Ok(self.seen.webhook_url.flatten().or(self.seen.legacy_url.flatten()))
+    }
+
+    fn not_json(&self) -> Fault {
+        Fault::NotJson(self.offset)
+    }
+
+    /// One byte that is no white space, between texts, words and numbers.
+    fn sign(&mut self, byte: u8) -> Result<usize, Fault> {
+        let in_object = self.nest.in_object();
+        match (self.at, byte) {
+            (At::Start, b'{') => self.open(true)?,
+            (At::Start, _) if skip::begins_value(byte) => return Err(Fault::NotAnObject),
+            (At::First, b']') => self.close()?,
+            (At::FirstName, b'}') => self.close()?,
+            (At::After, b']') if !in_object => self.close()?,
+            (At::After, b'}') if in_object => self.close()?,
+            (At::After, b',') => self.at = if in_object { At::Name } else { At::Value },
+            (At::FirstName | At::Name, b'"') if self.nest.depth == 1 => {
+                self.at = At::Text { what: Kept::Name, escaped: false };
+            }
+            (At::FirstName | At::Name, b'"') => self.at = At::Passing(Passing::new(true)),
+            (At::Colon, b':') => self.at = At::Value,
+            (At::Value | At::First, _) if skip::begins_value(byte) => self.value(byte)?,
+            _ => return Err(self.not_json()),
+        }
+        Ok(1)
+    }
+
+    fn open(&mut self, object: bool) -> Result<(), Fault> {
+        self.nest.open(object)?;
+        self.at = if object { At::FirstName } else { At::First };
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Fault> {
+        // Only `emails` opens an array there.
+        if self.nest.depth == 2 && self.member == Member::Emails && self.rows == 0 {
+            return Err(Fault::Member(EMAILS, "must have at least one address"));
+        }
+        self.nest.close();
+        self.at = if self.nest.depth == 0 { At::End } else { At::After };
+        Ok(())
+    }
+
+    fn role(&self) -> Role {
+        match (self.nest.depth, self.member) {
+            (1, Member::Emails) => Role::Emails,
+            (2, Member::Emails) => Role::Element,
+            (1, Member::WebhookUrl | Member::LegacyUrl) => Role::Url,
+            _ => Role::Ignored,
+        }
+    }
+
+    /// The first byte of a value. Of what matters only the right kind is let in.
+    fn value(&mut self, byte: u8) -> Result<(), Fault> {
+        match (self.role(), byte) {
+            (Role::Emails, b'[') => self.open(false),
+            (Role::Emails, _) => Err(Fault::Member(EMAILS, "must be an array of strings")),
+            (Role::Element, _) if self.rows == self.rows_max => Err(Fault::TooMany(self.rows_max)),
+            (Role::Element, b'"') => self.keep(Kept::Element),
+            (Role::Element, _) => Err(Fault::Element(self.rows, "must be a string")),
+            (Role::Url, b'"') => self.keep(Kept::Url),
+            (Role::Url, byte) if byte != b'n' => Err(Fault::Member(self.member.name(), "must be a string or null")),
+            (Role::Url | Role::Ignored, byte) => self.ignore(byte),
+        }
+    }
+
+    fn keep(&mut self, what: Kept) -> Result<(), Fault> {
+        self.at = At::Text { what, escaped: false };
+        Ok(())
+    }
+
+    fn ignore(&mut self, byte: u8) -> Result<(), Fault> {
+        self.at = match byte {
+            b'{' => return self.open(true),
+            b'[' => return self.open(false),
+            b'"' => At::Passing(Passing::new(false)),
+            b'n' => At::Word(b"ull"),
+            b't' => At::Word(b"rue"),
+            b'f' => At::Word(b"alse"),
+            digit => At::Number(Number::begin(digit)),
+        };
+        Ok(())
+    }
+
+    fn word(&mut self, word: &'static [u8], byte: u8) -> Result<usize, Fault> {
+        match word.split_first() {
+            Some((&next, left)) if next == byte => {
+                self.at = if left.is_empty() { At::After } else { At::Word(left) };
+                Ok(1)
+            }
+            _ => Err(self.not_json()),
+        }
+    }
+
+    /// A number has no end of its own: the byte behind it is left for the next look.
+    fn number(&mut self, number: Number, byte: u8) -> Result<usize, Fault> {
+        match number.step(byte) {
+            Step::On(number) => {
+                self.at = At::Number(number);
+                Ok(1)
+            }
+            Step::Over => {
+                self.at = At::After;
+                Ok(0)
+            }
+            Step::Wrong => Err(self.not_json()),
+        }
+    }
+
+    fn pass(&mut self, rest: &[u8], mut passing: Passing) -> Result<usize, Fault> {
+        for (at, &byte) in rest.iter().enumerate() {
+            match passing.step(byte) {
+                Step::On(next) => passing = next,
+                Step::Over => {
+                    self.at = if passing.is_name() { At::Colon } else { At::After };
+                    return Ok(at + 1);
+                }
+                Step::Wrong => {
+                    self.offset += u64::try_from(at).expect("a piece is no longer than 64 bits say");
+                    return Err(self.not_json());
+                }
+            }
+        }
+        self.at = At::Passing(passing);
+        Ok(rest.len())
+    }
+
+    /// A text that is kept: as much of it as the piece has.
+    fn text(&mut self, rest: &[u8], what: Kept, escaped: bool, take: &mut impl FnMut(&[u8])) -> Result<usize, Fault> {
+        let max = match what {
+            Kept::Name | Kept::Element => ADDRESS_MAX_BYTES,
+            Kept::Url => WEBHOOK_URL_MAX_BYTES,
+        };
+        let mut scratch = std::mem::take(&mut self.scratch);
+        let (used, whole) = match text::closing_quote(rest, escaped) {
+            Ok(quote) => (quote + 1, Some(scratch.whole(&rest[..quote], max))),
+            Err(escaped) => {
+                self.at = At::Text { what, escaped };
+                scratch.add(rest, max).map_err(|fault| self.blame(what, fault))?;
+                (rest.len(), None)
+            }
+        };
+        if let Some(text) = whole {
+            let text = text.map_err(|fault| self.blame(what, fault))?;
+            self.ended(what, text, take)?;
+            scratch.clear();
+        }
+        self.scratch = scratch;
+        Ok(used)
+    }
+
+    fn ended(&mut self, what: Kept, text: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        self.at = At::After;
+        match what {
+            Kept::Element => {
+                take(text);
+                self.rows += 1;
+            }
+            Kept::Name => self.named(Member::of(text))?,
+            Kept::Url => self.url(text)?,
+        }
+        Ok(())
+    }
+
+    fn named(&mut self, member: Member) -> Result<(), Fault> {
+        self.at = At::Colon;
+        self.member = member;
+        let twice = match member {
+            Member::Emails => std::mem::replace(&mut self.seen.emails, true),
+            Member::WebhookUrl => self.seen.webhook_url.replace(None).is_some(),
+            Member::LegacyUrl => self.seen.legacy_url.replace(None).is_some(),
+            Member::Other => false,
+        };
+        if twice { Err(Fault::Member(member.name(), "is given twice")) } else { Ok(()) }
+    }
+
+    fn url(&mut self, text: &[u8]) -> Result<(), Fault> {
+        let text = str::from_utf8(text).expect("a text is UTF-8 once it was looked at");
+        if text.contains('\0') {
+            return Err(Fault::Member(self.member.name(), "must not have the character U+0000"));
+        }
+        let url = Some(Some(text.to_owned()));
+        if self.member == Member::WebhookUrl {
+            self.seen.webhook_url = url;
+        } else {
+            self.seen.legacy_url = url;
+        }
+        Ok(())
+    }
+
+    fn blame(&self, what: Kept, fault: TextFault) -> Fault {
+        let message = match (fault, what) {
+            (TextFault::TooLong, Kept::Url) => URL_TOO_LONG,
+            (TextFault::TooLong, _) => TOO_LONG,
+            (fault, _) => fault.message(),
+        };
+        match what {
+            Kept::Name => Fault::Name(message),
+            Kept::Element => Fault::Element(self.rows, message),
+            Kept::Url => Fault::Member(self.member.name(), message),
+        }
+    }
+}

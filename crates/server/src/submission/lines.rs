@@ -1,0 +1,109 @@
+//! `application/x-ndjson`: each line a JSON string, or an object with the string `email`.
+//!
+//! A line is read when it is whole, so that a cut within one changes nothing. Blank lines are left out. Members besides `email`
+//! are ignored, and `email` given twice is refused, as in the body of JSON.
+
+use std::borrow::Cow;
+
+use memchr::memchr;
+use serde::Deserialize;
+
+use super::{ADDRESS_MAX_BYTES, Fault, LINE_MAX_BYTES};
+
+const LINE_TOO_LONG: &str = "may have at most 65536 bytes";
+const TOO_LONG: &str = "the address may have at most 1024 bytes";
+const NOT_UTF8: &str = "must be UTF-8";
+const NOT_AN_ADDRESS: &str = "must be a JSON string or an object with the string `email`";
+
+/// A line that is an object.
+#[derive(Deserialize)]
+struct Object<'a> {
+    #[serde(borrow)]
+    email: Cow<'a, str>,
+}
+
+/// A line that is a string.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// Reads a body of JSON lines.
+#[derive(Debug)]
+pub(super) struct LineReader {
+    /// The part of a line that came in earlier pieces.
+    line: Vec<u8>,
+    /// The number of the line, counted from 1.
+    number: u64,
+    rows: usize,
+    rows_max: usize,
+}
+
+impl LineReader {
+    pub(super) fn new(rows_max: usize) -> Self {
+        Self { line: Vec::new(), number: 1, rows: 0, rows_max }
+    }
+
+    /// Reads a piece; `take` gets each address, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
+    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        let mut rest = piece;
+        while let Some(end) = memchr(b'\n', rest) {
+            if self.line.is_empty() {
+                self.whole(&rest[..end], take)?;
+            } else {
+                self.add(&rest[..end])?;
+                let line = std::mem::take(&mut self.line);
+                self.whole(&line, take)?;
+                self.line = line;
+                self.line.clear();
+            }
+            self.number += 1;
+            rest = &rest[end + 1..];
+        }
+        self.add(rest)
+    }
+
+    /// The body is over: the last line needs no line end.
+    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        let line = std::mem::take(&mut self.line);
+        self.whole(&line, take)?;
+        if self.rows == 0 { Err(Fault::NoRows) } else { Ok(()) }
+    }
+
+    fn fault<T>(&self, what: &'static str) -> Result<T, Fault> {
+        Err(Fault::Line(self.number, what))
+    }
+
+    fn add(&mut self, part: &[u8]) -> Result<(), Fault> {
+        if self.line.len() + part.len() > LINE_MAX_BYTES {
+            return self.fault(LINE_TOO_LONG);
+        }
+        self.line.extend_from_slice(part);
+        Ok(())
+    }
+
+    fn whole(&mut self, line: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+        if line.len() > LINE_MAX_BYTES {
+            return self.fault(LINE_TOO_LONG);
+        }
+        let line = line.trim_ascii();
+        if line.is_empty() {
+            return Ok(());
+        }
+        if self.rows == self.rows_max {
+            return Err(Fault::TooMany(self.rows_max));
+        }
+        let Ok(line) = str::from_utf8(line) else { return self.fault(NOT_UTF8) };
+        let read = match line.as_bytes()[0] {
+            b'"' => serde_json::from_str::<Text<'_>>(line).map(|text| text.0),
+            // An array would do for serde as well.
+            b'{' => serde_json::from_str::<Object<'_>>(line).map(|object| object.email),
+            _ => return self.fault(NOT_AN_ADDRESS),
+        };
+        let Ok(address) = read else { return self.fault(NOT_AN_ADDRESS) };
+        if address.len() > ADDRESS_MAX_BYTES {
+            return self.fault(TOO_LONG);
+        }
+        take(address.as_bytes());
+        self.rows += 1;
+        Ok(())
+    }
+}
