@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use probity_core::policy::{Policies, Profile};
-use probity_engine::snapshot::{Held, Limit, TEXTS_MAX, Usage};
+use probity_engine::snapshot::{Breakers, Held, Limit, TEXTS_MAX, Usage};
 use probity_engine::{Item, Tries};
 use probity_mailworld::{At, Greylist, Mailboxes, Personality, Tls, World, Zone};
 
@@ -22,7 +22,7 @@ async fn an_engine_that_was_asked_nothing_holds_nothing() {
     let none_of = |limit| Usage { used: 0, limit };
     assert_eq!((seen.sessions.all, seen.sessions.batch, seen.sessions.idle), (none_of(100), none_of(75), none_of(25)));
     assert_eq!((seen.domains, seen.background.used, seen.tasks), (none_of(7), 0, 0));
-    assert_eq!((seen.breakers, seen.caches.facts), (Default::default(), Some(0)));
+    assert_eq!((seen.breakers, seen.caches.facts), (Breakers::default(), Some(0)));
     assert!(seen.held.is_empty() && seen.budgets.is_empty() && seen.unmatched.sample.is_empty());
 }
 

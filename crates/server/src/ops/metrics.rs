@@ -1,7 +1,8 @@
 //! What is counted, and how it is read.
 //!
-//! Recording is an atomic addition: every series of a closed set of labels is made at the start or at its first use, and its
-//! handle kept, so that no request builds label sets or waits for a map. Labels are closed sets without exception (routes by
+//! Recording is an atomic addition, or a few under the lock of one histogram: every series of a closed set of labels is made
+//! at the start or at its first use, and its handle kept, so that no request builds label sets or looks for them in a map
+//! that others write. Labels are closed sets without exception (routes by
 //! template, known mail providers and "other", enumerations), so that nobody outside can make the exposition grow, and no label
 //! can hold an address, a key or a name that a customer gave. What is a state and not a count (sessions, breakers, the
 //! database, queues, memory) is looked at when somebody reads ([`Observed`]).

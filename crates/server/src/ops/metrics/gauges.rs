@@ -138,8 +138,9 @@ impl Writer<'_> {
     }
 }
 
-fn number(count: usize) -> f64 {
-    u32::try_from(count).map_or(f64::INFINITY, f64::from)
+/// A count as a sample; nothing that is counted here comes near the limit.
+fn number(count: impl TryInto<u32>) -> f64 {
+    f64::from(count.try_into().unwrap_or(u32::MAX))
 }
 
 /// What the engine holds.
@@ -219,12 +220,8 @@ fn of_database(to: &mut Writer<'_>, database: &Database) -> Result<(), Error> {
 }
 
 fn queues(to: &mut Writer<'_>, queues: &[(Queue, Depth)]) -> Result<(), Error> {
-    let waiting: Vec<_> = queues
-        .iter()
-        .map(|(queue, depth)| {
-            ([("queue", queue.text())], u32::try_from(depth.waiting).map_or(f64::INFINITY, f64::from))
-        })
-        .collect();
+    let waiting: Vec<_> =
+        queues.iter().map(|(queue, depth)| ([("queue", queue.text())], number(depth.waiting))).collect();
     to.family("probity_queue_depth", "Entries that wait in a queue", &waiting)?;
     let oldest = |(queue, depth): &(Queue, Depth)| Some(([("queue", queue.text())], depth.oldest?.as_secs_f64()));
     let oldest: Vec<_> = queues.iter().filter_map(oldest).collect();
