@@ -39,7 +39,7 @@ pub(crate) async fn round(app: &App) {
     let now = app.now();
     let store = &app.store;
     report("uses of keys", app.keyring.write_uses(store).await);
-    report("ended holds", release_expired(store, now).await);
+    report("ended holds", release_expired(app, now).await);
     report("ended subscriptions", expire(store, now).await);
     report("the ledger", fold(store, now).await);
     report("idempotency keys", forget_answers(store, now).await);
@@ -56,10 +56,12 @@ fn report(what: &'static str, done: Result<()>) {
     }
 }
 
-async fn release_expired(store: &Store, now: Millis) -> Result<()> {
+async fn release_expired(app: &App, now: Millis) -> Result<()> {
     for _ in 0..SLICES_MAX {
-        let released = store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await?;
+        let released =
+            app.store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await?;
         if released > 0 {
+            app.metrics.accounts().holds_lapsed(released);
             tracing::info!(released, "holds have ended without being settled");
         }
         if released < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {

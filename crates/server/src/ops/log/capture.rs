@@ -4,11 +4,12 @@
 //! in which it could slip through: in other case, percent-encoded, base64, hex.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tracing::Dispatch;
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::LevelFilter;
@@ -16,6 +17,10 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::{JsonLines, levels};
+
+/// Takes part in nothing, and is always there. While a process has a single subscriber, `tracing` asks only the thread that
+/// first comes to a line of code whether anybody wants to hear of it; a thread that has no subscriber would answer for all.
+static SECOND: OnceLock<Dispatch> = OnceLock::new();
 
 /// What was logged.
 #[derive(Clone, Default)]
@@ -25,6 +30,7 @@ impl Capture {
     /// Begins to take what this thread logs, in the service's own form, until the guard is dropped. Tests of asynchronous
     /// code run on one thread.
     pub fn start(level: LevelFilter) -> (Self, DefaultGuard) {
+        SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
         let capture = Self::default();
         let layer = JsonLines::new(capture.clone()).with_filter(levels(level));
         let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));

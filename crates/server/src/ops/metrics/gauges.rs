@@ -25,12 +25,6 @@ labels! {
     Queue {
         /// Live calls that wait for the ledger.
         Ledger "ledger",
-        /// Credits that are set aside and not settled.
-        Holds "holds",
-        /// Addresses of batches.
-        Addresses "addresses",
-        /// Webhooks to deliver.
-        Webhooks "webhooks",
     }
 }
 

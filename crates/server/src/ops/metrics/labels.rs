@@ -72,10 +72,6 @@ labels! {
         Released "released",
         /// Asked for and not there.
         Refused "refused",
-        /// Given back by the sweeper because nobody had settled them in time.
-        Lapsed "lapsed",
-        /// Granted to an account.
-        Granted "granted",
     }
 }
 

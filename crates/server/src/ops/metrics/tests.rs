@@ -66,7 +66,7 @@ fn busy() -> Gauges {
     };
     let database = Database { up: true, pool: PoolUse { open: 5, idle: 3, retries: 2 } };
     let waiting = Depth { waiting: 12, oldest: Some(Duration::from_millis(1_500)) };
-    Gauges { engine: Some(engine), database: Some(database), queues: vec![(Queue::Webhooks, waiting)] }
+    Gauges { engine: Some(engine), database: Some(database), queues: vec![(Queue::Ledger, waiting)] }
 }
 
 #[tokio::test]
@@ -118,6 +118,7 @@ async fn accounts_are_counted() {
     accounts.credits(CreditMove::Held, 50);
     accounts.window(120, Duration::from_millis(3), true);
     accounts.window(1, Duration::from_millis(3), false);
+    accounts.holds_lapsed(3);
     accounts.idempotent(Idempotent::Replayed);
     accounts.limited(LimitedBy::Key);
     accounts.auth_failed(AuthFailure::Unknown);
@@ -127,6 +128,7 @@ async fn accounts_are_counted() {
     has(&text, "probity_ledger_window_calls_bucket{le=\"100.0\"} 1");
     has(&text, "probity_ledger_window_calls_sum 121.0");
     has(&text, "probity_ledger_window_failures_total 1");
+    has(&text, "probity_holds_lapsed_total 3");
     has(&text, "probity_idempotent_requests_total{outcome=\"replayed\"} 1");
     has(&text, "probity_rate_limited_total{limit=\"key\"} 1");
     has(&text, "probity_auth_failures_total{why=\"unknown\"} 1");
@@ -145,8 +147,8 @@ async fn states_are_those_of_the_moment_and_name_only_known_providers() {
     has(&text, "probity_database_up 1.0");
     has(&text, "probity_database_connections{state=\"busy\"} 2.0");
     has(&text, "probity_database_retries_total 2");
-    has(&text, "probity_queue_depth{queue=\"webhooks\"} 12.0");
-    has(&text, "probity_queue_oldest_seconds{queue=\"webhooks\"} 1.5");
+    has(&text, "probity_queue_depth{queue=\"ledger\"} 12.0");
+    has(&text, "probity_queue_oldest_seconds{queue=\"ledger\"} 1.5");
     has(&text, "probity_build_info{version=\"1.2.3\"} 1");
     has(&text, "probity_process_start_time_seconds 1700000000.0");
     assert!(!text.contains("customer"), "{text}");
