@@ -18,7 +18,8 @@ use crate::service;
 /// Runs `serve` until it is told to stop.
 pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
     let running = service::start(settings, args.sandbox).await?;
-    let first = running.first.as_ref().map(|keys| text::first_start(&settings.serve, &running.listening, keys));
+    let first =
+        running.first.as_ref().map(|keys| text::first_start(&settings.serve, &running.listening, keys, args.sandbox));
     let listening = text::listening(&running.listening, args.sandbox);
     if say(&format!("{}{listening}", first.as_deref().unwrap_or_default())).is_err() && first.is_some() {
         // The service works all the same; without this line nobody would know how to get in.

@@ -25,7 +25,7 @@ use crate::app::App;
 use crate::ops::metrics::Metrics;
 use crate::verifier::Verifier;
 
-pub(crate) use stop::stop_stalled;
+pub(crate) use stop::stop_jobs;
 
 /// How long a chunk or an import is held without a sign of life, in milliseconds.
 const LEASE_MS: i64 = 60_000;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::idempotency::KEEP_MS;
-use crate::jobs::stop_stalled;
+use crate::jobs::stop_jobs;
 
 /// How long a submission may take before its blocks are swept, in milliseconds.
 const UNBORN_MS: i64 = 3_600_000;
@@ -46,7 +46,7 @@ pub(crate) async fn round(app: &App) {
     report("facts of domains", forget_facts(store, now).await);
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unborn(store, now).await);
-    report("jobs that stand still", stop_stalled(store, now).await);
+    report("jobs to be stopped", stop_jobs(store, now).await);
     app.limits.tidy(now).await;
 }
 
@@ -58,13 +58,17 @@ fn report(what: &'static str, done: Result<()>) {
 
 async fn release_expired(app: &App, now: Millis) -> Result<()> {
     for _ in 0..SLICES_MAX {
-        let released =
-            app.store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await?;
-        if released > 0 {
-            app.metrics.accounts().holds_lapsed(released);
-            tracing::info!(released, "holds have ended without being settled");
+        let work = app.store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed());
+        let released = work.await?;
+        if released.holds > 0 {
+            app.metrics.accounts().holds_lapsed(released.holds);
+            tracing::info!(
+                holds = released.holds,
+                credits = released.credits,
+                "holds have ended without being settled"
+            );
         }
-        if released < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
+        if released.holds < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
             break;
         }
     }

@@ -21,7 +21,7 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
 pub use audit::{Discrepancy, audit};
-pub use upkeep::{expire_buckets, fold, release_expired};
+pub use upkeep::{Released, expire_buckets, fold, release_expired};
 pub use window::{Asked, Granted, Settlement, Window, WindowDone, settle_window};
 
 /// How long a live call's rows of the ledger stand alone before they may be folded into a sum, in milliseconds. Longer than

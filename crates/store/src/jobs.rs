@@ -23,7 +23,7 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
 pub use accept::{NewJob, accept, add_block, begin, discard, sweep_unborn};
-pub use close::{Closed, cancel, force_stop, stalled};
+pub use close::{Closed, cancel, force_stop, of_banned, stalled};
 pub use import::{ImportClaim, NewChunk, add_chunks, claim_import, imported, restart_import};
 pub use reading::{Filter, by_id, page, reasons};
 pub use results::{RowResult, Standing, blocks, duplicates, results, standing};

@@ -77,7 +77,7 @@ pub(crate) enum OrgsCommand {
     Suspend(OneOrg),
     /// Pauses one: as suspended, at its own wish
     Pause(OneOrg),
-    /// Bans one: as suspended, and its jobs end
+    /// Bans one: as suspended, for good unless it is lifted
     Ban(OneOrg),
     /// Lifts a suspension, a pause or a ban
     Lift(OneOrg),
@@ -149,7 +149,7 @@ pub(crate) struct NewKeyArgs {
     /// When it ends: 90d, 2026-12-31 (the end of that day, UTC) or 2026-12-31T12:00:00Z; default: never
     #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
     pub expires: Option<Moment>,
-    /// Its own limit of requests a minute; default: `rate.key_per_minute`
+    /// Its own limit of requests a minute; default: rate.key_per_minute
     #[arg(long, value_name = "PER_MINUTE", value_parser = clap::value_parser!(u32).range(1..=60_000_000))]
     pub rate: Option<u32>,
 }

@@ -8,21 +8,26 @@ use crate::config::serve::{Database, Pepper, ServeSettings};
 use probity_server::admin::FirstKeys;
 
 /// Where the data lies, both keys, and a line to paste for each.
-pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys: &FirstKeys) -> String {
+pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys: &FirstKeys, sandbox: bool) -> String {
     let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
     let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
     let curl =
         |key: &str, email: &str| format!("    curl -H 'Authorization: Bearer {key}' '{base}/v1/verify?email={email}'");
+    let (asked, example) = if sandbox {
+        ("With the live key the sandbox is asked too, and credits are spent:", "nobody@sandbox.test")
+    } else {
+        ("With the live key real mail servers are asked; put in an address of yours:", "postmaster@example.com")
+    };
     format!(
         "Probity is set up. The keys are shown only now.\n\n\
          {}\
          Live key:  {live}\n\
          Test key:  {test}\n\n\
          With the test key nobody is asked and nothing is spent:\n\n{}\n\n\
-         With the live key real mail servers are asked; put in an address of yours:\n\n{}\n\n",
+         {asked}\n\n{}\n\n",
         places(serve),
         curl(test, "valid@sandbox.test"),
-        curl(live, "postmaster@example.com"),
+        curl(live, example),
     )
 }
 
@@ -55,12 +60,12 @@ mod tests {
     use super::*;
     use crate::config::{Layers, Overlay};
 
-    fn printed(set: &[&str]) -> String {
+    fn printed(set: &[&str], sandbox: bool) -> String {
         let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
         let serve =
             Layers::load(&Overlay { file: None, environment: vec![], set: &set }).unwrap().settings().unwrap().serve;
         let keys = FirstKeys { live: SecretString::from("probity_live_L"), test: SecretString::from("probity_test_T") };
-        first_start(&serve, &serve.listen, &keys)
+        first_start(&serve, &serve.listen, &keys, sandbox)
     }
 
     #[test]
@@ -82,7 +87,17 @@ With the live key real mail servers are asked; put in an address of yours:
     curl -H 'Authorization: Bearer probity_live_L' 'http://127.0.0.1:8080/v1/verify?email=postmaster@example.com'
 
 ";
-        assert_eq!(printed(&["server.data=/srv/probity"]), expected);
+        assert_eq!(printed(&["server.data=/srv/probity"], false), expected);
+    }
+
+    #[test]
+    fn with_the_sandbox_no_real_server_is_promised() {
+        let text = printed(&["server.data=/srv/probity"], true);
+        assert!(!text.contains("real mail servers"), "{text}");
+        assert!(
+            text.contains("Bearer probity_live_L' 'http://127.0.0.1:8080/v1/verify?email=nobody@sandbox.test'"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -92,7 +107,7 @@ With the live key real mail servers are asked; put in an address of yours:
             "secrets.pepper=hunter2hunter2hunter2hunter2hunter2",
             "server.public_url=https://verify.example.com",
         ];
-        let text = printed(&set);
+        let text = printed(&set, false);
         assert!(!text.contains("hunter2"), "{text}");
         assert!(text.contains("'https://verify.example.com/v1/verify?"), "{text}");
     }

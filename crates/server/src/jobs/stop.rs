@@ -11,10 +11,13 @@ const STALLED_MS: i64 = 7 * 24 * 3_600_000;
 /// Jobs that are stopped in one round.
 const AT_MOST: i64 = 100;
 
-/// Stops jobs that have not come on for a week.
-pub(crate) async fn stop_stalled(store: &Store, now: Millis) -> Result<()> {
-    let stalled = jobs::stalled(&mut store.read().await?, now - STALLED_MS, AT_MOST).await?;
-    for (org, job) in stalled {
+/// Stops jobs that have not come on for a week, and those of organizations that were banned.
+pub(crate) async fn stop_jobs(store: &Store, now: Millis) -> Result<()> {
+    let mut conn = store.read().await?;
+    let mut stopped = jobs::stalled(&mut conn, now - STALLED_MS, AT_MOST).await?;
+    stopped.extend(jobs::of_banned(&mut conn, AT_MOST).await?);
+    drop(conn);
+    for (org, job) in stopped {
         let stopped = store.write(|tx| {
             async {
                 if let Some(closed) = jobs::force_stop(tx, org, job, now).await? {
@@ -25,7 +28,7 @@ pub(crate) async fn stop_stalled(store: &Store, now: Millis) -> Result<()> {
             .scope_boxed()
         });
         stopped.await?;
-        tracing::warn!(job = job.0, "a job that stood still was stopped");
+        tracing::warn!(job = job.0, "a job was stopped: it stood still for too long, or its account was banned");
     }
     Ok(())
 }

@@ -143,9 +143,17 @@ fn ask(jobs: &Jobs, items: Vec<Item>, test: bool) -> (mpsc::UnboundedReceiver<Ve
     (outcomes, Asking(tokio::spawn(async move { verifier.verify_many(items, sink).await })))
 }
 
+/// Shows that this holder lives. A database that is away for a moment takes nothing from anybody: the lease goes on.
 async fn extend(jobs: &Jobs, fence: Fence) -> Result<(), Stop> {
     let (fences, until) = ([fence], jobs.now() + LEASE_MS);
-    Ok(jobs.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await?)
+    match jobs.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await {
+        Ok(()) => Ok(()),
+        Err(error @ StoreError::Unavailable { .. }) => {
+            tracing::warn!(%error, "a chunk could not be held for longer; it is tried again");
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Progress {

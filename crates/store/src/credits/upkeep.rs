@@ -24,12 +24,23 @@ statements! {
     FOLDED = "DELETE FROM ledger WHERE org_no = $1 AND fold_after <= $2";
 }
 
-/// Releases holds that were neither captured nor released in time, at most `at_most`; says how many.
-pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<usize> {
+/// What [`release_expired`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Released {
+    /// Holds that had ended.
+    pub holds: usize,
+    /// The credits that were left in them.
+    pub credits: i64,
+}
+
+/// Releases holds that were neither captured nor released in time, at most `at_most` of them.
+pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<Released> {
     let rows = tx.rows(&ENDED_HOLDS, args![now, at_most]).await?;
+    let mut released = Released { holds: rows.len(), credits: 0 };
     for row in &rows {
         let (org, id): (_, String) = (OrgNo(row.get("org_no")?), row.get("id")?);
         let left = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
+        released.credits = released.credits.saturating_add(left.total());
         // In the order in which accounts are locked everywhere.
         for (bucket, amount) in [("prepaid", left.prepaid), ("subscription", left.subscription)] {
             if amount > 0 {
@@ -52,7 +63,7 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<u
         )
         .await?;
     }
-    Ok(rows.len())
+    Ok(released)
 }
 
 /// Takes what is left of subscriptions that have ended, at most `at_most` of them; says how many. What is held then and

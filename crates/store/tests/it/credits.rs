@@ -60,7 +60,7 @@ async fn holds_take_the_subscription_first_and_stop_at_the_end() {
         assert_eq!(balance.held, Split { subscription: 0, prepaid: 15 });
         assert_eq!(balance.spent, captured);
         let ended = store.write(|tx| credits::release_expired(tx, NOW + 120_000, 100).scope_boxed()).await.unwrap();
-        assert_eq!(ended, 2);
+        assert_eq!((ended.holds, ended.credits), (2, 15));
         let late = window(
             3,
             vec![],

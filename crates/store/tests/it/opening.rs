@@ -97,3 +97,17 @@ async fn a_url_that_cannot_be_read_is_told_without_its_password() {
     assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
     assert!(!format!("{error:?} {}", told(&error)).contains("s3cret"));
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_file_and_its_log_are_their_owners_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(&StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")))).await.unwrap();
+    store.migrate().await.unwrap();
+    let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(Result::unwrap).collect();
+    assert!(files.len() > 1, "the log is there");
+    for file in files {
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o077, 0, "{:?}", file.path());
+    }
+}
