@@ -69,6 +69,7 @@ impl Line {
             duration_ms,
             bytes,
             request_id = self.id.as_str(),
+            "request answered"
         );
         if let Some(observer) = &self.observer {
             observer(&Answered { method: self.method, route, status, duration });

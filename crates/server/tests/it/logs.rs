@@ -74,7 +74,7 @@ async fn one_line_a_request_with_the_route_and_no_content() {
         ("OTHER".to_owned(), "none".to_owned(), 404, bytes(&lost), lost.assert_common()),
     ];
     assert_eq!(lines.iter().map(fields).collect::<Vec<_>>(), expected);
-    assert!(lines.iter().all(|line| line["level"] == "INFO"));
+    assert!(lines.iter().all(|line| line["level"] == "INFO" && line["fields"]["message"] == "request answered"));
     let ours = captured.text().lines().filter(|line| line.contains("probity_server")).collect::<String>();
     assert!(!ours.to_lowercase().contains("canary") && !ours.contains("127.0.0.1"), "{ours}");
 }
