@@ -8,7 +8,7 @@
 mod local;
 mod shared;
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 use probity_core::id::KeyId;
 use probity_core::time::Millis;
@@ -103,9 +103,9 @@ impl RateLimits {
         if second.remaining < first.remaining { second } else { first }
     }
 
-    /// Counts a refused key against an address; of IPv6 against its /64, which is what one subscriber has.
+    /// Counts a refused key against an address.
     pub(crate) fn take_failure(&self, from: IpAddr, per_minute: u32, now: Millis) -> State {
-        self.local.take(Limit { bucket: Bucket::Failures(subscriber(from)), per_minute: per_minute.max(1) }, now)
+        self.local.take(Limit { bucket: Bucket::Failures(from), per_minute: per_minute.max(1) }, now)
     }
 
     async fn take_one(&self, limit: Limit, now: Millis) -> State {
@@ -131,25 +131,5 @@ impl RateLimits {
         if let Some(shared) = &self.shared {
             shared.tidy(now).await;
         }
-    }
-}
-
-fn subscriber(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64)).into(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ipv6_network_is_one_subscriber() {
-        let same = |a: &str, b: &str| subscriber(a.parse().unwrap()) == subscriber(b.parse().unwrap());
-        assert!(same("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff"));
-        assert!(!same("2001:db8:1:2::1", "2001:db8:1:3::1"));
-        assert!(!same("192.0.2.1", "192.0.2.2"));
     }
 }
