@@ -6,3 +6,4 @@ pub mod check_key;
 pub mod organization;
 pub mod timestamp;
 pub(crate) mod verify;
+pub mod whole;

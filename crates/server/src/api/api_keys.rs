@@ -15,6 +15,7 @@ use probity_store::keys::{self, Key};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
 use self::view::{ApiKey, CreateKey, DeletedKey, NewKey};
+use crate::api::whole::Whole;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::body::JsonBody;
@@ -110,7 +111,7 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
     if expires_at.is_some_and(|at| at <= now) {
         return Err(ApiError::invalid("expires_at", "must lie in the future"));
     }
-    if asked.rate_limit_per_minute == Some(0) {
+    if asked.rate_limit_per_minute == Some(Whole(0)) {
         return Err(ApiError::invalid("rate_limit_per_minute", "must be at least 1"));
     }
     let scopes = match (kind, asked.scopes) {
@@ -132,10 +133,11 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
         scopes,
         origins: origins(asked.allowed_origins.unwrap_or_default())?,
         expires_at,
-        rate_limit_per_minute: asked.rate_limit_per_minute.map(i64::from),
+        rate_limit_per_minute: asked.rate_limit_per_minute.map(|Whole(limit)| limit.into()),
     })
 }
 
+/// Each origin once: two spellings of one are one.
 fn origins(texts: Vec<String>) -> Result<Vec<String>, ApiError> {
     let read = |(index, text): (usize, String)| {
         let wrong = || {
@@ -148,7 +150,14 @@ fn origins(texts: Vec<String>) -> Result<Vec<String>, ApiError> {
         let most = minting::ORIGINS_MAX;
         return Err(ApiError::invalid("allowed_origins", format!("may name at most {most} origins")));
     }
-    texts.into_iter().enumerate().map(read).collect()
+    let mut origins = Vec::with_capacity(texts.len());
+    for origin in texts.into_iter().enumerate().map(read) {
+        let origin = origin?;
+        if !origins.contains(&origin) {
+            origins.push(origin);
+        }
+    }
+    Ok(origins)
 }
 
 /// Nobody raises themselves: a test key makes test keys, and a chosen scope cannot make another.

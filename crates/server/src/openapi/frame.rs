@@ -75,7 +75,7 @@ pub(super) fn complete(components: &mut Components) {
     components.parameters.insert(IDEMPOTENCY_KEY.to_owned(), RefOr::T(idempotency_key()));
 }
 
-fn headers() -> [(&'static str, Header); 8] {
+fn headers() -> [(&'static str, Header); 9] {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let count = |least: u32| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).build();
     let yes = || text().enum_values(Some(["true"])).build();
@@ -88,6 +88,7 @@ fn headers() -> [(&'static str, Header); 8] {
             header(count(0), "When all of them may be made again, in seconds of the Unix epoch.", 1_795_251_600),
         ),
         ("Retry-After", header(count(1), "How many whole seconds to wait.", 1)),
+        ("WWW-Authenticate", header(text().build(), "The scheme that keys are sent with.", "Bearer")),
         ("Deprecation", header(yes(), "The key came in the query, which is deprecated.", "true")),
         ("Sunset", header(text().build(), "When keys in the query end.", "Tue, 01 Jun 2027 00:00:00 GMT")),
         (
@@ -160,8 +161,9 @@ pub(super) fn add_headers(operation: &mut Operation, shape: Shape) {
             ("X-RateLimit-Limit", known_caller),
             ("X-RateLimit-Remaining", known_caller),
             ("X-RateLimit-Reset", known_caller),
-            ("Deprecation", known_caller),
-            ("Sunset", known_caller),
+            ("WWW-Authenticate", status == "401"),
+            ("Deprecation", shape.under_a_key),
+            ("Sunset", shape.under_a_key),
             ("Retry-After", status == "429" || status == "503"),
             ("Idempotent-Replayed", well && shape.post),
         ];

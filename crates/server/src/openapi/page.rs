@@ -12,7 +12,7 @@ use maud::{DOCTYPE, Markup, html};
 use serde_json::{Value, json};
 
 use crate::error::Code;
-use fields::{field_table, type_of};
+use fields::{field_tables, type_of};
 
 /// The whole page.
 pub(super) fn render(document: &Value) -> Markup {
@@ -28,6 +28,7 @@ pub(super) fn render(document: &Value) -> Markup {
                 link rel="stylesheet" href="/docs/style.css";
             }
             body {
+                a class="skip" href="#top" { "Skip to the text" }
                 (sidebar(document))
                 main {
                     (introduction(document))
@@ -58,6 +59,9 @@ fn sidebar(document: &Value) -> Markup {
 
 fn introduction(document: &Value) -> Markup {
     let info = &document["info"];
+    let schemes = &document["components"]["securitySchemes"];
+    let (in_header, in_query): (Vec<_>, Vec<_>) =
+        schemes.as_object().into_iter().flatten().partition(|(_, scheme)| scheme["type"] == "http");
     html! {
         header id="top" {
             h1 { (text(&info["title"])) " " small { (text(&info["version"])) } }
@@ -66,7 +70,7 @@ fn introduction(document: &Value) -> Markup {
         }
         section id="authentication" {
             h2 { "Authentication" }
-            @for (name, scheme) in document["components"]["securitySchemes"].as_object().into_iter().flatten() {
+            @for (name, scheme) in in_header.into_iter().chain(in_query) {
                 h3 { code { (name) } }
                 (prose(text(&scheme["description"])))
             }
@@ -142,14 +146,14 @@ fn parameter_table(document: &Value, parameters: &[&Value]) -> Markup {
 }
 
 fn answer(document: &Value, status: &str, response: &Value) -> Markup {
+    let about: Vec<&str> = paragraphs(text(&response["description"])).collect();
     let headers: Vec<&String> = response["headers"].as_object().into_iter().flat_map(serde_json::Map::keys).collect();
     html! {
         details open[status.starts_with('2')] {
-            summary { span class="status" { (status) } " " (first_line(text(&response["description"]))) }
-            (prose(text(&response["description"])))
+            summary { span class="status" { (status) } @for line in &about { span class="when" { (inline(line)) } } }
             (content(document, &response["content"]))
             @if !headers.is_empty() {
-                p class="headers" { "Headers: " @for header in headers { code { (header) } " " } }
+                p class="headers" { "Headers:" @for header in headers { " " code { (header) } } }
             }
         }
     }
@@ -160,7 +164,7 @@ fn content(document: &Value, content: &Value) -> Markup {
     html! {
         @for (kind, body) in content.as_object().into_iter().flatten() {
             p class="kind" { code { (kind) } }
-            (field_table(document, &body["schema"]))
+            (field_tables(document, &body["schema"]))
             @if let Some(example) = body.get("example") { (pretty(example)) }
             @for (name, example) in body["examples"].as_object().into_iter().flatten() {
                 p class="example" { "Example: " code { (name) } }
@@ -218,13 +222,17 @@ fn operations<'a>(document: &'a Value, tag: &'a str) -> impl Iterator<Item = Ope
 
 /// Text with paragraphs and `code` in backticks, which is all the markup that the document's descriptions use.
 fn prose(text: &str) -> Markup {
+    html! { @for paragraph in paragraphs(text) { p { (inline(paragraph)) } } }
+}
+
+fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
+    text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty())
+}
+
+fn inline(paragraph: &str) -> Markup {
     html! {
-        @for paragraph in text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()) {
-            p {
-                @for (index, piece) in paragraph.split('`').enumerate() {
-                    @if index % 2 == 1 { code { (piece) } } @else { (piece) }
-                }
-            }
+        @for (index, piece) in paragraph.split('`').enumerate() {
+            @if index % 2 == 1 { code { (piece) } } @else { (piece) }
         }
     }
 }
@@ -244,8 +252,4 @@ fn plain(value: &Value) -> String {
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
 }

@@ -47,14 +47,13 @@ pub struct PageParams;
 impl IntoParams for PageParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let per_page_means = "Resources on a page, 1 to 100; more is taken as 100.";
-        let next_means =
-            "Where the page begins: `pagination.next_cursor` of the page before. Left out for the first page.";
+        let next_means = "Where the page begins: `pagination.next_cursor` of the page before. Left out, or empty, for the first page.";
         let cursor_means = "Another name of `next`, which wins where both are sent.";
         let cursor = "MDFoNDU1dmI0cGV4NXZzaw";
         vec![
             query("per_page", per_page_means, per_page(), 25).build(),
-            query("next", next_means, not_empty(), cursor).build(),
-            query("cursor", cursor_means, not_empty(), cursor).build(),
+            query("next", next_means, text(), cursor).build(),
+            query("cursor", cursor_means, text(), cursor).build(),
         ]
     }
 }
@@ -77,7 +76,6 @@ pub struct CheckKeyParams;
 
 impl IntoParams for CheckKeyParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let text = || ObjectBuilder::new().schema_type(Type::String);
         let api_key_means = "Another key to look at, of the same organization. Without a bearer token it is the key that \
             the call is made with.";
         let public_key_means = "Another key to look at, of the same organization: for keys of the widget.";
@@ -133,18 +131,22 @@ fn email() -> RefOr<Schema> {
 
 fn timeout() -> RefOr<Schema> {
     let number = ObjectBuilder::new().schema_type(Type::Number).exclusive_minimum(Some(0));
-    OneOfBuilder::new().item(number).item(text(POSITIVE_DECIMAL)).default(Some(20.into())).into()
+    OneOfBuilder::new().item(number).item(matching(POSITIVE_DECIMAL)).default(Some(20.into())).into()
 }
 
 fn per_page() -> RefOr<Schema> {
     let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
-    OneOfBuilder::new().item(number).item(text(POSITIVE_INTEGER)).default(Some(25.into())).into()
+    OneOfBuilder::new().item(number).item(matching(POSITIVE_INTEGER)).default(Some(25.into())).into()
 }
 
 fn not_empty() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
 }
 
-fn text(pattern: &str) -> RefOr<Schema> {
+fn text() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).into()
+}
+
+fn matching(pattern: &str) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
 }

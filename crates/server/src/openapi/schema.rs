@@ -50,12 +50,11 @@ pub fn job_id() -> Object {
     id("job", "The job's id, by which it is asked about everywhere.")
 }
 
-/// The scopes that a new `rk` key is given.
+/// The scopes that a new `rk` key is given. One that is named twice counts once.
 pub fn chosen_scopes() -> RefOr<Schema> {
     let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "What a key may do.");
     ArrayBuilder::new()
         .items(scope)
-        .unique_items(true)
         .min_items(Some(1))
         .description(Some("What the key may do: for `rk` at least one scope; other kinds leave it out."))
         .examples([json!(["verify"])])
@@ -64,18 +63,34 @@ pub fn chosen_scopes() -> RefOr<Schema> {
 
 /// The origins of a `pub` key.
 pub fn origins() -> RefOr<Schema> {
+    let means = "The origins from which the key may be used, each once; for `pub` only.";
+    some_origins(means).unique_items(true).into()
+}
+
+/// The origins that a new `pub` key is given. One that is named twice counts once.
+pub fn chosen_origins() -> RefOr<Schema> {
+    some_origins("The origins from which the key may be used; for `pub` only.").into()
+}
+
+fn some_origins(description: &str) -> ArrayBuilder {
     let origin = ObjectBuilder::new()
         .schema_type(Type::String)
-        .pattern(Some(r"^https?://[a-z0-9]([a-z0-9.-]{0,250}[a-z0-9])?(:[1-9][0-9]{0,4})?$"))
+        .pattern(Some(origin_pattern()))
         .description(Some("Scheme, host and, where it is not the usual one, port."))
         .examples(["https://www.example.com"]);
     ArrayBuilder::new()
         .items(origin)
-        .unique_items(true)
         .max_items(Some(ORIGINS_MAX))
-        .description(Some("The origins from which the key may be used; for `pub` only."))
+        .description(Some(description))
         .examples([json!(["https://www.example.com"])])
-        .into()
+}
+
+/// Origins of names as browsers write them. The last label begins with a letter: `1.2` would be an IPv4 address (URL Standard,
+/// "ends in a number"). The service reads more than that, such as a `/` at the end, and keeps it in this form.
+fn origin_pattern() -> String {
+    let label = |first: &str| format!("{first}([a-z0-9-]{{0,61}}[a-z0-9])?");
+    let port = "6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}";
+    format!("^https?://({}\\.){{0,3}}{}(:({port}))?$", label("[a-z0-9]"), label("[a-z]"))
 }
 
 /// A flag that has one value.

@@ -10,11 +10,17 @@ use probity_core::id::KeyId;
 use probity_core::scope::Scopes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, OneOfBuilder, RefBuilder, Schema, Type};
+use utoipa::openapi::schema::{
+    AdditionalProperties, KnownFormat, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::api::timestamp::Timestamp;
+use crate::api::whole::Whole;
 use crate::openapi::schema;
+
+/// The names of keys: no control characters, and not white space alone.
+const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 
 /// A key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -75,27 +81,27 @@ pub struct CreateKey {
     #[serde(deserialize_with = "kind_of")]
     pub kind: KeyKind,
     /// What it may do: for `rk` at least one scope; other kinds leave it out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     pub scopes: Option<Scopes>,
     /// The origins from which it may be used; for `pub` only.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     pub allowed_origins: Option<Vec<String>>,
     /// When it stops working; never where left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
     pub expires_at: Option<Timestamp>,
     /// How many requests a minute it may make, where that is fewer than the organization may.
-    #[serde(default)]
-    pub rate_limit_per_minute: Option<u32>,
+    #[serde(default, deserialize_with = "given")]
+    pub rate_limit_per_minute: Option<Whole>,
 }
 
 impl CreateKey {
-    /// The fields that every kind has.
-    fn common(kinds: &[KeyKind]) -> ObjectBuilder {
+    /// The fields that every kind has. The title names the form in generated clients.
+    fn common(title: &str, kinds: &[KeyKind]) -> ObjectBuilder {
         let name = ObjectBuilder::new()
             .schema_type(Type::String)
             .min_length(Some(1))
             .max_length(Some(200))
-            .pattern(Some(r"^[^\x00-\x1f\x7f]+$"))
+            .pattern(Some(NAME))
             .description(Some("What to call it."))
             .examples(["Sign-up form"]);
         let rate = ObjectBuilder::new()
@@ -104,15 +110,18 @@ impl CreateKey {
             .maximum(Some(u32::MAX))
             .description(Some("How many requests a minute it may make, where that is fewer than the organization may."))
             .examples([600]);
-        let expires_at = RefBuilder::new()
-            .ref_location_from_schema_name(Timestamp::name())
-            .description(Some("When it stops working; never where left out."));
+        let expires_at = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("When it stops working: a time that is yet to come. Never where left out."))
+            .examples(["2099-12-31T23:59:59Z"]);
         ObjectBuilder::new()
+            .title(Some(title))
             .property("name", name)
             .required("name")
             .property("kind", schema::one_of(kinds.iter().map(|kind| kind.as_str()), "What it is for."))
             .required("kind")
-            .property("expires_at", RefOr::<Schema>::Ref(expires_at.build()))
+            .property("expires_at", expires_at)
             .property("rate_limit_per_minute", rate)
             .additional_properties(Some(AdditionalProperties::FreeForm(false)))
     }
@@ -120,22 +129,21 @@ impl CreateKey {
 
 impl PartialSchema for CreateKey {
     fn schema() -> RefOr<Schema> {
-        let restricted = Self::common(&[KeyKind::Rk]).property("scopes", schema::chosen_scopes()).required("scopes");
-        let public = Self::common(&[KeyKind::Pub]).property("allowed_origins", schema::origins());
+        let restricted = Self::common("CreateRestrictedKey", &[KeyKind::Rk])
+            .property("scopes", schema::chosen_scopes())
+            .required("scopes");
+        let public =
+            Self::common("CreateWidgetKey", &[KeyKind::Pub]).property("allowed_origins", schema::chosen_origins());
         OneOfBuilder::new()
             .description(Some("The key to make."))
-            .item(Self::common(&[KeyKind::Live, KeyKind::Test]))
+            .item(Self::common("CreateFullKey", &[KeyKind::Live, KeyKind::Test]))
             .item(restricted)
             .item(public)
             .into()
     }
 }
 
-impl ToSchema for CreateKey {
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((Timestamp::name().into_owned(), Timestamp::schema()));
-    }
-}
+impl ToSchema for CreateKey {}
 
 /// A revoked key.
 #[derive(Clone, Debug, Serialize, ToSchema)]
@@ -162,4 +170,9 @@ fn kind_name<S: Serializer>(kind: &KeyKind, to: S) -> Result<S::Ok, S::Error> {
 fn kind_of<'de, D: Deserializer<'de>>(from: D) -> Result<KeyKind, D::Error> {
     let name = Cow::<'de, str>::deserialize(from)?;
     KeyKind::from_name(&name).ok_or_else(|| de::Error::custom("kind must be live, rk, test or pub"))
+}
+
+/// A field that may be left out, but not be null: the schema has no null either.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }

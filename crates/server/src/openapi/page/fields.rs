@@ -14,7 +14,22 @@ struct Field<'a> {
     about: &'a str,
 }
 
-pub(super) fn field_table(document: &Value, schema: &Value) -> Markup {
+/// The fields of a body; where it may have one of several forms, a table for each.
+pub(super) fn field_tables(document: &Value, schema: &Value) -> Markup {
+    let schema = resolve(document, schema);
+    let forms: Vec<&Value> = list(&schema["oneOf"]).collect();
+    if forms.len() < 2 {
+        return field_table(document, schema);
+    }
+    html! {
+        @for (index, form) in forms.into_iter().enumerate() {
+            p class="form" { @if index == 0 { "Either" } @else { "Or" } }
+            (field_table(document, form))
+        }
+    }
+}
+
+fn field_table(document: &Value, schema: &Value) -> Markup {
     let mut fields = Vec::new();
     collect(document, schema, "", DEPTH_MAX, &mut fields);
     html! {
@@ -79,7 +94,7 @@ pub(super) fn type_of(document: &Value, schema: &Value) -> Markup {
             ": "
             @for (index, name) in names.iter().enumerate() { @if index > 0 { ", " } code { (plain(name)) } }
         }
-        @if let Some(pattern) = schema["pattern"].as_str() { " like " code class="pattern" { (pattern) } }
+        @if let Some(pattern) = schema["pattern"].as_str() { " matching " code class="pattern" { (pattern) } }
     }
 }
 
@@ -87,19 +102,20 @@ fn words(document: &Value, schema: &Value) -> Markup {
     let single = std::slice::from_ref(&schema["type"]);
     let kinds = schema["type"].as_array().map_or(single, Vec::as_slice).iter().filter_map(Value::as_str);
     let bounds = [
-        ("minimum", "at least"),
-        ("exclusiveMinimum", "above"),
-        ("maximum", "at most"),
-        ("minLength", "characters at least"),
-        ("maxLength", "characters at most"),
-        ("minItems", "elements at least"),
+        ("minimum", "at least ", ""),
+        ("exclusiveMinimum", "above ", ""),
+        ("maximum", "at most ", ""),
+        ("minLength", "at least ", " characters"),
+        ("maxLength", "at most ", " characters"),
+        ("minItems", "at least ", " elements"),
+        ("maxItems", "at most ", " elements"),
     ];
     html! {
         @for (index, kind) in kinds.enumerate() { @if index > 0 { " or " } (kind) }
         @if schema["items"].is_object() { " of " (type_of(document, &schema["items"])) }
         @if let Some(format) = schema["format"].as_str().filter(|format| !format.starts_with("int")) { " (" (format) ")" }
-        @for (key, words) in bounds {
-            @if let Some(bound) = schema.get(key) { ", " (words) " " (bound.to_string()) }
+        @for (key, before, after) in bounds {
+            @if let Some(bound) = schema.get(key) { ", " (before) (bound.to_string()) (after.strip_suffix('s').filter(|_| bound == 1).unwrap_or(after)) }
         }
     }
 }

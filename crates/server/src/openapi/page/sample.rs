@@ -29,19 +29,16 @@ const SPECIAL: &AsciiSet = &CONTROLS
 
 /// The line, with what the operation requires and nothing else.
 pub(super) fn curl(document: &Value, operation: &Operation) -> String {
-    let mut words = vec!["curl".to_owned()];
-    if operation.method != "GET" {
-        words.push(format!("-X {}", operation.method));
-    }
+    let method = if operation.method == "GET" { String::new() } else { format!(" -X {}", operation.method) };
+    let mut words = vec![format!("curl{method} \"{}\"", url(document, operation))];
     if list(&operation.value["security"]).next().is_some() {
         words.push("-H \"Authorization: Bearer $PROBITY_KEY\"".to_owned());
     }
     if let Some(body) = operation.value.pointer("/requestBody/content/application~1json/example") {
         let quoted = body.to_string().replace('\'', r"'\''");
-        words.push(format!("-H 'Content-Type: application/json' -d '{quoted}'"));
+        words.extend(["-H 'Content-Type: application/json'".to_owned(), format!("-d '{quoted}'")]);
     }
-    words.push(format!("\"{}\"", url(document, operation)));
-    words.join(" ")
+    words.join(" \\\n  ")
 }
 
 fn url(document: &Value, operation: &Operation) -> String {
@@ -84,9 +81,13 @@ mod tests {
         let operation = Operation { path: "/v1/things/{id}", method: "POST".into(), value: &value };
         assert_eq!(
             curl(&document, &operation),
-            r#"curl -X POST -H "Authorization: Bearer $PROBITY_KEY" -H 'Content-Type: application/json' -d '{"name":"Jo'\''s"}' "#
-                .to_owned()
-                + r#""https://api.example.com/v1/things/a%2Fb?email=jo%2B%60%24x%60%40example.com""#
+            [
+                r#"curl -X POST "https://api.example.com/v1/things/a%2Fb?email=jo%2B%60%24x%60%40example.com""#,
+                r#"-H "Authorization: Bearer $PROBITY_KEY""#,
+                "-H 'Content-Type: application/json'",
+                r#"-d '{"name":"Jo'\''s"}'"#,
+            ]
+            .join(" \\\n  ")
         );
     }
 

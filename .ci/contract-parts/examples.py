@@ -1,0 +1,70 @@
+"""Runs the examples of docs/api.md and compares what comes with what the page says.
+
+An example is a block of the kind `console`: a command after `$ `, then the status line, headers and body that the page
+promises. Every promised header must come; the body must be the same JSON. What differs from run to run (ids, times, secrets,
+cursors, counts of the rate limit) is compared by its form. `$KEY_ID` and `$CURSOR` are taken from the answer before.
+
+usage: examples.py PAGE      (PROBITY_URL and PROBITY_KEY in the environment)
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+# What differs from run to run, by form.
+FORMS = [
+    (r"\b(req|key|org|usr)_[0-9a-z]{26}\b", r"\1_ID"),
+    (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
+    (r"\bprobity_(live|test|rk|pub)_\w{49}", r"probity_\1_SECRET"),
+    (r'("last4": )"\w{4}"', r'\1"LAST"'),
+    (r'("next_cursor": )"[\w-]+"', r'\1"CURSOR"'),
+    (r'("timings_ms": )\{[^}]*\}', r"\1TIMINGS"),
+    (r"(x-ratelimit-(?:remaining|reset): )\d+", r"\1NUMBER"),
+]
+
+
+def form(text):
+    for pattern, name in FORMS:
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def parse(text):
+    """Status line, headers and body, by form."""
+    head, _, body = text.replace("\r", "").partition("{")
+    status, *headers = [line.strip().lower() for line in head.strip().splitlines()]
+    body = form(json.dumps(json.loads("{" + body), sort_keys=True))
+    return status, {form(line) for line in headers}, body
+
+
+def run(command, answer):
+    variables = {}
+    if answer.get("id"):
+        variables["KEY_ID"] = answer["id"]
+    if answer.get("pagination"):
+        variables["CURSOR"] = answer["pagination"]["next_cursor"] or ""
+    script = f'curl() {{ command curl --silent --show-error --include "$@"; }}\n{command}'
+    done = subprocess.run(["bash", "-euc", script], env={**os.environ, **variables}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def main(page):
+    blocks = re.findall(r"^```console\n\$ (.*?)\n(HTTP/.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == page.count("```console\n"), "an example cannot be read"
+    answer, failed = {}, 0
+    for command, promised in blocks:
+        came = run(command, answer)
+        answer = json.loads(came[came.index("{") :])
+        (status, headers, body), (real_status, real_headers, real_body) = parse(promised), parse(came)
+        if status != real_status or not headers <= real_headers or body != real_body:
+            failed += 1
+            print(f"--- {command}\npromised {status} {headers - real_headers}\n{body}\ncame {real_status}\n{real_body}\n")
+    print(f"examples of the page: {len(blocks)}, of which {failed} are not true")
+    return failed > 0 or not blocks
+
+
+if __name__ == "__main__":
+    sys.exit(main(open(sys.argv[1], encoding="utf-8").read()))
