@@ -71,7 +71,7 @@ impl Store {
         sqlx::any::install_default_drivers();
         match &config.place {
             Place::Sqlite(path) => {
-                make_private(path)?;
+                make_private(path);
                 let options = connect_options(&sqlite_url(path)?)?;
                 let settings: Arc<str> =
                     format!("PRAGMA busy_timeout = {}; {SQLITE_SETTINGS}", config.acquire_timeout_ms).into();
@@ -83,17 +83,14 @@ impl Store {
     }
 }
 
-/// Makes a file that is missing, for nobody but the service's user. SQLite gives its log the mode of the database.
-fn make_private(path: &Path) -> Result<()> {
+/// Makes a file that is missing, for nobody but the service's user. SQLite gives its log the mode of the database, and tells
+/// of a place that takes no files.
+fn make_private(path: &Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(sqlx::Error::Io(error).into()),
-    }
+    let _ = options.open(path);
 }
 
 fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Store {
