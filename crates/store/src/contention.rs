@@ -1,4 +1,5 @@
-//! Lost races, provoked: a deadlock that both sides survive; and a database that a newer program has changed.
+//! Lost races, provoked: a deadlock that both sides survive; a disk that is full for a while; and a database that a newer
+//! program has changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -62,6 +63,27 @@ async fn both_sides_of_a_deadlock_get_through() {
     }
     drop(conn);
     store.close().await;
+}
+
+static NO_ROOM: Statement = Statement::new("NO_ROOM", "PRAGMA max_page_count = 1");
+
+#[tokio::test]
+async fn a_transaction_that_found_the_disk_full_does_not_stand_in_the_way_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(Place::Sqlite(directory.path().join("probity.db"))).await;
+    let large = "x".repeat(1 << 20);
+    // The limit is the connection's, as if the disk had room again with the next one.
+    let full = store.write(|tx| {
+        async {
+            tx.execute(&NO_ROOM, args![]).await?;
+            instance::set_once(tx, "large", &large).await
+        }
+        .scope_boxed()
+    });
+    let error = full.await.unwrap_err();
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    store.write(|tx| instance::set_once(tx, "large", &large).scope_boxed()).await.unwrap();
+    assert_eq!(instance::value(&mut store.read().await.unwrap(), "large").await.unwrap(), Some(large));
 }
 
 async fn is_refused_when_newer(store: &Store) {

@@ -102,6 +102,9 @@ fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig
             .test_before_acquire(false)
             .idle_timeout(None)
             .max_lifetime(None)
+            // A full disk ends SQLite's transaction by itself (sqlite.org/lang_transaction.html, section 3); rolling it back
+            // then fails, and the library counts it as open for ever: no other could begin on that connection.
+            .before_acquire(|connection, _| Box::pin(std::future::ready(Ok(!connection.is_in_transaction()))))
             .after_connect(move |connection, _| {
                 let settings = settings.clone();
                 Box::pin(async move {
