@@ -15,7 +15,8 @@ pub(crate) use service::{HealthArgs, MigrateArgs, ServeArgs};
 const EXIT_CODES: &str = "\
 Exit codes:
     0  done; verify: every address passed
-    1  verify: some address is undeliverable or risky; doctor: a check failed; health: not ready
+    1  verify: some address is undeliverable or risky; doctor: a check failed; health: not ready;
+       credits audit: the books do not agree
     2  usage, configuration or input is wrong, nothing was asked
     3  verify: nothing failed, but some address could not be determined
     4  nothing could be asked: no network, or port 25 is closed

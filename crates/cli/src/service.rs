@@ -65,9 +65,16 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
     let service = Service::start(bound, instance, &config(serve), verifiers);
     let ended = Box::pin(async move {
         interrupted.recv().await;
-        facts.flush(FLUSH_MS).await;
-        service.stop().await;
-        Ok(())
+        let stopping = async {
+            let core = service.drain().await;
+            facts.flush(FLUSH_MS).await;
+            core.stop().await;
+        };
+        tokio::select! {
+            () = stopping => Ok(()),
+            () = interrupted.recv() => Err(anyhow!("stopped at the second signal; credits of calls in flight come back when their hold ends")
+                .context(Ends(Exit::Interrupted))),
+        }
     });
     Ok(Running { listening, first, ended })
 }

@@ -4,7 +4,8 @@
 //! and the number of headers, the time for a header section, for idling, and for a client that does not take its answer
 //! ([`pulse`]). Errors of accepting never end the loop: a connection that broke early is skipped, and when descriptors run out
 //! the loop waits for others to close. At the end idle connections close at once, requests in flight may finish until the
-//! deadline, and what is left then is cut.
+//! deadline, and what is left then is cut. Until they have finished new connections are still taken, for one request each: so a
+//! load balancer reads at `/readyz` that the node ends, and nobody meets a closed port while an answer could be had.
 //!
 //! Refusals by hyper itself have no envelope and no request id: 400 for what is no HTTP (two different Content-Length, a
 //! Transfer-Encoding that does not end in chunked), 431 for a header section, target included, over [`HEADERS_BYTES_MAX`] or
@@ -106,7 +107,7 @@ impl Listener {
         self.address
     }
 
-    /// Serves `routes` until `stop` is cancelled and the last connection has ended.
+    /// Serves `routes` until `stop` is cancelled and the last connection from before has ended.
     pub async fn serve(self, routes: Router, config: ListenConfig, clock: Clock, stop: CancellationToken) -> Stopped {
         let tasks = TaskTracker::new();
         let cut = CancellationToken::new();
@@ -120,12 +121,23 @@ impl Listener {
             };
             tasks.spawn(server.clone().connection(accepted));
         }
-        drop(self.socket);
         tasks.close();
-        let ended = tokio::time::timeout(config.shutdown_timeout, tasks.wait()).await;
+        let late = TaskTracker::new();
+        let draining = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = tasks.wait() => return,
+                    accepted = accept(&self.socket, &places) => late.spawn(server.clone().last_words(accepted)),
+                };
+            }
+        };
+        let ended = tokio::time::timeout(config.shutdown_timeout, draining).await;
+        drop(self.socket);
         let left = if ended.is_ok() { 0 } else { tasks.len() };
         cut.cancel();
-        tasks.wait().await;
+        late.close();
+        tokio::join!(tasks.wait(), late.wait());
         Stopped { cut: left }
     }
 }
@@ -180,6 +192,15 @@ struct Server {
 }
 
 impl Server {
+    /// A connection that came after the stop: one request, and it closes.
+    async fn last_words(mut self, accepted: Accepted) {
+        let mut http = http();
+        http.http1().keep_alive(false);
+        self.http = Arc::new(http);
+        self.stop = CancellationToken::new();
+        self.connection(accepted).await;
+    }
+
     async fn connection(self, accepted: Accepted) {
         // Without it small answers may wait for the acknowledgement of the ones before; failing, they only wait.
         let _ = accepted.stream.set_nodelay(true);

@@ -1,15 +1,18 @@
 //! The service: everything put together, started and stopped.
 //!
-//! Starting opens sockets before anything is promised to anybody. Stopping goes in this order: readiness says no, listeners
-//! take no new connection and wait for requests in flight, the last window of credits is written, the verifiers end their
-//! sessions, the database is closed.
+//! Starting opens sockets before anything is promised to anybody. Stopping goes in this order: readiness says no, new requests
+//! are refused with 503 while those in flight are finished, the sockets close, the last window of credits is written, the
+//! verifiers end their sessions, the database is closed.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
 use probity_core::lists::Lists;
 use probity_engine::net::BoxFuture;
 use secrecy::SecretString;
@@ -17,6 +20,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{ApiConfig, App};
+use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::jobs::Jobs;
 use crate::keyring::Keyring;
@@ -32,6 +36,8 @@ use crate::shell::{ShellConfig, shell};
 use crate::verifier::Verifier;
 use crate::{router, upkeep};
 
+/// How long each part of the service may take to end: longer than a request waits for the database.
+const PART_MAX: Duration = Duration::from_secs(5);
 /// How long verifiers may take to end their sessions, in milliseconds.
 const GOODBYE_MS: u64 = 2_000;
 
@@ -111,7 +117,8 @@ impl Core {
         let published = Published::new(&openapi::of_service(config.api.public_url.as_deref()));
         let ending = CancellationToken::new();
         let ops = ops(&app, &ending, config);
-        let routes = router::api(&app).merge(published.router()).merge(crate::ops::routes(ops));
+        let api = router::api(&app).layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
+        let routes = api.merge(published.router()).merge(crate::ops::routes(ops));
         let routes = routes.layer(from_fn_with_state(metrics.clone(), count_in_flight));
         let shell_config = ShellConfig { observer: Some(metrics.observer()), ..config.shell.clone() };
         let routes = shell(routes, shell_config, clock);
@@ -124,14 +131,29 @@ impl Core {
     pub async fn stop(self) {
         let Self { routes, app, instance, verifiers, ending, upkeep, mut jobs, windows } = self;
         ending.cancel();
-        let _ = upkeep.await;
-        while jobs.join_next().await.is_some() {}
+        within("upkeep", upkeep).await;
+        within("jobs", async { while jobs.join_next().await.is_some() {} }).await;
         // The writer of windows ends when nobody is left who could want one.
-        drop((routes, app));
-        let _ = tokio::time::timeout(std::time::Duration::from_millis(GOODBYE_MS), windows).await;
+        drop((routes, app, jobs));
+        within("the last window of credits", windows).await;
         tokio::join!(verifiers.live.close(GOODBYE_MS), verifiers.sandbox.close(GOODBYE_MS));
-        instance.close().await;
+        within("closing the database", instance.close()).await;
     }
+}
+
+/// Waits for a part to end. One that waits for a database that does not answer must not keep the process.
+async fn within(what: &'static str, end: impl Future) {
+    if tokio::time::timeout(PART_MAX, end).await.is_err() {
+        tracing::warn!(what, "did not end in time");
+    }
+}
+
+/// What comes when the service has been told to stop is for another node; operators may still look.
+async fn refuse_at_the_end(State(ending): State<CancellationToken>, request: Request, next: Next) -> Response {
+    if ending.is_cancelled() {
+        return ApiError::unavailable("the service ends").retry_after(1).into_response();
+    }
+    next.run(request).await
 }
 
 /// The operator's routes over the parts of a service.
@@ -206,8 +228,9 @@ impl Service {
         Self { core, stop, listening }
     }
 
-    /// Stops: what is in flight is finished or, after the time for that, released.
-    pub async fn stop(self) {
+    /// Takes no more requests, and waits until those in flight are finished or, after the time for that, cut. What is behind
+    /// the routes goes on until it is stopped.
+    pub async fn drain(self) -> Core {
         self.core.ending.cancel();
         self.stop.cancel();
         let mut cut = 0;
@@ -217,6 +240,6 @@ impl Service {
         if cut > 0 {
             tracing::warn!(cut, "connections were cut because their requests did not end in time");
         }
-        self.core.stop().await;
+        self.core
     }
 }

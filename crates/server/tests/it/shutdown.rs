@@ -21,13 +21,18 @@ async fn requests_in_flight_finish_and_idle_connections_close() {
     served.stop.cancel();
     assert_eq!(idle.until_closed().await, "");
     assert_eq!(fresh.until_closed().await, "");
-    let refused = TcpSocket::new_v4().unwrap().connect(served.address).await;
-    assert!(refused.is_err(), "nothing new is accepted");
+    let mut late = served.connect().await;
+    late.send(b"GET /id HTTP/1.1\r\nhost: x\r\n\r\nGET /id HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert_eq!(late.answer(false).await.status, 200);
+    assert_eq!(late.until_closed().await, "", "one request is taken, no second one");
 
     served.gate.notify_one();
     assert_eq!(busy.answer(false).await.status, 200);
     assert_eq!(busy.until_closed().await, "");
+    let address = served.address;
     assert_eq!(served.stopped().await, Stopped { cut: 0 });
+    let refused = TcpSocket::new_v4().unwrap().connect(address).await;
+    assert!(refused.is_err(), "nothing new is accepted");
 }
 
 #[tokio::test]
