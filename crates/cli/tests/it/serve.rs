@@ -4,7 +4,12 @@
 mod account;
 mod beside;
 mod client;
+mod disk;
+mod ending;
 mod first_start;
 mod killed;
 mod node;
+mod nodes;
+mod siege;
 mod traffic;
+mod without_postgresql;

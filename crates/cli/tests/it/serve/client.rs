@@ -21,10 +21,9 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// The code of an error in its envelope; empty where it has none.
-    pub(crate) fn code(&self) -> String {
-        let body: serde_json::Value = serde_json::from_str(&self.body).unwrap_or_default();
-        body["error"]["code"].as_str().unwrap_or_default().to_owned()
+    /// Whether this is 503 as the contract has it.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        self.status == 503 && self.json()["error"]["code"] == "service_unavailable"
     }
 }
 
@@ -51,13 +50,18 @@ impl Client {
 
     /// Asks for a path.
     pub(crate) fn get(&mut self, path: &str) -> Result<Answer, Failed> {
+        self.send("GET", path)
+    }
+
+    /// Sends a request without a body.
+    pub(crate) fn send(&mut self, method: &str, path: &str) -> Result<Answer, Failed> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect(self.address)?,
         };
         let authorization =
             if self.key.is_empty() { String::new() } else { format!("Authorization: Bearer {}\r\n", self.key) };
-        let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{authorization}\r\n", self.address);
+        let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{authorization}\r\n", self.address);
         connection.get_mut().write_all(request.as_bytes()).map_err(|_| Failed::Lost)?;
         let answer = read(&mut connection).ok_or(Failed::Lost)?;
         if !answer.head.to_ascii_lowercase().contains("connection: close") {
@@ -92,7 +96,7 @@ pub(crate) fn read(connection: &mut BufReader<TcpStream>) -> Option<Answer> {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
     };
-    let mut body = vec![0; head.lines().find_map(length)?];
+    let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
     connection.read_exact(&mut body).ok()?;
     Some(Answer { status, head, body: String::from_utf8_lossy(&body).into_owned() })
 }

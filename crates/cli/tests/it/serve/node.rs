@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use probity_trialdb::Database;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::client::{Answer, Client};
+use super::client::Client;
 use crate::program::{Place, Ran};
 
 /// What no test should ever have to wait for.
@@ -51,14 +51,16 @@ impl Installation {
         self
     }
 
-    /// Counts credits, and so short deadlines that holds end within a test: a call takes at most 2 s, a hold 4 s.
+    /// Counts credits, and not requests.
+    pub(crate) fn counted(self, credits: u32) -> Self {
+        self.set(&["credits.plan=metered", &format!("credits.initial={credits}")])
+            .set(&["rate.key_per_minute=60000000", "rate.organization_per_minute=60000000"])
+    }
+
+    /// Counts credits under deadlines so short that holds end within a test: a verification takes 2 s at most, a request 3 s,
+    /// a hold 4 s.
     pub(crate) fn metered(self, credits: u32) -> Self {
-        self.set(&["credits.plan=metered", &format!("credits.initial={credits}")]).set(&[
-            "server.request_timeout=3s",
-            "credits.hold=4s",
-            "rate.key_per_minute=60000000",
-            "rate.organization_per_minute=60000000",
-        ])
+        self.counted(credits).set(&["server.request_timeout=3s", "credits.hold=4s"])
     }
 
     fn command(&self, args: &[&str]) -> std::process::Command {
@@ -166,10 +168,6 @@ impl Launched {
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
-
-    pub(crate) fn has_ended(&mut self) -> bool {
-        self.child.try_wait().unwrap().is_some()
-    }
 }
 
 impl Drop for Launched {
@@ -203,9 +201,9 @@ impl Node {
         Client::new(self.address, key)
     }
 
-    /// Asks for a path with a key; there must be an answer.
-    pub(crate) fn get(&self, key: &str, path: &str) -> Answer {
-        self.client(key).get(path).unwrap_or_else(|failed| panic!("{path}: {failed:?}"))
+    /// The status of `/readyz`; none where nobody answers.
+    pub(crate) fn readiness(&self) -> Option<u16> {
+        Client::new(self.address, "").get("/readyz").ok().map(|answer| answer.status)
     }
 
     pub(crate) fn kill(self) {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 
-use super::client::{Client, Failed};
+use super::client::{Answer, Client, Failed};
+use super::node::{Node, wait_for};
 
 /// Addresses whose verdict costs a credit, costs none, and takes a second; asked in turn.
 const ADDRESSES: [&str; 9] = [
@@ -38,6 +39,21 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Counts what became of one call.
+    pub(crate) fn note(&mut self, answered: &Result<Answer, Failed>) {
+        match answered {
+            Ok(answer) => match answer.status {
+                200 if is_free(&answer.json()) => self.free += 1,
+                200 => self.charged += 1,
+                402 => self.unpaid += 1,
+                500.. => self.failed += 1,
+                _ => self.odd.push(format!("{answer:?}")),
+            },
+            Err(Failed::Lost) => self.lost += 1,
+            Err(Failed::Refused) => {}
+        }
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.charged += other.charged;
         self.free += other.free;
@@ -50,6 +66,28 @@ impl Seen {
     /// Calls that may have been charged although nobody saw a verdict.
     pub(crate) fn uncertain(&self) -> u64 {
         self.failed + self.lost
+    }
+}
+
+/// One client that asks until it gets the answer that it waits for.
+pub(crate) struct Asking {
+    client: Client,
+    /// What it has seen so far.
+    pub(crate) seen: Seen,
+}
+
+impl Asking {
+    pub(crate) fn new(node: &Node, key: &str) -> Self {
+        Self { client: node.client(key), seen: Seen::default() }
+    }
+
+    /// Asks about a mailbox that exists, again and again; every time there must be an answer.
+    pub(crate) fn until(&mut self, what: &str, is_it: impl Fn(&Answer) -> bool) {
+        wait_for(what, || {
+            let answered = self.client.verify("valid@sandbox.test");
+            self.seen.note(&answered);
+            is_it(&answered.unwrap()).then_some(())
+        });
     }
 }
 
@@ -93,23 +131,12 @@ fn ask(client: &mut Client, first: usize, ending: &AtomicBool, answers: &AtomicU
         if ending.load(Ordering::Relaxed) {
             break;
         }
-        match client.verify(address) {
-            Ok(answer) => {
-                answers.fetch_add(1, Ordering::Relaxed);
-                match answer.status {
-                    200 if is_free(&answer.json()) => seen.free += 1,
-                    200 => seen.charged += 1,
-                    402 => seen.unpaid += 1,
-                    500.. => seen.failed += 1,
-                    _ => seen.odd.push(format!("{answer:?}")),
-                }
-            }
-            Err(Failed::Lost) => {
-                seen.lost += 1;
-                break;
-            }
-            Err(Failed::Refused) => break,
+        let answered = client.verify(address);
+        seen.note(&answered);
+        if answered.is_err() {
+            break;
         }
+        answers.fetch_add(1, Ordering::Relaxed);
     }
     seen
 }

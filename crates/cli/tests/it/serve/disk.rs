@@ -1,0 +1,94 @@
+//! The disk under a SQLite file: full, and writable no more. Only root can make a small file system; elsewhere these tests say
+//! that they were left out.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::account::nothing_lost;
+use super::client::Answer;
+use super::node::Installation;
+use super::traffic::{Asking, Traffic};
+
+const GRANTED: u32 = 50_000;
+
+/// A small file system on the data directory, gone with the value.
+struct Small(PathBuf);
+
+impl Small {
+    fn under(installation: &Installation) -> Option<Self> {
+        let data = installation.place.path("data");
+        std::fs::create_dir(&data).unwrap();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs"]).arg(&data).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(Self(data));
+        }
+        eprintln!("SKIPPED: no small file system can be mounted here, so the full disk is not tested");
+        None
+    }
+
+    fn remount(&self, how: &str) {
+        let done = Command::new("mount").args(["-o", how]).arg(&self.0).status().unwrap();
+        assert!(done.success(), "{how}");
+    }
+
+    /// Takes all the room that is left.
+    fn fill(&self) {
+        let mut file = File::create(self.0.join("filler")).unwrap();
+        let piece = [0; 4096];
+        while file.write_all(&piece).is_ok() {}
+    }
+
+    fn clear(&self) {
+        std::fs::remove_file(self.0.join("filler")).unwrap();
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        // Lazily: a test that fails may still have files open there.
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_costs_answers_and_no_credits() {
+    let installation = Installation::on_sqlite().metered(GRANTED);
+    let Some(small) = Small::under(&installation) else { return };
+    let node = installation.start();
+    let key = node.key("Live key");
+    let traffic = Traffic::start(node.address, &key, 8);
+    let mut one = Asking::new(&node, &key);
+    for _ in 0..2 {
+        small.fill();
+        one.until("503", Answer::is_unavailable);
+        small.clear();
+        one.until("a verdict", |answer| answer.status == 200);
+    }
+    let mut seen = traffic.end();
+    assert!(seen.failed > 0, "{seen:?}");
+    seen.add(one.seen);
+    let account = nothing_lost(&installation, u64::from(GRANTED), &seen);
+    println!("{account:?}, {seen:?}");
+    node.stop();
+}
+
+#[test]
+fn a_database_that_cannot_be_written_is_told_at_the_start() {
+    let installation = Installation::on_sqlite();
+    let Some(small) = Small::under(&installation) else { return };
+    let first = installation.start();
+    let key = first.key("Live key");
+    first.stop();
+    small.remount("remount,ro");
+    let (status, printed) = installation.launch().ended();
+    let log = installation.log();
+    assert_eq!((status.code(), printed.as_str()), (Some(5), ""), "{log}");
+    assert!(log.contains("readonly database") || log.contains("unable to open database file"), "{log}");
+    small.remount("remount,rw");
+    let again = installation.start();
+    assert_eq!(again.client(&key).verify("valid@sandbox.test").unwrap().status, 200);
+    again.stop();
+}

@@ -1,0 +1,97 @@
+//! Clients that want memory rather than answers: what they get is bounded, and everybody else is still answered.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use super::node::{Installation, Node};
+
+const SLOW_HEADERS: usize = 200;
+const ENDLESS_BODIES: usize = 50;
+const HUGE_HEADERS: usize = 50;
+/// What a body may have by default, in bytes.
+const BODY_MAX: usize = 1 << 20;
+/// What all of them together may cost: each body its limit twice, as it is copied while it grows, and a little for each
+/// connection; in KiB.
+const GROWTH_MAX: u64 = (2 * ENDLESS_BODIES * BODY_MAX) as u64 / 1024 + 32 * 1024;
+
+/// Resident memory in KiB.
+fn resident(pid: Pid) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// A connection that has sent this, as far as the server took it.
+fn holding(address: SocketAddr, parts: &[&[u8]]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+    // The server may close on it at any time.
+    let _ = parts.iter().try_for_each(|part| stream.write_all(part));
+    stream
+}
+
+fn answers_everybody_else(node: &Node, key: &str) {
+    let mut client = node.client(key);
+    for _ in 0..20 {
+        let begun = Instant::now();
+        assert_eq!(client.verify("valid@sandbox.test").unwrap().status, 200);
+        assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    }
+}
+
+/// What the server said before it closed; empty where it said nothing.
+fn said(mut stream: TcpStream) -> String {
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let mut text = [0; 64];
+    let length = stream.read(&mut text).unwrap_or(0);
+    String::from_utf8_lossy(&text[..length]).into_owned()
+}
+
+#[test]
+fn a_siege_costs_bounded_memory_and_nobody_an_answer() {
+    let installation = Installation::on_sqlite();
+    let node = installation.start();
+    let (key, pid) = (node.key("Live key"), node.launched.pid());
+    answers_everybody_else(&node, &key);
+    let before = resident(pid);
+
+    let slow: Vec<_> = (0..SLOW_HEADERS)
+        .map(|_| holding(node.address, &[b"GET /v1/verify HTTP/1.1\r\nHost: x\r\nX-Slow: a"]))
+        .collect();
+    answers_everybody_else(&node, &key);
+
+    // Just below the limit, and the end never comes.
+    let head = format!(
+        "POST /v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
+         Transfer-Encoding: chunked\r\n\r\n"
+    );
+    let piece = [b"8000\r\n".as_slice(), &[b' '; 0x8000], b"\r\n"].concat();
+    let mut endless = vec![head.as_bytes()];
+    endless.extend(std::iter::repeat_n(piece.as_slice(), BODY_MAX / 0x8000 - 1));
+    let bodies: Vec<_> = (0..ENDLESS_BODIES).map(|_| holding(node.address, &endless)).collect();
+    answers_everybody_else(&node, &key);
+
+    let field = format!("X-Long: {}\r\n", "a".repeat(8_000));
+    let mut huge = vec![b"GET /healthz HTTP/1.1\r\nHost: x\r\n".as_slice()];
+    huge.extend(std::iter::repeat_n(field.as_bytes(), 200));
+    let headers: Vec<_> = (0..HUGE_HEADERS).map(|_| holding(node.address, &huge)).collect();
+    answers_everybody_else(&node, &key);
+
+    let after = resident(pid);
+    println!("{before} KiB before, {after} KiB under siege");
+    assert!(after.saturating_sub(before) < GROWTH_MAX, "{before} KiB grew to {after} KiB");
+    for stream in headers {
+        let said = said(stream);
+        assert!(said.is_empty() || said.starts_with("HTTP/1.1 431"), "{said}");
+    }
+    // Beyond the limit the body is refused.
+    let mut stream = bodies.into_iter().next().unwrap();
+    let _ = stream.write_all(&piece).and_then(|()| stream.write_all(&piece));
+    assert!(said(stream).starts_with("HTTP/1.1 413"));
+    drop(slow);
+    answers_everybody_else(&node, &key);
+    node.stop();
+}
