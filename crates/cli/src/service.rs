@@ -162,7 +162,8 @@ fn config(serve: &ServeSettings) -> ServiceConfig {
             verification_max,
             failures_per_minute: serve.rate.address,
             trusted_proxies: serve.trusted_proxies.clone(),
-            ..ApiConfig::default()
+            batch_rows_max: serve.batch_rows,
+            batch_body_max: serve.batch_body_max,
         },
         shell: ShellConfig { deadline, body, observer: None },
         listen: ListenConfig {

@@ -6,7 +6,7 @@
 //! names, so the document and the guard cannot differ. Whatever is answered after the key was recognized carries the state of
 //! its limits.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, Request, State};
@@ -173,7 +173,15 @@ async fn recognized(
 /// The address that a request came from; none in process.
 fn from(app: &App, request: &Request) -> Option<IpAddr> {
     let Peer(peer) = request.extensions().get()?;
-    Some(client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies))
+    Some(whoever(client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies)))
+}
+
+/// Who an address stands for: of IPv6 a customer has a whole /64, and can change within it at will.
+fn whoever(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64)),
+    }
 }
 
 fn admitted(app: &App, known: &Known, need: Need, state: &limits::State, now: Millis) -> Result<(), ApiError> {
@@ -237,6 +245,14 @@ pub(crate) async fn layer(State(it): State<Guard>, request: Request, next: Next)
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_of_ipv6_stands_for_its_network() {
+        let who = |text: &str| whoever(text.parse().unwrap()).to_string();
+        assert_eq!(who("192.0.2.7"), "192.0.2.7");
+        assert_eq!(who("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_ne!(who("2001:db8:1:2::1"), who("2001:db8:1:3::1"));
+    }
 
     #[test]
     fn bearer_tokens_are_read_as_the_standard_says() {

@@ -87,6 +87,8 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("rate.key_per_minute", Kind::Whole(1, RATE_MAX)),
     ("rate.organization_per_minute", Kind::Whole(1, RATE_MAX)),
     ("rate.address_per_minute", Kind::Whole(1, RATE_MAX)),
+    ("batch.rows", Kind::Whole(1, 1_000_000)),
+    ("batch.body_max", Kind::Size(1 << 10, 1 << 30)),
     ("credits.plan", Kind::Word(&["unlimited", "metered"])),
     ("credits.initial", Kind::Whole(0, 1_000_000_000)),
     ("credits.hold", Kind::Deadline),

@@ -58,6 +58,10 @@ pub(crate) struct ServeSettings {
     pub pepper: Pepper,
     /// Requests a minute.
     pub rate: RateSettings,
+    /// Addresses of one job at most.
+    pub batch_rows: usize,
+    /// The largest body with which a job is submitted, in bytes.
+    pub batch_body_max: usize,
     /// Plans and holds.
     pub credits: CreditSettings,
 }
@@ -132,6 +136,8 @@ impl ServeSettings {
             metrics_token: secret(read, "server.metrics_token", TOKEN_MIN)?,
             database: database(read, &data)?,
             rate: rate(read)?,
+            batch_rows: read.count("batch.rows"),
+            batch_body_max: read.bytes("batch.body_max"),
             credits: credits(read)?,
             pepper,
             data,
