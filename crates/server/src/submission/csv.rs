@@ -51,7 +51,9 @@ impl CsvReader {
         }
         match &mut self.stage {
             Stage::Head(_) => Ok(()),
-            Stage::Records(records) => records.read(rest, &mut Rows { rows: &mut self.rows, max: self.rows_max, take }),
+            Stage::Records(records) => {
+                records.read(rest, &mut Rows { count: &mut self.rows, max: self.rows_max, take })
+            }
         }
     }
 
@@ -61,7 +63,7 @@ impl CsvReader {
             self.begin(take)?;
         }
         if let Stage::Records(records) = &mut self.stage {
-            records.finish(&mut Rows { rows: &mut self.rows, max: self.rows_max, take })?;
+            records.finish(&mut Rows { count: &mut self.rows, max: self.rows_max, take })?;
         }
         if self.rows == 0 { Err(Fault::NoRows) } else { Ok(()) }
     }
@@ -70,7 +72,7 @@ impl CsvReader {
     fn begin(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         let Stage::Head(head) = &mut self.stage else { return Ok(()) };
         let mut records = Box::new(Records::new(&Plan::of(head.text()), head.line()));
-        let mut rows = Rows { rows: &mut self.rows, max: self.rows_max, take };
+        let mut rows = Rows { count: &mut self.rows, max: self.rows_max, take };
         records.read(head.text(), &mut rows)?;
         self.stage = Stage::Records(records);
         Ok(())
@@ -79,17 +81,17 @@ impl CsvReader {
 
 /// Where addresses go.
 struct Rows<'a, T> {
-    rows: &'a mut usize,
+    count: &'a mut usize,
     max: usize,
     take: &'a mut T,
 }
 
 impl<T: FnMut(&[u8])> Rows<'_, T> {
     fn row(&mut self, address: &[u8]) -> Result<(), Fault> {
-        if *self.rows == self.max {
+        if *self.count == self.max {
             return Err(Fault::TooMany(self.max));
         }
-        *self.rows += 1;
+        *self.count += 1;
         (self.take)(address);
         Ok(())
     }
@@ -160,7 +162,7 @@ impl Records {
         Ok(())
     }
 
-    /// At most one field; an empty input is the end of the body. Gives how many bytes were used.
+    /// At most one field. Gives how many bytes were used.
     fn step<T: FnMut(&[u8])>(&mut self, input: &[u8], rows: &mut Rows<'_, T>) -> Result<usize, Fault> {
         let (result, used, written) = self.reader.read_field(input, &mut self.field[self.filled..]);
         let fresh = &self.field[self.filled..self.filled + written];
@@ -216,12 +218,9 @@ impl Records {
         if self.record.line.is_none() {
             return Ok(());
         }
-        // Within quotes a line end is a character like any other.
-        let (quoted, _, _) = self.reader.clone().read_field(b"\n", &mut [0; 2]);
-        if quoted == ReadFieldResult::InputEmpty {
-            return Err(self.fault(UNCLOSED));
-        }
-        self.step(&[], rows).map(drop)
+        // Only within quotes a line end does not end the record.
+        self.step(b"\n", rows)?;
+        if self.record.line.is_some() { Err(self.fault(UNCLOSED)) } else { Ok(()) }
     }
 
     fn fault(&self, what: &'static str) -> Fault {

@@ -122,21 +122,17 @@ impl Nest {
     }
 }
 
-/// The members that came so far.
-#[derive(Debug, Default)]
-struct Seen {
-    emails: bool,
-    webhook_url: Option<Option<String>>,
-    legacy_url: Option<Option<String>>,
-}
-
 /// Reads a body of JSON.
 #[derive(Debug)]
 pub(super) struct JsonReader {
     at: At,
     nest: Nest,
+    /// The member of the object that is being read.
     member: Member,
-    seen: Seen,
+    /// Those that matter and came; each at most once.
+    seen: Vec<Member>,
+    webhook_url: Option<String>,
+    legacy_url: Option<String>,
     rows: usize,
     rows_max: usize,
     /// Bytes of the body before the one that is looked at.
@@ -150,7 +146,9 @@ impl JsonReader {
             at: At::Start,
             nest: Nest::default(),
             member: Member::Other,
-            seen: Seen::default(),
+            seen: Vec::new(),
+            webhook_url: None,
+            legacy_url: None,
             rows: 0,
             rows_max,
             offset: 0,
@@ -182,10 +180,10 @@ impl JsonReader {
         if !matches!(self.at, At::End) {
             return Err(Fault::Cut);
         }
-        if !self.seen.emails {
+        if !self.seen.contains(&Member::Emails) {
             return Err(Fault::Member(EMAILS, "is required"));
         }
-        Ok(self.seen.webhook_url.flatten().or(self.seen.legacy_url.flatten()))
+        Ok(self.webhook_url.or(self.legacy_url))
     }
 
     fn not_json(&self) -> Fault {
@@ -198,14 +196,11 @@ impl JsonReader {
         match (self.at, byte) {
             (At::Start, b'{') => self.open(true)?,
             (At::Start, _) if skip::begins_value(byte) => return Err(Fault::NotAnObject),
-            (At::First, b']') => self.close()?,
-            (At::FirstName, b'}') => self.close()?,
+            (At::First, b']') | (At::FirstName, b'}') => self.close()?,
             (At::After, b']') if !in_object => self.close()?,
             (At::After, b'}') if in_object => self.close()?,
             (At::After, b',') => self.at = if in_object { At::Name } else { At::Value },
-            (At::FirstName | At::Name, b'"') if self.nest.depth == 1 => {
-                self.at = At::Text { what: Kept::Name, escaped: false };
-            }
+            (At::FirstName | At::Name, b'"') if self.nest.depth == 1 => self.keep(Kept::Name),
             (At::FirstName | At::Name, b'"') => self.at = At::Passing(Passing::new(true)),
             (At::Colon, b':') => self.at = At::Value,
             (At::Value | At::First, _) if skip::begins_value(byte) => self.value(byte)?,
@@ -245,17 +240,22 @@ impl JsonReader {
             (Role::Emails, b'[') => self.open(false),
             (Role::Emails, _) => Err(Fault::Member(EMAILS, "must be an array of strings")),
             (Role::Element, _) if self.rows == self.rows_max => Err(Fault::TooMany(self.rows_max)),
-            (Role::Element, b'"') => self.keep(Kept::Element),
+            (Role::Element, b'"') => {
+                self.keep(Kept::Element);
+                Ok(())
+            }
             (Role::Element, _) => Err(Fault::Element(self.rows, "must be a string")),
-            (Role::Url, b'"') => self.keep(Kept::Url),
+            (Role::Url, b'"') => {
+                self.keep(Kept::Url);
+                Ok(())
+            }
             (Role::Url, byte) if byte != b'n' => Err(Fault::Member(self.member.name(), "must be a string or null")),
             (Role::Url | Role::Ignored, byte) => self.ignore(byte),
         }
     }
 
-    fn keep(&mut self, what: Kept) -> Result<(), Fault> {
+    fn keep(&mut self, what: Kept) {
         self.at = At::Text { what, escaped: false };
-        Ok(())
     }
 
     fn ignore(&mut self, byte: u8) -> Result<(), Fault> {
@@ -354,13 +354,14 @@ impl JsonReader {
     fn named(&mut self, member: Member) -> Result<(), Fault> {
         self.at = At::Colon;
         self.member = member;
-        let twice = match member {
-            Member::Emails => std::mem::replace(&mut self.seen.emails, true),
-            Member::WebhookUrl => self.seen.webhook_url.replace(None).is_some(),
-            Member::LegacyUrl => self.seen.legacy_url.replace(None).is_some(),
-            Member::Other => false,
-        };
-        if twice { Err(Fault::Member(member.name(), "is given twice")) } else { Ok(()) }
+        if member == Member::Other {
+            return Ok(());
+        }
+        if self.seen.contains(&member) {
+            return Err(Fault::Member(member.name(), "is given twice"));
+        }
+        self.seen.push(member);
+        Ok(())
     }
 
     fn url(&mut self, text: &[u8]) -> Result<(), Fault> {
@@ -368,12 +369,8 @@ impl JsonReader {
         if text.contains('\0') {
             return Err(Fault::Member(self.member.name(), "must not have the character U+0000"));
         }
-        let url = Some(Some(text.to_owned()));
-        if self.member == Member::WebhookUrl {
-            self.seen.webhook_url = url;
-        } else {
-            self.seen.legacy_url = url;
-        }
+        let url = if self.member == Member::WebhookUrl { &mut self.webhook_url } else { &mut self.legacy_url };
+        *url = Some(text.to_owned());
         Ok(())
     }
 
@@ -388,5 +385,11 @@ impl JsonReader {
             Kept::Element => Fault::Element(self.rows, message),
             Kept::Url => Fault::Member(self.member.name(), message),
         }
+    }
+
+    /// How many bytes of the body are held.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.scratch.held_bytes()
     }
 }

@@ -131,9 +131,12 @@ fn cells(record: &[u8], delimiter: u8) -> Vec<String> {
         at += used;
         filled += written;
         match result {
-            ReadFieldResult::Field { .. } => {
+            ReadFieldResult::Field { record_end } => {
                 cells.push(String::from_utf8_lossy(&field[..filled]).into_owned());
                 filled = 0;
+                if record_end {
+                    return cells;
+                }
             }
             ReadFieldResult::InputEmpty => {}
             ReadFieldResult::OutputFull | ReadFieldResult::End => return cells,

@@ -85,10 +85,16 @@ impl Scratch {
     pub(super) fn clear(&mut self) {
         self.raw.clear();
     }
+
+    /// How many bytes of the body are held.
+    #[cfg(test)]
+    pub(super) fn held_bytes(&self) -> usize {
+        self.raw.len() + self.plain.len()
+    }
 }
 
 /// What occurs in a text, found in one pass without a branch.
-#[expect(clippy::struct_excessive_bools, reason = "three independent facts")]
+#[derive(Clone, Copy, Default)]
 struct Looks {
     control: bool,
     beyond_ascii: bool,
@@ -97,12 +103,13 @@ struct Looks {
 
 impl Looks {
     fn of(raw: &[u8]) -> Self {
-        let none = Self { control: false, beyond_ascii: false, escapes: false };
-        raw.iter().fold(none, |seen, &byte| Self {
-            control: seen.control | (byte < 0x20),
-            beyond_ascii: seen.beyond_ascii | (byte >= 0x80),
-            escapes: seen.escapes | (byte == b'\\'),
-        })
+        let mut seen = Self::default();
+        for &byte in raw {
+            seen.control |= byte < 0x20;
+            seen.beyond_ascii |= byte >= 0x80;
+            seen.escapes |= byte == b'\\';
+        }
+        seen
     }
 }
 

@@ -1,0 +1,114 @@
+//! CSV: separators, columns, headers, line ends and damage.
+
+use super::*;
+
+const CSV: Format = Format::Csv;
+
+#[test]
+fn lists_of_all_kinds_are_read() {
+    let two = ["a@x.com", "b@x.com"];
+    let table: [(&str, &[&str]); 24] = [
+        ("a@x.com\nb@x.com\n", &two),
+        ("a@x.com\r\nb@x.com", &two),
+        ("a@x.com\rb@x.com\r", &two),
+        ("\n\r\n \na@x.com\n\n", &["a@x.com"]),
+        ("\u{feff}a@x.com\n\n\r\n  \n,,\nb@x.com\n\n", &two),
+        ("email\na@x.com\nb@x.com", &two),
+        ("\u{feff}\"E-Mail\"\n\"a@x.com\"\n\"b@x.com\"", &two),
+        ("Address of users\na@x.com\nb@x.com", &two),
+        ("name,email\nAnna,a@x.com\n\"Bo, Jr\",b@x.com", &two),
+        ("name;Email Address;note\nAnna;a@x.com;x\nBo;b@x.com", &two),
+        ("id\temail_address\n1\ta@x.com\n2\tb@x.com\t", &two),
+        ("mail,email\nno,a@x.com\nno,b@x.com", &two),
+        ("a@x.com;Smith, Anna, Dr\nb@x.com;Bo", &two),
+        ("a@x.com,Smith; Anna; Dr\nb@x.com,Bo", &two),
+        ("email,note\na@x.com,\"several\nlines, and \"\"quotes\"\"\"\nb@x.com,5\" pipe", &two),
+        ("\"first\nname\",email\nx,a@x.com\nx,b@x.com", &two),
+        ("name,email\nAnna\nBo,b@x.com", &["", "b@x.com"]),
+        ("name,email\nAnna,\nBo,b@x.com", &["", "b@x.com"]),
+        ("a@x.com\nno address\nb@x.com", &["a@x.com", "no address", "b@x.com"]),
+        ("\"a\"\"b@x.com\"\n", &["a\"b@x.com"]),
+        ("\"\"\"a b\"\"@x.com\",1\n", &["\"a b\"@x.com"]),
+        (" a@x.com ,x\n", &[" a@x.com "]),
+        ("jörg@münchen.de\n", &["jörg@münchen.de"]),
+        ("a@x.com,,,\n,,,\n,\" \",\nb@x.com,1,2,3,4,5,6,7,8,9", &two),
+    ];
+    for (body, addresses) in table {
+        assert_eq!(rows(CSV, body), addresses, "{body:?}");
+    }
+}
+
+#[test]
+fn other_columns_may_be_anything() {
+    let outcome = cut(CSV, b"name,email\nJ\xf6rg,a@x.com\n\xff\xfe\0,b@x.com\n").unwrap();
+    assert_eq!(outcome.1, [b"a@x.com", b"b@x.com"]);
+    let long = format!("note,email\n{},a@x.com\n", "x".repeat(5_000));
+    assert_eq!(whole(CSV, long.as_bytes()).unwrap().1, [b"a@x.com"]);
+}
+
+#[test]
+fn faults_name_the_line() {
+    let long = "x".repeat(1_025);
+    let table: [(Vec<u8>, &str); 12] = [
+        (b"".to_vec(), "the body has no address"),
+        (b"\xef\xbb\xbf".to_vec(), "the body has no address"),
+        (b"email\n\n,,\n".to_vec(), "the body has no address"),
+        (b"\n\xff@x.com".to_vec(), "line 2: the address must be UTF-8"),
+        (b"a@x.com\r\n\r\n\xff\r\n".to_vec(), "line 3: the address must be UTF-8"),
+        (b"email,x\na@x.com,\"1\n2\n3\"\n\xff\n".to_vec(), "line 5: the address must be UTF-8"),
+        (format!("a@x.com\n\n{long}\n").into_bytes(), "line 3: the address may have at most 1024 bytes"),
+        (format!("a@x.com\n\"{long}\"\n").into_bytes(), "line 2: the address may have at most 1024 bytes"),
+        (format!("@{long}\n").into_bytes(), "line 1: the address may have at most 1024 bytes"),
+        (b"a@x.com\n\"b@x.com\nc@x.com\n".to_vec(), "line 2: a quote is not closed"),
+        (b"a@x.com,\"b".to_vec(), "line 1: a quote is not closed"),
+        (b"email\n\"".to_vec(), "line 2: a quote is not closed"),
+    ];
+    for (body, message) in table {
+        assert_eq!(fault(CSV, &body), message, "{}", body.escape_ascii());
+    }
+    assert_eq!(rows(CSV, "x".repeat(1_023) + "@")[0].len(), ADDRESS_MAX_BYTES);
+}
+
+#[test]
+fn a_record_is_bounded_wherever_it_is_cut() {
+    let record = |bytes: usize| format!("name,email\na,b@x.com\n{},c@x.com", "x".repeat(bytes - 8));
+    let too_long = "line 3: a record may have at most 65536 bytes; is a quote not closed?";
+    for size in [usize::MAX, 1, 999, 1_024, 1_025, 65_536] {
+        for end in ["", "\n", "\r\n"] {
+            let fits = record(LINE_MAX_BYTES) + end;
+            assert_eq!(read(CSV, 9, fits.as_bytes().chunks(size)).unwrap().1, [b"b@x.com", b"c@x.com"]);
+            let over = record(LINE_MAX_BYTES + 1) + end;
+            let fault = read(CSV, 9, over.as_bytes().chunks(size)).unwrap_err();
+            assert_eq!(fault.to_string(), too_long, "pieces of {size}");
+        }
+        // Where both bounds are broken it is the same one that shows.
+        let both = format!("a,email\n{},{}\n", "x".repeat(LINE_MAX_BYTES - 500), "y".repeat(1_100));
+        let fault = read(CSV, 9, both.as_bytes().chunks(size)).unwrap_err();
+        assert_eq!(fault.to_string(), too_long.replace("line 3", "line 2"), "pieces of {size}");
+        let head = "x".repeat(LINE_MAX_BYTES + 1);
+        let fault = read(CSV, 9, head.as_bytes().chunks(size)).unwrap_err();
+        assert_eq!(fault.to_string(), too_long.replace("line 3", "line 1"), "pieces of {size}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_a_writer_quotes_is_read_back(
+        cells in proptest::collection::vec(("[a-z@.\"',;\t\r\n é]{1,12}", "[a-z\",;\r\n]{0,12}"), 1..12),
+        separator in prop::sample::select(vec![",", ";", "\t"]),
+        end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
+        size in 1..40_usize,
+    ) {
+        let quote = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+        let mut body = format!("note{separator}email{end}");
+        for (address, note) in &cells {
+            body.extend([quote(note).as_str(), separator, &quote(address), end]);
+        }
+        let kept = cells.iter().filter(|(address, note)| !(address.trim_ascii().is_empty() && note.trim_ascii().is_empty()));
+        let expected: Vec<Vec<u8>> = kept.map(|(address, _)| address.clone().into_bytes()).collect();
+        match read(CSV, 1_000, body.as_bytes().chunks(size)) {
+            Ok((_, rows)) => prop_assert_eq!(rows, expected),
+            Err(fault) => prop_assert_eq!((fault, expected.len()), (Fault::NoRows, 0)),
+        }
+    }
+}
