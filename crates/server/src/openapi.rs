@@ -44,7 +44,9 @@ fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
             complete(operation, method);
         }
     }
-    frame::complete(collected.components.get_or_insert_default());
+    let components = collected.components.get_or_insert_default();
+    frame::name_rows(components);
+    frame::complete(components);
     collected.info = frame::info();
     collected.servers = Some(vec![ServerBuilder::new().url(base_url).build()]);
     let tags = frame::tags(|name| operations(&collected).any(|(_, _, operation)| tag(operation) == Some(name)));

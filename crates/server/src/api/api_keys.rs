@@ -221,3 +221,17 @@ impl From<Key> for ApiKey {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_kept_once_however_it_is_spelt() {
+        let texts = ["https://b.example", "https://a.example/", "https://A.example:443", "http://a.example"];
+        let kept = origins(texts.map(str::to_owned).to_vec()).unwrap();
+        assert_eq!(kept, ["https://b.example", "https://a.example", "http://a.example"]);
+        let refused = origins(vec!["https://a.example".into(), "a.example".into()]).unwrap_err();
+        assert!(refused.message().starts_with("allowed_origins[1]: "), "{}", refused.message());
+    }
+}

@@ -4,7 +4,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
+use utoipa::openapi::schema::{ArrayItems, Object, ObjectBuilder, Schema, Type};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::tag::{Tag, TagBuilder};
 use utoipa::openapi::{Components, Info, InfoBuilder, LicenseBuilder, Ref, RefOr, Required, SecurityRequirement};
@@ -73,6 +73,20 @@ pub(super) fn complete(components: &mut Components) {
     components.schemas.extend(schemas);
     components.headers.extend(headers().map(|(name, header)| (name.to_owned(), RefOr::T(header))));
     components.parameters.insert(IDEMPOTENCY_KEY.to_owned(), RefOr::T(idempotency_key()));
+}
+
+/// Lets lists name their rows. The library repeats the rows' schema in a list's, and generated clients then have two types
+/// for one thing.
+pub(super) fn name_rows(components: &mut Components) {
+    let known: Vec<String> = components.schemas.keys().cloned().collect();
+    for (name, list) in &mut components.schemas {
+        let row = name.strip_prefix("List_").filter(|row| known.iter().any(|name| name == row));
+        if let (Some(row), RefOr::T(Schema::Object(list))) = (row, list)
+            && let Some(RefOr::T(Schema::Array(rows))) = list.properties.get_mut("data")
+        {
+            rows.items = ArrayItems::RefOrSchema(Box::new(RefOr::Ref(Ref::from_schema_name(row))));
+        }
+    }
 }
 
 fn headers() -> [(&'static str, Header); 9] {

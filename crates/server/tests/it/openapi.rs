@@ -179,6 +179,8 @@ fn a_new_key_is_described_by_its_kind() {
     let taken = [
         json!({"name": "a", "kind": "live"}),
         json!({"name": "a", "kind": "test", "expires_at": "2030-01-01T00:00:00+02:00", "rate_limit_per_minute": 1}),
+        json!({"name": "a", "kind": "live", "rate_limit_per_minute": 600.0}),
+        json!({"name": "a", "kind": "rk", "scopes": ["verify", "verify"]}),
         json!({"name": "ä", "kind": "rk", "scopes": ["verify", "read:jobs"]}),
         json!({"name": "a", "kind": "pub", "allowed_origins": [https, "http://localhost:3000"]}),
     ];
@@ -199,12 +201,24 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "rk", "scopes": ["verify"], "allowed_origins": [https]}),
         json!({"name": "a", "kind": "pub", "allowed_origins": ["https://www.example.com/path"]}),
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0}),
+        json!({"name": " ", "kind": "live"}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": ["https://10.1"]}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": ["https://example.com:65536"]}),
     ];
     for body in refused {
         assert!(!schema.is_valid(&body), "{body}");
     }
-    let unknown = json!({"name": "a", "kind": "live", "surprise": 1});
-    assert!(serde_json::from_value::<CreateKey>(unknown).is_err());
+    let unreadable = [
+        json!({"name": "a", "kind": "live", "surprise": 1}),
+        json!({"name": "a", "kind": "live", "expires_at": null}),
+        json!({"name": "a", "kind": "rk", "scopes": null}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": null}),
+        json!({"name": "a", "kind": "live", "rate_limit_per_minute": null}),
+        json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0.5}),
+    ];
+    for body in unreadable {
+        assert!(!schema.is_valid(&body) && serde_json::from_value::<CreateKey>(body.clone()).is_err(), "{body}");
+    }
 }
 
 async fn fetch(path: &str, known: Option<&str>) -> (Response<()>, String) {
