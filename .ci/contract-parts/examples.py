@@ -15,7 +15,7 @@ import sys
 
 # What differs from run to run, by form.
 FORMS = [
-    (r"\b(req|key|org|usr)_[0-9a-z]{26}\b", r"\1_ID"),
+    (r"\b(req|key|org|usr|job)_[0-9a-z]{26}\b", r"\1_ID"),
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
     (r"\bprobity_(live|test|rk|pub)_\w{49}", r"probity_\1_SECRET"),
     (r'("last4": )"\w{4}"', r'\1"LAST"'),

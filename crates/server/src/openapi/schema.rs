@@ -64,18 +64,18 @@ pub fn chosen_scopes() -> RefOr<Schema> {
 /// The origins of a `pub` key.
 pub fn origins() -> RefOr<Schema> {
     let means = "The origins from which the key may be used, each once; for `pub` only.";
-    some_origins(means).unique_items(true).into()
+    some_origins(means, r"^https?://[^\s/?#@]+$").unique_items(true).into()
 }
 
 /// The origins that a new `pub` key is given. One that is named twice counts once.
 pub fn chosen_origins() -> RefOr<Schema> {
-    some_origins("The origins from which the key may be used; for `pub` only.").into()
+    some_origins("The origins from which the key may be used; for `pub` only.", &origin_pattern()).into()
 }
 
-fn some_origins(description: &str) -> ArrayBuilder {
+fn some_origins(description: &str, pattern: &str) -> ArrayBuilder {
     let origin = ObjectBuilder::new()
         .schema_type(Type::String)
-        .pattern(Some(origin_pattern()))
+        .pattern(Some(pattern))
         .description(Some("Scheme, host and, where it is not the usual one, port."))
         .examples(["https://www.example.com"]);
     ArrayBuilder::new()
@@ -85,12 +85,14 @@ fn some_origins(description: &str) -> ArrayBuilder {
         .examples([json!(["https://www.example.com"])])
 }
 
-/// Origins of names as browsers write them. The last label begins with a letter: `1.2` would be an IPv4 address (URL Standard,
-/// "ends in a number"). The service reads more than that, such as a `/` at the end, and keeps it in this form.
+/// Origins as browsers write them, of names and of IPv4 addresses. A name's last label begins with a letter: `1.2` would be an
+/// address (URL Standard, "ends in a number"). The service reads more, such as a `/` at the end, and keeps it in this form.
 fn origin_pattern() -> String {
     let label = |first: &str| format!("{first}([a-z0-9-]{{0,61}}[a-z0-9])?");
+    let byte = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+    let host = format!("({}\\.){{0,3}}{}|{byte}(\\.{byte}){{3}}", label("[a-z0-9]"), label("[a-z]"));
     let port = "6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}";
-    format!("^https?://({}\\.){{0,3}}{}(:({port}))?$", label("[a-z0-9]"), label("[a-z]"))
+    format!("^https?://({host})(:({port}))?$")
 }
 
 /// A flag that has one value.

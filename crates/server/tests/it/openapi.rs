@@ -182,7 +182,7 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 600.0}),
         json!({"name": "a", "kind": "rk", "scopes": ["verify", "verify"]}),
         json!({"name": "ä", "kind": "rk", "scopes": ["verify", "read:jobs"]}),
-        json!({"name": "a", "kind": "pub", "allowed_origins": [https, "http://localhost:3000"]}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": [https, "http://localhost:3000", "http://127.0.0.1:3000"]}),
     ];
     for body in taken {
         assert!(schema.is_valid(&body), "{body}");
