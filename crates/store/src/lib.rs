@@ -21,6 +21,7 @@ pub mod keys;
 pub mod limits;
 mod number;
 pub mod orgs;
+pub mod outbox;
 #[cfg(test)]
 mod statement_rules;
 pub mod usage;
@@ -44,6 +45,7 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         keys::STATEMENTS,
         limits::STATEMENTS,
         orgs::STATEMENTS,
+        &outbox::all_statements(),
         usage::STATEMENTS,
         users::STATEMENTS,
     ]

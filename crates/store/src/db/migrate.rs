@@ -14,6 +14,7 @@ use crate::error::Result;
 const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "accounts", include_str!("../../migrations/0001_accounts.sql")),
     (2, "jobs", include_str!("../../migrations/0002_jobs.sql")),
+    (3, "outbox", include_str!("../../migrations/0003_outbox.sql")),
 ];
 
 /// The table in which the library keeps what was applied.

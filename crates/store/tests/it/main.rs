@@ -11,4 +11,5 @@ mod instance;
 mod jobs;
 mod limits;
 mod opening;
+mod outbox;
 mod usage;

@@ -1,0 +1,134 @@
+//! The log of messages: what was sent where, what came of it, and sending once more.
+
+use probity_core::id::{DeliveryId, EventId};
+use probity_core::time::Millis;
+
+use super::State;
+use crate::db::{Conn, Row, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+/// Up to how many waiting messages are counted.
+const COUNTED_MAX: i64 = 10_000;
+
+statements! {
+    // The newest first; ids of one millisecond are told apart by their random part.
+    PAGE = "SELECT id, event_id, kind, url, state, attempts, next_at, first_at, last_at, last_status, last_error,
+            last_took_ms, last_answer, created_at FROM outbox
+        WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3))
+            AND (CAST($4 AS TEXT) IS NULL OR state = $4)
+        ORDER BY created_at DESC, id DESC LIMIT $5";
+    BY_ID = "SELECT id, event_id, kind, url, state, attempts, next_at, first_at, last_at, last_status, last_error,
+            last_took_ms, last_answer, created_at, body FROM outbox WHERE org_no = $1 AND id = $2";
+    RESEND = "UPDATE outbox SET state = 'waiting', attempts = 0, next_at = $3, lease_until = NULL, run = NULL
+        WHERE org_no = $1 AND id = $2";
+    PURGE = "WITH old AS MATERIALIZED (
+            SELECT org_no, id FROM outbox WHERE state <> 'waiting' AND created_at < $1
+            ORDER BY created_at LIMIT $2 {skip_locked})
+        DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old)";
+    COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'waiting' LIMIT $1) AS part) AS waiting";
+    FIRST_DUE = "SELECT next_at FROM outbox WHERE state = 'waiting' ORDER BY next_at LIMIT 1";
+}
+
+/// A message as the log shows it, without its body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Logged {
+    /// Its name.
+    pub id: DeliveryId,
+    /// The event that it tells of.
+    pub event: EventId,
+    /// What sort of event.
+    pub kind: String,
+    /// Where it goes.
+    pub url: String,
+    /// Where it stands.
+    pub state: State,
+    /// How many attempts have come to an end, since it was last resent.
+    pub attempts: i64,
+    /// When it is tried next, where it waits.
+    pub next_at: Millis,
+    /// When it was tried first.
+    pub first_at: Option<Millis>,
+    /// When it was tried last.
+    pub last_at: Option<Millis>,
+    /// The HTTP status of the last answer.
+    pub last_status: Option<i64>,
+    /// Why the last attempt got no answer: for the operator. To customers all reasons look alike, and so must their times.
+    pub last_error: Option<String>,
+    /// How long the last attempt took, in milliseconds.
+    pub last_took_ms: Option<i64>,
+    /// The beginning of the last answer's body.
+    pub last_answer: Vec<u8>,
+    /// When it was put into the outbox.
+    pub created_at: Millis,
+}
+
+/// How much waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Messages that wait, counted up to 10,000.
+    pub waiting: i64,
+    /// When the first of them is due, or was.
+    pub first_due_at: Option<Millis>,
+}
+
+/// Messages of an organization, the newest first, after the one that a page ended with; at most `at_most`, and of one state
+/// where that is given.
+pub async fn page(
+    conn: &mut Conn,
+    org: OrgNo,
+    state: Option<State>,
+    after: Option<(Millis, DeliveryId)>,
+    at_most: i64,
+) -> Result<Vec<Logged>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    conn.rows(&PAGE, args![org, at, id, state.map(State::as_str), at_most]).await?.iter().map(read).collect()
+}
+
+/// One message with its body.
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<(Logged, Vec<u8>)> {
+    let row = conn.first(&BY_ID, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
+    Ok((read(&row)?, row.get("body")?))
+}
+
+/// Lets a message be sent now, with all its attempts before it, wherever it stood. An attempt under way goes on and is not
+/// recorded. Not found: there is none.
+pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Result<()> {
+    let rows = tx.execute(&RESEND, args![org, id.to_string(), now]).await?;
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Removes up to `at_most` messages that wait for nothing and were made before a time, the oldest first, and says how many
+/// those were.
+pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
+    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+}
+
+/// How much waits, for the metrics.
+pub async fn depth(conn: &mut Conn) -> Result<Depth> {
+    let counted = conn.first(&COUNT_WAITING, args![COUNTED_MAX]).await?;
+    let waiting = counted.map_or(Ok(0), |row| row.get("waiting"))?;
+    let first = conn.first(&FIRST_DUE, args![]).await?;
+    let first_due_at = first.map(|row| row.get("next_at")).transpose()?.map(Millis);
+    Ok(Depth { waiting, first_due_at })
+}
+
+fn read(row: &Row) -> Result<Logged> {
+    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
+    Ok(Logged {
+        id: row.parse("id")?,
+        event: row.parse("event_id")?,
+        kind: row.get("kind")?,
+        url: row.get("url")?,
+        state: row.parse("state")?,
+        attempts: row.get("attempts")?,
+        next_at: Millis(row.get("next_at")?),
+        first_at: at("first_at")?,
+        last_at: at("last_at")?,
+        last_status: row.get("last_status")?,
+        last_error: row.get("last_error")?,
+        last_took_ms: row.get("last_took_ms")?,
+        last_answer: row.get::<Option<Vec<u8>>>("last_answer")?.unwrap_or_default(),
+        created_at: Millis(row.get("created_at")?),
+    })
+}

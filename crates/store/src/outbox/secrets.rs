@@ -1,0 +1,52 @@
+//! The secrets with which organizations' batch callbacks are signed. The store holds them as it is given them: encrypted.
+
+use probity_core::time::Millis;
+
+use crate::db::{Conn, Row, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+statements! {
+    FIND_SECRET = "SELECT secret, previous, previous_until FROM callback_secret WHERE org_no = $1";
+    MAKE_SECRET = "INSERT INTO callback_secret (org_no, secret) VALUES ($1, $2) ON CONFLICT (org_no) DO NOTHING";
+    // Both expressions of SET read the row as it was.
+    ROTATE = "INSERT INTO callback_secret (org_no, secret) VALUES ($1, $2)
+        ON CONFLICT (org_no) DO UPDATE SET
+            secret = excluded.secret, previous = callback_secret.secret, previous_until = $3";
+}
+
+/// An organization's secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackSecret {
+    /// The secret that counts.
+    pub secret: Vec<u8>,
+    /// The one before it, and until when messages are signed with that one too.
+    pub previous: Option<(Vec<u8>, Millis)>,
+}
+
+/// An organization's secret. Where it has none, `fresh` becomes it; of several callers at once, one's.
+pub async fn secret_of(tx: &mut Tx, org: OrgNo, fresh: &[u8]) -> Result<CallbackSecret> {
+    if let Some(row) = tx.first(&FIND_SECRET, args![org]).await? {
+        return read(&row);
+    }
+    // Waits for a transaction that is making one, so the reading behind it finds what that one has committed.
+    tx.execute(&MAKE_SECRET, args![org, fresh]).await?;
+    standing(tx, org).await
+}
+
+/// Makes `fresh` the secret. The one before it signs too until `previous_until`; one before that does not any more.
+pub async fn rotate(tx: &mut Tx, org: OrgNo, fresh: &[u8], previous_until: Millis) -> Result<CallbackSecret> {
+    tx.execute(&ROTATE, args![org, fresh, previous_until]).await?;
+    standing(tx, org).await
+}
+
+async fn standing(conn: &mut Conn, org: OrgNo) -> Result<CallbackSecret> {
+    let row = conn.first(&FIND_SECRET, args![org]).await?;
+    row.as_ref().map_or_else(|| Err(StoreError::corrupt("a secret was removed while it was read")), read)
+}
+
+fn read(row: &Row) -> Result<CallbackSecret> {
+    let previous: Option<Vec<u8>> = row.get("previous")?;
+    let until: Option<i64> = row.get("previous_until")?;
+    Ok(CallbackSecret { secret: row.get("secret")?, previous: previous.zip(until.map(Millis)) })
+}

@@ -1,0 +1,268 @@
+//! Messages: put once, sent by one run at a time, recorded by the run that holds them.
+
+use probity_core::id::{DeliveryId, EventId};
+use probity_core::time::Millis;
+use probity_store::outbox::{self, ANSWER_MAX, Attempt, Claimed, Delivery, Depth, Logged, State};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
+
+use crate::databases::for_each_database;
+
+const START: Millis = Millis(1_700_000_000_000);
+const LEASE_MS: i64 = 60_000;
+const ORG: OrgNo = OrgNo(3);
+
+fn message(n: u8, after_ms: i64) -> Delivery {
+    Delivery {
+        org: ORG,
+        id: DeliveryId::new(START, [n; 10]),
+        event: EventId::new(START, [n; 10]),
+        kind: "job.finished".into(),
+        url: "https://hooks.example.com/x".into(),
+        body: vec![0, n, 255],
+        signer: String::new(),
+        created_at: START + after_ms,
+    }
+}
+
+async fn put(store: &Store, delivery: &Delivery) -> bool {
+    store.write(|tx| outbox::put(tx, delivery).scope_boxed()).await.unwrap()
+}
+
+async fn claim(store: &Store, after_ms: i64, run: &str, at_most: u32) -> Vec<Claimed> {
+    let now = START + after_ms;
+    store.write(|tx| outbox::claim(tx, now, LEASE_MS, run, at_most).scope_boxed()).await.unwrap()
+}
+
+fn failed(next_at: Millis) -> Attempt {
+    Attempt {
+        at: START + 7,
+        took_ms: 12,
+        status: Some(500),
+        error: None,
+        answer: b"\xffno".to_vec(),
+        state: State::Waiting,
+        next_at,
+    }
+}
+
+async fn record(store: &Store, claimed: &Claimed, attempt: &Attempt) -> Result<()> {
+    store.write(|tx| outbox::record(tx, claimed, attempt).scope_boxed()).await
+}
+
+async fn logged(store: &Store, n: u8) -> (Logged, Vec<u8>) {
+    let mut conn = store.read().await.unwrap();
+    outbox::by_id(&mut conn, ORG, message(n, 0).id).await.unwrap()
+}
+
+#[tokio::test]
+async fn an_event_is_put_once_for_each_url() {
+    for_each_database(async |store| {
+        assert!(put(&store, &message(1, 0)).await);
+        let again = Delivery { id: DeliveryId::new(START, [9; 10]), ..message(1, 5) };
+        assert!(!put(&store, &again).await);
+        assert!(put(&store, &Delivery { url: "https://hooks.example.com/y".into(), ..again.clone() }).await);
+        assert!(put(&store, &Delivery { org: OrgNo(4), ..again }).await, "another organization's event is another");
+        assert_eq!(claim(&store, 5, "a", 10).await.len(), 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
+    for_each_database(async |store| {
+        for n in 1..=3 {
+            put(&store, &message(n, i64::from(n))).await;
+        }
+        assert_eq!(claim(&store, 0, "early", 10).await, []);
+        let first = claim(&store, 3, "one", 2).await;
+        let expected = |n: u8, run: &str| {
+            let Delivery { org, id, event, url, body, signer, created_at, .. } = message(n, i64::from(n));
+            Claimed { org, id, event, url, body, signer, attempts: 0, due_at: created_at, run: run.into() }
+        };
+        assert_eq!(first, [expected(1, "one"), expected(2, "one")], "the longest due first");
+        assert_eq!(claim(&store, 3, "two", 10).await, [expected(3, "two")]);
+        assert_eq!(claim(&store, LEASE_MS + 2, "three", 10).await, []);
+        assert_eq!(claim(&store, LEASE_MS + 3, "three", 10).await.len(), 3, "whoever held them has died");
+        let late = record(&store, &first[0], &failed(START)).await;
+        assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
+        assert_eq!(logged(&store, 1).await.0.attempts, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn attempts_are_recorded_once_and_followed_by_the_next() {
+    for_each_database(async |store| {
+        put(&store, &message(1, 0)).await;
+        let [claimed] = &claim(&store, 0, "one", 10).await[..] else { panic!("one is due") };
+        record(&store, claimed, &failed(START + 5_000)).await.unwrap();
+        let twice = record(&store, claimed, &failed(START)).await;
+        assert!(matches!(twice, Err(StoreError::LeaseLost)), "{twice:?}");
+        let (row, body) = logged(&store, 1).await;
+        assert_eq!((row.state, row.attempts, row.next_at, body), (State::Waiting, 1, START + 5_000, vec![0, 1, 255]));
+        assert_eq!(
+            (row.first_at, row.last_status, row.last_answer.as_slice()),
+            (Some(START + 7), Some(500), &b"\xffno"[..])
+        );
+        assert_eq!(claim(&store, 4_999, "two", 10).await, []);
+        let [claimed] = &claim(&store, 5_000, "three", 10).await[..] else { panic!("it is due again") };
+        assert_eq!(claimed.attempts, 1);
+        let done = Attempt {
+            at: START + 5_001,
+            status: Some(204),
+            error: None,
+            state: State::Delivered,
+            answer: vec![b'x'; ANSWER_MAX + 1],
+            ..failed(START)
+        };
+        record(&store, claimed, &done).await.unwrap();
+        let (row, _) = logged(&store, 1).await;
+        assert_eq!((row.state, row.attempts, row.last_answer.len()), (State::Delivered, 2, ANSWER_MAX));
+        assert_eq!((row.first_at, row.last_at), (Some(START + 7), Some(START + 5_001)));
+        assert_eq!(claim(&store, 10 * LEASE_MS, "four", 10).await, [], "what is delivered is not sent again");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_go_now_is_handed_back_untried() {
+    for_each_database(async |store| {
+        put(&store, &message(1, 0)).await;
+        put(&store, &message(2, 0)).await;
+        let held = claim(&store, 0, "one", 10).await;
+        let back: Vec<_> = held.iter().map(|one| (one.org, one.id, START + 100)).collect();
+        store.write(|tx| outbox::defer(tx, "another", &back).scope_boxed()).await.unwrap();
+        assert_eq!(claim(&store, 100, "two", 10).await, [], "only whoever holds them can");
+        store.write(|tx| outbox::defer(tx, "one", &back[..1]).scope_boxed()).await.unwrap();
+        assert_eq!(claim(&store, 99, "two", 10).await, []);
+        let again = claim(&store, 100, "two", 10).await;
+        assert_eq!((again.len(), again[0].id, again[0].attempts), (1, held[0].id, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_log_is_paged_and_filtered() {
+    for_each_database(async |store| {
+        for n in 1..=4 {
+            put(&store, &message(n, i64::from(n / 2))).await;
+        }
+        let [claimed] = &claim(&store, 0, "one", 1).await[..] else { panic!("one is due") };
+        record(&store, claimed, &Attempt { state: State::Exhausted, error: Some("timeout"), ..failed(START) })
+            .await
+            .unwrap();
+        let mut conn = store.read().await.unwrap();
+        let ids = |page: &[Logged]| page.iter().map(|row| row.id).collect::<Vec<_>>();
+        let id = |n| message(n, 0).id;
+        let first = outbox::page(&mut conn, ORG, None, None, 3).await.unwrap();
+        assert_eq!(ids(&first), [id(4), id(3), id(2)]);
+        let after = Some((first[2].created_at, first[2].id));
+        assert_eq!(ids(&outbox::page(&mut conn, ORG, None, after, 3).await.unwrap()), [id(1)]);
+        assert_eq!(ids(&outbox::page(&mut conn, ORG, Some(State::Exhausted), None, 3).await.unwrap()), [id(1)]);
+        assert_eq!(outbox::page(&mut conn, OrgNo(4), None, None, 3).await.unwrap(), []);
+        let foreign = outbox::by_id(&mut conn, OrgNo(4), id(1)).await;
+        assert!(matches!(foreign, Err(StoreError::NotFound)), "{foreign:?}");
+        let depth = outbox::depth(&mut conn).await.unwrap();
+        assert_eq!(depth, Depth { waiting: 3, first_due_at: Some(START + 1) });
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_can_be_sent_once_more() {
+    for_each_database(async |store| {
+        put(&store, &message(1, 0)).await;
+        let [claimed] = &claim(&store, 0, "one", 1).await[..] else { panic!("one is due") };
+        let resend = async |org, n: u8| {
+            let id = message(n, 0).id;
+            store.write(|tx| outbox::resend(tx, org, id, START + 50).scope_boxed()).await
+        };
+        // Somebody is sending it: that one's record does not count any more.
+        resend(ORG, 1).await.unwrap();
+        let late = record(&store, claimed, &failed(START)).await;
+        assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
+        let [claimed] = &claim(&store, 50, "two", 1).await[..] else { panic!("it is due again") };
+        record(&store, claimed, &Attempt { state: State::Delivered, ..failed(START) }).await.unwrap();
+        resend(ORG, 1).await.unwrap();
+        let [claimed] = &claim(&store, 50, "three", 1).await[..] else { panic!("it is due again") };
+        assert_eq!((claimed.attempts, claimed.event), (0, message(1, 0).event));
+        for (org, n) in [(OrgNo(4), 1), (ORG, 2)] {
+            let missing = resend(org, n).await;
+            assert!(matches!(missing, Err(StoreError::NotFound)), "{missing:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn old_messages_that_wait_for_nothing_are_purged() {
+    for_each_database(async |store| {
+        for n in 1..=4 {
+            put(&store, &message(n, i64::from(n))).await;
+        }
+        let held = claim(&store, 100, "one", 3).await;
+        for claimed in &held {
+            record(&store, claimed, &Attempt { state: State::Delivered, ..failed(START) }).await.unwrap();
+        }
+        let purge = async |before| store.write(|tx| outbox::purge(tx, before, 2).scope_boxed()).await.unwrap();
+        assert_eq!(purge(START + 3).await, 2);
+        assert_eq!(purge(START + 3).await, 0);
+        assert_eq!(purge(START + 100).await, 1, "the fourth still waits");
+        assert_eq!(logged(&store, 4).await.0.state, State::Waiting);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn secrets_are_made_once_and_rotated() {
+    for_each_database(async |store| {
+        let of = async |fresh: &[u8]| store.write(|tx| outbox::secret_of(tx, ORG, fresh).scope_boxed()).await.unwrap();
+        let rotate = async |fresh: &[u8], until| {
+            store.write(|tx| outbox::rotate(tx, ORG, fresh, until).scope_boxed()).await.unwrap()
+        };
+        assert_eq!(of(b"one").await.secret, b"one");
+        let standing = of(b"two").await;
+        assert_eq!((standing.secret.as_slice(), standing.previous), (&b"one"[..], None));
+        let rotated = rotate(b"three", START + 5).await;
+        assert_eq!(
+            (rotated.secret.as_slice(), &rotated.previous),
+            (&b"three"[..], &Some((b"one".to_vec(), START + 5)))
+        );
+        assert_eq!(of(b"four").await, rotated);
+        assert_eq!(rotate(b"five", START + 9).await.previous, Some((b"three".to_vec(), START + 9)));
+        let first = store.write(|tx| outbox::rotate(tx, OrgNo(4), b"six", START).scope_boxed()).await.unwrap();
+        assert_eq!((first.secret.as_slice(), first.previous), (&b"six"[..], None));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_claim_at_once_share_what_is_due() {
+    for_each_database(async |store| {
+        for n in 0..100 {
+            put(&store, &message(n, 0)).await;
+        }
+        let tasks = (0..8).map(|task| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let mut all = Vec::new();
+                loop {
+                    let some = claim(&store, 0, &format!("{task} {}", all.len()), 7).await;
+                    if some.is_empty() {
+                        return all;
+                    }
+                    all.extend(some.into_iter().map(|one| one.id));
+                }
+            })
+        });
+        let all = futures_util::future::try_join_all(tasks.collect::<Vec<_>>()).await.unwrap();
+        let mut all = all.concat();
+        all.sort();
+        let claimed = all.len();
+        all.dedup();
+        assert_eq!(claimed, all.len(), "nothing is claimed twice");
+        // Those that another was locking were skipped by the last to look, but never lost.
+        assert_eq!(all.len() + claim(&store, 0, "rest", 100).await.len(), 100);
+    })
+    .await;
+}
