@@ -22,6 +22,7 @@ use probity_server::service::{Bound, Service, ServiceConfig, Verifiers};
 use probity_server::shell::ShellConfig;
 use probity_server::store::{Place, StoreConfig};
 use probity_server::verifier::Verifier;
+use probity_server::webhooks::{ByNet, Names, NoNames, WebhookConfig};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{Answer, Request};
@@ -59,10 +60,11 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
     let listening = bound.addresses();
     let facts = Arc::new(Layered::new(Arc::new(instance.facts()), LayeredConfig::default()));
     let verifiers = verifiers(settings, sandbox, facts.clone())?;
+    let webhooks = webhooks(settings, sandbox)?;
     let mut interrupted = signals()?;
     let first = Admin::new(instance.clone(), &serve.brand).first_start(FIRST_ORG, plan(serve.credits)).await?;
     // The keys are nowhere else: nothing that can fail stands between here and their printing.
-    let service = Service::start(bound, instance, &config(serve), verifiers);
+    let service = Service::start(bound, instance, &config(settings, webhooks), verifiers);
     let ended = Box::pin(async move {
         interrupted.recv().await;
         let stopping = async {
@@ -148,7 +150,19 @@ fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>) -> Resul
     Ok(Verifiers { live, sandbox: for_tests })
 }
 
-fn config(serve: &ServeSettings) -> ServiceConfig {
+/// Callbacks go to the real network, in the sandbox too; there, a machine without a resolver has literals only.
+fn webhooks(settings: &Settings, simulated: bool) -> Result<WebhookConfig> {
+    let names: Arc<dyn Names> = match net::real(settings) {
+        Ok(net) => Arc::new(ByNet(net)),
+        Err(_) if simulated => Arc::new(NoNames),
+        Err(error) => return Err(error),
+    };
+    let https_only = settings.serve.webhooks_https_only;
+    Ok(WebhookConfig { egress: settings.engine.guard()?, names, https_only, ..WebhookConfig::default() })
+}
+
+fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
+    let serve = &settings.serve;
     let body = BodyRules { limit_bytes: serve.body_max, ..BodyRules::default() };
     let deadline = Duration::from_millis(unsigned(serve.request_timeout_ms));
     let listen = ListenConfig::default();
@@ -164,6 +178,7 @@ fn config(serve: &ServeSettings) -> ServiceConfig {
             trusted_proxies: serve.trusted_proxies.clone(),
             batch_rows_max: serve.batch_rows,
             batch_body_max: serve.batch_body_max,
+            ..ApiConfig::default()
         },
         shell: ShellConfig { deadline, body, observer: None },
         listen: ListenConfig {
@@ -176,6 +191,7 @@ fn config(serve: &ServeSettings) -> ServiceConfig {
         },
         metrics_token: serve.metrics_token.clone(),
         hold_ms: serve.credits.hold_ms,
+        webhooks,
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod api_keys;
 pub(crate) mod batch;
+pub mod callback_secret;
 pub mod check_key;
 pub mod organization;
 pub mod timestamp;

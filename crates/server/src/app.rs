@@ -17,6 +17,7 @@ use crate::page::Cursors;
 use crate::secrets::Secrets;
 use crate::submission;
 use crate::verifier::Verifier;
+use crate::webhooks::Callbacks;
 
 /// The longest that a caller can wait for a verification; more is taken as this.
 pub const VERIFICATION_MAX: Duration = Duration::from_mins(1);
@@ -43,6 +44,8 @@ pub struct ApiConfig {
     pub batch_rows_max: usize,
     /// The largest body with which a job is submitted, in bytes.
     pub batch_body_max: usize,
+    /// How long the log of deliveries is kept, in milliseconds.
+    pub deliveries_keep_ms: i64,
 }
 
 impl Default for ApiConfig {
@@ -57,6 +60,7 @@ impl Default for ApiConfig {
             trusted_proxies: Vec::new(),
             batch_rows_max: submission::ROWS_MAX,
             batch_body_max: 64 << 20,
+            deliveries_keep_ms: 30 * 24 * 3_600_000,
         }
     }
 }
@@ -74,6 +78,8 @@ pub struct App {
     /// The bells of the tasks behind batch jobs.
     pub(crate) wake: Arc<Wake>,
     pub(crate) cursors: Cursors,
+    /// Who tells customers' servers, and which of those may be told.
+    pub(crate) callbacks: Callbacks,
     /// Who answers live keys.
     pub(crate) live: Arc<dyn Verifier>,
     /// Who answers test keys: simulated outcomes, no network.

@@ -36,3 +36,4 @@ pub mod store {
 pub mod submission;
 mod upkeep;
 pub mod verifier;
+pub mod webhooks;

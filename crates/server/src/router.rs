@@ -14,13 +14,13 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-use crate::api::{api_keys, batch, check_key, organization, verify};
+use crate::api::{api_keys, batch, callback_secret, check_key, organization, verify};
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 6] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 8] {
     [
         // Verification
         routes!(verify::verify_email),
@@ -30,6 +30,9 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 6] {
         routes!(organization::get_organization),
         routes!(api_keys::list_api_keys, api_keys::create_api_key),
         routes!(api_keys::delete_api_key),
+        // Webhooks
+        routes!(callback_secret::get_callback_secret),
+        routes!(callback_secret::rotate_callback_secret),
     ]
 }
 

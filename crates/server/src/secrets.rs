@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use probity_store::OrgNo;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::{hkdf, hmac};
 
@@ -19,6 +20,7 @@ pub struct Secrets {
     bodies: hmac::Key,
     answers: hkdf::Prk,
     cursors: [u8; 32],
+    callbacks: LessSafeKey,
     fingerprint: String,
 }
 
@@ -28,9 +30,9 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// An answer could not be opened: the pepper or the Idempotency-Key is another one.
+/// What was sealed could not be opened: the pepper, or whoever it was sealed for, is another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the stored answer cannot be opened")]
+#[error("what was sealed cannot be opened")]
 pub struct Unopened;
 
 impl Secrets {
@@ -43,6 +45,7 @@ impl Secrets {
             idempotency: mac("idempotency keys"),
             bodies: mac("bodies"),
             cursors: derived(&root, &[b"cursors"]),
+            callbacks: cipher(&derived(&root, &[b"callback secrets"])),
             fingerprint: hex(&derived(&root, &[b"fingerprint"])[..8]),
             answers: root,
         }
@@ -82,30 +85,50 @@ impl Secrets {
 
     /// Encrypts an answer so that only a request with the same Idempotency-Key can have it opened.
     pub fn seal_answer(&self, idempotency_key: &str, answer: &[u8]) -> Vec<u8> {
-        let nonce: [u8; NONCE_LEN] = crate::random::bytes();
-        let mut sealed = answer.to_vec();
-        let key = self.answer_key(idempotency_key);
-        key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::empty(), &mut sealed)
-            .expect("answers are shorter than the cipher's limit");
-        sealed.splice(0..0, nonce);
-        sealed
+        seal(&self.answer_key(idempotency_key), &[], answer)
     }
 
     /// The answer that was sealed for an Idempotency-Key.
     pub fn open_answer(&self, idempotency_key: &str, sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
-        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(Unopened)?;
-        let mut answer = sealed.to_vec();
-        let key = self.answer_key(idempotency_key);
-        let opened = key.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::empty(), &mut answer);
-        let length = opened.map_err(|_| Unopened)?.len();
-        answer.truncate(length);
-        Ok(answer)
+        open(&self.answer_key(idempotency_key), &[], sealed)
+    }
+
+    /// Encrypts the secret of an organization's callbacks: under another organization's number it does not open.
+    pub fn seal_callback_secret(&self, org: OrgNo, secret: &[u8]) -> Vec<u8> {
+        seal(&self.callbacks, &org.0.to_be_bytes(), secret)
+    }
+
+    /// The secret that was sealed for an organization.
+    pub fn open_callback_secret(&self, org: OrgNo, sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
+        open(&self.callbacks, &org.0.to_be_bytes(), sealed)
     }
 
     fn answer_key(&self, idempotency_key: &str) -> LessSafeKey {
-        let key = derived(&self.answers, &[b"answer", &[0], idempotency_key.as_bytes()]);
-        LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &key).expect("the cipher's keys have 32 bytes"))
+        cipher(&derived(&self.answers, &[b"answer", &[0], idempotency_key.as_bytes()]))
     }
+}
+
+fn cipher(key: &[u8; 32]) -> LessSafeKey {
+    LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("the cipher's keys have 32 bytes"))
+}
+
+/// A random nonce and what it encrypts; `context` must be the same when it is opened.
+fn seal(key: &LessSafeKey, context: &[u8], plain: &[u8]) -> Vec<u8> {
+    let nonce: [u8; NONCE_LEN] = crate::random::bytes();
+    let mut sealed = plain.to_vec();
+    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(context), &mut sealed)
+        .expect("what is sealed is shorter than the cipher's limit");
+    sealed.splice(0..0, nonce);
+    sealed
+}
+
+fn open(key: &LessSafeKey, context: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
+    let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(Unopened)?;
+    let mut plain = sealed.to_vec();
+    let opened = key.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(context), &mut plain);
+    let length = opened.map_err(|_| Unopened)?.len();
+    plain.truncate(length);
+    Ok(plain)
 }
 
 fn derived(root: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
@@ -163,6 +186,15 @@ mod tests {
         assert_eq!(others.open_answer("key", &sealed), Err(Unopened));
         assert_eq!(secrets.open_answer("key", &sealed[..5]), Err(Unopened));
         assert_ne!(sealed, secrets.seal_answer("key", b"answer"), "each has a nonce of its own");
+    }
+
+    #[test]
+    fn callback_secrets_open_for_their_organization_only() {
+        let secrets = Secrets::of(&[1; 32]);
+        let sealed = secrets.seal_callback_secret(OrgNo(1), b"secret");
+        assert_eq!(secrets.open_callback_secret(OrgNo(1), &sealed), Ok(b"secret".to_vec()));
+        assert_eq!(secrets.open_callback_secret(OrgNo(2), &sealed), Err(Unopened));
+        assert_eq!(Secrets::of(&[2; 32]).open_callback_secret(OrgNo(1), &sealed), Err(Unopened));
     }
 
     #[test]

@@ -15,6 +15,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use probity_core::lists::Lists;
 use probity_engine::net::BoxFuture;
+use probity_store::outbox;
 use secrecy::SecretString;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,7 @@ use crate::ops::metrics::{Database, Depth, Gauges, Metrics, Observed, Queue, Rea
 use crate::page::Cursors;
 use crate::shell::{ShellConfig, shell};
 use crate::verifier::Verifier;
+use crate::webhooks::{self, Callbacks, WebhookConfig, Worker};
 use crate::{router, upkeep};
 
 /// How long each part of the service may take to end: longer than a request waits for the database.
@@ -54,6 +56,8 @@ pub struct ServiceConfig {
     pub metrics_token: Option<SecretString>,
     /// How long a live call may hold its credit, in milliseconds: longer than any call takes.
     pub hold_ms: i64,
+    /// How customers' servers are told.
+    pub webhooks: WebhookConfig,
 }
 
 impl Default for ServiceConfig {
@@ -64,6 +68,7 @@ impl Default for ServiceConfig {
             listen: ListenConfig::default(),
             metrics_token: None,
             hold_ms: 120_000,
+            webhooks: WebhookConfig::default(),
         }
     }
 }
@@ -88,6 +93,7 @@ pub struct Core {
     upkeep: JoinHandle<()>,
     jobs: JoinSet<()>,
     windows: JoinHandle<()>,
+    deliveries: JoinHandle<()>,
 }
 
 impl Core {
@@ -101,6 +107,7 @@ impl Core {
         }));
         let (meter, windows) = Meter::start(store.clone(), clock, config.hold_ms, metrics.clone());
         let app = Arc::new(App {
+            callbacks: Callbacks::new(Arc::new(config.webhooks.guard())),
             config: config.api.clone(),
             clock,
             limits: RateLimits::new(&store),
@@ -124,15 +131,17 @@ impl Core {
         let routes = shell(routes, shell_config, clock);
         let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
         let jobs = Jobs::of(&app).start(&ending);
-        Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows }
+        let deliveries = tokio::spawn(worker(&app, config).run(ending.clone()));
+        Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows, deliveries }
     }
 
     /// Ends what is behind the routes, once no request is in flight any more.
     pub async fn stop(self) {
-        let Self { routes, app, instance, verifiers, ending, upkeep, mut jobs, windows } = self;
+        let Self { routes, app, instance, verifiers, ending, upkeep, mut jobs, windows, deliveries } = self;
         ending.cancel();
         within("upkeep", upkeep).await;
         within("jobs", async { while jobs.join_next().await.is_some() {} }).await;
+        within("deliveries", deliveries).await;
         // The writer of windows ends when nobody is left who could want one.
         drop((routes, app, jobs));
         within("the last window of credits", windows).await;
@@ -156,6 +165,18 @@ async fn refuse_at_the_end(State(ending): State<CancellationToken>, request: Req
     next.run(request).await
 }
 
+/// Who delivers what waits in the outbox.
+fn worker(app: &Arc<App>, config: &ServiceConfig) -> Worker {
+    let parts = webhooks::Parts {
+        store: app.store.clone(),
+        secrets: app.secrets.clone(),
+        sender: config.webhooks.sender(&app.callbacks, app.clock),
+        clock: app.clock,
+        metrics: app.metrics.clone(),
+    };
+    Worker::new(parts, &app.callbacks, config.webhooks.delivery)
+}
+
 /// The operator's routes over the parts of a service.
 fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Ops {
     let readiness = Arc::new(Readiness::of_store(app.clock, ending.clone(), app.store.clone()));
@@ -173,6 +194,17 @@ struct Parts {
     readiness: Arc<Readiness>,
 }
 
+impl Parts {
+    /// Messages that wait; nothing where the database does not say.
+    async fn webhooks(&self) -> Depth {
+        let Ok(mut conn) = self.app.store.read().await else { return Depth::default() };
+        let depth = outbox::depth(&mut conn).await.unwrap_or_default();
+        let overdue = depth.first_due_at.map(|due| self.app.now().since(due)).filter(|late_ms| *late_ms > 0);
+        let oldest = overdue.and_then(|late_ms| u64::try_from(late_ms).ok()).map(Duration::from_millis);
+        Depth { waiting: u64::try_from(depth.waiting).unwrap_or(0), oldest }
+    }
+}
+
 impl Observed for Parts {
     fn look(&self) -> BoxFuture<'_, Gauges> {
         Box::pin(async move {
@@ -181,7 +213,10 @@ impl Observed for Parts {
             Gauges {
                 engine: self.app.live.snapshot(),
                 database: Some(Database::of(&self.app.store, up)),
-                queues: vec![(Queue::Ledger, Depth { waiting, oldest: None })],
+                queues: vec![
+                    (Queue::Ledger, Depth { waiting, oldest: None }),
+                    (Queue::Webhooks, self.webhooks().await),
+                ],
             }
         })
     }

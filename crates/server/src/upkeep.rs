@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_core::time::Millis;
-use probity_store::{Result, ScopedFutureExt as _, Store, credits, facts, idempotency, jobs, limits};
+use probity_store::{Result, ScopedFutureExt as _, Store, credits, facts, idempotency, jobs, limits, outbox};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -43,6 +43,7 @@ pub(crate) async fn round(app: &App) {
     report("ended subscriptions", expire(store, now).await);
     report("the ledger", fold(store, now).await);
     report("idempotency keys", forget_answers(store, now).await);
+    report("deliveries", forget_deliveries(store, now - app.config.deliveries_keep_ms).await);
     report("facts of domains", forget_facts(store, now).await);
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unborn(store, now).await);
@@ -92,6 +93,15 @@ async fn forget_answers(store: &Store, now: Millis) -> Result<()> {
     for _ in 0..SLICES_MAX {
         let before = now - KEEP_MS;
         if store.write(|tx| idempotency::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_deliveries(store: &Store, before: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
             break;
         }
     }

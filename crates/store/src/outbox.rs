@@ -18,9 +18,9 @@ use probity_core::time::Millis;
 use serde_json::json;
 
 pub use log::{Depth, Logged, by_id, depth, page, purge, resend};
-pub use secrets::{CallbackSecret, rotate, secret_of};
+pub use secrets::{CallbackSecret, find_secret, rotate, secret_of};
 
-use crate::db::{Row, Statement, Tx, args, statements};
+use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
@@ -31,6 +31,8 @@ statements! {
     PUT = "INSERT INTO outbox (org_no, id, event_id, kind, url, body, signer, state, attempts, next_at, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', 0, $8, $8)
         ON CONFLICT (org_no, event_id, url) DO NOTHING";
+    ANY_DUE = "SELECT 1 AS one FROM outbox
+        WHERE state = 'waiting' AND next_at <= $1 AND (lease_until IS NULL OR lease_until <= $1) LIMIT 1";
     CLAIM = "WITH due AS MATERIALIZED (
             SELECT org_no, id FROM outbox
             WHERE state = 'waiting' AND next_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
@@ -166,6 +168,11 @@ pub async fn put(tx: &mut Tx, delivery: &Delivery) -> Result<bool> {
     let [id, event] = ids;
     let args = args![*org, id, event, kind.as_str(), url.as_str(), body.as_slice(), signer.as_str(), *created_at];
     Ok(tx.execute(&PUT, args).await? == 1)
+}
+
+/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
+pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
 }
 
 /// Leases up to `at_most` messages that are due to a run, those that were due first first. `run` must be a text that no other

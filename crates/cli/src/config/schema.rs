@@ -92,6 +92,7 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("credits.plan", Kind::Word(&["unlimited", "metered"])),
     ("credits.initial", Kind::Whole(0, 1_000_000_000)),
     ("credits.hold", Kind::Deadline),
+    ("webhooks.https_only", Kind::Flag),
     ("doctor.probe_domains", Kind::Texts),
     ("doctor.block_lists", Kind::Texts),
     ("log.level", Kind::Word(&["error", "warn", "info", "debug", "trace"])),

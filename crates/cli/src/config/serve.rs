@@ -64,6 +64,8 @@ pub(crate) struct ServeSettings {
     pub batch_body_max: usize,
     /// Plans and holds.
     pub credits: CreditSettings,
+    /// Whether callbacks go to https only.
+    pub webhooks_https_only: bool,
 }
 
 /// `[database]`.
@@ -139,6 +141,7 @@ impl ServeSettings {
             batch_rows: read.count("batch.rows"),
             batch_body_max: read.bytes("batch.body_max"),
             credits: credits(read)?,
+            webhooks_https_only: read.flag("webhooks.https_only"),
             pepper,
             data,
         };

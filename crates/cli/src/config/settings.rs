@@ -128,7 +128,7 @@ impl Reader<'_> {
         self.get(key).as_str().expect("the schema says text")
     }
 
-    fn flag(&self, key: &'static str) -> bool {
+    pub(super) fn flag(&self, key: &'static str) -> bool {
         self.get(key).as_bool().expect("the schema says true or false")
     }
 

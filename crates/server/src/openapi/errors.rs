@@ -22,6 +22,8 @@ const OPERATIONS: &[(&str, &[Code])] = &[
     ("list_api_keys", &[Code::InvalidRequest]),
     ("create_api_key", &[]),
     ("delete_api_key", &[Code::NotFound]),
+    ("get_callback_secret", &[]),
+    ("rotate_callback_secret", &[]),
 ];
 
 /// What every operation under a key may answer.

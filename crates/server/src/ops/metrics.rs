@@ -16,6 +16,7 @@ mod http;
 mod labels;
 mod process;
 mod verdicts;
+mod webhooks;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,8 +33,9 @@ pub use accounts::Accounts;
 pub use exposition::{Access, Form, Readers};
 pub use gauges::{Database, Depth, Gauges, Observed, Queue};
 pub use http::{Http, InFlight, count_in_flight};
-pub use labels::{AuthFailure, CreditMove, Idempotent, LimitedBy, Origin};
+pub use labels::{AuthFailure, CreditMove, Delivered, Idempotent, LimitedBy, Origin};
 pub use verdicts::Verdicts;
+pub use webhooks::Webhooks;
 
 /// How long the parts may take to show their state; what is later is left out of one reading.
 const LOOK_MAX: Duration = Duration::from_secs(2);
@@ -54,6 +56,7 @@ pub struct Metrics {
     http: Http,
     verdicts: Verdicts,
     accounts: Accounts,
+    webhooks: Webhooks,
     seen: Arc<gauges::Seen>,
 }
 
@@ -65,6 +68,7 @@ impl Metrics {
         let http = Http::register(&mut registry);
         let verdicts = Verdicts::register(&mut registry, &start.providers);
         let accounts = Accounts::register(&mut registry);
+        let webhooks = Webhooks::register(&mut registry);
         registry.register_collector(Box::new(seen.clone()));
         registry.register_collector(Box::new(process::Process { started: start.at }));
         let build = Family::<[(&'static str, String); 1], Gauge>::default();
@@ -72,7 +76,7 @@ impl Metrics {
         registry.register("probity_build_info", "Always 1; the label says which version runs", build);
         // Readers tell "nothing has happened" from "nothing is measured" by this one.
         registry.register("probity_up", "Always 1", ConstGauge::new(1_i64));
-        Self { registry, http, verdicts, accounts, seen }
+        Self { registry, http, verdicts, accounts, webhooks, seen }
     }
 
     /// Requests.
@@ -88,6 +92,11 @@ impl Metrics {
     /// Credits, keys, limits and idempotency.
     pub fn accounts(&self) -> &Accounts {
         &self.accounts
+    }
+
+    /// Messages to customers' servers.
+    pub fn webhooks(&self) -> &Webhooks {
+        &self.webhooks
     }
 
     /// What the shell tells of each answer.

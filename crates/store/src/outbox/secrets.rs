@@ -26,8 +26,8 @@ pub struct CallbackSecret {
 
 /// An organization's secret. Where it has none, `fresh` becomes it; of several callers at once, one's.
 pub async fn secret_of(tx: &mut Tx, org: OrgNo, fresh: &[u8]) -> Result<CallbackSecret> {
-    if let Some(row) = tx.first(&FIND_SECRET, args![org]).await? {
-        return read(&row);
+    if let Some(standing) = find_secret(tx, org).await? {
+        return Ok(standing);
     }
     // Waits for a transaction that is making one, so the reading behind it finds what that one has committed.
     tx.execute(&MAKE_SECRET, args![org, fresh]).await?;
@@ -40,9 +40,13 @@ pub async fn rotate(tx: &mut Tx, org: OrgNo, fresh: &[u8], previous_until: Milli
     standing(tx, org).await
 }
 
+/// An organization's secret, where it has one.
+pub async fn find_secret(conn: &mut Conn, org: OrgNo) -> Result<Option<CallbackSecret>> {
+    conn.first(&FIND_SECRET, args![org]).await?.as_ref().map(read).transpose()
+}
+
 async fn standing(conn: &mut Conn, org: OrgNo) -> Result<CallbackSecret> {
-    let row = conn.first(&FIND_SECRET, args![org]).await?;
-    row.as_ref().map_or_else(|| Err(StoreError::corrupt("a secret was removed while it was read")), read)
+    find_secret(conn, org).await?.ok_or_else(|| StoreError::corrupt("a secret was removed while it was read"))
 }
 
 fn read(row: &Row) -> Result<CallbackSecret> {

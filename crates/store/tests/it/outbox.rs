@@ -73,6 +73,8 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
         for n in 1..=3 {
             put(&store, &message(n, i64::from(n))).await;
         }
+        let due = async |after_ms| outbox::any_due(&mut store.read().await.unwrap(), START + after_ms).await.unwrap();
+        assert!(!due(0).await && due(1).await);
         assert_eq!(claim(&store, 0, "early", 10).await, []);
         let first = claim(&store, 3, "one", 2).await;
         let expected = |n: u8, run: &str| {
@@ -81,6 +83,7 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
         };
         assert_eq!(first, [expected(1, "one"), expected(2, "one")], "the longest due first");
         assert_eq!(claim(&store, 3, "two", 10).await, [expected(3, "two")]);
+        assert!(!due(3).await && !due(LEASE_MS + 2).await && due(LEASE_MS + 3).await);
         assert_eq!(claim(&store, LEASE_MS + 2, "three", 10).await, []);
         assert_eq!(claim(&store, LEASE_MS + 3, "three", 10).await.len(), 3, "whoever held them has died");
         let late = record(&store, &first[0], &failed(START)).await;
@@ -220,6 +223,8 @@ async fn secrets_are_made_once_and_rotated() {
         let rotate = async |fresh: &[u8], until| {
             store.write(|tx| outbox::rotate(tx, ORG, fresh, until).scope_boxed()).await.unwrap()
         };
+        let find = async || outbox::find_secret(&mut store.read().await.unwrap(), ORG).await.unwrap();
+        assert_eq!(find().await, None);
         assert_eq!(of(b"one").await.secret, b"one");
         let standing = of(b"two").await;
         assert_eq!((standing.secret.as_slice(), standing.previous), (&b"one"[..], None));
@@ -229,6 +234,7 @@ async fn secrets_are_made_once_and_rotated() {
             (&b"three"[..], &Some((b"one".to_vec(), START + 5)))
         );
         assert_eq!(of(b"four").await, rotated);
+        assert_eq!(find().await, Some(rotated));
         assert_eq!(rotate(b"five", START + 9).await.previous, Some((b"three".to_vec(), START + 9)));
         let first = store.write(|tx| outbox::rotate(tx, OrgNo(4), b"six", START).scope_boxed()).await.unwrap();
         assert_eq!((first.secret.as_slice(), first.previous), (&b"six"[..], None));

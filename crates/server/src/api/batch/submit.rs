@@ -5,6 +5,7 @@
 //! visible and keeps the answer for retries. Whatever fails before that throws the blocks away; those of a client that went
 //! away are swept after an hour. The Idempotency-Key is locked when the body is there, because its hash is compared.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -54,13 +55,11 @@ pub(crate) struct Submitted {
 pub(crate) async fn submit_batch(
     State(app): State<Arc<App>>,
     caller: Caller,
-    query: Query,
     request: Request,
 ) -> Result<Response, ApiError> {
     let format = Format::of(request.headers())?;
     let key = idempotency::key(request.headers())?;
     let path = request.uri().path().to_owned();
-    let in_query = query.text("webhook_url")?.filter(|url| !url.is_empty()).map(std::borrow::Cow::into_owned);
     let new = new_job(&app, &caller);
     let no = app.store.write(|tx| jobs::begin(tx, &new).scope_boxed()).await?;
     let taken = match take_in(&app, &new, no, format, request).await {
@@ -70,8 +69,7 @@ pub(crate) async fn submit_batch(
             return Err(error);
         }
     };
-    let webhook_url = taken.webhook_url.or(in_query);
-    let offer = Offer { app: app.clone(), new: new.clone(), rows: taken.rows, webhook_url };
+    let offer = Offer { app: app.clone(), new: new.clone(), rows: taken.rows, webhook_url: taken.webhook_url };
     let Some(key) = key else { return Ok(offer.accept(Once::unkeyed()).await) };
     let call = Call { path, key, body_hash: taken.body_hash };
     let answered = run_once(app.clone(), &caller, call, |once| offer.accept(once)).await;
@@ -104,6 +102,7 @@ struct Taken {
 
 /// Reads the body and keeps its addresses.
 async fn take_in(app: &App, new: &NewJob, no: JobNo, format: Format, request: Request) -> Result<Taken, ApiError> {
+    let url_of_query = Query::of(request.uri()).text("webhook_url")?.filter(|url| !url.is_empty()).map(Cow::into_owned);
     let mut hash = app.secrets.body_in_pieces();
     let mut intake = Intake::new(format, app.config.batch_rows_max);
     let mut pieces = pieces(request, app.config.batch_body_max)?;
@@ -118,7 +117,16 @@ async fn take_in(app: &App, new: &NewJob, no: JobNo, format: Format, request: Re
     let submission = intake.finish(&mut full)?;
     keep(app, new, no, next, &mut full).await?;
     let rows = i64::try_from(submission.rows).unwrap_or(i64::MAX);
-    Ok(Taken { rows, webhook_url: submission.webhook_url, body_hash: hash.finish() })
+    let webhook_url = match submission.webhook_url.or(url_of_query) {
+        None => None,
+        Some(url) => Some(receiver(app, &url).await?),
+    };
+    Ok(Taken { rows, webhook_url, body_hash: hash.finish() })
+}
+
+/// A URL that may be told of the end.
+async fn receiver(app: &App, url: &str) -> Result<String, ApiError> {
+    app.callbacks.check(url).await.map_err(|refused| ApiError::invalid("webhook_url", refused))
 }
 
 /// Keeps full blocks; gives the index of the next address.

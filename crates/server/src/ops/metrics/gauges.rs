@@ -25,6 +25,8 @@ labels! {
     Queue {
         /// Live calls that wait for the ledger.
         Ledger "ledger",
+        /// Messages to customers' servers.
+        Webhooks "webhooks",
     }
 }
 

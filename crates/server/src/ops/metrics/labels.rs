@@ -94,6 +94,18 @@ labels! {
 }
 
 labels! {
+    /// What an attempt to deliver a message came to.
+    Delivered {
+        /// The receiver took it.
+        Delivered "delivered",
+        /// It is tried again.
+        Failed "failed",
+        /// It is not tried again.
+        Exhausted "exhausted",
+    }
+}
+
+labels! {
     /// Which rate limit was exceeded.
     LimitedBy {
         /// The key's.

@@ -1,0 +1,66 @@
+//! `/v1/webhooks/callback-secret`: what the callbacks of an organization's batches are signed with.
+
+pub mod view;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_store::ScopedFutureExt as _;
+
+use self::view::CallbackSecret;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::idempotency::{Answer, Once};
+use crate::webhooks::callback_secret;
+use crate::webhooks::sign::Secret;
+
+/// Look at the callback secret
+///
+/// The secret with which the callbacks of batches are signed, as Standard Webhooks has it: `webhook-signature` holds
+/// `v1,` and the base64 of the HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots. Any library for
+/// Standard Webhooks checks it. The first call makes the secret.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/callback-secret",
+    tag = "Webhooks",
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 200, description = "The secret.", body = CallbackSecret))
+)]
+pub(crate) async fn get_callback_secret(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+) -> Result<Json<CallbackSecret>, ApiError> {
+    let known = callback_secret::of(&app.store, &app.secrets, caller.org()).await.map_err(ApiError::server_error)?;
+    let previous_until = known.previous_at(app.now()).map(|(_, until)| (*until).into());
+    Ok(Json(CallbackSecret { secret: known.secret.text(), previous_until }))
+}
+
+/// Rotate the callback secret
+///
+/// Makes a new one. For a day callbacks are signed with both, so that a receiver can change over without losing any.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/callback-secret/rotate",
+    tag = "Webhooks",
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 200, description = "The new secret.", body = CallbackSecret))
+)]
+pub(crate) async fn rotate_callback_secret(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    once: Once,
+) -> Result<Answer, ApiError> {
+    let (fresh, now) = (Secret::fresh(), app.now());
+    let rotated = app.store.write(|tx| {
+        async {
+            let until = callback_secret::rotate(tx, &app.secrets, caller.org(), &fresh, now).await?;
+            let shown = CallbackSecret { secret: fresh.text(), previous_until: until.map(Into::into) };
+            once.keep(tx, StatusCode::OK, &shown).await
+        }
+        .scope_boxed()
+    });
+    Ok(rotated.await?)
+}

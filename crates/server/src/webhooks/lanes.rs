@@ -1,0 +1,263 @@
+//! How receivers share the sender: each has a lane of its own.
+//!
+//! A receiver gets so many messages at once and so many a second; one that does not answer at all is left alone for a while,
+//! each time twice as long (a circuit breaker). What cannot go now is told when to come back, and those that have to come
+//! back are spread over the time to come as the rate allows, so that a million messages for one dead receiver neither come
+//! back all at once nor stand in the way of anybody else's. Lanes are of one process: with several nodes a receiver sees
+//! each node's rate.
+//!
+//! Only silence opens the breaker, not a status: many customers may share a host, and the bad answers of one do not speak
+//! for the others.
+
+use std::collections::HashMap;
+
+use probity_core::limits::Gcra;
+use probity_core::time::Millis;
+
+/// What one receiver is spared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneConfig {
+    /// Messages at once.
+    pub at_once: u32,
+    /// Messages a second.
+    pub per_second: u32,
+    /// Messages that may go without waiting for the rate.
+    pub burst: u32,
+    /// Attempts without an answer, one after the other, before it is left alone.
+    pub silences: u32,
+    /// For how long at first, in milliseconds.
+    pub pause_ms: i64,
+    /// For how long at most, in milliseconds.
+    pub pause_max_ms: i64,
+}
+
+impl Default for LaneConfig {
+    fn default() -> Self {
+        Self { at_once: 4, per_second: 10, burst: 20, silences: 5, pause_ms: 10_000, pause_max_ms: 300_000 }
+    }
+}
+
+/// How many receivers are remembered: those with something under way always are.
+const LANES_MAX: usize = 10_000;
+/// How soon a message comes back at the earliest whose receiver has as many at once as it gets, in milliseconds.
+const BUSY_MS: i64 = 1_000;
+/// How far ahead messages are told to come back at most, in milliseconds.
+const AHEAD_MAX_MS: i64 = 300_000;
+
+/// Whether a message may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// Now. [`Lanes::done`] must follow.
+    Go,
+    /// Not before then.
+    Later(Millis),
+}
+
+/// What an attempt has shown of its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It answers.
+    Answer,
+    /// It was asked and does not.
+    Silence,
+    /// Nothing: it was not asked.
+    Nothing,
+}
+
+struct Lane {
+    under_way: u32,
+    rate: Gcra,
+    /// The place in line that the last message got which had to come back.
+    last_place: Millis,
+    silences: u32,
+    open_until: Option<Millis>,
+    opened: u32,
+}
+
+/// All lanes of a process.
+pub(super) struct Lanes {
+    config: LaneConfig,
+    lanes: HashMap<String, Lane>,
+}
+
+impl Lanes {
+    pub(super) fn new(config: LaneConfig) -> Self {
+        Self { config, lanes: HashMap::new() }
+    }
+
+    /// Whether a message to a receiver may go now.
+    pub(super) fn admit(&mut self, receiver: &str, now: Millis) -> Admission {
+        if self.lanes.len() >= LANES_MAX && !self.lanes.contains_key(receiver) {
+            self.tidy(now);
+        }
+        let config = self.config;
+        let lane = self.lanes.entry(receiver.to_owned()).or_insert_with(|| Lane::new(config));
+        if let Some(until) = lane.open_until.filter(|until| *until > now) {
+            return Admission::Later(lane.in_line(until, now, config));
+        }
+        // Half open: one goes ahead and finds out.
+        let at_once = if lane.open_until.is_some() { 1 } else { config.at_once };
+        if lane.under_way >= at_once {
+            return Admission::Later(lane.in_line(now + BUSY_MS, now, config));
+        }
+        match lane.rate.take(now, 1) {
+            Ok(()) => {
+                lane.under_way += 1;
+                Admission::Go
+            }
+            Err(at) => Admission::Later(lane.in_line(at, now, config)),
+        }
+    }
+
+    /// An attempt ended.
+    pub(super) fn done(&mut self, receiver: &str, now: Millis, heard: Heard) {
+        let config = self.config;
+        let Some(lane) = self.lanes.get_mut(receiver) else { return };
+        lane.under_way = lane.under_way.saturating_sub(1);
+        match heard {
+            Heard::Answer => {
+                (lane.silences, lane.open_until, lane.opened) = (0, None, 0);
+                return;
+            }
+            Heard::Nothing => return,
+            Heard::Silence => lane.silences = lane.silences.saturating_add(1),
+        }
+        // Those that were under way when it opened are not a second offence.
+        if lane.silences >= config.silences && lane.open_until.is_none_or(|until| until <= now) {
+            let pause_ms = config.pause_ms.saturating_mul(1 << lane.opened.min(16)).min(config.pause_max_ms);
+            lane.open_until = Some(now + pause_ms);
+            lane.opened += 1;
+        }
+    }
+
+    /// Attempts under way to all receivers, for tests.
+    #[cfg(test)]
+    fn under_way(&self) -> u32 {
+        self.lanes.values().map(|lane| lane.under_way).sum()
+    }
+
+    /// Forgets the lanes of which nothing needs to be known; where that is not enough, all without an attempt under way.
+    pub(super) fn tidy(&mut self, now: Millis) {
+        self.lanes.retain(|_, lane| !lane.is_idle(now));
+        if self.lanes.len() >= LANES_MAX {
+            self.lanes.retain(|_, lane| lane.under_way > 0);
+        }
+    }
+}
+
+impl Lane {
+    fn new(config: LaneConfig) -> Self {
+        Self {
+            under_way: 0,
+            rate: Gcra::new(config.per_second, 1_000, config.burst),
+            last_place: Millis(i64::MIN),
+            silences: 0,
+            open_until: None,
+            opened: 0,
+        }
+    }
+
+    /// The next place in line that is not before `earliest`.
+    fn in_line(&mut self, earliest: Millis, now: Millis, config: LaneConfig) -> Millis {
+        let step_ms = 1_000 / i64::from(config.per_second.clamp(1, 1_000));
+        let place = earliest.max(Millis(self.last_place.0.saturating_add(step_ms)));
+        // Beyond the horizon the line begins again: who comes back then will be told anew.
+        self.last_place = if place > now + AHEAD_MAX_MS { earliest } else { place };
+        self.last_place
+    }
+
+    fn is_idle(&self, now: Millis) -> bool {
+        let rested = self.silences == 0 || self.open_until.is_some_and(|until| until + AHEAD_MAX_MS < now);
+        self.under_way == 0 && rested && self.rate.available(now) == self.rate.burst()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = Millis(1_000_000);
+    const CONFIG: LaneConfig =
+        LaneConfig { at_once: 2, per_second: 10, burst: 5, silences: 3, pause_ms: 1_000, pause_max_ms: 4_000 };
+
+    #[test]
+    fn a_receiver_gets_so_many_at_once() {
+        let mut lanes = Lanes::new(CONFIG);
+        assert_eq!([lanes.admit("a", NOW), lanes.admit("a", NOW)], [Admission::Go; 2]);
+        assert_eq!(lanes.admit("a", NOW), Admission::Later(NOW + BUSY_MS));
+        assert_eq!(lanes.admit("a", NOW), Admission::Later(NOW + BUSY_MS + 100), "they do not come back together");
+        assert_eq!(lanes.admit("b", NOW), Admission::Go, "another's lane is free");
+        lanes.done("a", NOW, Heard::Answer);
+        assert_eq!(lanes.admit("a", NOW), Admission::Go);
+        assert_eq!(lanes.under_way(), 3);
+    }
+
+    #[test]
+    fn a_receiver_gets_so_many_a_second() {
+        let mut lanes = Lanes::new(CONFIG);
+        let mut sent = 0;
+        // Ten seconds in steps of 10 ms, each asking as often as it may.
+        for step in 0..1_000 {
+            let now = NOW + step * 10;
+            while lanes.admit("a", now) == Admission::Go {
+                lanes.done("a", now, Heard::Answer);
+                sent += 1;
+            }
+        }
+        assert!((100..=105).contains(&sent), "{sent}");
+    }
+
+    #[test]
+    fn those_that_must_wait_come_back_at_the_rate() {
+        let mut lanes = Lanes::new(CONFIG);
+        let mut later: Vec<Millis> = Vec::new();
+        for _ in 0..1_000 {
+            if let Admission::Later(at) = lanes.admit("a", NOW) {
+                later.push(at);
+            }
+        }
+        assert_eq!(later.len(), 998);
+        assert!(later.windows(2).all(|pair| pair[1] == pair[0] + 100));
+        for _ in 0..10_000 {
+            let Admission::Later(at) = lanes.admit("a", NOW) else { panic!("nothing has ended") };
+            assert!(at <= NOW + AHEAD_MAX_MS);
+        }
+    }
+
+    #[test]
+    fn silence_opens_the_breaker_and_an_answer_closes_it() {
+        let mut lanes = Lanes::new(CONFIG);
+        let mut now = NOW;
+        for _ in 0..3 {
+            assert_eq!(lanes.admit("a", now), Admission::Go);
+            lanes.done("a", now, Heard::Silence);
+        }
+        // The fourth pause is as long as the longest.
+        for pause_ms in [1_000, 2_000, 4_000, 4_000] {
+            assert!(matches!(lanes.admit("a", now), Admission::Later(at) if at >= now + pause_ms));
+            assert!(matches!(lanes.admit("a", now + pause_ms - 1), Admission::Later(_)));
+            now = now + pause_ms;
+            assert_eq!(lanes.admit("a", now), Admission::Go, "one finds out");
+            assert!(matches!(lanes.admit("a", now), Admission::Later(_)), "one only");
+            lanes.done("a", now, Heard::Silence);
+        }
+        now = now + 4_000;
+        assert_eq!(lanes.admit("a", now), Admission::Go);
+        lanes.done("a", now, Heard::Answer);
+        assert_eq!([lanes.admit("a", now), lanes.admit("a", now)], [Admission::Go; 2]);
+    }
+
+    #[test]
+    fn lanes_that_rest_are_forgotten() {
+        let mut lanes = Lanes::new(CONFIG);
+        for n in 0..LANES_MAX {
+            let receiver = n.to_string();
+            assert_eq!(lanes.admit(&receiver, NOW), Admission::Go);
+            lanes.done(&receiver, NOW, Heard::Answer);
+        }
+        assert_eq!(lanes.admit("busy", NOW + 10_000), Admission::Go);
+        assert_eq!(lanes.lanes.len(), 1, "the others had rested");
+        lanes.tidy(NOW + 10_000_000);
+        assert_eq!(lanes.under_way(), 1, "what is under way is remembered");
+    }
+}
