@@ -55,16 +55,12 @@ async fn next(jobs: &Jobs, ending: &CancellationToken) -> Result<bool, Detail> {
     let claim = jobs.store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await?;
     let Some(claim) = claim else { return Ok(false) };
     match ending.run_until_cancelled(import(jobs, &claim)).await {
-        // Cut off: the next holder begins anew when the lease ends.
-        None => Ok(true),
-        Some(Ok(())) => {
-            jobs.wake.work.notify_one();
-            Ok(true)
-        }
-        // Somebody else has it, or the job was cancelled.
-        Some(Err(Failed::Lost)) => Ok(true),
-        Some(Err(Failed::Other(error))) => Err(error),
+        Some(Ok(())) => jobs.wake.work.notify_one(),
+        // Cut off by the end: the next holder begins anew. Lost: somebody else has it, or the job was cancelled.
+        None | Some(Err(Failed::Lost)) => {}
+        Some(Err(Failed::Other(error))) => return Err(error),
     }
+    Ok(true)
 }
 
 enum Failed {
