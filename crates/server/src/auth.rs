@@ -27,6 +27,7 @@ use crate::limits::{self, Bucket, Limit};
 use crate::ops::metrics::{AuthFailure, LimitedBy};
 use crate::peer::{Peer, client_ip};
 use crate::query::Query;
+use crate::shell::Assured;
 
 /// When the query parameter for keys stops working (specification, section 5).
 const SUNSET: &str = "Tue, 01 Jun 2027 00:00:00 GMT";
@@ -102,28 +103,30 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
             return error.into_response();
         }
     };
-    let deprecated = presented.deprecated;
+    let mut headers = if presented.deprecated { deprecation().to_vec() } else { Vec::new() };
     let from = from(app, &request);
-    let mut response = match recognized(app, &presented, from, now).await {
-        Err(error) => error.into_response(),
+    let passed = match recognized(app, &presented, from, now).await {
         Ok(known) => {
             let state = app.limits.take(key_limit(app, &known), org_limit(app, &known), now).await;
-            let mut response = if let Err(error) = admitted(app, &known, need, &state, now) {
-                error.into_response()
-            } else {
-                app.keyring.note_use(&known, now);
-                request.extensions_mut().insert(Caller(known));
-                next.run(request).await
-            };
-            show_limits(response.headers_mut(), &state);
-            response
+            headers.extend(shown(&state));
+            admitted(app, &known, need, &state, now).map(|()| known)
+        }
+        Err((error, limited)) => {
+            headers.extend(limited.iter().flat_map(shown));
+            Err(error)
         }
     };
-    if deprecated {
-        response.headers_mut().insert(&DEPRECATION, HeaderValue::from_static("true"));
-        response.headers_mut().insert(&SUNSET_NAME, HeaderValue::from_static(SUNSET));
+    if let Some(assured) = request.extensions().get::<Assured>() {
+        assured.put(headers);
     }
-    response
+    match passed {
+        Ok(known) => {
+            app.keyring.note_use(&known, now);
+            request.extensions_mut().insert(Caller(known));
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    }
 }
 
 /// A bearer token, or else the query parameter.
@@ -141,22 +144,25 @@ fn presented(request: &Request) -> Result<Presented, ApiError> {
 
 /// RFC 6750 §2.1; RFC 9110 §11.1: the scheme's case does not matter.
 fn bearer(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    // What is no ASCII is a key all the same, and no good one.
+    let value = String::from_utf8_lossy(headers.get(header::AUTHORIZATION)?.as_bytes());
     let (scheme, token) = value.trim().split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then(|| token.to_owned())
 }
 
+/// The key, or the refusal with the limit that made it.
 async fn recognized(
     app: &App,
     presented: &Presented,
     from: Option<IpAddr>,
     now: Millis,
-) -> Result<Arc<Known>, ApiError> {
+) -> Result<Arc<Known>, (ApiError, Option<limits::State>)> {
     let hash = app.secrets.api_key(&presented.text);
-    let why = match app.keyring.open(&app.store, &presented.text, &hash, now).await? {
-        Ok(known) => return Ok(known),
-        Err(why) => why,
+    let why = match app.keyring.open(&app.store, &presented.text, &hash, now).await {
+        Ok(Ok(known)) => return Ok(known),
+        Ok(Err(why)) => why,
+        Err(error) => return Err((error.into(), None)),
     };
     app.metrics.accounts().auth_failed(why);
     // A refused key counts against the address that it came from: guessing is slow.
@@ -164,9 +170,9 @@ async fn recognized(
     match state.and_then(|state| state.retry_after_s(now)) {
         Some(retry_after_s) => {
             app.metrics.accounts().limited(LimitedBy::Address);
-            Err(ApiError::rate_limited(retry_after_s))
+            Err((ApiError::rate_limited(retry_after_s), state))
         }
-        None => Err(ApiError::invalid_api_key()),
+        None => Err((ApiError::invalid_api_key(), None)),
     }
 }
 
@@ -214,10 +220,18 @@ fn org_limit(app: &App, known: &Known) -> Limit {
     Limit { bucket: Bucket::Org(known.key.org), per_minute }
 }
 
-fn show_limits(headers: &mut HeaderMap, state: &limits::State) {
-    headers.insert(&LIMIT, HeaderValue::from(state.limit));
-    headers.insert(&REMAINING, HeaderValue::from(state.remaining));
-    headers.insert(&RESET, HeaderValue::from(state.reset_s()));
+/// What the answer says of a limit.
+fn shown(state: &limits::State) -> [(HeaderName, HeaderValue); 3] {
+    [
+        (LIMIT.clone(), HeaderValue::from(state.limit)),
+        (REMAINING.clone(), HeaderValue::from(state.remaining)),
+        (RESET.clone(), HeaderValue::from(state.reset_s())),
+    ]
+}
+
+/// What the answer says of a key in the query.
+fn deprecation() -> [(HeaderName, HeaderValue); 2] {
+    [(DEPRECATION.clone(), HeaderValue::from_static("true")), (SUNSET_NAME.clone(), HeaderValue::from_static(SUNSET))]
 }
 
 /// What each method of a path needs.

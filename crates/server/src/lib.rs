@@ -18,6 +18,7 @@ mod minting;
 pub mod openapi;
 pub mod ops;
 pub mod page;
+pub mod path;
 pub mod peer;
 pub mod query;
 mod random;

@@ -11,7 +11,7 @@
 mod access;
 
 use std::panic::{AssertUnwindSafe, PanicHookInfo};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Router;
@@ -32,6 +32,19 @@ pub use access::{Answered, Observer};
 
 /// The most header fields of a request. HTTP/1 has the limit in its parser; this keeps it for HTTP/2.
 const HEADERS_MAX: usize = 100;
+
+/// Headers that the answer is to carry whatever becomes of its route, also where that panics or takes too long: an extension of
+/// every request, filled at most once.
+#[derive(Clone, Default)]
+pub(crate) struct Assured(Arc<OnceLock<Vec<(HeaderName, HeaderValue)>>>);
+
+impl Assured {
+    /// Puts them on the answer.
+    pub(crate) fn put(&self, headers: Vec<(HeaderName, HeaderValue)>) {
+        let first = self.0.set(headers);
+        debug_assert!(first.is_ok(), "filled once");
+    }
+}
 
 static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
@@ -74,6 +87,8 @@ async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -
     let span = tracing::error_span!("request", request_id = id.as_str());
     let mut line = access::Line::begin(id, &request, edge.clock, edge.config.observer.clone());
     request.extensions_mut().insert(id);
+    let assured = Assured::default();
+    request.extensions_mut().insert(assured.clone());
     let reading = (!request.body().is_end_stream()).then(|| Reading::new(edge.config.body, edge.clock));
     if let Some(reading) = &reading {
         request.extensions_mut().insert(reading.clone());
@@ -83,7 +98,7 @@ async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -
             return ApiError::invalid_request("a request may have at most 100 header fields").into_response();
         }
         let mut response = within(edge.config.deadline, reading, next.run(request)).await;
-        finish(&mut response, id);
+        finish(&mut response, id, &assured);
         response
     };
     let response = answer.instrument(span).await;
@@ -112,7 +127,7 @@ async fn within(deadline: Duration, reading: Option<Reading>, route: impl Future
 }
 
 /// Gives the answer its form.
-fn finish(response: &mut Response, id: RequestId) {
+fn finish(response: &mut Response, id: RequestId, assured: &Assured) {
     let marked = response.extensions_mut().remove::<Marked>();
     let error = marked.map(|Marked(error)| error).or_else(|| foreign(response).map(Arc::new));
     if let Some(error) = error {
@@ -120,6 +135,7 @@ fn finish(response: &mut Response, id: RequestId) {
         error.write_into(response, id);
     }
     let headers = response.headers_mut();
+    headers.extend(assured.0.get().into_iter().flatten().cloned());
     headers.insert(&X_REQUEST_ID, id.header());
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));

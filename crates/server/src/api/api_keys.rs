@@ -5,7 +5,7 @@ pub mod view;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use probity_core::api_key::KeyKind;
 use probity_core::id::KeyId;
@@ -24,6 +24,7 @@ use crate::idempotency::{Answer, Once};
 use crate::minting::{self, Wanted};
 use crate::openapi::parameters::{KeyPath, PageParams};
 use crate::page::{Binding, List, PerPage};
+use crate::path::PathId;
 use crate::query::Query;
 
 /// The list's name in its cursors.
@@ -189,9 +190,8 @@ fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
 pub(crate) async fn delete_api_key(
     State(app): State<Arc<App>>,
     caller: Caller,
-    Path(id): Path<String>,
+    PathId(id): PathId<KeyId>,
 ) -> Result<Json<DeletedKey>, ApiError> {
-    let id: KeyId = id.parse().map_err(|_| ApiError::not_found())?;
     let now = app.now();
     let revoked = app.store.write(|tx| keys::revoke(tx, caller.org(), id, now).scope_boxed()).await;
     match revoked {

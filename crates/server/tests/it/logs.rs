@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
+use probity_server::ops::log::capture::heed_threads;
 use probity_server::shell::{ShellConfig, log_panics};
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
@@ -45,6 +46,7 @@ impl<'a> MakeWriter<'a> for Captured {
 
 /// Logs of this thread, on which all tasks of a test run.
 fn capture() -> (Captured, tracing::subscriber::DefaultGuard) {
+    heed_threads();
     let captured = Captured::default();
     let subscriber =
         tracing_subscriber::fmt().json().with_max_level(tracing::Level::TRACE).with_writer(captured.clone());

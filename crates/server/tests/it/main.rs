@@ -3,12 +3,15 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod api;
+mod auth;
 mod bodies;
 mod envelope;
 mod limits;
 mod logs;
 mod matrix;
 mod openapi;
+mod paths;
+mod rate_limits;
 mod sandbox;
 mod served;
 mod shutdown;

@@ -15,9 +15,10 @@ use serde_json::{Value, json};
 use crate::test_app::{Answer, BRAND, Call, TestApp};
 
 /// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
-const ROUTES: [(&str, &str, Option<Scope>, u16); 6] = [
+const ROUTES: [(&str, &str, Option<Scope>, u16); 7] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
+    ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
     ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
     ("GET", "/v1/api-keys", Some(Scope::WriteKeys), 200),
     ("POST", "/v1/api-keys", Some(Scope::WriteKeys), 201),
@@ -45,10 +46,9 @@ fn expected(who: Who, scope: Option<Scope>, stopped: bool, good: u16) -> (u16, &
     match (who, scope) {
         (Who::Nobody, _) => (401, "missing_api_key"),
         (Who::Garbage, _) => (401, "invalid_api_key"),
-        (_, None) => (good, ""),
         (_, Some(_)) if stopped => (403, "forbidden_scope"),
         (Who::Pub | Who::Without, Some(_)) => (403, "forbidden_scope"),
-        (Who::Live | Who::Test | Who::With, Some(_)) => (good, ""),
+        _ => (good, ""),
     }
 }
 
@@ -111,6 +111,7 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
     };
     let call = match (method, path) {
         ("GET", "/v1/verify") => Call::get("/v1/verify?email=nobody@null-mx.com"),
+        ("POST", "/v1/batch-verify") => Call::post(path, json!({"emails": ["nobody@null-mx.com"]}).to_string()),
         ("POST", "/v1/api-keys") => {
             // Nobody can make more than they are.
             let kind = if who == Who::Test { "test" } else { "pub" };

@@ -14,12 +14,15 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{Method, Request};
 use http_body_util::BodyExt as _;
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use probity_core::api_key::KeyKind;
 use probity_core::credits::Balance;
 use probity_core::scope::Scope;
+use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_server::admin::{Admin, NewKey, Plan};
 use probity_server::instance::Instance;
+use probity_server::ops::log::capture;
 use probity_server::peer::Peer;
 use probity_server::service::{Core, ServiceConfig, Verifiers};
 use probity_server::store::Key;
@@ -35,6 +38,10 @@ pub(crate) use world::Rigged;
 
 /// The brand of the keys.
 pub(crate) const BRAND: &str = "probity";
+/// The service's pepper.
+pub(crate) const PEPPER: [u8; 32] = [7; 32];
+/// Every character of ASCII.
+static ALL: AsciiSet = every_ascii();
 /// Credits that no test uses up.
 pub(crate) const PLENTY: i64 = 1_000_000;
 
@@ -134,7 +141,7 @@ impl TestApp {
     async fn on(place: Place, directory: TempDir, database: Option<Database>, config: ServiceConfig) -> Self {
         // Patient: on a busy machine, many tasks at once wait long for their turns.
         let place = StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place) };
-        let instance = Instance::open(&place, &[7; 32]).await.unwrap();
+        let instance = Instance::open(&place, &PEPPER).await.unwrap();
         instance.prepare().await.unwrap();
         let store = Store::open(&place).await.unwrap();
         let live = Arc::new(Rigged::new());
@@ -144,13 +151,12 @@ impl TestApp {
         Self { core, admin, store, live, directory, _database: database }
     }
 
-    /// Checks the books and stops the service.
+    /// Stops the service, and checks the books that it leaves.
     pub(crate) async fn stop(self) {
-        self.settled().await;
+        self.core.stop().await;
         let wrong = credits::audit(&mut self.store.read().await.unwrap()).await.unwrap();
         assert!(wrong.is_empty(), "the books do not agree: {wrong:#?}");
         self.store.close().await;
-        self.core.stop().await;
     }
 
     /// Waits until no credit is held any more: what a call that went away has left is released behind its back.
@@ -172,6 +178,18 @@ impl TestApp {
     pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap().map(|entry| entry.unwrap().path());
         entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    }
+
+    /// Asserts that none of these texts is in the database's files, in whatever form.
+    #[track_caller]
+    pub(crate) fn assert_files_without(&self, texts: &[&str]) {
+        let files = self.files();
+        assert!(files.iter().any(|(_, bytes)| bytes.len() > 10_000), "a database");
+        for (path, bytes) in files {
+            for text in texts {
+                assert!(!capture::holds(&bytes, text), "{} holds {text}", path.display());
+            }
+        }
     }
 
     // Accounts
@@ -207,6 +225,11 @@ impl TestApp {
         let org = self.org("Example Ltd", PLENTY).await;
         let key = self.key(&org, KeyKind::Live).await;
         (org, key)
+    }
+
+    /// The service's clock, as the organization's newest key tells it.
+    pub(crate) async fn now(&self, org: &Org) -> Millis {
+        self.new_key(org, NewKey::plain("clock", KeyKind::Pub)).await.0.created_at
     }
 
     pub(crate) async fn balance(&self, org: &Org) -> Balance {
@@ -246,9 +269,24 @@ impl TestApp {
     }
 }
 
+const fn every_ascii() -> AsciiSet {
+    let mut set = CONTROLS.add(b' ');
+    let mut byte = b'!';
+    while byte < 0x7f {
+        set = set.add(byte);
+        byte += 1;
+    }
+    set
+}
+
 /// Where the database lies in a directory.
 pub(crate) fn file_in(directory: &Path) -> PathBuf {
     directory.join("probity.db")
+}
+
+/// A text percent-encoded from its first byte to its last, as some clients do it.
+pub(crate) fn every_byte_encoded(text: &str) -> String {
+    percent_encode(text.as_bytes(), &ALL).to_string()
 }
 
 /// Lets time pass for the service: by steps, between which what has become due is done.
@@ -259,6 +297,13 @@ pub(crate) async fn pass(time: Duration) {
         tokio::time::advance(time / STEPS + Duration::from_millis(1)).await;
         tokio::time::resume();
         real_moment().await;
+    }
+}
+
+/// Lets some rounds of upkeep be done.
+pub(crate) async fn upkeep() {
+    for _ in 0..15 {
+        pass(Duration::from_secs(6)).await;
     }
 }
 

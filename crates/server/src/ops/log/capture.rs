@@ -18,10 +18,6 @@ use tracing_subscriber::layer::SubscriberExt as _;
 
 use super::{JsonLines, levels};
 
-/// Takes part in nothing, and is always there. While a process has a single subscriber, `tracing` asks only the thread that
-/// first comes to a line of code whether anybody wants to hear of it; a thread that has no subscriber would answer for all.
-static SECOND: OnceLock<Dispatch> = OnceLock::new();
-
 /// What was logged.
 #[derive(Clone, Default)]
 pub struct Capture(Arc<Mutex<Vec<u8>>>);
@@ -30,7 +26,7 @@ impl Capture {
     /// Begins to take what this thread logs, in the service's own form, until the guard is dropped. Tests of asynchronous
     /// code run on one thread.
     pub fn start(level: LevelFilter) -> (Self, DefaultGuard) {
-        SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
+        heed_threads();
         let capture = Self::default();
         let layer = JsonLines::new(capture.clone()).with_filter(levels(level));
         let guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(layer));
@@ -45,11 +41,7 @@ impl Capture {
     /// The canaries that were logged, in whatever form, each with the line that holds it.
     pub fn found(&self, canaries: &[&str]) -> Vec<(String, String)> {
         let text = self.text();
-        let holds = |line: &str, form: &String| line.to_lowercase().contains(&form.to_lowercase());
-        let line_with = |canary: &str| {
-            let forms = forms(canary);
-            text.lines().find(|line| forms.iter().any(|form| holds(line, form))).map(str::to_owned)
-        };
+        let line_with = |canary: &str| text.lines().find(|line| holds(line.as_bytes(), canary)).map(str::to_owned);
         canaries.iter().filter_map(|canary| Some(((*canary).to_owned(), line_with(canary)?))).collect()
     }
 
@@ -60,6 +52,20 @@ impl Capture {
         let found = self.found(canaries);
         assert!(found.is_empty(), "logged: {found:#?}");
     }
+}
+
+/// Makes subscribers of single threads reliable. As long as a process has one subscriber only, `tracing` asks whichever thread
+/// first comes to a place whether anybody listens there, and keeps the answer for all: a thread without a subscriber would
+/// silence the place for the thread that has one. A second subscriber, which hears nothing, ends that.
+pub fn heed_threads() {
+    static SECOND: OnceLock<Dispatch> = OnceLock::new();
+    SECOND.get_or_init(|| Dispatch::new(tracing_subscriber::registry()));
+}
+
+/// Whether a canary is somewhere in these bytes, in whatever form: a file, an answer, a line.
+pub fn holds(bytes: &[u8], canary: &str) -> bool {
+    let text = String::from_utf8_lossy(bytes).to_lowercase();
+    forms(canary).iter().any(|form| text.contains(&form.to_lowercase()))
 }
 
 fn forms(canary: &str) -> Vec<String> {

@@ -48,6 +48,11 @@ impl Answer {
         body["error"]["message"].as_str().unwrap().to_owned()
     }
 
+    #[track_caller]
+    pub(crate) fn assert_status(&self, status: u16) {
+        assert_eq!(self.status, status, "{}", self.text());
+    }
+
     /// The reason of a verdict.
     #[track_caller]
     pub(crate) fn reason(&self) -> String {
