@@ -130,7 +130,7 @@ struct Writer {
 struct Gathered {
     asking: BTreeMap<OrgNo, VecDeque<oneshot::Sender<Result<Hold, Refused>>>>,
     settling: BTreeMap<(OrgNo, HoldId), (Split, Split)>,
-    counted: Vec<Delta>,
+    counted: Vec<((OrgNo, HoldId), Delta)>,
     done: Vec<Done>,
 }
 
@@ -153,14 +153,13 @@ impl Writer {
 
     async fn write(&self, gathered: Gathered) -> bool {
         let at = self.clock.now();
-        let counted = gathered.counted.as_slice();
-        let window = gathered.window(crate::random::id(at), at, at + self.hold_ms);
+        let (window, counted) = (gathered.window(crate::random::id(at), at, at + self.hold_ms), &gathered.counted);
         let written = self
             .store
             .write(|tx| {
                 async {
                     let done = credits::settle_window(tx, &window).await?;
-                    usage::add(tx, counted).await?;
+                    usage::add(tx, &charged(counted, &done.lapsed)).await?;
                     Ok(done)
                 }
                 .scope_boxed()
@@ -232,7 +231,7 @@ impl Gathered {
                     let (taken, given) = gathered.settling.entry((org, hold)).or_default();
                     let part = if captured { taken } else { given };
                     *part = part.checked_add(Split::single(bucket)).expect("as many as there were calls");
-                    gathered.counted.extend(counted);
+                    gathered.counted.extend(counted.map(|counted| ((org, hold), counted)));
                     gathered.done.extend(done);
                 }
             }
@@ -259,6 +258,15 @@ impl Gathered {
             settled: self.settling.iter().map(settled).collect(),
         }
     }
+}
+
+/// What is counted: calls whose hold had ended cost nothing, since its credits were given back.
+fn charged(counted: &[((OrgNo, HoldId), Delta)], lapsed: &[(OrgNo, HoldId)]) -> Vec<Delta> {
+    let charged = |(of, delta): &((OrgNo, HoldId), Delta)| {
+        let charged = if lapsed.contains(of) { 0 } else { delta.charged };
+        Delta { charged, ..delta.clone() }
+    };
+    counted.iter().map(charged).collect()
 }
 
 /// Takes one credit out of what was granted, the subscription's first.

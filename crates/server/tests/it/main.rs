@@ -5,6 +5,7 @@
 mod api;
 mod auth;
 mod bodies;
+mod credits;
 mod envelope;
 mod limits;
 mod logs;
