@@ -5,8 +5,10 @@
 mod api;
 mod auth;
 mod bodies;
+mod canary;
 mod credits;
 mod envelope;
+mod idempotency;
 mod limits;
 mod logs;
 mod matrix;
@@ -16,4 +18,5 @@ mod rate_limits;
 mod sandbox;
 mod served;
 mod shutdown;
+mod tenancy;
 mod test_app;

@@ -1,0 +1,241 @@
+//! `/v1/api-keys`: making keys, listing them in pages, revoking them.
+
+use std::time::Duration;
+
+use probity_core::api_key::{self, Checksum, KeyKind};
+use probity_core::scope::Scope;
+use probity_server::service::ServiceConfig;
+use serde_json::{Value, json};
+
+use crate::test_app::{Answer, Call, TestApp, pass, upkeep};
+
+const ROUTE: &str = "/v1/api-keys";
+
+async fn make(app: &TestApp, key: &str, body: Value) -> Answer {
+    app.send(Call::post(ROUTE, body.to_string()).key(key)).await
+}
+
+fn ids(page: &Value) -> Vec<String> {
+    page["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn each_kind_of_key_is_made_and_works() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (_, key) = app.customer().await;
+        let all: Vec<&str> = Scope::ALL.iter().map(|scope| scope.as_str()).collect();
+        let cases = [
+            (json!({"name": "a", "kind": "live"}), all.clone(), 200),
+            (json!({"name": "b", "kind": "test"}), all, 200),
+            (json!({"name": "c", "kind": "rk", "scopes": ["verify"]}), vec!["verify"], 200),
+            (json!({"name": "d", "kind": "rk", "scopes": ["read:jobs", "read:jobs"]}), vec!["read:jobs"], 403),
+            (json!({"name": "e", "kind": "pub", "allowed_origins": ["HTTPS://Example.COM/"]}), vec![], 403),
+        ];
+        for (body, scopes, verifies) in cases {
+            let kind = body["kind"].as_str().unwrap().to_owned();
+            let made = make(app, &key, body.clone()).await.ok(201);
+            let secret = made["secret"].as_str().unwrap();
+            assert_eq!(api_key::check(secret), Checksum::Good);
+            assert!(secret.starts_with(&format!("probity_{kind}_")), "{secret}");
+            assert_eq!((&made["name"], &made["kind"]), (&body["name"], &body["kind"]));
+            assert_eq!(made["prefix"], format!("probity_{kind}_"));
+            assert_eq!(made["last4"], secret[secret.len() - 4..]);
+            let mut shown: Vec<&str> =
+                made["scopes"].as_array().unwrap().iter().map(|scope| scope.as_str().unwrap()).collect();
+            let mut scopes = scopes;
+            shown.sort_unstable();
+            scopes.sort_unstable();
+            assert_eq!(shown, scopes);
+            for null in ["expires_at", "last_used_at", "revoked_at"] {
+                assert!(made[null].is_null(), "{null}");
+            }
+            let origins = if kind == "pub" { json!(["https://example.com"]) } else { json!([]) };
+            assert_eq!(made["allowed_origins"], origins);
+            app.verify(secret, "no-address").await.assert_status(verifies);
+            assert_eq!(app.get(secret, "/v1/check-key").await.ok(200)["name"], body["name"]);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_secret_is_shown_once() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let mut made = make(&app, &key, json!({"name": "a", "kind": "live"})).await.ok(201);
+    let secret = made.as_object_mut().unwrap().remove("secret").unwrap();
+    let listed = app.get(&key, ROUTE).await;
+    assert!(!listed.text().contains(secret.as_str().unwrap()));
+    assert_eq!(listed.ok(200)["data"][0], made, "the list shows the key as it was made");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_wish_is_said_by_field() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    let origin = "https://www.example.com";
+    let cases = [
+        (json!({"kind": "live"}), "name"),
+        (json!({"name": "", "kind": "live"}), "name"),
+        (json!({"name": "x".repeat(201), "kind": "live"}), "name"),
+        (json!({"name": "a\nb", "kind": "live"}), "name"),
+        (json!({"name": 7, "kind": "live"}), "name"),
+        (json!({"name": "a"}), "kind"),
+        (json!({"name": "a", "kind": "oauth"}), "kind"),
+        (json!({"name": "a", "kind": "rk"}), "scopes"),
+        (json!({"name": "a", "kind": "rk", "scopes": []}), "scopes"),
+        (json!({"name": "a", "kind": "rk", "scopes": ["everything"]}), "scopes[0]"),
+        (json!({"name": "a", "kind": "live", "scopes": ["verify"]}), "scopes"),
+        (json!({"name": "a", "kind": "live", "allowed_origins": [origin]}), "allowed_origins"),
+        (json!({"name": "a", "kind": "pub", "allowed_origins": [origin, "example.com"]}), "allowed_origins[1]"),
+        (json!({"name": "a", "kind": "pub", "allowed_origins": vec![origin; 101]}), "allowed_origins"),
+        (json!({"name": "a", "kind": "live", "expires_at": "2020-01-01T00:00:00Z"}), "expires_at"),
+        (json!({"name": "a", "kind": "live", "expires_at": "2099-01-01T00:00:00"}), "expires_at"),
+        (json!({"name": "a", "kind": "live", "expires_at": 1}), "expires_at"),
+        (json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0}), "rate_limit_per_minute"),
+        (json!({"name": "a", "kind": "live", "rate_limit_per_minute": -1}), "rate_limit_per_minute"),
+        (json!({"name": "a", "kind": "live", "rate_limit_per_minute": 1.5}), "rate_limit_per_minute"),
+        (json!({"name": "a", "kind": "live", "surprise": 1}), "surprise"),
+    ];
+    for (body, field) in cases {
+        let message = make(&app, &key, body.clone()).await.error(400, "invalid_request");
+        assert!(
+            message.starts_with(&format!("{field}: ")) || message.contains(&format!("`{field}`")),
+            "{body}: {message}"
+        );
+    }
+    for body in ["", "null", "[]", "\"a\"", "{\"name\":\"a\",\"name\":\"b\",\"kind\":\"live\"}"] {
+        app.send(Call::post(ROUTE, body).key(&key)).await.error(400, "invalid_request");
+    }
+    assert_eq!(app.admin.list_keys(&org).await.unwrap().len(), 1, "nothing was made");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn nobody_makes_a_key_that_may_more_than_they() {
+    let app = TestApp::start().await;
+    let (org, _) = app.customer().await;
+    let restricted = app.restricted(&org, [Scope::WriteKeys, Scope::ReadJobs]).await;
+    let test = app.key(&org, KeyKind::Test).await;
+    for (key, body) in [
+        (&restricted, json!({"name": "a", "kind": "live"})),
+        (&restricted, json!({"name": "a", "kind": "test"})),
+        (&restricted, json!({"name": "a", "kind": "rk", "scopes": ["read:jobs", "verify"]})),
+        (&test, json!({"name": "a", "kind": "live"})),
+        (&test, json!({"name": "a", "kind": "rk", "scopes": ["verify"]})),
+        (&test, json!({"name": "a", "kind": "pub"})),
+    ] {
+        make(&app, key, body).await.error(403, "forbidden_scope");
+    }
+    make(&app, &restricted, json!({"name": "a", "kind": "rk", "scopes": ["read:jobs"]})).await.ok(201);
+    make(&app, &test, json!({"name": "a", "kind": "test"})).await.ok(201);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn an_expiry_with_an_offset_is_kept_as_utc() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let body = json!({"name": "a", "kind": "live", "expires_at": "2099-01-01T02:00:00+02:00"});
+    assert_eq!(make(&app, &key, body).await.ok(201)["expires_at"], "2099-01-01T00:00:00.000Z");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn the_list_goes_page_by_page_from_the_newest_on() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (_, key) = app.customer().await;
+        for n in 0..6 {
+            make(app, &key, json!({"name": format!("key {n}"), "kind": "pub"})).await.ok(201);
+        }
+        let whole = app.get(&key, ROUTE).await.ok(200);
+        assert_eq!(whole["pagination"], json!({"has_more": false, "next_cursor": null}));
+        let all = ids(&whole);
+        let times: Vec<&str> =
+            whole["data"].as_array().unwrap().iter().map(|row| row["created_at"].as_str().unwrap()).collect();
+        assert!(all.len() == 7 && times.is_sorted_by(|newer, older| newer >= older), "{times:?}");
+        for name in ["next", "cursor"] {
+            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let page = app.get(&key, &format!("{ROUTE}?per_page=3&{name}={cursor}")).await.ok(200);
+                let rows = ids(&page);
+                assert!((1..=3).contains(&rows.len()));
+                seen.extend(rows);
+                let pagination = &page["pagination"];
+                assert_eq!(pagination["has_more"], pagination["next_cursor"].is_string());
+                let Some(next) = pagination["next_cursor"].as_str() else { break };
+                next.clone_into(&mut cursor);
+            }
+            assert_eq!(seen, all);
+        }
+        let exact = app.get(&key, &format!("{ROUTE}?per_page=7")).await.ok(200);
+        assert_eq!(exact["pagination"]["has_more"], false, "the last page may be full");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pages_have_at_most_a_hundred_rows() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    for _ in 0..104 {
+        app.key(&org, KeyKind::Pub).await;
+    }
+    for (per_page, rows) in [
+        ("", 25),
+        ("per_page=100", 100),
+        ("per_page=101", 100),
+        ("per_page=99999999999999999999", 100),
+        ("per_page=1", 1),
+    ] {
+        let page = app.get(&key, &format!("{ROUTE}?{per_page}")).await.ok(200);
+        assert_eq!(ids(&page).len(), rows, "{per_page}");
+    }
+    for per_page in ["0", "-1", "x", "", "1.5", "1e2"] {
+        let message = app.get(&key, &format!("{ROUTE}?per_page={per_page}")).await.error(400, "invalid_request");
+        assert!(message.starts_with("per_page: "), "{message}");
+    }
+    for cursor in ["x", "%00", "AAAA", "%ff"] {
+        app.get(&key, &format!("{ROUTE}?next={cursor}")).await.error(400, "invalid_request");
+        app.get(&key, &format!("{ROUTE}?cursor={cursor}")).await.error(400, "invalid_request");
+    }
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_revoked_key_stays_in_the_list() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let made = make(&app, &key, json!({"name": "a", "kind": "live"})).await.ok(201);
+    let id = made["id"].as_str().unwrap();
+    let delete = || Call::new("DELETE", format!("{ROUTE}/{id}")).key(&key);
+    assert_eq!(app.send(delete()).await.ok(200), json!({"id": id, "deleted": true}));
+    let first = app.get(&key, ROUTE).await.ok(200)["data"][0]["revoked_at"].clone();
+    assert!(first.is_string());
+    pass(Duration::from_secs(5)).await;
+    app.send(delete()).await.ok(200);
+    assert_eq!(app.get(&key, ROUTE).await.ok(200)["data"][0]["revoked_at"], first, "revoked once and for all");
+    // A key may revoke itself.
+    let own = app.get(&key, ROUTE).await.ok(200)["data"][1]["id"].as_str().unwrap().to_owned();
+    app.send(Call::new("DELETE", format!("{ROUTE}/{own}")).key(&key)).await.ok(200);
+    app.get(&key, ROUTE).await.error(401, "invalid_api_key");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn the_last_use_is_shown_soon_after() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (_, key) = app.customer().await;
+        assert!(app.get(&key, ROUTE).await.ok(200)["data"][0]["last_used_at"].is_null());
+        upkeep().await;
+        let used = app.get(&key, ROUTE).await.ok(200)["data"][0]["last_used_at"].clone();
+        assert!(used.is_string());
+        pass(Duration::from_mins(5)).await;
+        app.get(&key, ROUTE).await.ok(200);
+        upkeep().await;
+        let later = app.get(&key, ROUTE).await.ok(200)["data"][0]["last_used_at"].clone();
+        assert!(later.as_str() > used.as_str(), "{later} after {used}");
+    })
+    .await;
+}

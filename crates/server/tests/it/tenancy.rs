@@ -1,0 +1,109 @@
+//! Other organizations' things: whoever names one learns no more than who makes an id up.
+
+use probity_core::api_key::{self, KeyKind};
+use probity_core::id::{Id, Key};
+use probity_core::time::Millis;
+use probity_server::admin::NewKey;
+use probity_server::service::ServiceConfig;
+use serde_json::Value;
+
+use crate::test_app::{BRAND, Call, TestApp};
+
+/// Routes with an id in their path. A new one must be added to [`a_foreign_id_answers_as_a_made_up_one`].
+const ROUTES_WITH_IDS: [(&str, &str); 1] = [("delete", "/v1/api-keys/{id}")];
+
+#[tokio::test]
+async fn the_list_of_routes_with_ids_is_whole() {
+    let app = TestApp::start().await;
+    let document = app.send(Call::get("/v1/openapi.json")).await.ok(200);
+    let paths = document["paths"].as_object().unwrap();
+    let with_ids = paths
+        .iter()
+        .filter(|(path, _)| path.contains('{'))
+        .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| (method.as_str(), path.as_str())));
+    assert_eq!(with_ids.collect::<Vec<_>>(), ROUTES_WITH_IDS);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_foreign_id_answers_as_a_made_up_one() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (org, key) = app.customer().await;
+        let (other, stranger) = app.customer().await;
+        let (theirs, _) = app.new_key(&other, NewKey::plain("theirs", KeyKind::Live)).await;
+        let made_up = Id::<Key>::new(Millis(1_700_000_000_000), [3; 10]).to_string();
+        for kind in [&key, &app.key(&org, KeyKind::Test).await] {
+            for (method, path) in ROUTES_WITH_IDS {
+                let ask = async |id: &str| {
+                    let method = method.to_uppercase();
+                    app.send(Call::new(&method, path.replace("{id}", id)).key(kind)).await
+                };
+                let foreign = ask(&theirs.id.to_string()).await;
+                foreign.error(404, "not_found");
+                assert_eq!(foreign.without_request(), ask(&made_up).await.without_request(), "{method} {path}");
+                assert_eq!(foreign.without_request(), ask("nonsense").await.without_request(), "{method} {path}");
+            }
+        }
+        // Nothing happened to it.
+        let listed = app.get(&stranger, "/v1/api-keys").await.ok(200);
+        let rows = listed["data"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["id"] == theirs.id.to_string()).unwrap();
+        assert!(row["revoked_at"].is_null());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn another_organizations_key_cannot_be_looked_at() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let (other, theirs) = app.customer().await;
+    let public = app.key(&other, KeyKind::Pub).await;
+    let made_up = api_key::mint(BRAND, KeyKind::Live, [5; 32]);
+    for name in ["api_key", "public_key"] {
+        let ask = async |text: &str| app.get(&key, &format!("/v1/check-key?{name}={text}")).await;
+        let unknown = ask(&made_up).await;
+        unknown.error(404, "not_found");
+        for text in [theirs.as_str(), public.as_str(), "nonsense"] {
+            assert_eq!(ask(text).await.without_request(), unknown.without_request());
+        }
+    }
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn another_organizations_cursor_leads_nowhere() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    let (other, theirs) = app.customer().await;
+    for account in [&org, &other] {
+        for _ in 0..3 {
+            app.key(account, KeyKind::Live).await;
+        }
+    }
+    let page = app.get(&theirs, "/v1/api-keys?per_page=1").await.ok(200);
+    let cursor = page["pagination"]["next_cursor"].as_str().unwrap();
+    app.get(&theirs, &format!("/v1/api-keys?next={cursor}")).await.ok(200);
+    let foreign = app.get(&key, &format!("/v1/api-keys?next={cursor}")).await;
+    foreign.error(400, "invalid_request");
+    let nonsense = app.get(&key, "/v1/api-keys?next=nonsense").await;
+    assert_eq!(foreign.without_request(), nonsense.without_request());
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn lists_and_sums_are_of_ones_own() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let (other, stranger) = app.customer().await;
+    for _ in 0..3 {
+        app.key(&other, KeyKind::Live).await;
+        app.verify(&stranger, "no-address").await.ok(200);
+    }
+    let names = |list: &Value| list["data"].as_array().unwrap().len();
+    assert_eq!(names(&app.get(&key, "/v1/api-keys").await.ok(200)), 1);
+    let organization = app.get(&key, "/v1/organization").await.ok(200);
+    assert_eq!(organization["usage"]["current_period_total"], 0);
+    assert_eq!(organization["credits"]["total"], crate::test_app::PLENTY);
+    app.stop().await;
+}
