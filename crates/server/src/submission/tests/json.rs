@@ -162,7 +162,7 @@ fn text() -> impl Strategy<Value = String> {
         1 => "\\\\ud[89ab][0-9a-f]{2}\\\\ud[c-f][0-9a-f]{2}",
     ];
     let wrong = prop_oneof!["\\\\ud[89a-f]00", "\\\\[a-z]", "\\\\u[0-9a-g]{1,4}", "[\\x00-\\x1f]"];
-    let character = prop_oneof![60 => character.boxed(), 1 => wrong.boxed()];
+    let character = prop_oneof![200 => character.boxed(), 1 => wrong.boxed()];
     proptest::collection::vec(character, 0..6).prop_map(|characters| format!("\"{}\"", characters.concat()))
 }
 
@@ -172,9 +172,9 @@ fn blank() -> impl Strategy<Value = String> {
 
 fn value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
-        6 => text().boxed(),
-        2 => prop_oneof!["null", "true", "false"].boxed(),
-        2 => "-?(0|[1-9][0-9]{0,3})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?".boxed(),
+        20 => text().boxed(),
+        6 => prop_oneof!["null", "true", "false"].boxed(),
+        6 => "-?(0|[1-9][0-9]{0,3})(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,2})?".boxed(),
         1 => prop_oneof!["nul", "01", "1\\.", "-", "2e", "\\.5", "True"].boxed(),
     ];
     leaf.prop_recursive(4, 16, 4, |inner| {
@@ -198,14 +198,21 @@ fn emails() -> impl Strategy<Value = String> {
 
 fn body() -> impl Strategy<Value = Vec<u8>> {
     let url = prop_oneof![4 => text().boxed(), 2 => Just("null".to_owned()).boxed(), 1 => value().boxed()];
-    let member = prop_oneof![
-        4 => (prop_oneof![4 => Just("\"emails\"".to_owned()), 1 => Just("\"\\u0065mails\"".to_owned())], emails()).boxed(),
-        1 => ("\"webhook_url\"", url.clone()).boxed(),
-        1 => ("\"webhookUrl\"", url).boxed(),
-        3 => (text(), value()).boxed(),
+    let name = prop_oneof![4 => Just("\"emails\"".to_owned()), 1 => Just("\"\\u0065mails\"".to_owned())];
+    let list = (name, emails()).boxed();
+    let other = prop_oneof![
+        2 => ("\"webhook_url\"", url.clone()).boxed(),
+        2 => ("\"webhookUrl\"", url).boxed(),
+        6 => (text(), value()).boxed(),
+        1 => list.clone(),
     ];
-    let member = (blank(), member, blank()).prop_map(|(a, (name, value), b)| format!("{a}{name}{b}:{b}{value}{a}"));
-    let members = proptest::collection::vec(member, 1..4).prop_map(|members| format!("{{{}}}", members.join(",")));
+    let others = || proptest::collection::vec(other.clone(), 0..3);
+    let list = proptest::option::weighted(0.9, list);
+    let members = (others(), list, others(), blank(), blank()).prop_map(|(front, list, back, a, b)| {
+        let all = front.into_iter().chain(list).chain(back);
+        let all: Vec<_> = all.map(|(name, value)| format!("{a}{name}{b}:{b}{value}{a}")).collect();
+        format!("{{{}}}", all.join(","))
+    });
     let change = proptest::option::weighted(0.3, (any::<prop::sample::Index>(), any::<u8>(), 0..3_u8));
     (members, change).prop_map(|(text, change)| {
         let mut body = text.into_bytes();
