@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Parser;
+use probity_core::block::{Filling, Unfit};
 use probity_core::rng::Rng;
 use probity_server::submission::{Format, Intake};
 
@@ -50,6 +51,21 @@ fn once(format: Format, body: &[u8], arguments: &Arguments) -> Result<(Duration,
     Ok((start.elapsed(), packed_bytes))
 }
 
+/// What packing alone takes of the time of every format.
+#[expect(clippy::disallowed_methods, reason = "a measurement of real time")]
+fn packing(addresses: &[String]) -> Result<Duration, Unfit> {
+    let start = Instant::now();
+    let mut filling = Filling::default();
+    for address in addresses {
+        filling.push(address.as_bytes())?;
+        if filling.is_full() {
+            std::hint::black_box(filling.take());
+        }
+    }
+    std::hint::black_box(filling.take());
+    Ok(start.elapsed())
+}
+
 #[expect(clippy::print_stdout, reason = "the result of a measurement")]
 fn report(format: Format, body: &[u8], arguments: &Arguments) -> Result<()> {
     let runs = (0..arguments.rounds.max(1)).map(|_| once(format, body, arguments)).collect::<Result<Vec<_>>>()?;
@@ -63,11 +79,14 @@ fn report(format: Format, body: &[u8], arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+#[expect(clippy::print_stdout, reason = "the result of a measurement")]
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let addresses = addresses(arguments.count);
     let json = serde_json::to_vec(&serde_json::json!({ "emails": addresses }))?;
     let lines: String = addresses.iter().map(|address| format!("{{\"email\":\"{address}\"}}\n")).collect();
+    let packing = (0..arguments.rounds.max(1)).map(|_| packing(&addresses)).collect::<Result<Vec<_>, _>>()?;
+    println!("packing alone: {} ms", packing.into_iter().min().unwrap_or_default().as_millis());
     report(Format::Json, &json, &arguments)?;
     report(Format::Csv, addresses.join("\n").as_bytes(), &arguments)?;
     report(Format::Ndjson, lines.as_bytes(), &arguments)
