@@ -70,6 +70,15 @@ impl Query {
         Ok(Some(text.parse().unwrap_or(outermost)))
     }
 
+    /// The parameter as one of these names; `None` also for an empty one.
+    pub fn one_of(&self, name: &str, names: &[&str]) -> Result<Option<String>, ApiError> {
+        let Some(text) = self.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
+        if names.contains(&&*text) {
+            return Ok(Some(text.into_owned()));
+        }
+        Err(ApiError::invalid(name, format_args!("must be one of {}", names.join(", "))))
+    }
+
     /// The parameter as yes or no: `true`, `1`, `false`, `0`; no when it is not given.
     pub fn flag(&self, name: &str) -> Result<bool, ApiError> {
         match self.text(name)?.as_deref() {
@@ -174,6 +183,21 @@ mod tests {
             assert_eq!(query(given).flag("explain").unwrap(), expected, "{given}");
         }
         assert!(query("explain=yes").flag("explain").is_err());
+    }
+
+    #[test]
+    fn names_are_from_a_list() {
+        let status = |text: &str| query(text).one_of("status", &["queued", "completed"]);
+        for (given, expected) in [("status=queued", Some("queued")), ("status=", None), ("x=1", None)] {
+            assert_eq!(status(given).unwrap().as_deref(), expected, "{given}");
+        }
+        for given in ["status=Queued", "status=queue", "status=queued%20", "status=queued,completed"] {
+            assert_eq!(status(given).unwrap_err().message(), "status: must be one of queued, completed", "{given}");
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_query_is_shown() {
         assert_eq!(format!("{:?}", query("email=a@b.c")), "Query(..)");
     }
 

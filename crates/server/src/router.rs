@@ -14,20 +14,28 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-use crate::api::{api_keys, batch, callback_secret, check_key, organization, verify};
+use crate::api::{api_keys, batch, callback_secret, check_key, jobs, organization, timeline, verify};
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 8] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 16] {
     [
         // Verification
         routes!(verify::verify_email),
         routes!(check_key::check_key),
         routes!(batch::submit::submit_batch),
+        routes!(batch::status::get_batch_status),
+        routes!(batch::results::get_batch_results),
+        routes!(batch::results::get_batch_results_without_index),
+        routes!(batch::download::download_batch),
+        routes!(batch::cancel::cancel_batch),
+        routes!(jobs::list_jobs),
+        routes!(jobs::get_job),
         // Account
         routes!(organization::get_organization),
+        routes!(timeline::get_timeline),
         routes!(api_keys::list_api_keys, api_keys::create_api_key),
         routes!(api_keys::delete_api_key),
         // Webhooks

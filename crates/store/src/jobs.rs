@@ -25,7 +25,7 @@ use crate::number::OrgNo;
 pub use accept::{NewJob, accept, add_block, begin, discard, sweep_unborn};
 pub use close::{Closed, cancel, force_stop, of_banned, stalled};
 pub use import::{ImportClaim, NewChunk, add_chunks, claim_import, imported, restart_import};
-pub use reading::{Filter, by_id, page, reasons};
+pub use reading::{Filter, by_id, page, reasons, starters};
 pub use results::{RowResult, Standing, blocks, duplicates, results, standing};
 pub use work::{Claimed, Fence, Open, Settled, claim_chunks, extend, free, open, settle};
 

@@ -1,3 +1,31 @@
 //! `/v1/batch-verify`: jobs for lists of addresses.
+//!
+//! A job that is another organization's, that was made with the other sort of key, or whose id cannot be read is not found:
+//! the three look alike.
 
+pub(crate) mod cancel;
+pub(crate) mod download;
+pub(crate) mod results;
+mod rows;
+pub(crate) mod status;
 pub(crate) mod submit;
+pub(crate) mod view;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::request::Parts;
+use probity_core::id::JobId;
+
+use crate::error::ApiError;
+
+/// The job that a path names. An id that cannot be read is one that nobody has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named(pub(crate) JobId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Path(id) = Path::<String>::from_request_parts(parts, state).await.map_err(|_| ApiError::not_found())?;
+        id.parse().map(Self).map_err(|_| ApiError::not_found())
+    }
+}

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::Timestamp as Instant;
 use probity_core::time::Millis;
@@ -35,13 +36,24 @@ impl Serialize for Timestamp {
     }
 }
 
+impl FromStr for Timestamp {
+    type Err = NoTime;
+
+    fn from_str(text: &str) -> Result<Self, NoTime> {
+        let instant: Instant = text.parse().map_err(|_| NoTime)?;
+        Ok(Self(Millis(instant.as_millisecond())))
+    }
+}
+
+/// A text that names no point in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z")]
+pub struct NoTime;
+
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(from)?;
-        let instant: Instant = text
-            .parse()
-            .map_err(|_| de::Error::custom("must be an ISO 8601 time with an offset, such as 2027-01-31T12:00:00Z"))?;
-        Ok(Self(Millis(instant.as_millisecond())))
+        text.parse().map_err(de::Error::custom)
     }
 }
 

@@ -3,11 +3,15 @@
 //! A query has only text. Clients that build their requests from the document send numbers as they hold them, as a number
 //! or as text, so every number is described as both; the patterns say exactly which texts the service takes.
 
+mod jobs;
+
 use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{RefOr, Required};
+
+pub use jobs::{DownloadParams, JobPath, JobsParams, ResultsParams, TimelineParams};
 
 /// The most bytes that an address to verify may have.
 pub const EMAIL_BYTES_MAX: usize = 1024;
@@ -98,10 +102,14 @@ pub struct KeyPath;
 
 impl IntoParams for KeyPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        // Ids are opaque: one that cannot be read is not found, so the schema does not forbid it.
-        let id = query("id", "The key's id, as the list shows it.", not_empty(), "key_01h455vb4pex5vsknk084sn02q");
-        vec![id.parameter_in(ParameterIn::Path).required(Required::True).build()]
+        vec![path_id("The key's id, as the list shows it.", "key_01h455vb4pex5vsknk084sn02q")]
     }
+}
+
+/// The id in a path. Ids are opaque: one that cannot be read is not found, so the schema does not forbid it.
+fn path_id(description: &str, example: &str) -> Parameter {
+    let id = query("id", description, not_empty(), example);
+    id.parameter_in(ParameterIn::Path).required(Required::True).build()
 }
 
 fn query(

@@ -104,3 +104,34 @@ pub fn always_true() -> Object {
         .examples([true])
         .build()
 }
+
+/// The fields of a body that always has those of `head` and has those of `part` all or not at all. What a schema generated from
+/// nested types says of that, generators of clients do not understand; here the fields stand side by side.
+pub fn side_by_side(head: RefOr<Schema>, part: RefOr<Schema>, description: &str) -> RefOr<Schema> {
+    let (RefOr::T(Schema::Object(mut fields)), RefOr::T(Schema::Object(part))) = (head, part) else {
+        unreachable!("structs are described as objects");
+    };
+    fields.properties.extend(part.properties);
+    fields.description = Some(description.to_owned());
+    fields.into()
+}
+
+/// Describes a type that is written as its head and, perhaps, a part: [`side_by_side`].
+macro_rules! with_optional_part {
+    ($name:ident = $head:ident + $part:ident, $description:literal) => {
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
+                use utoipa::PartialSchema as _;
+                $crate::openapi::schema::side_by_side($head::schema(), $part::schema(), $description)
+            }
+        }
+
+        impl utoipa::ToSchema for $name {
+            fn schemas(schemas: &mut Vec<(String, utoipa::openapi::RefOr<utoipa::openapi::schema::Schema>)>) {
+                $head::schemas(schemas);
+                $part::schemas(schemas);
+            }
+        }
+    };
+}
+pub(crate) use with_optional_part;

@@ -1,6 +1,9 @@
 //! The API's resources, as the specification says they answer.
 
 mod api_keys;
+mod batch;
 mod check_key;
+mod jobs;
 mod organization;
+mod timeline;
 mod verify;

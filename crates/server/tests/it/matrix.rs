@@ -15,11 +15,21 @@ use serde_json::{Value, json};
 use crate::test_app::{Answer, BRAND, Call, TestApp};
 
 /// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
-const ROUTES: [(&str, &str, Option<Scope>, u16); 7] = [
+const ROUTES: [(&str, &str, Option<Scope>, u16); 17] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
     ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
+    ("GET", "/v1/batch-verify/{id}/status", Some(Scope::ReadJobs), 200),
+    ("GET", "/v1/batch-verify/{id}/results", Some(Scope::ReadJobs), 200),
+    ("GET", "/v1/batch-verify/{id}", Some(Scope::ReadJobs), 200),
+    ("GET", "/v1/batch-verify/{id}/download", Some(Scope::ReadJobs), 200),
+    ("POST", "/v1/batch-verify/{id}/cancel", Some(Scope::WriteJobs), 200),
+    ("GET", "/v1/jobs", Some(Scope::ReadJobs), 200),
+    ("GET", "/v1/jobs/{id}", Some(Scope::ReadJobs), 200),
+    ("GET", "/v1/account/timeline", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
+    ("GET", "/v1/webhooks/callback-secret", Some(Scope::WriteWebhooks), 200),
+    ("POST", "/v1/webhooks/callback-secret/rotate", Some(Scope::WriteWebhooks), 200),
     ("GET", "/v1/api-keys", Some(Scope::WriteKeys), 200),
     ("POST", "/v1/api-keys", Some(Scope::WriteKeys), 201),
     ("DELETE", "/v1/api-keys/{id}", Some(Scope::WriteKeys), 200),
@@ -89,7 +99,9 @@ async fn every_key_gets_what_it_may_in_every_state_of_its_account() {
                     let (status, code) = expected(who, scope, status.is_stopped(), good);
                     assert_eq!(answer.status, status, "{place}: {}", answer.text());
                     assert_fits(&document, method, path, &answer, &place);
-                    assert_eq!(answer.json()["error"]["code"].as_str().unwrap_or_default(), code, "{place}");
+                    if !code.is_empty() {
+                        assert_eq!(answer.json()["error"]["code"], code, "{place}");
+                    }
                     let known = !matches!(who, Who::Nobody | Who::Garbage);
                     assert_eq!(answer.headers.contains_key("x-ratelimit-limit"), known, "{place}");
                 }
@@ -121,6 +133,8 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
             let (doomed, _) = app.new_key(org, NewKey::plain("doomed", KeyKind::Pub)).await;
             Call::new(method, format!("/v1/api-keys/{}", doomed.id))
         }
+        ("POST", "/v1/batch-verify") => Call::post(path, LIST),
+        (_, path) if path.contains("{id}") => Call::new(method, path.replace("{id}", &a_job(app, org, who).await)),
         _ => Call::new(method, path),
     };
     match key {
@@ -129,11 +143,26 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
     }
 }
 
+/// The shortest list to verify.
+const LIST: &str = r#"{"emails": ["nobody@null-mx.com"]}"#;
+
+/// A job that this caller would see. Of an organization that is stopped there is none; nobody gets as far as to miss it.
+async fn a_job(app: &TestApp, org: &Org, who: Who) -> String {
+    let kind = if who == Who::Test { KeyKind::Test } else { KeyKind::Live };
+    let key = app.key(org, kind).await;
+    let submitted = app.send(Call::post("/v1/batch-verify", LIST).key(&key)).await;
+    submitted.json()["id"].as_str().unwrap_or("job_none").to_owned()
+}
+
 /// The document describes the answer: its status, and its body by schema.
 fn assert_fits(document: &Value, method: &str, path: &str, answer: &Answer, place: &str) {
     let response = &document["paths"][path][method.to_lowercase()]["responses"][answer.status.to_string()];
-    let schema = &response["content"]["application/json"]["schema"];
+    let kind = answer.header("content-type").unwrap().split(';').next().unwrap();
+    let schema = &response["content"][kind]["schema"];
     assert!(schema.is_object(), "{place}: {} is not described", answer.status);
+    if kind != "application/json" {
+        return;
+    }
     let root = json!({"allOf": [schema], "components": document["components"]});
     let validator = jsonschema::draft202012::options().should_validate_formats(true).build(&root).unwrap();
     let errors: Vec<String> = validator.iter_errors(&answer.json()).map(|error| error.to_string()).collect();

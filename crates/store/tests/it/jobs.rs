@@ -234,3 +234,40 @@ async fn lists_are_newest_first_and_filtered() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn jobs_of_a_time_are_counted_by_who_started_them() {
+    // More than one read looks at.
+    const MANY: i64 = 1_203;
+    for_each_database(async |store| {
+        let org = org(&store, 1).await;
+        let made = store.write(|tx| {
+            async {
+                for n in 0..MANY {
+                    let mut random = [0; 10];
+                    random[..8].copy_from_slice(&n.to_be_bytes());
+                    let id = JobId::new(NOW, random);
+                    let started_by = if n % 3 == 0 { "cron" } else { "api" };
+                    let job = NewJob { id, started_by, test: true, ..new_job(org, 0) };
+                    jobs::begin(tx, &job).await?;
+                    // Many of the same time: the number goes on where the time does not.
+                    jobs::accept(tx, &job, 1, None, NOW + n / 500).await?;
+                }
+                jobs::begin(tx, &NewJob { test: true, ..new_job(org, 200) }).await
+            }
+            .scope_boxed()
+        });
+        made.await.unwrap();
+        let mut conn = store.read().await.unwrap();
+        let mut count = async |test, from, to| {
+            let counted = jobs::starters(&mut conn, org, test, from, to).await.unwrap();
+            counted.into_iter().map(|(name, n)| (name.unwrap(), n)).collect::<Vec<_>>()
+        };
+        let all = [("api".to_owned(), 802), ("cron".to_owned(), 401)];
+        assert_eq!(count(true, NOW, NOW + 3).await, all, "the unborn one is not there");
+        assert_eq!(count(true, NOW + 1, NOW + 2).await.iter().map(|(_, n)| n).sum::<u64>(), 500);
+        assert_eq!(count(true, NOW + 3, NOW + 9).await, []);
+        assert_eq!(count(false, NOW, NOW + 3).await, []);
+    })
+    .await;
+}

@@ -1,0 +1,97 @@
+//! `GET /v1/batch-verify/{id}/results`: every row of a job, in pages, from its acceptance on.
+//!
+//! A cursor is the index of the next row, sealed for the organization and the job, so the last page costs what the first does.
+//! `GET /v1/batch-verify/{id}` is the same without `index`, for clients from before there was one; cursors are good for both.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use probity_core::id::JobId;
+use probity_store::jobs;
+
+use super::view::BatchResults;
+use super::{Named, rows};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::openapi::parameters::{JobPath, ResultsParams};
+use crate::page::{Binding, PerPage};
+use crate::query::Query;
+
+/// How many rows a page has.
+const PER_PAGE: PerPage = PerPage { default: 100, max: 1_000 };
+
+static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
+
+/// Read the rows of a job
+///
+/// Every submitted row in the order of submission, also while the job runs: rows that are not done have `processed: false`
+/// and no verdict. Verdicts are those after the organization's settings, and may differ from `GET /v1/verify`.
+#[utoipa::path(
+    get,
+    path = "/v1/batch-verify/{id}/results",
+    tag = "Verification",
+    params(JobPath, ResultsParams),
+    security(("bearer" = ["read:jobs"])),
+    responses((status = 200, description = "One page of rows.", body = BatchResults))
+)]
+pub(crate) async fn get_batch_results(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Named(id): Named,
+    query: Query,
+) -> Result<Json<BatchResults>, ApiError> {
+    page(&app, &caller, id, &query).await.map(Json)
+}
+
+/// Read the rows of a job, without their places
+///
+/// Deprecated: use `GET /v1/batch-verify/{id}/results`, which gives the same pages with `index`.
+#[utoipa::path(
+    get,
+    path = "/v1/batch-verify/{id}",
+    tag = "Verification",
+    params(JobPath, ResultsParams),
+    security(("bearer" = ["read:jobs"])),
+    responses((status = 200, description = "One page of rows.", body = BatchResults))
+)]
+pub(crate) async fn get_batch_results_without_index(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    named: Result<Named, ApiError>,
+    query: Query,
+) -> Response {
+    let page = match named {
+        Ok(Named(id)) => page(&app, &caller, id, &query).await,
+        Err(error) => Err(error),
+    };
+    let without_index = |mut page: BatchResults| {
+        page.data.iter_mut().for_each(|row| row.head.index = None);
+        Json(page)
+    };
+    let mut response = page.map(without_index).into_response();
+    response.headers_mut().insert(&DEPRECATION, HeaderValue::from_static("true"));
+    response
+}
+
+async fn page(app: &App, caller: &Caller, id: JobId, query: &Query) -> Result<BatchResults, ApiError> {
+    let per_page = PER_PAGE.wanted(query)?;
+    let mut conn = app.store.read().await?;
+    let job = jobs::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
+    let (org, list) = (caller.org_id().to_string(), format!("/v1/batch-verify/{id}"));
+    let binding = Binding { org: &org, list: &list };
+    let from = app.cursors.wanted(query, binding)?.map_or(Ok(0), |place| index(&place))?;
+    let to = from.saturating_add(per_page.into()).min(job.rows);
+    let data = rows::rows(&mut conn, &job, from.min(to), to).await?;
+    let next = (to < job.rows).then(|| app.cursors.seal(binding, &to.to_be_bytes()));
+    Ok(BatchResults { data, next })
+}
+
+/// The row at which a cursor goes on.
+fn index(place: &[u8]) -> Result<i64, ApiError> {
+    let index = place.try_into().map(i64::from_be_bytes).ok().filter(|index| *index >= 0);
+    index.ok_or_else(|| ApiError::invalid("next", "must be a cursor that this list has given"))
+}

@@ -1,0 +1,88 @@
+//! Rows of a job with what stands in them: addresses from the blocks as they were submitted, verdicts from the results.
+//!
+//! Costs the same at any depth: a page reads the blocks and the results of its own indexes. While a job runs, a row shows its
+//! verdict as soon as its part is settled.
+
+use probity_core::block::{Block, ROWS_MAX};
+use probity_core::domain::{Domain, SpecialUse};
+use probity_core::verdict::Reason;
+use probity_store::jobs::{self, Job, Standing};
+use probity_store::{Conn, StoreError};
+
+use super::view::{BatchRow, RowHead, RowVerdict};
+use crate::error::ApiError;
+
+/// The rows within `from..to`, which lie in the job.
+pub(super) async fn rows(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<BatchRow>, ApiError> {
+    let emails = emails(conn, job, from, to).await?;
+    let mut standing = standing(conn, job, from, to).await?.into_iter().peekable();
+    let mut rows = Vec::with_capacity(emails.len());
+    for (index, email) in (from..).zip(emails) {
+        let done = standing.next_if(|(at, _)| *at == index);
+        let done = done.map(|(_, standing)| RowVerdict::of(&standing, domain(&email, standing.result.raw_reason)));
+        rows.push(BatchRow { head: RowHead { email, processed: done.is_some(), index: Some(index) }, done });
+    }
+    Ok(rows)
+}
+
+/// Results with the indexes of their rows, in order: those of first rows, and those that repeated rows share.
+async fn standing(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<(i64, Standing)>, StoreError> {
+    let mut found = jobs::duplicates(conn, job.org, job.no, from, to).await?;
+    let first = jobs::results(conn, job.org, job.no, from, to).await?;
+    found.extend(first.into_iter().map(|standing| (standing.result.idx, standing)));
+    found.sort_unstable_by_key(|(index, _)| *index);
+    Ok(found)
+}
+
+async fn emails(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<String>, ApiError> {
+    let damaged = || ApiError::server_error(format!("addresses of job {} are missing or damaged", job.id));
+    let of_block = i64::try_from(ROWS_MAX).expect("a block is small");
+    // Every block but the last is full.
+    let first = from - from % of_block;
+    let blocks = jobs::blocks(conn, job.org, job.no, first, (to - first + of_block - 1) / of_block).await?;
+    let wanted = usize::try_from(to - from).map_err(ApiError::server_error)?;
+    let before = usize::try_from(from - first).map_err(ApiError::server_error)?;
+    let mut emails = Vec::with_capacity(before + wanted);
+    for (expected, (at, body)) in (first..).step_by(ROWS_MAX).zip(blocks) {
+        let block = Block::decode(&body).map_err(|error| damaged().because(error))?;
+        if at != expected {
+            return Err(damaged());
+        }
+        emails.extend(block.iter().map(|email| String::from_utf8_lossy(email).into_owned()));
+    }
+    if emails.len() < before + wanted {
+        return Err(damaged());
+    }
+    emails.truncate(before + wanted);
+    emails.drain(..before);
+    Ok(emails)
+}
+
+/// The domain of an address that was verified, as a live verdict shows it: text that is no address has none.
+fn domain(email: &str, found: Reason) -> String {
+    let text = email.trim_ascii().rsplit_once('@').filter(|_| found != Reason::Invalid).map(|(_, domain)| domain);
+    let Some(text) = text else { return String::new() };
+    // Whatever was verified may stand here: special-use names that the operator allows, and those of the sandbox.
+    Domain::parse_with(text, &SpecialUse::allow([text]))
+        .map_or_else(|_| String::new(), |domain| domain.ascii().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn domains_are_those_of_live_verdicts() {
+        let cases = [
+            (" Jo@Example.ORG ", Reason::Valid, "example.org"),
+            ("jo@bücher.example.com", Reason::Nonexistent, "xn--bcher-kva.example.com"),
+            ("\"a@b\"@example.org", Reason::Valid, "example.org"),
+            ("valid@sandbox.test", Reason::Valid, "sandbox.test"),
+            ("valid@sandbox.test", Reason::Invalid, ""),
+            ("no address", Reason::Invalid, ""),
+        ];
+        for (email, reason, expected) in cases {
+            assert_eq!(domain(email, reason), expected, "{email}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! `GET /v1/batch-verify/{id}/status`: how far a job is.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use probity_store::jobs;
+
+use super::Named;
+use super::view::BatchStatus;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::openapi::parameters::JobPath;
+
+/// Look how far a job is
+///
+/// The counters are absent until processing begins. Progress is `emailsProcessed / numImported`.
+#[utoipa::path(
+    get,
+    path = "/v1/batch-verify/{id}/status",
+    tag = "Verification",
+    params(JobPath),
+    security(("bearer" = ["read:jobs"])),
+    responses((status = 200, description = "Where the job stands.", body = BatchStatus))
+)]
+pub(crate) async fn get_batch_status(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    Named(id): Named,
+) -> Result<Json<BatchStatus>, ApiError> {
+    let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    Ok(Json((&job).into()))
+}

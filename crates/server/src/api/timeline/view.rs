@@ -1,0 +1,220 @@
+//! What the timeline shows. Kinds of events are told apart by `type`.
+
+use std::collections::BTreeMap;
+
+use probity_core::id::JobId;
+use probity_store::jobs::{Job, State};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+
+use crate::api::jobs::view::{sources, status, statuses};
+use crate::api::timestamp::Timestamp;
+use crate::error::ApiError;
+use crate::openapi::schema;
+
+/// What starts jobs.
+const TRIGGERS: [&str; 8] = ["manual", "autofloss", "instafloss", "decay_protection", "api", "cron", "staff", "system"];
+
+/// What happened in the account.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Timeline {
+    /// When this was put together.
+    pub(crate) generated_at: Timestamp,
+    /// The time that is looked at.
+    pub(crate) window: Window,
+    /// What happened in that time, counted.
+    pub(crate) summary: Summary,
+    /// The newest events, newest first.
+    pub(crate) events: Vec<JobEvent>,
+}
+
+/// A span of time.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineWindow)]
+pub(crate) struct Window {
+    /// From when.
+    pub(crate) since: Timestamp,
+    /// Until when.
+    pub(crate) until: Timestamp,
+    /// How many days that are.
+    #[schema(examples(30), minimum = 1, maximum = 90)]
+    pub(crate) days: i64,
+}
+
+/// A window, counted.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineSummary)]
+pub(crate) struct Summary {
+    /// Jobs that were accepted.
+    #[schema(examples(1), minimum = 0)]
+    jobs: u64,
+    /// How many jobs were started by what. Jobs of which that is not known are left out.
+    #[schema(schema_with = by_trigger)]
+    jobs_by_trigger: BTreeMap<String, u64>,
+    /// Changes of settings.
+    #[schema(examples(0), minimum = 0)]
+    settings_changes: u64,
+    /// What else happened to the account.
+    #[schema(examples(0), minimum = 0)]
+    account_events: u64,
+    /// Whether more happened than `events` shows.
+    #[schema(examples(false))]
+    truncated: bool,
+}
+
+impl Summary {
+    /// Of the jobs of the window by what started them, of which so many are shown.
+    pub(super) fn of(started: BTreeMap<Option<String>, u64>, shown: usize) -> Self {
+        let jobs = started.values().sum();
+        let jobs_by_trigger = started.into_iter().filter_map(|(trigger, n)| Some((trigger?, n))).collect();
+        let truncated = u64::try_from(shown).is_ok_and(|shown| shown < jobs);
+        Self { jobs, jobs_by_trigger, settings_changes: 0, account_events: 0, truncated }
+    }
+}
+
+/// A job.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJobEvent)]
+pub(crate) struct JobEvent {
+    /// The kind of the event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = job_kind)]
+    kind: &'static str,
+    /// When its processing began; before that, when it was accepted.
+    pub(super) at: Timestamp,
+    /// The job.
+    job: JobShown,
+    /// What started it; null where that is not known.
+    #[schema(schema_with = triggers)]
+    trigger: Option<String>,
+    /// Whether that was recorded at its start; otherwise it was inferred later.
+    #[schema(examples(true))]
+    trigger_explicit: bool,
+    /// Where it began, as a dotted path.
+    #[schema(required, examples("api.batch_verify"))]
+    source_action: Option<String>,
+    /// Who started it; null where that is not known.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// A job in an event.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJob)]
+struct JobShown {
+    /// The job's id.
+    #[schema(schema_with = schema::job_id)]
+    id: JobId,
+    /// Where it stands.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+    /// Where its addresses came from.
+    #[schema(schema_with = sources)]
+    source: String,
+    /// The provider, where the source is `integration`.
+    #[schema(required, examples(json!(null)))]
+    source_integration: Option<String>,
+    /// When its processing began; null before.
+    #[schema(required)]
+    started_at: Option<Timestamp>,
+    /// When it was over; null before.
+    #[schema(required)]
+    finished_at: Option<Timestamp>,
+    /// What came out; null until it is completed.
+    #[schema(required)]
+    results: Option<ResultsShown>,
+}
+
+/// What came out of a job in an event, in rows.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJobResults)]
+struct ResultsShown {
+    /// Rows that were submitted.
+    #[schema(examples(3), minimum = 0)]
+    total: i64,
+    /// Rows that passed.
+    #[schema(examples(1), minimum = 0)]
+    passed: i64,
+    /// Rows that did not pass.
+    #[schema(examples(2), minimum = 0)]
+    failed: i64,
+}
+
+/// Who did something. Read from what was recorded field by field, so that nothing else gets out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Actor)]
+pub(crate) struct Actor {
+    /// What they are.
+    #[serde(rename = "type")]
+    #[schema(schema_with = actors)]
+    kind: ActorKind,
+    /// Their id, where they have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("key_01h455vb4pex5vsknk084sn02q"))]
+    id: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ActorKind {
+    User,
+    ApiKey,
+    Staff,
+    System,
+}
+
+impl JobEvent {
+    /// A job as an event. An actor that cannot be read is damage.
+    pub(super) fn of(job: &Job) -> Result<Self, ApiError> {
+        let actor = job.actor.as_deref().map(serde_json::from_str).transpose().map_err(ApiError::server_error)?;
+        let counts = job.counts;
+        let results = ResultsShown { total: job.rows, passed: counts.passed, failed: counts.failed() };
+        let shown = JobShown {
+            id: job.id,
+            status: status(job.state),
+            source: job.source.clone(),
+            source_integration: None,
+            started_at: job.started_at.map(Into::into),
+            finished_at: job.finished_at.map(Into::into),
+            results: (job.state == State::Completed).then_some(results),
+        };
+        Ok(Self {
+            kind: "job",
+            at: job.started_at.unwrap_or(job.created_at).into(),
+            job: shown,
+            trigger: job.started_by.clone(),
+            trigger_explicit: job.started_by.is_some(),
+            source_action: job.source_action.clone(),
+            actor,
+        })
+    }
+}
+
+fn job_kind() -> Object {
+    schema::one_of(["job"], "The kind of the event.")
+}
+
+fn actors() -> Object {
+    schema::one_of(["user", "api_key", "staff", "system"], "What they are.")
+}
+
+fn triggers() -> Object {
+    let means = "`manual`: a person in the dashboard. `autofloss`: the daily schedule. `instafloss`: real-time. \
+        `decay_protection`: the monthly re-verification. `api`: this API. `staff`: support staff. `cron`, `system`: other \
+        work of the service. Null where that is not known.";
+    let mut schema = schema::one_of(TRIGGERS, means);
+    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    schema.examples = vec!["api".into()];
+    schema
+}
+
+fn by_trigger() -> Object {
+    let count = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    ObjectBuilder::new()
+        .description(Some("How many jobs were started by what. Jobs of which that is not known are left out."))
+        .additional_properties(Some(utoipa::openapi::RefOr::T(count().into())))
+        .examples([serde_json::json!({"api": 1})])
+        .build()
+}

@@ -1,0 +1,84 @@
+//! `/v1/batch-verify/{id}/download`: whole jobs as files.
+
+use super::*;
+
+async fn download(app: &TestApp, key: &str, id: &str, query: &str) -> Answer {
+    app.get(key, &format!("/v1/batch-verify/{id}/download?{query}")).await
+}
+
+fn lines(answer: &Answer) -> Vec<Value> {
+    answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_file_has_every_row_and_goes_in_again() {
+    let app = TestApp::start().await;
+    let (org, _) = app.customer().await;
+    let key = app.key(&org, KeyKind::Test).await;
+    let mut emails: Vec<String> = (0..2_100).map(|n| format!("row {n}, \"of\" many")).collect();
+    emails.extend(["valid@sandbox.test", "=1+1", "+plus@sandbox.test", "inbox_full@sandbox.test"].map(str::to_owned));
+    let id = submit(&app, &key, &emails.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    done(&app, &key, &id).await;
+    let shown = rows(&app, &key, &id, 1_000).await;
+
+    let file = download(&app, &key, &id, "format=ndjson").await;
+    assert_eq!(file.header("content-type"), Some("application/x-ndjson"));
+    assert_eq!(file.header("content-disposition"), Some(&*format!("attachment; filename=\"{id}.ndjson\"")));
+    assert_eq!(file.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(lines(&file), shown);
+
+    // Raw CSV and NDJSON can be submitted as they are; the job of them has the same rows.
+    for (query, kind) in [("format=csv&raw=true", "text/csv"), ("format=ndjson", "application/x-ndjson")] {
+        let file = download(&app, &key, &id, query).await;
+        let call = Call::with_body("/v1/batch-verify", kind, file.body.to_vec()).key(&key);
+        let again = app.send(call).await.ok(200)["id"].as_str().unwrap().to_owned();
+        done(&app, &key, &again).await;
+        let again = rows(&app, &key, &again, 1_000).await;
+        assert_eq!(reasons(&again), reasons(&shown), "{query}");
+        assert!(again.iter().zip(&shown).all(|(again, shown)| again["email"] == shown["email"]), "{query}");
+    }
+    let safe = download(&app, &key, &id, "").await;
+    assert!(safe.header("content-type").unwrap().starts_with("text/csv"));
+    let text = safe.text();
+    assert_eq!(text.lines().count(), emails.len() + 1);
+    assert!(text.starts_with("email,domain,processed,") && text.contains("\r\n'=1+1,") && text.contains("\r\n'+plus@"));
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_can_be_of_some_rows() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let emails = ["ann@honest-mail.com", "x", "nobody@null-mx.com", "info@honest-mail.com", "waits@honest-mail.com"];
+    let id = submit(&app, &key, &emails).await;
+    for _ in 0..50 {
+        if status(&app, &key, &id).await["emailsProcessed"] == 4 {
+            break;
+        }
+        pass(Duration::from_secs(2)).await;
+    }
+    let cases = [
+        ("", vec![0, 1, 2, 3, 4]),
+        ("&status=passed", vec![0]),
+        ("&status=undeliverable", vec![1, 2]),
+        ("&status=undeliverable&reason=invalid", vec![1]),
+        ("&status=passed&reason=invalid", vec![]),
+        ("&reason=role_based", vec![3]),
+        ("&status=&reason=", vec![0, 1, 2, 3, 4]),
+    ];
+    for (query, expected) in cases {
+        let file = download(&app, &key, &id, &format!("format=ndjson{query}")).await;
+        assert_eq!(
+            lines(&file).iter().map(|row| row["index"].as_i64().unwrap()).collect::<Vec<_>>(),
+            expected,
+            "{query}"
+        );
+    }
+    for query in ["format=xlsx", "format=CSV", "status=good", "reason=bad", "raw=yes"] {
+        let message = download(&app, &key, &id, query).await.error(400, "invalid_request");
+        assert!(message.starts_with(query.split('=').next().unwrap()), "{message}");
+    }
+    app.live.gate.add_permits(1);
+    done(&app, &key, &id).await;
+    app.stop().await;
+}
