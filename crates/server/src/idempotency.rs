@@ -6,6 +6,7 @@
 //! the key, so that a retry runs. The run goes on when its client goes away, and a run whose process died loses the lock after
 //! its lease. Answers are encrypted; only a request with the same Idempotency-Key opens them.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +16,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use probity_store::idempotency::{self, Attempt, Begun};
 use probity_store::{ScopedFutureExt as _, StoreError, Tx};
@@ -132,11 +134,11 @@ pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next: Next) -> Result<Response, ApiError> {
     let (mut request, body) = gather(request).await?;
     let call = Call { path: request.uri().path().to_owned(), key, body_hash: app.secrets.body(&body) };
-    let work = |once: Once| {
+    let work = move |once: Once| {
         request.extensions_mut().insert(once);
         next.run(request)
     };
-    run_once(app, &caller, call, work).await
+    run_once(app, caller, call, work).await
 }
 
 /// A POST that came with a key.
@@ -150,15 +152,35 @@ pub(crate) struct Call {
 }
 
 /// Does a work once for a key, or answers as it was answered. The work is handed what to keep its answer on.
+///
+/// All of it is a task of its own: a client that goes away leaves neither half of a work behind nor a key locked for nobody.
 pub(crate) async fn run_once<F>(
     app: Arc<App>,
-    caller: &Caller,
+    caller: Caller,
     call: Call,
-    work: impl FnOnce(Once) -> F,
+    work: impl FnOnce(Once) -> F + Send + 'static,
 ) -> Result<Response, ApiError>
 where
     F: Future<Output = Response> + Send + 'static,
 {
+    let run = async move {
+        match begin(app, &caller, call).await? {
+            Start::Answered(response) => Ok(response),
+            Start::Run(run) => Ok(run.clone().finish(work(Once(Some(run)))).await),
+        }
+    };
+    tokio::spawn(run.in_current_span()).await.unwrap_or_else(|panic| Err(ApiError::server_error(panic)))
+}
+
+/// What a call with a key begins with.
+enum Start {
+    /// It was answered before.
+    Answered(Response),
+    /// It runs, and holds its key.
+    Run(Arc<Run>),
+}
+
+async fn begin(app: Arc<App>, caller: &Caller, call: Call) -> Result<Start, ApiError> {
     let attempt = Attempt {
         org: caller.org(),
         key_hash: key_hash(&app, caller, &call),
@@ -169,32 +191,20 @@ where
         keep_ms: KEEP_MS,
     };
     match app.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {
-        Begun::Run => {}
+        Begun::Run => Ok(Start::Run(Arc::new(Run { app, attempt, key: call.key, kept: AtomicBool::new(false) }))),
         Begun::Replay { status, answer } => {
             app.metrics.accounts().idempotent(Idempotent::Replayed);
-            return replay(&app, &call.key, status, &answer);
+            replay(&app, &call.key, status, &answer).map(Start::Answered)
         }
         Begun::InProgress => {
             app.metrics.accounts().idempotent(Idempotent::InProgress);
-            return Err(ApiError::idempotency_in_progress());
+            Err(ApiError::idempotency_in_progress())
         }
         Begun::Reused => {
             app.metrics.accounts().idempotent(Idempotent::Reused);
-            return Err(ApiError::idempotency_key_reused());
+            Err(ApiError::idempotency_key_reused())
         }
-        Begun::Full => return Err(ApiError::rate_limited(FULL_RETRY_S)),
-    }
-    let run = Arc::new(Run { app, attempt, key: call.key, kept: AtomicBool::new(false) });
-    let work = work(Once(Some(run.clone())));
-    // A task of its own: a client that goes away does not leave half of a work behind.
-    let its = run.clone();
-    let work = tokio::spawn(async move { its.finish(work.await).await }.in_current_span());
-    match work.await {
-        Ok(response) => Ok(response),
-        Err(panic) => {
-            run.release().await;
-            Err(ApiError::server_error(panic))
-        }
+        Begun::Full => Err(ApiError::rate_limited(FULL_RETRY_S)),
     }
 }
 
@@ -213,8 +223,13 @@ fn replay(app: &App, key: &str, status: u16, sealed: &[u8]) -> Result<Response, 
 }
 
 impl Run {
-    /// Frees the key of an answer that is no success, and keeps one whose handler had no transaction to keep it in.
-    async fn finish(&self, response: Response) -> Response {
+    /// Runs the work. Frees the key of an answer that is no success, and keeps one whose handler had no transaction to keep
+    /// it in.
+    async fn finish(&self, work: impl Future<Output = Response>) -> Response {
+        let Ok(response) = AssertUnwindSafe(work).catch_unwind().await else {
+            self.release().await;
+            return ApiError::server_error("a panic; its place is in the log").into_response();
+        };
         if !response.status().is_success() {
             self.release().await;
             return response;

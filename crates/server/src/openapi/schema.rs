@@ -121,7 +121,6 @@ macro_rules! with_optional_part {
     ($name:ident = $head:ident + $part:ident, $description:literal) => {
         impl utoipa::PartialSchema for $name {
             fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::schema::Schema> {
-                use utoipa::PartialSchema as _;
                 $crate::openapi::schema::side_by_side($head::schema(), $part::schema(), $description)
             }
         }

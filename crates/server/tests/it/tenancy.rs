@@ -1,7 +1,7 @@
 //! Other organizations' things: whoever names one learns no more than who makes an id up.
 
 use probity_core::api_key::{self, KeyKind};
-use probity_core::id::{Id, Key};
+use probity_core::id::{Id, Job, Key};
 use probity_core::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
@@ -10,7 +10,15 @@ use serde_json::Value;
 use crate::test_app::{BRAND, Call, TestApp};
 
 /// Routes with an id in their path. A new one must be added to [`a_foreign_id_answers_as_a_made_up_one`].
-const ROUTES_WITH_IDS: [(&str, &str); 1] = [("delete", "/v1/api-keys/{id}")];
+const ROUTES_WITH_IDS: [(&str, &str); 7] = [
+    ("delete", "/v1/api-keys/{id}"),
+    ("get", "/v1/batch-verify/{id}"),
+    ("post", "/v1/batch-verify/{id}/cancel"),
+    ("get", "/v1/batch-verify/{id}/download"),
+    ("get", "/v1/batch-verify/{id}/results"),
+    ("get", "/v1/batch-verify/{id}/status"),
+    ("get", "/v1/jobs/{id}"),
+];
 
 #[tokio::test]
 async fn the_list_of_routes_with_ids_is_whole() {
@@ -31,14 +39,20 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
         let (org, key) = app.customer().await;
         let (other, stranger) = app.customer().await;
         let (theirs, _) = app.new_key(&other, NewKey::plain("theirs", KeyKind::Live)).await;
-        let made_up = Id::<Key>::new(Millis(1_700_000_000_000), [3; 10]).to_string();
+        let list = r#"{"emails": ["nobody@null-mx.com"]}"#;
+        let job = app.send(Call::post("/v1/batch-verify", list).key(&stranger)).await.ok(200)["id"].clone();
         for kind in [&key, &app.key(&org, KeyKind::Test).await] {
             for (method, path) in ROUTES_WITH_IDS {
                 let ask = async |id: &str| {
                     let method = method.to_uppercase();
                     app.send(Call::new(&method, path.replace("{id}", id)).key(kind)).await
                 };
-                let foreign = ask(&theirs.id.to_string()).await;
+                let (foreign, made_up) = if path.contains("api-keys") {
+                    (theirs.id.to_string(), Id::<Key>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
+                } else {
+                    (job.as_str().unwrap().to_owned(), Id::<Job>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
+                };
+                let foreign = ask(&foreign).await;
                 foreign.error(404, "not_found");
                 assert_eq!(foreign.without_request(), ask(&made_up).await.without_request(), "{method} {path}");
                 assert_eq!(foreign.without_request(), ask("nonsense").await.without_request(), "{method} {path}");

@@ -72,7 +72,7 @@ pub(crate) async fn submit_batch(
     let offer = Offer { app: app.clone(), new: new.clone(), rows: taken.rows, webhook_url: taken.webhook_url };
     let Some(key) = key else { return Ok(offer.accept(Once::unkeyed()).await) };
     let call = Call { path, key, body_hash: taken.body_hash };
-    let answered = run_once(app.clone(), &caller, call, |once| offer.accept(once)).await;
+    let answered = run_once(app.clone(), caller, call, |once| offer.accept(once)).await;
     // A replay, or a refusal of the key: what came in now is not needed. An accepted job is not touched by this.
     discard(&app, &new, no).await;
     answered

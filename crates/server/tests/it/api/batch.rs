@@ -112,7 +112,7 @@ async fn a_list_is_verified_once_each_and_answered_row_by_row() {
         }
         // Five addresses, four of them known without a question; all were found out, so all have their price.
         assert_eq!(app.balance(&org).await.spent.total(), 5);
-        assert_eq!(app.usage(&org).await.iter().map(|(_, verified, charged)| (verified + charged)).sum::<i64>(), 10);
+        assert_eq!(app.usage(&org).await.iter().map(|(_, verified, charged)| verified + charged).sum::<i64>(), 10);
     })
     .await;
 }
@@ -144,7 +144,10 @@ async fn rows_are_shown_while_the_job_runs_and_a_cancel_credits_the_rest_back() 
         let first = app.send(call()).await;
         assert_eq!(first.ok(200), json!({"status": "success"}));
         let balance = app.balance(&org).await;
-        assert_eq!([balance.available, balance.held, balance.spent].map(|of| of.total()), [PLENTY - 1, 0, 1]);
+        assert_eq!(
+            [balance.available, balance.held, balance.spent].map(probity_core::credits::Split::total),
+            [PLENTY - 1, 0, 1]
+        );
         let replayed = app.send(call()).await;
         assert_eq!((replayed.header("idempotent-replayed"), &replayed.body), (Some("true"), &first.body));
         assert_eq!(cancel(app, &key, &id).await.ok(200), json!({"status": "success"}), "it is cancelled, again");
@@ -162,7 +165,7 @@ async fn rows_are_shown_while_the_job_runs_and_a_cancel_credits_the_rest_back() 
         assert_eq!((&job["status"], &job["results"]), (&json!("cancelled"), &Value::Null));
         assert_eq!(app.balance(&org).await.spent.total(), 1);
         // The gate is as it was, for the service on the other database.
-        let _ = app.live.gate.try_acquire_many(2).map(|left| left.forget());
+        let _ = app.live.gate.try_acquire_many(2).map(tokio::sync::SemaphorePermit::forget);
     })
     .await;
 }
