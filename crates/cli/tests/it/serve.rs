@@ -1,6 +1,9 @@
 //! `probity serve` as a process, with what happens to processes: killed, stopped, run beside others, left without its
 //! database or its disk, and besieged.
 
+#![expect(clippy::disallowed_methods, reason = "clients on loopback, which measure how long the program takes")]
+#![expect(clippy::print_stdout, reason = "what was counted, shown where a test fails or where it is asked for")]
+
 mod account;
 mod beside;
 mod client;

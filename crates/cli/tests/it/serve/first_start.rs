@@ -46,7 +46,7 @@ fn starts_twice(installation: &Installation) {
 
 /// A start that must fail: says how, and that nothing was promised to anybody.
 fn refused(installation: &Installation, listen: &str) -> (Option<i32>, String) {
-    let before = installation.place.has("log").then(|| installation.log()).unwrap_or_default();
+    let before = if installation.place.has("log") { installation.log() } else { String::new() };
     let (status, printed) = installation.launch_at(listen).ended();
     assert_eq!(printed, "");
     (status.code(), installation.log()[before.len()..].to_owned())

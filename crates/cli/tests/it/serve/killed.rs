@@ -22,7 +22,7 @@ fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// The next number of a sequence (SplitMix64).
+/// The next number of a sequence (`SplitMix64`).
 fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -51,8 +51,8 @@ fn killed_at_work(installation: &Installation, key: &str, random: u64) -> Seen {
 }
 
 fn killed_again_and_again(installation: &Installation) {
-    let (rounds, seed) = (from_environment("PROBITY_CRASH_ROUNDS", ROUNDS), from_environment("PROBITY_CRASH_SEED", 1));
-    let mut state = seed;
+    let (rounds, begin) = (from_environment("PROBITY_CRASH_ROUNDS", ROUNDS), from_environment("PROBITY_CRASH_SEED", 1));
+    let mut state = begin;
     let first = installation.start();
     let key = first.key("Live key");
     first.kill();
@@ -70,7 +70,7 @@ fn killed_again_and_again(installation: &Installation) {
     }
     let _last = installation.start();
     let account = settled(installation, u64::from(GRANTED), &seen);
-    println!("seed {seed}, {rounds} rounds: {account:?}, {seen:?}");
+    println!("seed {begin}, {rounds} rounds: {account:?}, {seen:?}");
     assert!(seen.charged > 0 && seen.free > 0 && seen.lost > 0 && seen.failed == 0, "{seen:?}");
 }
 

@@ -13,7 +13,7 @@ use super::client::Client;
 use crate::program::{Place, Ran};
 
 /// What no test should ever have to wait for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Looks again and again until there is something to see.
 pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
