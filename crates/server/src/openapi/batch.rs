@@ -23,6 +23,7 @@ impl PartialSchema for BatchSubmission {
             .examples([json!(["valid@sandbox.test", "nobody@sandbox.test"])]);
         let url = ObjectBuilder::new()
             .schema_type(Type::String)
+            .min_length(Some(1))
             .max_length(Some(WEBHOOK_URL_MAX_BYTES))
             .description(Some("Where the finished job is POSTed to. Without it the job is asked about."))
             .examples(["https://www.example.com/finished"]);

@@ -11,6 +11,7 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{RefOr, Required};
 
+use crate::submission::WEBHOOK_URL_MAX_BYTES;
 pub use jobs::{DownloadParams, JobPath, JobsParams, ResultsParams, TimelineParams};
 
 /// The most bytes that an address to verify may have.
@@ -69,7 +70,7 @@ pub struct SubmitParams;
 impl IntoParams for SubmitParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let means = "Where the finished job is POSTed to, for bodies that are no JSON. In JSON the field wins.";
-        let url = ObjectBuilder::new().schema_type(Type::String).max_length(Some(2_048));
+        let url = ObjectBuilder::new().schema_type(Type::String).max_length(Some(WEBHOOK_URL_MAX_BYTES));
         vec![query("webhook_url", means, url, "https://www.example.com/finished").build()]
     }
 }

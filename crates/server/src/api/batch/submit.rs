@@ -25,7 +25,7 @@ use crate::error::ApiError;
 use crate::idempotency::{self, Answer, Call, Once, run_once};
 use crate::openapi::schema;
 use crate::query::Query;
-use crate::submission::{Format, Intake};
+use crate::submission::{Format, Intake, WEBHOOK_URL_MAX_BYTES};
 
 /// Blocks of one transaction: so few that it stays short.
 const BLOCKS_MAX: usize = 20;
@@ -78,6 +78,16 @@ pub(crate) async fn submit_batch(
     answered
 }
 
+/// The URL of the query, bounded as the body's is.
+fn in_query(query: &Query) -> Result<Option<String>, ApiError> {
+    let url = query.text("webhook_url")?.filter(|url| !url.is_empty());
+    if url.as_ref().is_some_and(|url| url.len() > WEBHOOK_URL_MAX_BYTES) {
+        let most = format_args!("may have at most {WEBHOOK_URL_MAX_BYTES} bytes");
+        return Err(ApiError::invalid("webhook_url", most));
+    }
+    Ok(url.map(Cow::into_owned))
+}
+
 fn new_job(app: &App, caller: &Caller) -> NewJob {
     let now = app.now();
     let actor = serde_json::json!({ "type": "api_key", "id": caller.known().key.id });
@@ -102,7 +112,7 @@ struct Taken {
 
 /// Reads the body and keeps its addresses.
 async fn take_in(app: &App, new: &NewJob, no: JobNo, format: Format, request: Request) -> Result<Taken, ApiError> {
-    let url_of_query = Query::of(request.uri()).text("webhook_url")?.filter(|url| !url.is_empty()).map(Cow::into_owned);
+    let url_of_query = in_query(&Query::of(request.uri()))?;
     let mut hash = app.secrets.body_in_pieces();
     let mut intake = Intake::new(format, app.config.batch_rows_max);
     let mut pieces = pieces(request, app.config.batch_body_max)?;
@@ -195,4 +205,18 @@ async fn accept(app: &App, new: &NewJob, rows: i64, url: Option<&str>, once: &On
         .scope_boxed()
     });
     Ok(accepted.await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_of_the_query_is_bounded_as_that_of_the_body() {
+        let read =
+            |length: usize| in_query(&Query::of(&format!("/?webhook_url={}", "a".repeat(length)).parse().unwrap()));
+        assert_eq!(read(0).unwrap(), None);
+        assert_eq!(read(WEBHOOK_URL_MAX_BYTES).unwrap().map(|url| url.len()), Some(WEBHOOK_URL_MAX_BYTES));
+        assert_eq!(read(WEBHOOK_URL_MAX_BYTES + 1).unwrap_err().message(), "webhook_url: may have at most 2048 bytes");
+    }
 }
