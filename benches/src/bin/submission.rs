@@ -84,10 +84,10 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let addresses = addresses(arguments.count);
     let json = serde_json::to_vec(&serde_json::json!({ "emails": addresses }))?;
-    let lines: String = addresses.iter().map(|address| format!("{{\"email\":\"{address}\"}}\n")).collect();
+    let objects: Vec<String> = addresses.iter().map(|address| format!("{{\"email\":\"{address}\"}}")).collect();
     let packing = (0..arguments.rounds.max(1)).map(|_| packing(&addresses)).collect::<Result<Vec<_>, _>>()?;
     println!("packing alone: {} ms", packing.into_iter().min().unwrap_or_default().as_millis());
     report(Format::Json, &json, &arguments)?;
     report(Format::Csv, addresses.join("\n").as_bytes(), &arguments)?;
-    report(Format::Ndjson, lines.as_bytes(), &arguments)
+    report(Format::Ndjson, objects.join("\n").as_bytes(), &arguments)
 }
