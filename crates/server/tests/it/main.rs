@@ -20,3 +20,4 @@ mod served;
 mod shutdown;
 mod tenancy;
 mod test_app;
+mod webhooks;

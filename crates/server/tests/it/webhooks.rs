@@ -1,0 +1,6 @@
+//! Callbacks against receivers that are honest, slow, or hostile, on loopback with the guard opened for it.
+
+mod delivery;
+mod guard;
+mod receivers;
+mod sending;

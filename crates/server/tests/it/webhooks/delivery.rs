@@ -1,0 +1,325 @@
+//! From the outbox to the receiver: signed, repeated by schedule, each receiver for itself.
+
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_core::id::DeliveryId;
+use probity_core::time::Millis;
+use probity_engine::clock::Clock;
+use probity_engine::net::BoxFuture;
+use probity_server::ops::metrics::{Metrics, Start};
+use probity_server::secrets::Secrets;
+use probity_server::webhooks::deliver::SCHEDULE_MS;
+use probity_server::webhooks::guard::Unresolved;
+use probity_server::webhooks::sign::{Secret, signatures};
+use probity_server::webhooks::{
+    Callbacks, DeliveryConfig, LaneConfig, Names, NoNames, Parts, SendLimits, Sender, UrlGuard, Worker,
+};
+use probity_store::outbox::{self, Delivery, Logged, State};
+use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig};
+use tokio_util::sync::CancellationToken;
+
+use super::receivers::{HASTY, Manner, PATIENCE, Receiver, guard_allowing, open};
+
+const ORG: OrgNo = OrgNo(7);
+const START: Millis = Millis(1_800_000_000_000);
+
+/// An outbox in a database of its own.
+struct Outbox {
+    store: Store,
+    secrets: Arc<Secrets>,
+    _directory: tempfile::TempDir,
+}
+
+impl Outbox {
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")))).await.unwrap();
+        store.migrate().await.unwrap();
+        Self { store, secrets: Arc::new(Secrets::of(&[7; 32])), _directory: directory }
+    }
+
+    async fn put(&self, job: &str, url: &str) -> DeliveryId {
+        self.put_at(START, job, url).await
+    }
+
+    async fn put_at(&self, at: Millis, job: &str, url: &str) -> DeliveryId {
+        let message = Callbacks::job_finished(ORG, job, url, b"{\"id\":\"job_1\"}".to_vec(), at);
+        assert!(self.store.write(|tx| outbox::put(tx, &message).scope_boxed()).await.unwrap());
+        message.id
+    }
+
+    async fn row(&self, id: DeliveryId) -> Logged {
+        outbox::by_id(&mut self.store.read().await.unwrap(), ORG, id).await.unwrap().0
+    }
+
+    /// A worker at a time.
+    fn worker(&self, now: Millis, guard: Arc<UrlGuard>, limits: SendLimits, config: DeliveryConfig) -> Worker {
+        let clock = Clock::starting_at(now);
+        let metrics = Metrics::new(&Start { version: "1", at: now, providers: std::collections::BTreeSet::new() });
+        let parts = Parts {
+            store: self.store.clone(),
+            secrets: self.secrets.clone(),
+            sender: Sender::new(guard.clone(), limits, clock),
+            clock,
+            metrics: Arc::new(metrics),
+        };
+        Worker::new(parts, &Callbacks::new(guard), config)
+    }
+
+    /// Delivers all that is due at a time.
+    async fn deliver(&self, now: Millis) {
+        self.worker(now, open(), SendLimits::default(), DeliveryConfig::default()).run_once().await;
+    }
+
+    async fn secret(&self) -> Secret {
+        let sealed = outbox::find_secret(&mut self.store.read().await.unwrap(), ORG).await.unwrap().unwrap();
+        Secret::from_bytes(self.secrets.open_callback_secret(ORG, &sealed.secret).unwrap()).unwrap()
+    }
+}
+
+fn header<'a>(request: &'a str, name: &str) -> &'a str {
+    let value = request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value.unwrap_or_else(|| panic!("no {name} in {request}"))
+}
+
+#[tokio::test]
+async fn a_message_arrives_signed_and_once() {
+    let outbox = Outbox::new().await;
+    let mut receiver = Receiver::start(Manner::Say("HTTP/1.1 201 x\r\ncontent-length: 3\r\n\r\nyes".into())).await;
+    let id = outbox.put("job_1", &receiver.url()).await;
+    outbox.deliver(START).await;
+    outbox.deliver(START + 1_000_000).await;
+    assert_eq!(receiver.hits(), 1);
+    let request = receiver.request().await;
+    let row = outbox.row(id).await;
+    assert_eq!(header(&request, "webhook-id"), row.event.to_string());
+    let timestamp: i64 = header(&request, "webhook-timestamp").parse().unwrap();
+    assert!((0..60).contains(&(timestamp - START.0 / 1_000)));
+    let secret = outbox.secret().await;
+    let expected = signatures(&[secret], &row.event.to_string(), timestamp, b"{\"id\":\"job_1\"}");
+    assert_eq!(header(&request, "webhook-signature"), expected);
+    assert_eq!((row.state, row.attempts, row.last_status), (State::Delivered, 1, Some(201)));
+    assert_eq!((row.last_answer.as_slice(), row.last_error), (&b"yes"[..], None));
+}
+
+#[tokio::test]
+async fn attempts_follow_the_schedule_until_it_ends() {
+    let outbox = Outbox::new().await;
+    let mut receiver = Receiver::start(Manner::status(500)).await;
+    let id = outbox.put("job_1", &receiver.url()).await;
+    let mut now = START;
+    let mut ids = Vec::new();
+    for (pause_ms, attempts) in SCHEDULE_MS.into_iter().zip(1..) {
+        outbox.deliver(now).await;
+        ids.push(header(&receiver.request().await, "webhook-id").to_owned());
+        let row = outbox.row(id).await;
+        assert_eq!((row.state, row.attempts, row.last_status), (State::Waiting, attempts, Some(500)));
+        let waited_ms = row.next_at.since(row.last_at.unwrap());
+        // A tenth is jitter; what is above that is the attempt itself.
+        assert!(waited_ms >= pause_ms && waited_ms <= pause_ms + pause_ms / 10 + 10_000, "{attempts}: {waited_ms}");
+        // A second before its time, so that the clock of this attempt does not reach it.
+        now = row.next_at;
+        outbox.deliver(now + -1_000).await;
+        assert_eq!(outbox.row(id).await.attempts, attempts, "not before its time");
+    }
+    outbox.deliver(now).await;
+    ids.push(header(&receiver.request().await, "webhook-id").to_owned());
+    let row = outbox.row(id).await;
+    assert_eq!((row.state, row.attempts), (State::Exhausted, 8));
+    assert!(ids.iter().all(|one| *one == row.event.to_string()), "one event, one id: {ids:?}");
+    outbox.deliver(now + 1_000_000_000).await;
+    assert_eq!(receiver.hits(), 8);
+}
+
+#[tokio::test]
+async fn gone_ends_it_and_a_redirect_does_not() {
+    let outbox = Outbox::new().await;
+    let gone = Receiver::start(Manner::status(410)).await;
+    let moved = Receiver::start(Manner::Say("HTTP/1.1 302 x\r\nlocation: /\r\ncontent-length: 0\r\n\r\n".into())).await;
+    let ids = [outbox.put("job_1", &gone.url()).await, outbox.put("job_1", &moved.url()).await];
+    outbox.deliver(START).await;
+    assert_eq!(outbox.row(ids[0]).await.state, State::Exhausted);
+    assert_eq!(outbox.row(ids[1]).await.state, State::Waiting);
+    assert_eq!((gone.hits(), moved.hits()), (1, 1));
+}
+
+#[tokio::test]
+async fn the_operator_reads_why_nobody_was_reached() {
+    let outbox = Outbox::new().await;
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let hangs = Receiver::start(Manner::Hang).await;
+    let urls =
+        ["http://10.0.0.1/".to_owned(), "http://nowhere.example/".into(), format!("http://{free}/"), hangs.url()];
+    let mut ids = Vec::new();
+    for url in &urls {
+        ids.push(outbox.put("job_1", url).await);
+    }
+    outbox.worker(START, open(), HASTY, DeliveryConfig::default()).run_once().await;
+    for (id, error) in ids.into_iter().zip(["blocked", "unresolved", "refused", "timeout"]) {
+        let row = outbox.row(id).await;
+        assert_eq!((row.last_error.as_deref(), row.last_status), (Some(error), None));
+        assert_eq!((row.state, row.attempts), (State::Waiting, 1));
+    }
+}
+
+#[tokio::test]
+async fn both_secrets_sign_after_a_rotation() {
+    let outbox = Outbox::new().await;
+    let mut receiver = Receiver::start(Manner::status(200)).await;
+    let [old, new] = [Secret::fresh(), Secret::fresh()];
+    let sealed = [&old, &new].map(|secret| outbox.secrets.seal_callback_secret(ORG, secret.bytes()));
+    let made = outbox.store.write(|tx| outbox::secret_of(tx, ORG, &sealed[0]).scope_boxed());
+    made.await.unwrap();
+    let rotated = outbox.store.write(|tx| outbox::rotate(tx, ORG, &sealed[1], START + 100_000).scope_boxed());
+    rotated.await.unwrap();
+    for (after_ms, signers) in [(0, vec![new.clone(), old]), (100_000, vec![new])] {
+        let id = outbox.put(&format!("job_{after_ms}"), &receiver.url()).await;
+        outbox.deliver(START + after_ms).await;
+        let (request, event) = (receiver.request().await, outbox.row(id).await.event.to_string());
+        let timestamp = header(&request, "webhook-timestamp").parse().unwrap();
+        let expected = signatures(&signers, &event, timestamp, b"{\"id\":\"job_1\"}");
+        assert_eq!(header(&request, "webhook-signature"), expected);
+    }
+}
+
+/// Every name is a host of its own at loopback.
+struct AllAtLoopback;
+
+impl Names for AllAtLoopback {
+    fn addresses<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, Unresolved>> {
+        Box::pin(async { Ok(vec![IpAddr::from([127, 0, 0, 1])]) })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn receivers_that_hang_hold_up_themselves_only() {
+    let outbox = Outbox::new().await;
+    let mut good = Receiver::start(Manner::status(200)).await;
+    let bad = [Receiver::start(Manner::Hang).await, Receiver::start(Manner::Drip("HTTP/1.1 200".into())).await];
+    let messages: Vec<Delivery> = (0..1_000)
+        .map(|n| {
+            let host = n % 100;
+            let port = if host < 20 { bad[host % 2].address.port() } else { good.address.port() };
+            let url = format!("http://host-{host}.example:{port}/");
+            Callbacks::job_finished(ORG, &format!("job_{n}"), &url, b"{}".to_vec(), START)
+        })
+        .collect();
+    let put = outbox.store.write(|tx| {
+        async {
+            for message in &messages {
+                outbox::put(tx, message).await?;
+            }
+            Ok(())
+        }
+        .scope_boxed()
+    });
+    put.await.unwrap();
+    let guard = guard_allowing(&["127.0.0.0/8"], Arc::new(AllAtLoopback));
+    let lanes = LaneConfig { pause_ms: 60_000, ..LaneConfig::default() };
+    let limits = SendLimits { total_ms: 3_000, ..HASTY };
+    let worker = outbox.worker(START, guard, limits, DeliveryConfig { lanes, ..DeliveryConfig::default() });
+    let ending = CancellationToken::new();
+    let running = tokio::spawn(worker.run(ending.clone()));
+    let all_good = async {
+        for _ in 0..800 {
+            good.request().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, all_good).await.expect("the good ones are delivered");
+    ending.cancel();
+    tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
+    let mut conn = outbox.store.read().await.unwrap();
+    let count = async |conn: &mut _, state| outbox::page(conn, ORG, Some(state), None, 2_000).await.unwrap().len();
+    assert_eq!(count(&mut conn, State::Delivered).await, 800);
+    assert_eq!(count(&mut conn, State::Waiting).await, 200);
+}
+
+#[tokio::test]
+async fn at_the_end_what_hangs_is_cut_and_sent_again_later() {
+    let outbox = Outbox::new().await;
+    let mut receiver = Receiver::start(Manner::Hang).await;
+    let id = outbox.put("job_1", &receiver.url()).await;
+    let limits = SendLimits { total_ms: 60_000, ..HASTY };
+    let config = DeliveryConfig { grace: Duration::from_millis(10), ..DeliveryConfig::default() };
+    let ending = CancellationToken::new();
+    let running = tokio::spawn(outbox.worker(START, open(), limits, config).run(ending.clone()));
+    receiver.request().await;
+    ending.cancel();
+    tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
+    assert_eq!(outbox.row(id).await.attempts, 0);
+    outbox.worker(START, open(), HASTY, DeliveryConfig::default()).run_once().await;
+    assert_eq!(receiver.hits(), 1, "its lease has not ended");
+    outbox.worker(START + 120_000, open(), HASTY, DeliveryConfig::default()).run_once().await;
+    assert_eq!((receiver.hits(), outbox.row(id).await.attempts), (2, 1));
+}
+
+#[tokio::test]
+async fn a_wake_up_is_faster_than_the_poll() {
+    let outbox = Outbox::new().await;
+    let mut receiver = Receiver::start(Manner::status(200)).await;
+    let callbacks = Callbacks::new(open());
+    let (clock, config) = (Clock::starting_at(START), DeliveryConfig { poll: PATIENCE, ..DeliveryConfig::default() });
+    let metrics = Metrics::new(&Start { version: "1", at: START, providers: std::collections::BTreeSet::new() });
+    let parts = Parts {
+        store: outbox.store.clone(),
+        secrets: outbox.secrets.clone(),
+        sender: Sender::new(callbacks.guard().clone(), HASTY, clock),
+        clock,
+        metrics: Arc::new(metrics),
+    };
+    let ending = CancellationToken::new();
+    let running = tokio::spawn(Worker::new(parts, &callbacks, config).run(ending.clone()));
+    outbox.put("job_1", &receiver.url()).await;
+    callbacks.wake();
+    tokio::time::timeout(PATIENCE / 2, receiver.request()).await.expect("it was woken");
+    ending.cancel();
+    tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
+}
+
+/// Runs where `PROBITY_WEBHOOKS_PYTHON` names a Python that has the package `standardwebhooks`.
+#[tokio::test]
+async fn an_independent_library_accepts_the_signature_and_nothing_else() {
+    let Some(python) = std::env::var_os("PROBITY_WEBHOOKS_PYTHON") else { return };
+    let outbox = Outbox::new().await;
+    let mut receiver = Receiver::start(Manner::status(200)).await;
+    // The library refuses old messages, so this one is sent now.
+    let now = Clock::system().now();
+    outbox.put_at(now, "job_1", &receiver.url()).await;
+    outbox.deliver(now).await;
+    let request = receiver.request().await;
+    let fields = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|name| header(&request, name));
+    let script = r#"
+import sys
+from standardwebhooks import Webhook, WebhookVerificationError
+secret, id, timestamp, signature, body = sys.argv[1:]
+def accepts(body, **changed):
+    headers = {"webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": signature, **changed}
+    try:
+        Webhook(secret).verify(body, headers)
+        return True
+    except WebhookVerificationError:
+        return False
+assert accepts(body)
+for at in range(len(body)):
+    assert not accepts(body[:at] + chr(ord(body[at]) ^ 1) + body[at + 1:]), at
+assert not accepts(body, **{"webhook-id": id + "x"})
+assert not accepts(body, **{"webhook-timestamp": str(int(timestamp) - 1)})
+"#;
+    let secret = outbox.secret().await.text();
+    let output = Command::new(python).args(["-c", script, &secret]).args(fields).arg("{\"id\":\"job_1\"}").output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[tokio::test]
+async fn a_name_without_a_resolver_is_tried_again() {
+    let outbox = Outbox::new().await;
+    let id = outbox.put("job_1", "https://hooks.example.com/").await;
+    let guard = guard_allowing(&[], Arc::new(NoNames));
+    outbox.worker(START, guard, HASTY, DeliveryConfig::default()).run_once().await;
+    let row = outbox.row(id).await;
+    assert_eq!((row.state, row.last_error.as_deref()), (State::Waiting, Some("unresolved")));
+}
