@@ -16,14 +16,16 @@ use std::sync::Arc;
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_store::jobs::Closed;
-use probity_store::{Result, Store, Tx};
+use probity_store::{Result, Store, Tx, jobs, outbox};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::api::jobs::view::JobView;
 use crate::app::App;
 use crate::ops::metrics::Metrics;
 use crate::verifier::Verifier;
+use crate::webhooks::Callbacks;
 
 pub(crate) use stop::stop_jobs;
 
@@ -44,6 +46,7 @@ pub(crate) struct Jobs {
     pub(crate) metrics: Arc<Metrics>,
     /// Rung when there may be something to do.
     pub(crate) wake: Arc<Wake>,
+    pub(crate) callbacks: Callbacks,
 }
 
 /// The bells of the tasks.
@@ -65,6 +68,7 @@ impl Jobs {
             sandbox: app.sandbox.clone(),
             metrics: app.metrics.clone(),
             wake: app.wake.clone(),
+            callbacks: app.callbacks.clone(),
         }
     }
 
@@ -81,7 +85,13 @@ impl Jobs {
     }
 }
 
-/// What closing a job writes besides its row, in the same transaction: word of it to whoever wants it.
-pub(crate) async fn announce(_tx: &mut Tx, _closed: &Closed, _now: Millis) -> Result<()> {
+/// What closing a job writes besides its row, in the same transaction: the message to its callback, whose body is that of
+/// `GET /v1/jobs/{id}`. Call [`Callbacks::wake`] when the transaction is committed.
+pub(crate) async fn announce(tx: &mut Tx, closed: &Closed, now: Millis) -> Result<()> {
+    let job = jobs::by_no(tx, closed.org, closed.job).await?;
+    let Some(url) = &job.webhook_url else { return Ok(()) };
+    let reasons = jobs::reasons(tx, closed.org, closed.job).await?;
+    let body = serde_json::to_vec(&JobView::of(&job, Some(&reasons))).expect("a job is plain JSON");
+    outbox::put(tx, &Callbacks::job_finished(closed.org, &job.id.to_string(), url, body, now)).await?;
     Ok(())
 }

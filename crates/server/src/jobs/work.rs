@@ -199,14 +199,18 @@ async fn write(jobs: &Jobs, fence: &Fence, settled: &Settled) -> Result<(), Stor
     let now = jobs.now();
     let written = jobs.store.write(|tx| {
         async {
-            if let Some(closed) = jobs::settle(tx, fence, settled, now).await? {
-                announce(tx, &closed, now).await?;
+            let closed = jobs::settle(tx, fence, settled, now).await?;
+            if let Some(closed) = &closed {
+                announce(tx, closed, now).await?;
             }
-            Ok(())
+            Ok(closed.is_some())
         }
         .scope_boxed()
     });
-    written.await
+    if written.await? {
+        jobs.callbacks.wake();
+    }
+    Ok(())
 }
 
 /// Rows that must wait, in chunks by the time for which they wait.

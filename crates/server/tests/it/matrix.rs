@@ -28,8 +28,6 @@ const ROUTES: [(&str, &str, Option<Scope>, u16); 17] = [
     ("GET", "/v1/jobs/{id}", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/account/timeline", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
-    ("GET", "/v1/webhooks/callback-secret", Some(Scope::WriteWebhooks), 200),
-    ("POST", "/v1/webhooks/callback-secret/rotate", Some(Scope::WriteWebhooks), 200),
     ("GET", "/v1/api-keys", Some(Scope::WriteKeys), 200),
     ("POST", "/v1/api-keys", Some(Scope::WriteKeys), 201),
     ("DELETE", "/v1/api-keys/{id}", Some(Scope::WriteKeys), 200),

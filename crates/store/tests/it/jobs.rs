@@ -244,9 +244,7 @@ async fn jobs_of_a_time_are_counted_by_who_started_them() {
         let made = store.write(|tx| {
             async {
                 for n in 0..MANY {
-                    let mut random = [0; 10];
-                    random[..8].copy_from_slice(&n.to_be_bytes());
-                    let id = JobId::new(NOW, random);
+                    let id = JobId::new(NOW + n, [7; 10]);
                     let started_by = if n % 3 == 0 { "cron" } else { "api" };
                     let job = NewJob { id, started_by, test: true, ..new_job(org, 0) };
                     jobs::begin(tx, &job).await?;

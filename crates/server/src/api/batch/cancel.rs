@@ -56,5 +56,7 @@ pub(crate) async fn cancel_batch(
         }
         .scope_boxed()
     });
-    Ok(cancelled.await?)
+    let answer = cancelled.await?;
+    app.callbacks.wake();
+    Ok(answer)
 }

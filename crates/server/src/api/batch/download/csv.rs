@@ -115,7 +115,8 @@ mod tests {
             rest = &rest[used..];
             email = cells[..ends[0]].to_vec();
         }
-        (rest.len(), email)
+        // The reader ends a record at its first line end, and skips the second later.
+        (rest.trim_ascii_start().len(), email)
     }
 
     #[test]
