@@ -167,6 +167,11 @@ fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
     if caller.is_test() && wanted.kind != KeyKind::Test {
         return Err(ApiError::forbidden_scope("a test key makes test keys only"));
     }
+    if let Some(end) = caller.known().key.expires_at
+        && wanted.expires_at.is_none_or(|at| at > end)
+    {
+        return Err(ApiError::forbidden_scope("a key that expires makes keys that expire no later"));
+    }
     if let Some(scope) = wanted.granted().iter().find(beyond) {
         return Err(ApiError::forbidden_scope(format!(
             "the key cannot give the scope `{}`: it lacks it",

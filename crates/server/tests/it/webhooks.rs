@@ -2,5 +2,5 @@
 
 mod delivery;
 mod guard;
-mod receivers;
+pub(crate) mod receivers;
 mod sending;

@@ -1,5 +1,6 @@
 //! `/v1/batch-verify`: from a list to its rows, what is shown on the way, what it costs, and how it ends early.
 
+mod callback;
 mod download;
 mod lists;
 
@@ -20,7 +21,7 @@ pub(super) async fn submit(app: &TestApp, key: &str, emails: &[&str]) -> String 
     answer.ok(200)["id"].as_str().unwrap().to_owned()
 }
 
-async fn post(app: &TestApp, key: &str, body: &str) -> Answer {
+pub(super) async fn post(app: &TestApp, key: &str, body: &str) -> Answer {
     app.send(Call::post("/v1/batch-verify", body).key(key)).await
 }
 
