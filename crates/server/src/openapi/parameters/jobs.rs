@@ -6,7 +6,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type};
 
-use super::{POSITIVE_INTEGER, matching, not_empty, path_id, query};
+use super::{POSITIVE_INTEGER, matching, path_id, query, text};
 use crate::api::jobs::view::{SOURCES, STATUSES};
 use crate::api::timeline::{DAYS, EVENTS};
 
@@ -29,10 +29,10 @@ impl IntoParams for ResultsParams {
         let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
         let per_page = OneOfBuilder::new().item(number).item(matching(POSITIVE_INTEGER)).default(Some(100.into()));
         let per_page_means = "Rows on a page, 1 to 1,000; more is taken as 1,000.";
-        let next_means = "Where the page begins: `next` of the page before. Left out for the first page.";
+        let next_means = "Where the page begins: `next` of the page before. Left out, or empty, for the first page.";
         vec![
             query("per_page", per_page_means, per_page, 100).build(),
-            query("next", next_means, not_empty(), "MDFoNDU1dmI0cGV4NXZzaw").build(),
+            query("next", next_means, text(), "MDFoNDU1dmI0cGV4NXZzaw").build(),
         ]
     }
 }
