@@ -2,15 +2,19 @@
 //!
 //! Calls do not write by themselves. One task gathers what has come in since its last transaction and writes it in the next
 //! ([`credits::settle_window`]): an organization with thousands of calls a second costs as many transactions as one with a
-//! few. A lone call is written at once; under load a window is at least [`WINDOW_MS`] long. A call waits for both of its
-//! windows, so its answer is not given before its credit and its place in the usage are safe.
+//! few. A lone call is written at once; after a window of several, the next waits up to [`GATHER_MS`] for as many to come.
 //!
-//! Failures: when a window cannot be written, those who wanted credits get 503, and those who wanted to settle keep their
-//! verdict for nothing, since their hold ends by itself. A [`Hold`] that is dropped is released: its caller has gone away.
+//! A call begins when its hold is among what its window commits, while that is still being synced to the disk: what it
+//! finds out can then be settled in the very next window. Its answer waits for that one, and windows are written one after
+//! the other, so no answer is given before its credit and its place in the usage are safe.
+//!
+//! Failures: when a window cannot be written, those who wanted credits get 503, also those who had begun by then; those who
+//! wanted to settle keep their verdict for nothing, since their hold ends by itself. A [`Hold`] that is dropped is released:
+//! its caller has gone away.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use probity_core::credits::{Bucket, Split};
@@ -24,8 +28,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::ops::metrics::{CreditMove, Metrics};
 
-/// The least time between two windows, in milliseconds.
-const WINDOW_MS: u64 = 2;
+/// How long a window waits, at most, until it has as many calls as the one before, in milliseconds. Who was just answered
+/// comes back within it; a window that began at once would leave them to wait for the one after.
+const GATHER_MS: u64 = 1;
 /// Calls in one window at most.
 const WINDOW_CALLS_MAX: usize = 4_096;
 /// Calls that wait for a window at most; more are refused.
@@ -38,15 +43,28 @@ pub(crate) enum Refused {
     InsufficientCredits,
     /// The database cannot be written.
     Unavailable(Arc<StoreError>),
+    /// The database could not be written when the credit was to be set aside, which the call learns at its end: it must not
+    /// be answered.
+    NeverHeld(Arc<StoreError>),
     /// More calls wait than can be taken, or the service ends.
     Busy,
 }
 
-/// A credit that is set aside for one call.
-pub(crate) struct Hold {
+/// Why a window was not committed; empty where it was. The writer fills it in before it gathers any end of its holds.
+type Failure = Arc<OnceLock<Arc<StoreError>>>;
+
+/// Which credit it is that was set aside for a call.
+#[derive(Clone)]
+struct Held {
     org: OrgNo,
     id: HoldId,
     bucket: Bucket,
+    failure: Failure,
+}
+
+/// A credit that is set aside for one call.
+pub(crate) struct Hold {
+    held: Held,
     meter: Meter,
     settled: bool,
 }
@@ -71,7 +89,7 @@ impl Hold {
     }
 
     fn settlement(&self, captured: bool, counted: Option<Delta>, done: Option<Done>) -> Call {
-        Call::Settle { org: self.org, hold: self.id, bucket: self.bucket, captured, counted, done }
+        Call::Settle { held: self.held.clone(), captured, counted, done }
     }
 }
 
@@ -80,7 +98,7 @@ type Done = oneshot::Sender<Result<(), Refused>>;
 /// What a call wants of the next window.
 enum Call {
     Hold { org: OrgNo, answer: oneshot::Sender<Result<Hold, Refused>> },
-    Settle { org: OrgNo, hold: HoldId, bucket: Bucket, captured: bool, counted: Option<Delta>, done: Option<Done> },
+    Settle { held: Held, captured: bool, counted: Option<Delta>, done: Option<Done> },
 }
 
 /// The way to the next window. Cheap to clone.
@@ -125,10 +143,13 @@ struct Writer {
     way: mpsc::WeakSender<Call>,
 }
 
+/// Who waits for a credit.
+type Asking = BTreeMap<OrgNo, VecDeque<oneshot::Sender<Result<Hold, Refused>>>>;
+
 /// The calls of one window, summed.
 #[derive(Default)]
 struct Gathered {
-    asking: BTreeMap<OrgNo, VecDeque<oneshot::Sender<Result<Hold, Refused>>>>,
+    asking: Asking,
     settling: BTreeMap<(OrgNo, HoldId), (Split, Split)>,
     counted: Vec<((OrgNo, HoldId), Delta)>,
     done: Vec<Done>,
@@ -137,87 +158,107 @@ struct Gathered {
 impl Writer {
     async fn run(self, mut calls: mpsc::Receiver<Call>) {
         let mut batch = Vec::with_capacity(64);
+        let mut before = 1;
         while calls.recv_many(&mut batch, WINDOW_CALLS_MAX).await > 0 {
+            gather(&mut calls, &mut batch, before).await;
+            before = batch.len();
             let begun = self.clock.elapsed();
-            let size = batch.len();
             let gathered = Gathered::of(batch.drain(..));
             let written = self.write(gathered).await;
             let took = self.clock.elapsed().saturating_sub(begun);
-            self.metrics.accounts().window(u32::try_from(size).unwrap_or(u32::MAX), took, written);
-            // What comes while this window is open goes into the next; an idle writer does not wait.
-            if !calls.is_empty() {
-                tokio::time::sleep(Duration::from_millis(WINDOW_MS).saturating_sub(took)).await;
-            }
+            self.metrics.accounts().window(u32::try_from(before).unwrap_or(u32::MAX), took, written);
         }
     }
 
-    async fn write(&self, gathered: Gathered) -> bool {
+    async fn write(&self, mut gathered: Gathered) -> bool {
         let at = self.clock.now();
-        let (window, counted) = (gathered.window(crate::random::id(at), at, at + self.hold_ms), &gathered.counted);
+        let window = gathered.window(crate::random::id(at), at, at + self.hold_ms);
+        let counted = &gathered.counted;
+        let asking = Mutex::new(std::mem::take(&mut gathered.asking));
+        let failure = Failure::default();
         let written = self
             .store
             .write(|tx| {
                 async {
                     let done = credits::settle_window(tx, &window).await?;
                     usage::add(tx, &charged(counted, &done.lapsed)).await?;
+                    // Nothing but the commit is left. Should it have to be run again, those who went on have what they need.
+                    self.hand_out(
+                        &mut asking.lock().unwrap_or_else(PoisonError::into_inner),
+                        &failure,
+                        window.id,
+                        &done,
+                    );
                     Ok(done)
                 }
                 .scope_boxed()
             })
             .await;
+        gathered.asking = asking.into_inner().unwrap_or_else(PoisonError::into_inner);
         match written {
             Ok(done) => {
-                self.count(&gathered, &done);
-                self.hand_out(gathered, &window, &done);
+                self.count(&window, &done);
+                finish(gathered, &done);
                 true
             }
             Err(error) => {
                 tracing::error!(%error, source = ?std::error::Error::source(&error).map(ToString::to_string), "a window of credits was not written");
-                refuse(gathered, &Arc::new(error));
+                let error = Arc::new(error);
+                let _ = failure.set(error.clone());
+                refuse(gathered, &error);
                 false
             }
         }
     }
 
     /// What has moved. Settlements of holds that had ended are among them; they are rare, and the audit knows better.
-    fn count(&self, gathered: &Gathered, done: &WindowDone) {
+    fn count(&self, window: &Window, done: &WindowDone) {
         let held: i64 = done.granted.iter().map(|granted| granted.held.total()).sum();
-        let asked: usize = gathered.asking.values().map(VecDeque::len).sum();
-        let (captured, released) = gathered
-            .settling
-            .values()
-            .fold((0, 0), |(taken, given), (captured, released)| (taken + captured.total(), given + released.total()));
+        let asked: i64 = window.asked.iter().map(|asked| asked.credits).sum();
+        let captured: i64 = window.settled.iter().map(|settled| settled.captured.total()).sum();
+        let released: i64 = window.settled.iter().map(|settled| settled.released.total()).sum();
         let count = |moved, credits: i64| self.metrics.accounts().credits(moved, u64::try_from(credits).unwrap_or(0));
         count(CreditMove::Held, held);
-        count(CreditMove::Refused, i64::try_from(asked).unwrap_or(i64::MAX) - held);
+        count(CreditMove::Refused, asked - held);
         count(CreditMove::Captured, captured);
         count(CreditMove::Released, released);
     }
 
-    fn hand_out(&self, gathered: Gathered, window: &Window, done: &WindowDone) {
-        let mut asking = gathered.asking;
-        let way = self.way.upgrade();
+    /// Gives out the credits that a window holds, as far as they go.
+    fn hand_out(&self, asking: &mut Asking, failure: &Failure, id: HoldId, done: &WindowDone) {
+        // Nobody is left who could wait.
+        let Some(queue) = self.way.upgrade() else { return };
         for granted in &done.granted {
+            let Some(waiting) = asking.get_mut(&granted.org) else { continue };
             let mut left = granted.held;
-            for answer in asking.remove(&granted.org).into_iter().flatten() {
-                let answered = match (next_bucket(&mut left), &way) {
-                    (Some(bucket), Some(queue)) => {
-                        let meter = Meter { queue: queue.clone() };
-                        Ok(Hold { org: granted.org, id: window.id, bucket, meter, settled: false })
-                    }
-                    (Some(_), None) => Err(Refused::Busy),
-                    (None, _) => Err(Refused::InsufficientCredits),
-                };
+            while let Some(bucket) = waiting.front().and_then(|_| next_bucket(&mut left)) {
+                let held = Held { org: granted.org, id, bucket, failure: failure.clone() };
+                let hold = Hold { held, meter: Meter { queue: queue.clone() }, settled: false };
                 // A hold that nobody waits for any more is dropped here, and thereby released.
-                let _ = answer.send(answered);
+                let _ = waiting.pop_front().map(|answer| answer.send(Ok(hold)));
             }
         }
-        for (org, hold) in &done.lapsed {
-            tracing::warn!(org = org.0, %hold, "a call ended after its hold: it is not charged");
-        }
-        for done in gathered.done {
-            let _ = done.send(Ok(()));
-        }
+    }
+}
+
+/// Waits until so many calls are there, for a moment.
+async fn gather(calls: &mut mpsc::Receiver<Call>, batch: &mut Vec<Call>, expected: usize) {
+    let all =
+        async { while batch.len() < expected && calls.recv_many(batch, WINDOW_CALLS_MAX - batch.len()).await > 0 {} };
+    // What has come until then is in the batch either way.
+    let _ = tokio::time::timeout(Duration::from_millis(GATHER_MS), all).await;
+}
+
+/// Answers those who have waited for the end of a window.
+fn finish(gathered: Gathered, done: &WindowDone) {
+    for answer in gathered.asking.into_values().flatten() {
+        let _ = answer.send(Err(Refused::InsufficientCredits));
+    }
+    for (org, hold) in &done.lapsed {
+        tracing::warn!(org = org.0, %hold, "a call ended after its hold: it is not charged");
+    }
+    for done in gathered.done {
+        let _ = done.send(Ok(()));
     }
 }
 
@@ -227,16 +268,24 @@ impl Gathered {
         for call in calls {
             match call {
                 Call::Hold { org, answer } => gathered.asking.entry(org).or_default().push_back(answer),
-                Call::Settle { org, hold, bucket, captured, counted, done } => {
-                    let (taken, given) = gathered.settling.entry((org, hold)).or_default();
-                    let part = if captured { taken } else { given };
-                    *part = part.checked_add(Split::single(bucket)).expect("as many as there were calls");
-                    gathered.counted.extend(counted.map(|counted| ((org, hold), counted)));
-                    gathered.done.extend(done);
-                }
+                Call::Settle { held, captured, counted, done } => match held.failure.get() {
+                    None => gathered.settle(&held, captured, counted, done),
+                    Some(error) => {
+                        let _ = done.map(|done| done.send(Err(Refused::NeverHeld(error.clone()))));
+                    }
+                },
             }
         }
         gathered
+    }
+
+    fn settle(&mut self, held: &Held, captured: bool, counted: Option<Delta>, done: Option<Done>) {
+        let key = (held.org, held.id);
+        let (taken, given) = self.settling.entry(key).or_default();
+        let part = if captured { taken } else { given };
+        *part = part.checked_add(Split::single(held.bucket)).expect("as many as there were calls");
+        self.counted.extend(counted.map(|counted| (key, counted)));
+        self.done.extend(done);
     }
 
     fn window(&self, id: HoldId, at: Millis, expires_at: Millis) -> Window {
@@ -290,3 +339,6 @@ fn refuse(gathered: Gathered, error: &Arc<StoreError>) {
         let _ = done.send(Err(Refused::Unavailable(error.clone())));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,9 @@ const ROWS_MAX: u32 = 500;
 /// Transactions of one piece in a round.
 const SLICES_MAX: usize = 40;
 
+/// The same for the ledger, to which live calls add more rows than any other piece has: 15,000 a second are kept up with.
+const FOLDS_MAX: usize = 150;
+
 /// Goes round until it is told to end; then does what must not be lost once more.
 pub(crate) async fn run(app: Arc<App>, ending: CancellationToken) {
     loop {
@@ -81,8 +84,9 @@ async fn expire(store: &Store, now: Millis) -> Result<()> {
 }
 
 async fn fold(store: &Store, now: Millis) -> Result<()> {
-    for _ in 0..SLICES_MAX {
-        if !store.write(|tx| credits::fold(tx, now).scope_boxed()).await? {
+    for _ in 0..FOLDS_MAX {
+        let folded = store.write(|tx| credits::fold(tx, now, ROWS_MAX).scope_boxed()).await?;
+        if folded < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
             break;
         }
     }

@@ -78,9 +78,11 @@ async fn charged(app: &App, caller: &Caller, address: &str, live: Live) -> Resul
         verified: 1,
         charged: i64::from(captured),
     };
-    // The verdict stands, whatever becomes of its price: what cannot be written costs nothing.
-    if let Err(refused) = hold.settle(captured, counted).await {
-        tracing::warn!(?refused, "a verdict was given without being charged");
+    match hold.settle(captured, counted).await {
+        Ok(()) => {}
+        Err(refused @ Refused::NeverHeld(_)) => return Err(refused.into()),
+        // The verdict stands, whatever becomes of its price: what cannot be written costs nothing.
+        Err(refused) => tracing::warn!(?refused, "a verdict was given without being charged"),
     }
     Ok(verification)
 }
@@ -116,7 +118,7 @@ impl From<Refused> for ApiError {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::InsufficientCredits => Self::insufficient_credits(),
-            Refused::Unavailable(error) => Self::unavailable(error),
+            Refused::Unavailable(error) | Refused::NeverHeld(error) => Self::unavailable(error),
             Refused::Busy => Self::unavailable("too many calls wait for their credit"),
         }
     }

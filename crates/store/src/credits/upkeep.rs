@@ -1,7 +1,10 @@
 //! What has to be done from time to time: ended holds, ended subscriptions, old rows of the ledger.
 
+use std::collections::BTreeMap;
+
 use probity_core::credits::Split;
 use probity_core::time::Millis;
+use serde_json::json;
 
 use super::{Entry, book, part};
 use crate::db::{Tx, args, statements};
@@ -16,12 +19,12 @@ statements! {
     ENDED_BUCKETS = "SELECT org_no, bucket, available FROM account WHERE expires_at <= $1 AND available > 0 \
                      ORDER BY org_no, bucket LIMIT $2 {skip_locked}";
     EMPTY_BUCKET = "UPDATE account SET available = 0 WHERE org_no = $1 AND bucket = $2";
-    FOLDABLE = "SELECT org_no FROM ledger WHERE fold_after <= $1 ORDER BY fold_after LIMIT 1";
-    FOLD = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at) SELECT org_no, kind, $3, \
-            CAST(SUM(subscription) AS BIGINT), CAST(SUM(prepaid) AS BIGINT), $4 FROM ledger \
-            WHERE org_no = $1 AND fold_after <= $2 GROUP BY org_no, kind ON CONFLICT (org_no, kind, ref) DO UPDATE \
+    TAKE_OLD = "DELETE FROM ledger WHERE {row} IN (SELECT {row} FROM ledger WHERE fold_after <= $1 ORDER BY fold_after \
+                LIMIT $2 {skip_locked}) RETURNING org_no, kind, subscription, prepaid";
+    FOLD = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at) SELECT CAST(each.value ->> 'o' AS BIGINT), \
+            each.value ->> 'k', $2, CAST(each.value ->> 's' AS BIGINT), CAST(each.value ->> 'p' AS BIGINT), $3 \
+            FROM {each:$1} WHERE 1 = 1 ON CONFLICT (org_no, kind, ref) DO UPDATE \
             SET subscription = ledger.subscription + excluded.subscription, prepaid = ledger.prepaid + excluded.prepaid";
-    FOLDED = "DELETE FROM ledger WHERE org_no = $1 AND fold_after <= $2";
 }
 
 /// What [`release_expired`] did.
@@ -82,13 +85,23 @@ pub async fn expire_buckets(tx: &mut Tx, now: Millis, at_most: i64) -> Result<us
     Ok(rows.len())
 }
 
-/// Folds the old rows of one organization's live calls into one row a kind and day, so that the ledger does not grow with
-/// the calls. Says whether there was anything to fold.
-pub async fn fold(tx: &mut Tx, now: Millis) -> Result<bool> {
-    let Some(row) = tx.first(&FOLDABLE, args![now]).await? else { return Ok(false) };
-    let org = OrgNo(row.get("org_no")?);
-    let cause = format!("day:{}", now.utc_day());
-    tx.execute(&FOLD, args![org, now, cause, now]).await?;
-    tx.execute(&FOLDED, args![org, now]).await?;
-    Ok(true)
+/// Folds old rows of live calls, at most `at_most`, into one row an organization, kind and day, so that the ledger does not
+/// grow with the calls; says how many it took. What is summed is what was taken, so several nodes may fold at once.
+pub async fn fold(tx: &mut Tx, now: Millis, at_most: u32) -> Result<usize> {
+    let taken = tx.rows(&TAKE_OLD, args![now, i64::from(at_most)]).await?;
+    // In the order of the keys, so that two nodes do not wait for each other.
+    let mut sums: BTreeMap<(OrgNo, String), Split> = BTreeMap::new();
+    for row in &taken {
+        let sum = sums.entry((OrgNo(row.get("org_no")?), row.get("kind")?)).or_default();
+        let old = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
+        *sum = super::sum(*sum, old)?;
+    }
+    if !sums.is_empty() {
+        let rows = sums
+            .iter()
+            .map(|((org, kind), sum)| json!({ "o": org.0, "k": kind, "s": sum.subscription, "p": sum.prepaid }));
+        let rows = serde_json::Value::from_iter(rows).to_string();
+        tx.execute(&FOLD, args![rows, format!("day:{}", now.utc_day()), now]).await?;
+    }
+    Ok(taken.len())
 }

@@ -12,7 +12,7 @@ use probity_core::time::Millis;
 use serde_json::json;
 
 use crate::db::{Tx, args, statements};
-use crate::error::{Result, StoreError};
+use crate::error::Result;
 use crate::number::OrgNo;
 
 /// How many single credits an organization asks for.
@@ -75,8 +75,9 @@ statements! {
               CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'h' AS h, CAST(each.value ->> 's' AS BIGINT) AS s, \
               CAST(each.value ->> 'p' AS BIGINT) AS p FROM {each:$1}) AS d \
               WHERE org_no = d.o AND id = d.h AND subscription >= d.s AND prepaid >= d.p RETURNING org_no, id";
-    EMPTIED = "DELETE FROM hold WHERE subscription = 0 AND prepaid = 0 AND (org_no, id) IN (SELECT \
-               CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'h' FROM {each:$1})";
+    EMPTIED = "DELETE FROM hold WHERE {row} IN (SELECT hold.{row} FROM {each:$1} JOIN hold \
+               ON hold.org_no = CAST(each.value ->> 'o' AS BIGINT) AND hold.id = each.value ->> 'h' \
+               WHERE hold.subscription = 0 AND hold.prepaid = 0)";
     ACCOUNTS = "SELECT org_no, bucket, available FROM account WHERE org_no IN (SELECT CAST(each.value ->> 'o' AS BIGINT) \
                 FROM {each:$1}) ORDER BY org_no, bucket {for_update}";
     MOVE = "UPDATE account SET available = available + d.a, held = held + d.h, spent = spent + d.s FROM (SELECT \
@@ -128,7 +129,7 @@ async fn settle(
     let mut rows = Vec::with_capacity(settled.len());
     for settlement in settled {
         let Settlement { org, hold, captured, released } = settlement;
-        let sum = sum(*captured, *released)?;
+        let sum = super::sum(*captured, *released)?;
         by_hold.insert((*org, *hold), settlement);
         rows.push(json!({ "o": org.0, "h": hold.to_string(), "s": sum.subscription, "p": sum.prepaid }));
     }
@@ -137,8 +138,8 @@ async fn settle(
         let found = (OrgNo(row.get("org_no")?), row.parse("id")?);
         let Some(settlement) = by_hold.remove(&found) else { continue };
         let change = changes.entry(found.0).or_default();
-        change.captured = sum(change.captured, settlement.captured)?;
-        change.released = sum(change.released, settlement.released)?;
+        change.captured = super::sum(change.captured, settlement.captured)?;
+        change.released = super::sum(change.released, settlement.released)?;
     }
     tx.execute(&EMPTIED, args![rows]).await?;
     Ok(by_hold.into_keys().collect())
@@ -152,7 +153,7 @@ async fn grant(tx: &mut Tx, changes: &mut BTreeMap<OrgNo, Change>) -> Result<()>
         *super::part(&mut change.available, &row.get::<String>("bucket")?)? = row.get("available")?;
     }
     for change in changes.values_mut() {
-        let there = sum(change.available, change.released)?;
+        let there = super::sum(change.available, change.released)?;
         let covered = change.asked.min(there.total());
         change.held = Split::take(there, covered).unwrap_or_default();
     }
@@ -191,8 +192,4 @@ async fn write(tx: &mut Tx, window: &Window, changes: &BTreeMap<OrgNo, Change>) 
         tx.execute(&HOLD, args![serde_json::Value::from(holds).to_string(), id, at, window.expires_at]).await?;
     }
     Ok(())
-}
-
-fn sum(a: Split, b: Split) -> Result<Split> {
-    a.checked_add(b).ok_or_else(|| StoreError::corrupt("credits beyond what can be counted"))
 }

@@ -7,6 +7,7 @@
 //! | `{unhex:x}` | `unhex(x)` | `decode(x, 'hex')` |
 //! | `{for_update}` | nothing: writers are alone | `FOR UPDATE` |
 //! | `{skip_locked}` | nothing | `FOR UPDATE SKIP LOCKED` |
+//! | `{row}` | `rowid` | `ctid`: where a row lies now, within one transaction that has locked it |
 //! | `{clustered}` | `WITHOUT ROWID` | nothing |
 //!
 //! A field of an element of `{each:..}` is `CAST(each.value ->> 'name' AS BIGINT)` in both.
@@ -61,6 +62,8 @@ impl Dialect {
             ("for_update" | "skip_locked", Self::Sqlite) | ("clustered", Self::Postgres) => String::new(),
             ("for_update", Self::Postgres) => "FOR UPDATE".into(),
             ("skip_locked", Self::Postgres) => "FOR UPDATE SKIP LOCKED".into(),
+            ("row", Self::Sqlite) => "rowid".into(),
+            ("row", Self::Postgres) => "ctid".into(),
             ("clustered", Self::Sqlite) => "WITHOUT ROWID".into(),
             _ => panic!("no marker is called {marker:?}"),
         }

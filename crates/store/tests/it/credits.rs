@@ -67,7 +67,7 @@ async fn holds_take_the_subscription_first_and_stop_at_the_end() {
             vec![Settlement { org, hold: second.id, captured: Split::single(Bucket::Prepaid), released: Split::ZERO }],
         );
         assert_eq!(run(&store, &late).await.lapsed, [(org, second.id)]);
-        while store.write(|tx| credits::fold(tx, NOW + 10_000_000).scope_boxed()).await.unwrap() {}
+        while store.write(|tx| credits::fold(tx, NOW + 10_000_000, 2).scope_boxed()).await.unwrap() > 0 {}
         let found = credits::audit(&mut conn).await.unwrap();
         // No usage is counted here, so only that rule is broken.
         assert!(found.iter().all(|one| one.rule == "spent = charged verifications"), "{found:?}");
@@ -138,6 +138,39 @@ async fn two_hundred_windows_at_once_hold_what_there_is_and_no_more() {
         let mut conn = store.read().await.unwrap();
         assert_eq!(credits::audit(&mut conn).await.unwrap(), []);
         assert_eq!(credits::available(&mut conn, org).await.unwrap(), Split::ZERO);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_nodes_fold_at_once_and_the_books_agree() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 0, 100).await;
+        for n in 0..40 {
+            run(&store, &window(n, vec![Asked { org, credits: 2 }], vec![])).await;
+        }
+        let fold_all = |at_most: u32| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let (mut taken, later) = (0, NOW + 10_000_000);
+                loop {
+                    match store.write(|tx| credits::fold(tx, later, at_most).scope_boxed()).await.unwrap() {
+                        0 => return taken,
+                        some => {
+                            assert!(some <= usize::try_from(at_most).unwrap());
+                            taken += some;
+                        }
+                    }
+                }
+            })
+        };
+        let nodes = [fold_all(3), fold_all(4), fold_all(5)];
+        let mut taken = 0;
+        for node in nodes {
+            taken += node.await.unwrap();
+        }
+        assert_eq!(taken, 40, "each row once");
+        assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
     })
     .await;
 }
