@@ -1,10 +1,11 @@
-//! What those who run the service do from the command line: organizations, keys, credits.
+//! What those who run the service do from the command line: organizations, keys, credits, deliveries.
 //!
 //! A command becomes a [`Request`], [`service::ask`] answers it with an [`Answer`], and the answer is printed: a table on a
 //! terminal, one JSON object a line elsewhere, with the names of the API. So everything but the asking is a function of its
 //! arguments. Ids are text here: whether one exists is for the service to say.
 
 pub(crate) mod credits;
+pub(crate) mod deliveries;
 mod keys;
 mod moment;
 mod orgs;
@@ -17,11 +18,12 @@ use probity_core::time::Millis;
 use serde::Serializer;
 
 pub(crate) use credits::{Balance, Bucket, Discrepancy};
+pub(crate) use deliveries::{Delivery, DeliveryState, Detail};
 pub(crate) use keys::{Key, KeyKind, NewKey};
 pub(crate) use moment::Moment;
 pub(crate) use orgs::{Org, OrgStatus, Plan};
 
-use crate::args::{CreditsArgs, KeysArgs, OrgsArgs};
+use crate::args::{CreditsArgs, DeliveriesArgs, KeysArgs, OrgsArgs};
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::output::Style;
@@ -92,6 +94,29 @@ pub(crate) enum Request {
     },
     /// Whether all books agree. Answered with [`Answer::Audit`].
     Audit,
+    /// Messages to an organization's servers. Answered with [`Answer::Deliveries`].
+    ListDeliveries {
+        /// Whose.
+        org: Option<String>,
+        /// Of which state.
+        state: Option<DeliveryState>,
+        /// How many at most.
+        limit: u32,
+    },
+    /// One of them. Answered with [`Answer::Delivery`].
+    ShowDelivery {
+        /// Whose.
+        org: Option<String>,
+        /// Its id.
+        delivery: String,
+    },
+    /// Sends one once more. Answered with [`Answer::Deliveries`]: as it is then.
+    ResendDelivery {
+        /// Whose.
+        org: Option<String>,
+        /// Its id.
+        delivery: String,
+    },
 }
 
 /// What the service answers.
@@ -107,6 +132,10 @@ pub(crate) enum Answer {
     Balance(Balance),
     /// Where the books do not agree.
     Audit(Vec<Discrepancy>),
+    /// Messages to customers' servers.
+    Deliveries(Vec<Delivery>),
+    /// One of them, with all that is known.
+    Delivery(Box<Detail>),
 }
 
 /// Runs `orgs`.
@@ -122,6 +151,11 @@ pub(crate) async fn keys(args: &KeysArgs, settings: &Settings) -> Result<Exit> {
 /// Runs `credits`.
 pub(crate) async fn credits(args: &CreditsArgs, settings: &Settings) -> Result<Exit> {
     answered(credits::request(&args.command)?, args.options.json, settings).await
+}
+
+/// Runs `deliveries`.
+pub(crate) async fn deliveries(args: &DeliveriesArgs, settings: &Settings) -> Result<Exit> {
+    answered(deliveries::request(&args.command), args.options.json, settings).await
 }
 
 async fn answered(request: Request, json: bool, settings: &Settings) -> Result<Exit> {
@@ -152,6 +186,8 @@ impl Answer {
             Self::NewKey(key, secret) => keys::created(key, secret),
             Self::Balance(balance) => credits::table(balance),
             Self::Audit(found) => credits::audited(found),
+            Self::Deliveries(deliveries) => deliveries::table(deliveries),
+            Self::Delivery(detail) => deliveries::shown(detail),
         })
     }
 
@@ -162,6 +198,8 @@ impl Answer {
             Self::NewKey(key, secret) => lines(&[keys::Created { key, secret }]),
             Self::Balance(balance) => lines(std::slice::from_ref(balance)),
             Self::Audit(found) => lines(found),
+            Self::Deliveries(deliveries) => lines(deliveries),
+            Self::Delivery(detail) => lines(std::slice::from_ref(&**detail)),
         }
     }
 }

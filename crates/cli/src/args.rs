@@ -8,7 +8,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use admin::{CreditsArgs, CreditsCommand, KeysArgs, KeysCommand, NewKeyArgs, OrgsArgs, OrgsCommand};
+pub(crate) use admin::{
+    CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs, OrgsArgs,
+    OrgsCommand,
+};
 pub(crate) use service::{HealthArgs, MigrateArgs, ServeArgs};
 
 /// Shown below every command's help.
@@ -74,6 +77,9 @@ pub(crate) enum Command {
     /// Credits of organizations
     #[command(after_help = admin::CREDITS_EXAMPLES)]
     Credits(CreditsArgs),
+    /// Messages to customers' servers: what was sent, what came of it, sending once more
+    #[command(after_help = admin::DELIVERIES_EXAMPLES)]
+    Deliveries(DeliveriesArgs),
     /// Prints the configuration in force, with a comment on every key
     Config,
     /// A simulated mail internet to try things with

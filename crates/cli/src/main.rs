@@ -110,6 +110,7 @@ fn overrides(command: &Command) -> Vec<String> {
         Command::Orgs(args) => data(&args.options.data),
         Command::Keys(args) => data(&args.options.data),
         Command::Credits(args) => data(&args.options.data),
+        Command::Deliveries(args) => data(&args.options.data),
         Command::Verify(_) | Command::Doctor(_) | Command::Health(_) | Command::Config | Command::Sandbox(_) => vec![],
     };
     flags.into_iter().flatten().collect()
@@ -130,6 +131,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Orgs(args) => admin::orgs(args, settings).await,
         Command::Keys(args) => admin::keys(args, settings).await,
         Command::Credits(args) => admin::credits(args, settings).await,
+        Command::Deliveries(args) => admin::deliveries(args, settings).await,
         Command::Config => unreachable!("it needs no runtime and was answered before"),
     }
 }
@@ -177,7 +179,7 @@ mod tests {
         let set = |line: &str| overrides(&Cli::try_parse_from(line.split_whitespace()).unwrap().command);
         let served = set("probity serve --data /d --listen 127.0.0.1:80 --listen [::1]:80");
         assert_eq!(served, ["server.data=/d", "server.listen=127.0.0.1:80,[::1]:80"]);
-        for line in ["migrate", "orgs list", "keys list", "credits show"] {
+        for line in ["migrate", "orgs list", "keys list", "credits show", "deliveries list"] {
             assert_eq!(set(&format!("probity {line} --data /d")), ["server.data=/d"], "{line}");
         }
         assert!(set("probity serve").is_empty());

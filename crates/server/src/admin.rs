@@ -4,11 +4,12 @@
 //! stopped organization within a second.
 
 use probity_core::credits::{Balance, Bucket, UNLIMITED};
-use probity_core::id::{Id, KeyId, OrgId};
+use probity_core::id::{DeliveryId, Id, KeyId, OrgId};
 use probity_core::time::Millis;
 use probity_store::credits::{Booking, Discrepancy};
 use probity_store::keys::Key;
 use probity_store::orgs::{Org, OrgStatus};
+use probity_store::outbox::{self, Logged, State};
 use probity_store::users::{Role, User};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
 use secrecy::SecretString;
@@ -195,6 +196,24 @@ impl Admin {
         Ok(named)
     }
 
+    /// Messages to an organization's servers, the newest first, at most `at_most`; of one state where that is given.
+    pub async fn list_deliveries(&self, org: &Org, state: Option<State>, at_most: u32) -> Result<Vec<Logged>> {
+        let mut conn = self.instance.store.read().await?;
+        outbox::page(&mut conn, org.no, state, None, i64::from(at_most)).await
+    }
+
+    /// One message with its body.
+    pub async fn delivery(&self, org: &Org, id: &str) -> Result<(Logged, Vec<u8>)> {
+        outbox::by_id(&mut self.instance.store.read().await?, org.no, delivery_id(id)?).await
+    }
+
+    /// Has a message sent once more, now and with all its attempts before it; a running service does it.
+    pub async fn resend_delivery(&self, org: &Org, id: &str) -> Result<Logged> {
+        let (id, now) = (delivery_id(id)?, self.now());
+        self.instance.store.write(|tx| outbox::resend(tx, org.no, id, now).scope_boxed()).await?;
+        Ok(outbox::by_id(&mut self.instance.store.read().await?, org.no, id).await?.0)
+    }
+
     fn now(&self) -> Millis {
         self.instance.clock.now()
     }
@@ -208,6 +227,10 @@ impl Admin {
     fn mint(&self, org: &Org, wanted: NewKey, now: Millis) -> minting::Minted {
         minting::mint(&self.instance.secrets, &self.brand, org.no, None, wanted, now)
     }
+}
+
+fn delivery_id(text: &str) -> Result<DeliveryId> {
+    text.parse().map_err(|_| StoreError::NotFound)
 }
 
 fn new_org(name: &str, plan: Plan, now: Millis) -> Org {

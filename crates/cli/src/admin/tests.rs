@@ -14,6 +14,7 @@ fn request(line: &str) -> Result<Request> {
         Command::Orgs(args) => orgs::request(&args.command),
         Command::Keys(args) => keys::request(&args.command),
         Command::Credits(args) => credits::request(&args.command),
+        Command::Deliveries(args) => Ok(deliveries::request(&args.command)),
         other => panic!("{other:?}"),
     }
 }
@@ -96,6 +97,13 @@ fn commands_become_requests() {
             "credits adjust --bucket subscription --amount -5",
             Request::Adjust { org: None, bucket: Bucket::Subscription, amount: -5 },
         ),
+        ("deliveries list", Request::ListDeliveries { org: None, state: None, limit: 50 }),
+        (
+            "deliveries list --state exhausted --limit 5",
+            Request::ListDeliveries { org: None, state: Some(DeliveryState::Exhausted), limit: 5 },
+        ),
+        ("deliveries show dlv_1", Request::ShowDelivery { org: None, delivery: "dlv_1".into() }),
+        ("deliveries resend dlv_1", Request::ResendDelivery { org: None, delivery: "dlv_1".into() }),
     ];
     for (line, expected) in table {
         assert_eq!(request(line).unwrap(), expected, "{line}");
@@ -120,6 +128,9 @@ fn what_makes_no_sense_is_refused() {
         ("credits adjust --bucket prepaid --amount 0", "changes nothing"),
         ("credits adjust --amount 5", "--bucket"),
         ("orgs suspend", "ORG"),
+        ("deliveries list --limit 0", "0"),
+        ("deliveries list --state lost", "exhausted"),
+        ("deliveries show", "DELIVERY_ID"),
     ];
     for (line, message) in table {
         let said = request(line).unwrap_err().to_string();
@@ -209,4 +220,50 @@ org_1         both     5        4     spent = captured
     );
     let json = r#"{"organization":"org_1","rule":"spent = captured","bucket":"","account":5,"rows":4}"#;
     assert_eq!((text(&ill, Style::Json).trim_end(), ill.exit()), (json, Exit::NotPassed));
+}
+
+fn delivery() -> Delivery {
+    Delivery {
+        id: "dlv_1".into(),
+        organization: ORG.into(),
+        event: "evt_1".into(),
+        kind: "job.finished".into(),
+        url: "https://hooks.example.com/".into(),
+        state: "waiting".into(),
+        attempts: 2,
+        next_at: Some(Millis(60_000)),
+        last_at: Some(Millis(1_000)),
+        last_status: None,
+        last_error: Some("timeout".into()),
+        last_took_ms: Some(10_000),
+        created_at: Millis(0),
+    }
+}
+
+#[test]
+fn deliveries_are_shown_to_people_and_programs() {
+    let done =
+        Delivery { state: "delivered".into(), last_status: Some(204), last_error: None, next_at: None, ..delivery() };
+    let table = Style::Table { colours: false };
+    assert_eq!(
+        Answer::Deliveries(vec![delivery(), done]).show(table).unwrap(),
+        "\
+ID     STATE      ATTEMPTS  LAST     NEXT                  URL
+dlv_1  waiting    2         timeout  1970-01-01T00:01:00Z  https://hooks.example.com/
+dlv_1  delivered  2         204      never                 https://hooks.example.com/
+"
+    );
+    let detail = Detail {
+        delivery: delivery(),
+        first_at: None,
+        body: "{\"id\":\"job_1\"}".into(),
+        last_answer: "\u{1b}[2Jno".into(),
+    };
+    let answer = Answer::Delivery(Box::new(detail));
+    let text = answer.show(table).unwrap();
+    assert!(text.contains("came to        timeout in 10000 ms\n"), "{text}");
+    assert!(text.contains("body           {\"id\":\"job_1\"}\n") && !text.contains('\u{1b}'), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&answer.show(Style::Json).unwrap()).unwrap();
+    assert_eq!((&json["id"], &json["body"]), (&"dlv_1".into(), &"{\"id\":\"job_1\"}".into()));
+    assert_eq!(json["next_at"], "1970-01-01T00:01:00Z");
 }

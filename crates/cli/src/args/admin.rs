@@ -1,10 +1,10 @@
-//! The command line of those who run the service: `orgs`, `keys`, `credits`.
+//! The command line of those who run the service: `orgs`, `keys`, `credits`, `deliveries`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_core::scope::Scope;
 
-use crate::admin::{Bucket, KeyKind, Moment, Plan};
+use crate::admin::{Bucket, DeliveryState, KeyKind, Moment, Plan};
 
 /// Shown below the help of `orgs`.
 pub(super) const ORGS_EXAMPLES: &str = "\
@@ -33,6 +33,13 @@ Examples:
     probity credits show
     probity credits adjust --bucket prepaid --amount -250
     probity credits audit                            exit code 1 where the books do not agree";
+
+/// Shown below the help of `deliveries`.
+pub(super) const DELIVERIES_EXAMPLES: &str = "\
+Examples:
+    probity deliveries list --state exhausted
+    probity deliveries show dlv_01h455vb4pex5vsknk084sn02q
+    probity deliveries resend dlv_01h455vb4pex5vsknk084sn02q";
 
 /// The most credits that one command moves: what an unlimited plan holds.
 const CREDITS_MAX: i64 = 1_000_000_000_000;
@@ -149,7 +156,7 @@ pub(crate) struct NewKeyArgs {
     /// When it ends: 90d, 2026-12-31 (the end of that day, UTC) or 2026-12-31T12:00:00Z; default: never
     #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
     pub expires: Option<Moment>,
-    /// Its own limit of requests a minute; default: rate.key_per_minute
+    /// Its own limit of requests a minute; default: `rate.key_per_minute`
     #[arg(long, value_name = "PER_MINUTE", value_parser = clap::value_parser!(u32).range(1..=60_000_000))]
     pub rate: Option<u32>,
 }
@@ -199,6 +206,49 @@ pub(crate) enum CreditsCommand {
     },
     /// Checks that the books of all organizations agree; may run beside the service
     Audit,
+}
+
+/// `deliveries`.
+#[derive(Debug, Args)]
+pub(crate) struct DeliveriesArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: DeliveriesCommand,
+}
+
+/// The commands about messages to customers' servers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DeliveriesCommand {
+    /// Lists them, the newest first
+    List {
+        /// Whose.
+        #[command(flatten)]
+        org: SomeOrg,
+        /// Those of this state only
+        #[arg(long, value_enum)]
+        state: Option<DeliveryState>,
+        /// How many at most
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        limit: u32,
+    },
+    /// Shows one with its body and the beginning of the last answer
+    Show(OneDelivery),
+    /// Has one sent once more, now, with all its attempts before it; a running service does it
+    Resend(OneDelivery),
+}
+
+/// The message that a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct OneDelivery {
+    /// The delivery's id
+    #[arg(value_name = "DELIVERY_ID")]
+    pub delivery: String,
+    /// Whose it is.
+    #[command(flatten)]
+    pub org: SomeOrg,
 }
 
 /// The most characters of a name.

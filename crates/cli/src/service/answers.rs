@@ -5,10 +5,10 @@ use probity_core::api_key;
 use probity_core::credits as core;
 use probity_core::scope::Scope;
 use probity_server::admin::{Admin, NewKey, Plan};
-use probity_server::store::{Discrepancy, Key, Org, OrgStatus, StoreError};
+use probity_server::store::{Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError};
 use secrecy::ExposeSecret as _;
 
-use crate::admin::{self, Answer, Balance, Bucket, KeyKind, Moment, Request};
+use crate::admin::{self, Answer, Balance, Bucket, DeliveryState, KeyKind, Moment, Request};
 use crate::config::serve::CreditSettings;
 use crate::exit::{Ends, Exit};
 
@@ -49,6 +49,21 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
             balance(&org, admin.adjust(&org, bucket_of(bucket), amount).await)
         }
         Request::Audit => audit(admin).await,
+        Request::ListDeliveries { org, state, limit } => {
+            let org = find(admin, org.as_deref()).await?;
+            let found = admin.list_deliveries(&org, state.map(state_of), limit).await.map_err(failed)?;
+            Ok(Answer::Deliveries(found.iter().map(|one| delivery_view(&org, one)).collect()))
+        }
+        Request::ShowDelivery { org, delivery } => {
+            let org = find(admin, org.as_deref()).await?;
+            let (logged, body) = admin.delivery(&org, &delivery).await.map_err(|error| missing(error, &delivery))?;
+            Ok(Answer::Delivery(Box::new(detail_view(&org, &logged, &body))))
+        }
+        Request::ResendDelivery { org, delivery } => {
+            let org = find(admin, org.as_deref()).await?;
+            let logged = admin.resend_delivery(&org, &delivery).await.map_err(|error| missing(error, &delivery))?;
+            Ok(Answer::Deliveries(vec![delivery_view(&org, &logged)]))
+        }
     }
 }
 
@@ -101,6 +116,24 @@ fn failed(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::InsufficientCredits { .. } => anyhow!("{error}"),
         other => anyhow::Error::new(other).context(Ends(Exit::Local)),
+    }
+}
+
+fn missing(error: StoreError, delivery: &str) -> anyhow::Error {
+    match error {
+        StoreError::NotFound => {
+            anyhow!("there is no delivery {delivery}; `probity deliveries list` shows the last ones")
+        }
+        other => failed(other),
+    }
+}
+
+fn state_of(state: DeliveryState) -> State {
+    match state {
+        DeliveryState::Waiting => State::Waiting,
+        DeliveryState::Delivered => State::Delivered,
+        DeliveryState::Exhausted => State::Exhausted,
+        DeliveryState::Cancelled => State::Cancelled,
     }
 }
 
@@ -175,6 +208,33 @@ fn key_view(org: &Org, key: Key) -> admin::Key {
         expires_at: key.expires_at,
         last_used_at: key.last_used_at,
         revoked_at: key.revoked_at,
+    }
+}
+
+fn delivery_view(org: &Org, logged: &Logged) -> admin::Delivery {
+    admin::Delivery {
+        id: logged.id.to_string(),
+        organization: org.id.to_string(),
+        event: logged.event.to_string(),
+        kind: logged.kind.clone(),
+        url: logged.url.clone(),
+        state: logged.state.to_string(),
+        attempts: logged.attempts,
+        next_at: (logged.state == State::Waiting).then_some(logged.next_at),
+        last_at: logged.last_at,
+        last_status: logged.last_status,
+        last_error: logged.last_error.clone(),
+        last_took_ms: logged.last_took_ms,
+        created_at: logged.created_at,
+    }
+}
+
+fn detail_view(org: &Org, logged: &Logged, body: &[u8]) -> admin::Detail {
+    admin::Detail {
+        delivery: delivery_view(org, logged),
+        first_at: logged.first_at,
+        body: String::from_utf8_lossy(body).into_owned(),
+        last_answer: String::from_utf8_lossy(&logged.last_answer).into_owned(),
     }
 }
 

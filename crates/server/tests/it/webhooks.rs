@@ -3,4 +3,5 @@
 mod delivery;
 mod guard;
 pub(crate) mod receivers;
+mod secret;
 mod sending;
