@@ -70,9 +70,9 @@ impl Query {
         Ok(Some(text.parse().unwrap_or(outermost)))
     }
 
-    /// The parameter as one of these names.
+    /// The parameter as one of these names; `None` also for an empty one.
     pub fn one_of(&self, name: &str, names: &[&str]) -> Result<Option<String>, ApiError> {
-        let Some(text) = self.text(name)? else { return Ok(None) };
+        let Some(text) = self.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
         if names.contains(&&*text) {
             return Ok(Some(text.into_owned()));
         }

@@ -60,7 +60,7 @@ fn filter(query: &Query, test: bool) -> Result<Filter, ApiError> {
 }
 
 fn time(query: &Query, name: &str) -> Result<Option<Millis>, ApiError> {
-    let Some(text) = query.text(name)? else { return Ok(None) };
+    let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };
     text.parse().map(|Timestamp(at)| Some(at)).map_err(|error: NoTime| ApiError::invalid(name, error))
 }
 

@@ -83,7 +83,7 @@ fn about<'a>(document: &'a Value, field: &'a Value) -> &'a str {
 pub(super) fn type_of(document: &Value, schema: &Value) -> Markup {
     let schema = resolve(document, schema);
     let ways: Vec<&Value> = list(&schema["oneOf"]).chain(list(&schema["anyOf"])).collect();
-    let names: Vec<&Value> = list(&schema["enum"]).filter(|name| !name.is_null()).collect();
+    let names: Vec<&Value> = list(&schema["enum"]).filter(|name| !name.is_null() && *name != "").collect();
     html! {
         @if ways.is_empty() { (words(document, schema)) }
         @for (index, way) in ways.iter().enumerate() {

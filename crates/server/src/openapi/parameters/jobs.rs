@@ -89,12 +89,16 @@ impl IntoParams for TimelineParams {
     }
 }
 
+/// One of the names, or an empty text, which counts as left out.
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.into_iter().chain([""])))
 }
 
-fn time() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+/// A time, or an empty text, which counts as left out.
+fn time() -> OneOfBuilder {
+    let time = SchemaFormat::KnownFormat(KnownFormat::DateTime);
+    let time = ObjectBuilder::new().schema_type(Type::String).format(Some(time));
+    OneOfBuilder::new().item(time).item(ObjectBuilder::new().schema_type(Type::String).max_length(Some(0)))
 }
 
 /// A number within bounds, as itself or as text that the pattern takes.
