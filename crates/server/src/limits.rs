@@ -109,14 +109,11 @@ impl RateLimits {
     }
 
     async fn take_one(&self, limit: Limit, now: Millis) -> State {
-        let Some(shared) = &self.shared else { return self.local.take(limit, now) };
-        match shared.take(limit, now).await {
-            Ok(state) => state,
-            Err(error) => {
-                tracing::warn!(%error, "rate limits are counted by this node alone");
-                self.local.take(limit, now)
-            }
-        }
+        let shared = match &self.shared {
+            Some(shared) => shared.take(limit, now).await,
+            None => None,
+        };
+        shared.unwrap_or_else(|| self.local.take(limit, now))
     }
 
     async fn give_back(&self, limit: Limit, now: Millis) {

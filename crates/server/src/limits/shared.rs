@@ -1,6 +1,7 @@
 //! Buckets in PostgreSQL, spent by each node in slices.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
@@ -16,6 +17,9 @@ const BUCKETS_MAX: usize = 50_000;
 const SLICES: i64 = 50;
 /// How long an unspent slice is kept, in milliseconds.
 const SLICE_MS: i64 = 2_000;
+/// How long the database is left alone after it failed, in milliseconds: longer than a request waits for it. Those that came
+/// meanwhile and wait for the same slice would otherwise wait for it one after the other.
+const AWAY_MS: i64 = 10_000;
 
 /// What a node has of a bucket.
 #[derive(Debug, Default)]
@@ -30,16 +34,19 @@ struct Slice {
 /// The buckets, with the database behind them.
 pub(crate) struct Buckets {
     store: Store,
+    /// Until when the database is left alone, in milliseconds since 1970.
+    away_until_ms: AtomicI64,
     slices: Mutex<LruCache<Bucket, Arc<tokio::sync::Mutex<Slice>>>>,
 }
 
 impl Buckets {
     pub(super) fn new(store: Store) -> Self {
         let size = NonZeroUsize::new(BUCKETS_MAX).expect("not zero");
-        Self { store, slices: Mutex::new(LruCache::sparse(size)) }
+        Self { store, away_until_ms: AtomicI64::new(i64::MIN), slices: Mutex::new(LruCache::sparse(size)) }
     }
 
-    pub(super) async fn take(&self, limit: Limit, now: Millis) -> Result<State, StoreError> {
+    /// What the bucket says; none while the database cannot be asked.
+    pub(super) async fn take(&self, limit: Limit, now: Millis) -> Option<State> {
         let slice = self.slice(limit.bucket);
         // One request fetches the next slice, the others wait for it.
         let mut slice = slice.lock().await;
@@ -47,14 +54,14 @@ impl Buckets {
             *slice = Slice { per_minute: limit.per_minute, ..Slice::default() };
         }
         if slice.left == 0 && slice.one_at(limit) <= now {
-            let taken = self.fetch(limit, now).await?;
+            let taken = self.fetch_unless_away(limit, now).await?;
             slice.left = taken.granted;
             slice.full_at_us = taken.full_at_us;
             slice.taken_at = now;
         }
         let passed = slice.left > 0;
         slice.left -= i64::from(passed);
-        Ok(slice.state(limit, now, passed))
+        Some(slice.state(limit, now, passed))
     }
 
     pub(super) async fn give_back(&self, limit: Limit) {
@@ -71,9 +78,11 @@ impl Buckets {
             let mut slice = slice.lock().await;
             if slice.left > 0 && now.since(slice.taken_at) > SLICE_MS {
                 let limit = Limit { bucket, per_minute: slice.per_minute };
-                if self.put_back(limit, slice.left, now).await.is_ok() {
-                    *slice = Slice { per_minute: slice.per_minute, ..Slice::default() };
+                if self.put_back(limit, slice.left, now).await.is_err() {
+                    // The others would wait as long for nothing; they are given back the next time.
+                    return;
                 }
+                *slice = Slice { per_minute: slice.per_minute, ..Slice::default() };
             }
         }
     }
@@ -81,6 +90,20 @@ impl Buckets {
     fn slice(&self, bucket: Bucket) -> Arc<tokio::sync::Mutex<Slice>> {
         let mut slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
         slices.get_or_insert(bucket, Arc::default).clone()
+    }
+
+    async fn fetch_unless_away(&self, limit: Limit, now: Millis) -> Option<Taken> {
+        if now.0 < self.away_until_ms.load(Ordering::Relaxed) {
+            return None;
+        }
+        match self.fetch(limit, now).await {
+            Ok(taken) => Some(taken),
+            Err(error) => {
+                self.away_until_ms.store(now.0 + AWAY_MS, Ordering::Relaxed);
+                tracing::warn!(%error, "rate limits are counted by this node alone for a while");
+                None
+            }
+        }
     }
 
     async fn fetch(&self, limit: Limit, now: Millis) -> Result<Taken, StoreError> {
@@ -141,5 +164,30 @@ fn name(bucket: Bucket) -> String {
         Bucket::Key(_, key) => key.to_string(),
         Bucket::Org(_) => String::new(),
         Bucket::Failures(from) => from.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use probity_core::id::KeyId;
+    use probity_store::{Place, StoreConfig};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn while_the_database_is_away_nobody_waits_for_it_twice() {
+        // Nobody listens on port 1.
+        let place = Place::Postgres("postgres://nobody@127.0.0.1:1/nothing".into());
+        let config = StoreConfig { acquire_timeout_ms: 50, ..StoreConfig::new(place) };
+        let buckets = Buckets::new(Store::open(&config).await.unwrap());
+        let now = Millis(1_800_000_000_000);
+        let bucket = |n| Bucket::Key(OrgNo(1), KeyId::new(now, [n; 10]));
+        let limit = |n| Limit { bucket: bucket(n), per_minute: 600 };
+        assert_eq!(buckets.take(limit(1), now).await, None);
+        for n in [1, 2] {
+            assert_eq!(buckets.take(limit(n), now + 3_000).now_or_never(), Some(None), "at once");
+        }
+        assert_eq!(buckets.take(limit(1), now + AWAY_MS).now_or_never(), None, "it is asked again");
     }
 }
