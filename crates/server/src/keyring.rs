@@ -27,9 +27,16 @@ const USE_STEP_MS: i64 = 60_000;
 /// A key that was found, and when.
 type Found = (Arc<Known>, Millis);
 
+/// The keys that were found lately.
+struct Remembered {
+    keys: LruCache<[u8; 32], Found>,
+    /// How often all were forgotten: a look that began before then may have found what does not count any more.
+    forgotten: u64,
+}
+
 /// The keys of a service.
 pub(crate) struct Keyring {
-    remembered: Mutex<LruCache<[u8; 32], Found>>,
+    remembered: Mutex<Remembered>,
     /// Uses that are not in the database yet.
     used: Mutex<HashMap<KeyId, (OrgNo, Millis)>>,
 }
@@ -37,7 +44,8 @@ pub(crate) struct Keyring {
 impl Default for Keyring {
     fn default() -> Self {
         let size = NonZeroUsize::new(REMEMBERED_MAX).expect("not zero");
-        Self { remembered: Mutex::new(LruCache::sparse(size)), used: Mutex::default() }
+        let remembered = Remembered { keys: LruCache::sparse(size), forgotten: 0 };
+        Self { remembered: Mutex::new(remembered), used: Mutex::default() }
     }
 }
 
@@ -56,6 +64,7 @@ impl Keyring {
         if let Some(known) = self.remembered(hash, now) {
             return Ok(Ok(known));
         }
+        let forgotten = lock(&self.remembered).forgotten;
         let Some(known) = keys::by_hash(&mut store.read().await?, hash).await? else {
             return Ok(Err(AuthFailure::Unknown));
         };
@@ -64,19 +73,28 @@ impl Keyring {
             return Ok(Err(if revoked { AuthFailure::Revoked } else { AuthFailure::Expired }));
         }
         let known = Arc::new(known);
-        lock(&self.remembered).put(*hash, (known.clone(), now));
+        self.remember(hash, &known, now, forgotten);
         Ok(Ok(known))
+    }
+
+    fn remember(&self, hash: &[u8; 32], known: &Arc<Known>, now: Millis, forgotten: u64) {
+        let mut remembered = lock(&self.remembered);
+        if remembered.forgotten == forgotten {
+            remembered.keys.put(*hash, (known.clone(), now));
+        }
     }
 
     fn remembered(&self, hash: &[u8; 32], now: Millis) -> Option<Arc<Known>> {
         let mut remembered = lock(&self.remembered);
-        let (known, at) = remembered.get(hash)?;
+        let (known, at) = remembered.keys.get(hash)?;
         (now.since(*at) < FRESH_MS && known.key.is_valid(now)).then(|| known.clone())
     }
 
     /// Forgets every key: one was revoked, or an organization was stopped.
     pub(crate) fn forget(&self) {
-        lock(&self.remembered).clear();
+        let mut remembered = lock(&self.remembered);
+        remembered.forgotten += 1;
+        remembered.keys.clear();
     }
 
     /// Notes that a key was used.
@@ -99,4 +117,35 @@ impl Keyring {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_core::api_key::KeyKind;
+    use probity_core::id::OrgId;
+    use probity_store::orgs::OrgStatus;
+
+    use super::*;
+    use crate::minting::{Wanted, mint};
+    use crate::secrets::Secrets;
+
+    const NOW: Millis = Millis(1_800_000_000_000);
+
+    #[test]
+    fn a_look_that_a_revocation_overtook_is_not_remembered() {
+        let (keyring, hash) = (Keyring::default(), [1; 32]);
+        let wanted = Wanted::plain("Any", KeyKind::Live);
+        let key = mint(&Secrets::of(&[1; 32]), "probity", OrgNo(1), None, wanted, NOW).key;
+        let org_id = OrgId::new(NOW, [1; 10]);
+        let known = Known { key, org_id, org_status: OrgStatus::Active, org_rate_limit_per_minute: None };
+        let known = Arc::new(known);
+        keyring.remember(&hash, &known, NOW, 0);
+        assert!(keyring.remembered(&hash, NOW).is_some());
+        keyring.forget();
+        assert!(keyring.remembered(&hash, NOW).is_none());
+        keyring.remember(&hash, &known, NOW, 0);
+        assert!(keyring.remembered(&hash, NOW).is_none(), "it was looked up before the revocation");
+        keyring.remember(&hash, &known, NOW, 1);
+        assert!(keyring.remembered(&hash, NOW).is_some());
+    }
 }
