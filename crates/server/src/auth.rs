@@ -165,7 +165,8 @@ async fn recognized(
         Err(error) => return Err((error.into(), None)),
     };
     app.metrics.accounts().auth_failed(why);
-    // A refused key counts against the address that it came from: guessing is slow.
+    // A refused key counts against the address that it came from, which is told to wait. It is looked up all the same: others
+    // may share the address, and keys are too long to be guessed.
     let state = from.map(|ip| app.limits.take_failure(ip, app.config.failures_per_minute, now));
     match state.and_then(|state| state.retry_after_s(now)) {
         Some(retry_after_s) => {
@@ -208,7 +209,8 @@ fn admitted(app: &App, known: &Known, need: Need, state: &limits::State, now: Mi
     Ok(())
 }
 
-fn key_limit(app: &App, known: &Known) -> Limit {
+/// How many requests a minute a key may make.
+pub(crate) fn key_limit(app: &App, known: &Known) -> Limit {
     let own = known.key.rate_limit_per_minute.and_then(|limit| u32::try_from(limit).ok());
     let per_minute = own.unwrap_or(app.config.key_per_minute).max(1);
     Limit { bucket: Bucket::Key(known.key.org, known.key.id), per_minute }

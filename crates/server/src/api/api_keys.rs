@@ -17,7 +17,7 @@ use probity_store::{ScopedFutureExt as _, StoreError};
 use self::view::{ApiKey, CreateKey, DeletedKey, NewKey};
 use crate::api::whole::Whole;
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{self, Caller};
 use crate::body::JsonBody;
 use crate::error::ApiError;
 use crate::idempotency::{Answer, Once};
@@ -91,8 +91,9 @@ pub(crate) async fn create_api_key(
     JsonBody(asked): JsonBody<CreateKey>,
 ) -> Result<Answer, ApiError> {
     let now = app.now();
-    let wanted = wanted(asked, now)?;
+    let mut wanted = wanted(asked, now)?;
     no_more_than(&caller, &wanted)?;
+    wanted.rate_limit_per_minute = no_faster_than(&app, &caller, wanted.rate_limit_per_minute);
     let minted = minting::mint(&app.secrets, &app.config.brand, caller.org(), caller.known().key.user, wanted, now);
     let shown = NewKey { key: minted.key.clone().into(), secret: minted.secret };
     let kept = app.store.write(|tx| {
@@ -172,13 +173,25 @@ fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
     {
         return Err(ApiError::forbidden_scope("a key that expires makes keys that expire no later"));
     }
-    if let Some(scope) = wanted.granted().iter().find(beyond) {
+    // The widget's keys have no scope, and spend credits on verdicts all the same.
+    let widget = (wanted.kind == KeyKind::Pub).then_some(Scope::Verify);
+    if let Some(scope) = wanted.granted().iter().chain(widget).find(beyond) {
         return Err(ApiError::forbidden_scope(format!(
             "the key cannot give the scope `{}`: it lacks it",
             scope.as_str()
         )));
     }
     Ok(())
+}
+
+/// The new key's own limit: no higher than that of the key that makes it, as which a higher one is taken. Only the operator
+/// gives more than the instance's value, and what a key was given beyond that is not handed on unasked.
+fn no_faster_than(app: &App, caller: &Caller, wanted: Option<i64>) -> Option<i64> {
+    let most = i64::from(auth::key_limit(app, caller.known()).per_minute);
+    match wanted {
+        Some(wanted) => Some(wanted.min(most)),
+        None => (most < i64::from(app.config.key_per_minute)).then_some(most),
+    }
 }
 
 /// Revoke a key

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use probity_core::api_key::{self, Checksum, KeyKind};
 use probity_core::scope::Scope;
+use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
 use serde_json::{Value, json};
 
@@ -113,6 +114,34 @@ async fn what_is_wrong_with_a_wish_is_said_by_field() {
 }
 
 #[tokio::test]
+async fn nobody_makes_a_key_that_is_faster_than_theirs() {
+    let app = TestApp::start().await;
+    let (org, usual) = app.customer().await;
+    let slow = NewKey { rate_limit_per_minute: Some(50), ..NewKey::plain("Slow", KeyKind::Live) };
+    let slow = app.new_key(&org, slow).await.1;
+    let fast = NewKey { rate_limit_per_minute: Some(15_000), ..NewKey::plain("Fast", KeyKind::Live) };
+    let fast = app.new_key(&org, fast).await.1;
+    for (key, wish, limit) in [
+        (&slow, None, 50),
+        (&slow, Some(4_000_000_000_u32), 50),
+        (&slow, Some(7), 7),
+        (&usual, None, 10_000),
+        (&usual, Some(4_000_000_000), 10_000),
+        (&fast, None, 10_000),
+        (&fast, Some(12_000), 12_000),
+    ] {
+        let mut body = json!({"name": "a", "kind": "live"});
+        if let Some(wish) = wish {
+            body["rate_limit_per_minute"] = wish.into();
+        }
+        let made = make(&app, key, body).await.ok(201);
+        let answer = app.get(made["secret"].as_str().unwrap(), "/v1/check-key").await;
+        assert_eq!(answer.number("x-ratelimit-limit"), limit, "{wish:?}");
+    }
+    app.stop().await;
+}
+
+#[tokio::test]
 async fn nobody_makes_a_key_that_may_more_than_they() {
     let app = TestApp::start().await;
     let (org, _) = app.customer().await;
@@ -122,6 +151,7 @@ async fn nobody_makes_a_key_that_may_more_than_they() {
         (&restricted, json!({"name": "a", "kind": "live"})),
         (&restricted, json!({"name": "a", "kind": "test"})),
         (&restricted, json!({"name": "a", "kind": "rk", "scopes": ["read:jobs", "verify"]})),
+        (&restricted, json!({"name": "a", "kind": "pub"})),
         (&test, json!({"name": "a", "kind": "live"})),
         (&test, json!({"name": "a", "kind": "rk", "scopes": ["verify"]})),
         (&test, json!({"name": "a", "kind": "pub"})),
