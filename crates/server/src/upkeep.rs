@@ -56,7 +56,8 @@ pub(crate) async fn round(app: &App) {
 
 fn report(what: &'static str, done: Result<()>) {
     if let Err(error) = done {
-        tracing::warn!(%error, what, "upkeep failed; it is tried again");
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        tracing::warn!(%error, ?source, what, "upkeep failed; it is tried again");
     }
 }
 
