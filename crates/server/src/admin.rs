@@ -14,7 +14,7 @@ use probity_store::users::{Role, User};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
 use secrecy::SecretString;
 
-pub use crate::minting::Wanted as NewKey;
+pub use crate::minting::{Wanted as NewKey, origin};
 
 use crate::instance::Instance;
 use crate::minting;
@@ -82,7 +82,7 @@ impl Admin {
         let first = self.instance.store.write(|tx| {
             async {
                 let standing = instance::set_once(tx, STARTED, &mark).await?;
-                if standing != mark {
+                if standing != mark || !orgs::page(tx, None, 1).await?.is_empty() {
                     return Ok(false);
                 }
                 insert_org(tx, &org, plan).await?;

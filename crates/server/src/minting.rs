@@ -95,7 +95,7 @@ pub(crate) fn name(text: &str) -> Option<String> {
 }
 
 /// An origin as browsers write it (RFC 6454 §6.2): scheme, host, and a port that is not the usual one; none for anything else.
-pub(crate) fn origin(text: &str) -> Option<String> {
+pub fn origin(text: &str) -> Option<String> {
     let url = url::Url::parse(text).ok()?;
     let bare = matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
     let anonymous = url.username().is_empty() && url.password().is_none();

@@ -57,6 +57,9 @@ pub(crate) struct Discrepancy {
 
 pub(super) fn request(command: &CreditsCommand) -> Result<Request> {
     Ok(match command {
+        CreditsCommand::Grant { bucket: Bucket::Prepaid, until: Some(_), .. } => {
+            bail!("--until is for --bucket subscription; prepaid credits stay")
+        }
         CreditsCommand::Grant { org, bucket, amount, until } => {
             Request::Grant { org: org.org.clone(), bucket: *bucket, amount: *amount, until: *until }
         }

@@ -1,6 +1,6 @@
 //! Keys.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use probity_core::time::Millis;
 use serde::Serialize;
@@ -118,15 +118,9 @@ fn sorted(items: &[String]) -> Vec<String> {
     items
 }
 
-/// An origin as browsers send it: scheme, host and port, in lower case, without a path (RFC 6454 section 6.2).
 fn origin(text: &str) -> Result<String> {
-    let lower = text.to_ascii_lowercase();
-    let host = lower.strip_prefix("https://").or_else(|| lower.strip_prefix("http://")).unwrap_or_default();
-    let plain = host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-.:[]_".contains(&b));
-    if host.is_empty() || !plain {
-        bail!("--origin {text}: must look like https://shop.example.com, without a path");
-    }
-    Ok(lower)
+    let read = probity_server::admin::origin(text);
+    read.with_context(|| format!("--origin {text}: must look like https://shop.example.com, without a path"))
 }
 
 pub(super) fn table(keys: &[Key]) -> String {

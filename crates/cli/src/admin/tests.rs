@@ -82,11 +82,12 @@ fn commands_become_requests() {
         ),
         ("keys list --data /srv", Request::ListKeys { org: None }),
         ("keys revoke key_1", Request::RevokeKey { org: None, key: "key_1".into() }),
+        ("credits grant --amount 5", Request::Grant { org: None, bucket: Bucket::Prepaid, amount: 5, until: None }),
         (
-            "credits grant --amount 5 --until 1970-01-01",
+            "credits grant --amount 5 --bucket subscription --until 1970-01-01",
             Request::Grant {
                 org: None,
-                bucket: Bucket::Prepaid,
+                bucket: Bucket::Subscription,
                 amount: 5,
                 until: Some(Moment::At(Millis(86_400_000))),
             },
@@ -125,6 +126,7 @@ fn what_makes_no_sense_is_refused() {
         ("keys create --rate 0", "0"),
         ("credits grant --amount 0", "0"),
         ("credits grant --amount -5", "-5"),
+        ("credits grant --amount 5 --until 30d", "--bucket subscription"),
         ("credits adjust --bucket prepaid --amount 0", "changes nothing"),
         ("credits adjust --amount 5", "--bucket"),
         ("orgs suspend", "ORG"),

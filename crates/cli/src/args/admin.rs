@@ -186,7 +186,7 @@ pub(crate) enum CreditsCommand {
         /// How many
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..=CREDITS_MAX))]
         amount: i64,
-        /// When what is left of them expires: 30d, 2026-12-31 (the end of that day, UTC) or a time; default: never
+        /// When what is left of a subscription expires: 30d, 2026-12-31 (the end of that day, UTC) or a time; default: never
         #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
         until: Option<Moment>,
     },

@@ -1,0 +1,23 @@
+//! What the command line does, beside a service or before its first start.
+
+use probity_server::admin::Plan;
+
+use crate::test_app::TestApp;
+
+#[tokio::test]
+async fn a_first_start_adds_nothing_to_what_was_made_before_it() {
+    let app = TestApp::start().await;
+    let (org, _) = app.customer().await;
+    assert!(app.admin.first_start("My organization", Plan::Unlimited).await.unwrap().is_none());
+    assert_eq!(app.admin.list_orgs().await.unwrap(), [org]);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn of_first_starts_one_makes_keys() {
+    let app = TestApp::start().await;
+    assert!(app.admin.first_start("My organization", Plan::Unlimited).await.unwrap().is_some());
+    assert!(app.admin.first_start("My organization", Plan::Unlimited).await.unwrap().is_none());
+    assert_eq!(app.admin.list_orgs().await.unwrap().len(), 1);
+    app.stop().await;
+}
