@@ -18,6 +18,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
+use probity_core::scope::Scopes;
 use probity_store::idempotency::{self, Attempt, Begun};
 use probity_store::{ScopedFutureExt as _, StoreError, Tx};
 use serde::Serialize;
@@ -133,12 +134,24 @@ pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
 
 async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next: Next) -> Result<Response, ApiError> {
     let (mut request, body) = gather(request).await?;
-    let call = Call { path: request.uri().path().to_owned(), key, body_hash: app.secrets.body(&body) };
+    let body_hash = request_hash(&app, &caller, &body);
+    let call = Call { path: request.uri().path().to_owned(), key, body_hash };
     let work = move |once: Once| {
         request.extensions_mut().insert(once);
         next.run(request)
     };
     run_once(app, caller, call, work).await
+}
+
+/// What a repetition has to equal: the body, and what the caller may do. An answer may carry a secret that grants as much as
+/// its first caller had (a new key's); a key with fewer scopes that repeats the request must not get it replayed.
+fn request_hash(app: &App, caller: &Caller, body: &[u8]) -> [u8; 32] {
+    let mut hash = app.secrets.body_in_pieces();
+    if caller.scopes() != Scopes::all() {
+        hash.update(&caller.scopes().bits().to_be_bytes());
+    }
+    hash.update(body);
+    hash.finish()
 }
 
 /// A POST that came with a key.

@@ -6,6 +6,7 @@ use axum::body::{Body, Bytes};
 use futures_util::future::join_all;
 use futures_util::stream;
 use probity_core::api_key::KeyKind;
+use probity_core::scope::Scope;
 use probity_core::time::Millis;
 use probity_server::secrets::Secrets;
 use probity_server::service::ServiceConfig;
@@ -90,6 +91,21 @@ async fn a_key_belongs_to_one_body_one_organization_and_one_kind_of_key() {
         assert!(without.status == 201 && !replayed(&without));
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_secret_is_not_replayed_to_a_key_that_may_less() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    app.send(make(&key, "made").once("guessed")).await.ok(201);
+    let restricted = app.restricted(&org, [Scope::WriteKeys]).await;
+    app.send(make(&restricted, "made").once("guessed")).await.error(422, "idempotency_key_reused");
+    let alike = json!({"name": "b", "kind": "rk", "scopes": ["write:keys"]}).to_string();
+    let first = app.send(Call::post(ROUTE, alike.clone()).key(&restricted).once("own")).await;
+    first.ok(201);
+    let again = app.send(Call::post(ROUTE, alike).key(&restricted).once("own")).await;
+    assert!(replayed(&again) && again.body == first.body);
+    app.stop().await;
 }
 
 #[tokio::test]
