@@ -196,7 +196,8 @@ fn no_faster_than(app: &App, caller: &Caller, wanted: Option<i64>) -> Option<i64
 
 /// Revoke a key
 ///
-/// It stops working at once and for good. It stays in the list, with the time at which it was revoked.
+/// It stops working at once and for good. It stays in the list, with the time at which it was revoked. A test key revokes test
+/// keys only.
 #[utoipa::path(
     delete,
     path = "/v1/api-keys/{id}",
@@ -211,6 +212,12 @@ pub(crate) async fn delete_api_key(
     PathId(id): PathId<KeyId>,
 ) -> Result<Json<DeletedKey>, ApiError> {
     let now = app.now();
+    if caller.is_test() {
+        let key = keys::by_id(&mut app.store.read().await?, caller.org(), id).await?;
+        if key.kind != KeyKind::Test {
+            return Err(ApiError::forbidden_scope("a test key revokes test keys only"));
+        }
+    }
     let revoked = app.store.write(|tx| keys::revoke(tx, caller.org(), id, now).scope_boxed()).await;
     match revoked {
         Ok(()) => {}

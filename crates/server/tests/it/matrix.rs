@@ -129,7 +129,8 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
             Call::post(path, json!({"name": "made", "kind": kind}).to_string())
         }
         ("DELETE", "/v1/api-keys/{id}") => {
-            let (doomed, _) = app.new_key(org, NewKey::plain("doomed", KeyKind::Pub)).await;
+            let kind = if who == Who::Test { KeyKind::Test } else { KeyKind::Pub };
+            let (doomed, _) = app.new_key(org, NewKey::plain("doomed", kind)).await;
             Call::new(method, format!("/v1/api-keys/{}", doomed.id))
         }
         ("POST", "/v1/batch-verify") => Call::post(path, LIST),

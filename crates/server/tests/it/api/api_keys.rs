@@ -142,6 +142,30 @@ async fn nobody_makes_a_key_that_is_faster_than_theirs() {
 }
 
 #[tokio::test]
+async fn a_test_key_revokes_test_keys_only() {
+    let app = TestApp::start().await;
+    let (org, live) = app.customer().await;
+    let test = app.key(&org, KeyKind::Test).await;
+    let id = async |maker: &str, body: Value| make(&app, maker, body).await.ok(201)["id"].as_str().unwrap().to_owned();
+    let revoke = async |key: &str, id: &str| app.send(Call::new("DELETE", &format!("{ROUTE}/{id}")).key(key)).await;
+    for body in [
+        json!({"name": "a", "kind": "live"}),
+        json!({"name": "a", "kind": "rk", "scopes": ["verify"]}),
+        json!({"name": "a", "kind": "pub"}),
+    ] {
+        let id = id(&live, body.clone()).await;
+        revoke(&test, &id).await.error(403, "forbidden_scope");
+        let listed = app.get(&live, ROUTE).await.ok(200);
+        assert!(listed["data"][0]["revoked_at"].is_null(), "{body}");
+        revoke(&live, &id).await.ok(200);
+        revoke(&test, &id).await.error(403, "forbidden_scope");
+    }
+    let own = id(&test, json!({"name": "a", "kind": "test"})).await;
+    revoke(&test, &own).await.ok(200);
+    app.stop().await;
+}
+
+#[tokio::test]
 async fn nobody_makes_a_key_that_may_more_than_they() {
     let app = TestApp::start().await;
     let (org, _) = app.customer().await;
