@@ -125,8 +125,11 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
         ("GET", "/v1/verify") => Call::get("/v1/verify?email=nobody@null-mx.com"),
         ("POST", "/v1/api-keys") => {
             // Nobody can make more than they are.
-            let kind = if who == Who::Test { "test" } else { "pub" };
-            Call::post(path, json!({"name": "made", "kind": kind}).to_string())
+            let wish = match who {
+                Who::Test => json!({"name": "made", "kind": "test"}),
+                _ => json!({"name": "made", "kind": "rk", "scopes": ["write:keys"]}),
+            };
+            Call::post(path, wish.to_string())
         }
         ("DELETE", "/v1/api-keys/{id}") => {
             let kind = if who == Who::Test { KeyKind::Test } else { KeyKind::Pub };
