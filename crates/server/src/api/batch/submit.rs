@@ -114,6 +114,11 @@ struct Taken {
 async fn take_in(app: &App, new: &NewJob, no: JobNo, format: Format, request: Request) -> Result<Taken, ApiError> {
     let url_of_query = in_query(&Query::of(request.uri()))?;
     let mut hash = app.secrets.body_in_pieces();
+    // It belongs to what is submitted, as it would in JSON: with another one, the same key is refused.
+    if let Some(url) = &url_of_query {
+        hash.update(url.as_bytes());
+        hash.update(&[0]);
+    }
     let mut intake = Intake::new(format, app.config.batch_rows_max);
     let mut pieces = pieces(request, app.config.batch_body_max)?;
     let (mut full, mut next) = (Vec::new(), 0);

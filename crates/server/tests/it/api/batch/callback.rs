@@ -7,7 +7,7 @@ use probity_server::webhooks::WebhookConfig;
 use serde_json::{Value, json};
 
 use super::post;
-use crate::test_app::TestApp;
+use crate::test_app::{Call, TestApp};
 use crate::webhooks::receivers::{Manner, Receiver};
 
 #[tokio::test]
@@ -48,4 +48,20 @@ async fn a_callback_into_private_networks_is_refused_and_leaves_nothing() {
 fn egress_to_loopback() -> Guard {
     let allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
     Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
+}
+
+#[tokio::test]
+async fn a_callback_in_the_query_belongs_to_what_is_repeated() {
+    let app = TestApp::start().await;
+    let (org, _) = app.customer().await;
+    let key = app.key(&org, KeyKind::Test).await;
+    let to = async |url: &str| {
+        let target = format!("/v1/batch-verify?webhook_url={url}");
+        app.send(Call::with_body(target, "text/csv", "valid@sandbox.test\n").key(&key).once("a list")).await
+    };
+    let first = to("http://one.example.org/").await;
+    first.ok(200);
+    assert_eq!(to("http://one.example.org/").await.body, first.body);
+    to("http://two.example.org/").await.error(422, "idempotency_key_reused");
+    app.stop().await;
 }
