@@ -233,9 +233,9 @@ impl Writer {
             let mut left = granted.held;
             while let Some(bucket) = waiting.front().and_then(|_| next_bucket(&mut left)) {
                 let held = Held { org: granted.org, id, bucket, failure: failure.clone() };
-                let hold = Hold { held, meter: Meter { queue: queue.clone() }, settled: false };
+                let credit = Hold { held, meter: Meter { queue: queue.clone() }, settled: false };
                 // A hold that nobody waits for any more is dropped here, and thereby released.
-                let _ = waiting.pop_front().map(|answer| answer.send(Ok(hold)));
+                let _ = waiting.pop_front().map(|answer| answer.send(Ok(credit)));
             }
         }
     }

@@ -36,8 +36,8 @@ statements! {
     BOOK = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at, fold_after) \
             VALUES ($1, $2, $3, $4, $5, $6, $7)";
     ADD = "UPDATE account SET available = available + $3 WHERE org_no = $1 AND bucket = $2";
-    EXPIRES = "UPDATE account SET expires_at = $3 WHERE org_no = $1 AND bucket = $2 \
-               AND (expires_at IS NULL OR expires_at < $3)";
+    SUBSCRIPTION = "SELECT available, held, expires_at FROM account WHERE org_no = $1 AND bucket = 'subscription'";
+    END = "UPDATE account SET expires_at = $2 WHERE org_no = $1 AND bucket = 'subscription'";
 }
 
 /// The statements of this aggregate, those of its parts included.
@@ -77,12 +77,30 @@ pub struct Booking<'a> {
     pub at: Millis,
 }
 
-/// Grants credits. Those of a subscription end at `until`; a later grant moves that end for all of them.
+/// Grants credits. Those of a subscription end at `until`, or never; prepaid ones stay, so it does not count for them.
 pub async fn grant(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
-    put(tx, booking, "grant").await?;
-    if let Some(until) = until {
-        tx.execute(&EXPIRES, args![booking.org, booking.bucket.as_str(), until]).await?;
+    lock(tx, booking.org).await?;
+    if booking.bucket == Bucket::Subscription {
+        renew(tx, booking.org, until, booking.at).await?;
     }
+    put(tx, booking, "grant").await
+}
+
+/// Sets the end of a subscription that is granted more. What has ended goes first: the new credits must not go with it. What
+/// has not ended shares the later end with them, and never is the latest: a grant takes nothing away.
+async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Result<()> {
+    let row = tx.first(&SUBSCRIPTION, args![org]).await?.ok_or(StoreError::NotFound)?;
+    let (available, held): (i64, i64) = (row.get("available")?, row.get("held")?);
+    let end = row.get::<Option<i64>>("expires_at")?.map(Millis);
+    let end = if end.is_some_and(|end| end <= at) {
+        upkeep::expire(tx, org, Bucket::Subscription.as_str(), available, at).await?;
+        until
+    } else if available == 0 && held == 0 {
+        until
+    } else {
+        end.zip(until).map(|(end, until)| end.max(until))
+    };
+    tx.execute(&END, args![org, end]).await?;
     Ok(())
 }
 

@@ -152,7 +152,7 @@ fn a_call_whose_credit_was_never_held_learns_it_at_its_end() {
 async fn a_window_waits_a_moment_for_as_many_as_the_last_one_had() {
     let ask = || Call::Hold { org: OrgNo(1), answer: oneshot::channel().0 };
     let (queue, mut calls) = mpsc::channel(8);
-    let begun = tokio::time::Instant::now();
+    let begun = Clock::starting_at(Millis(0));
     let mut batch = vec![ask()];
     // As many as before: at once.
     gather(&mut calls, &mut batch, 1).await;

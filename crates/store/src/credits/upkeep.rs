@@ -74,15 +74,23 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<R
 pub async fn expire_buckets(tx: &mut Tx, now: Millis, at_most: i64) -> Result<usize> {
     let rows = tx.rows(&ENDED_BUCKETS, args![now, at_most]).await?;
     for row in &rows {
-        let (org, bucket): (_, String) = (OrgNo(row.get("org_no")?), row.get("bucket")?);
-        let mut gone = Split::default();
-        *part(&mut gone, &bucket)? = row.get("available")?;
-        tx.execute(&EMPTY_BUCKET, args![org, bucket.as_str()]).await?;
-        let cause = format!("{bucket}:{}", now.0);
-        let amount = (gone.subscription, gone.prepaid);
-        book(tx, Entry { org, kind: "expire", cause: &cause, amount, at: now, fold_after: None }).await?;
+        let bucket: String = row.get("bucket")?;
+        expire(tx, OrgNo(row.get("org_no")?), &bucket, row.get("available")?, now).await?;
     }
     Ok(rows.len())
+}
+
+/// Takes all that is available in a bucket, whose row is locked.
+pub(super) async fn expire(tx: &mut Tx, org: OrgNo, bucket: &str, available: i64, now: Millis) -> Result<()> {
+    if available == 0 {
+        return Ok(());
+    }
+    let mut gone = Split::default();
+    *part(&mut gone, bucket)? = available;
+    tx.execute(&EMPTY_BUCKET, args![org, bucket]).await?;
+    let cause = format!("{bucket}:{}", now.0);
+    let amount = (gone.subscription, gone.prepaid);
+    book(tx, Entry { org, kind: "expire", cause: &cause, amount, at: now, fold_after: None }).await
 }
 
 /// Folds old rows of live calls, at most `at_most`, into one row an organization, kind and day, so that the ledger does not
@@ -100,7 +108,7 @@ pub async fn fold(tx: &mut Tx, now: Millis, at_most: u32) -> Result<usize> {
         let rows = sums
             .iter()
             .map(|((org, kind), sum)| json!({ "o": org.0, "k": kind, "s": sum.subscription, "p": sum.prepaid }));
-        let rows = serde_json::Value::from_iter(rows).to_string();
+        let rows = rows.collect::<serde_json::Value>().to_string();
         tx.execute(&FOLD, args![rows, format!("day:{}", now.utc_day()), now]).await?;
     }
     Ok(taken.len())

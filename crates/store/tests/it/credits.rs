@@ -124,6 +124,64 @@ async fn what_is_left_of_a_subscription_goes_when_it_ends() {
     .await;
 }
 
+/// Grants to the subscription at a time; the cause is the time.
+async fn renew(store: &Store, org: OrgNo, amount: i64, at: Millis, until: Option<Millis>) {
+    let cause = at.0.to_string();
+    let booking = Booking { org, bucket: Bucket::Subscription, amount, cause: &cause, at };
+    store.write(|tx| credits::grant(tx, &booking, until).scope_boxed()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_grant_after_the_end_does_not_go_with_what_has_ended() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 30, 20).await;
+        let later = NOW + MONTH_MS + 1;
+        renew(&store, org, 7, later, None).await;
+        let expired = store.write(|tx| credits::expire_buckets(tx, later + MONTH_MS, 10).scope_boxed()).await.unwrap();
+        let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
+        assert_eq!((expired, balance.available), (0, Split { subscription: 7, prepaid: 20 }));
+        assert_eq!(balance.expired, Split { subscription: 30, prepaid: 0 });
+        assert!(balance.holds(), "{balance:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_grant_never_brings_an_end_nearer() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 30, 20).await;
+        let left_at = async |at| {
+            store.write(|tx| credits::expire_buckets(tx, at, 10).scope_boxed()).await.unwrap();
+            credits::available(&mut store.read().await.unwrap(), org).await.unwrap()
+        };
+        renew(&store, org, 1, NOW + 1, Some(NOW + 2)).await;
+        assert_eq!(left_at(NOW + MONTH_MS - 1).await, Split { subscription: 31, prepaid: 20 }, "the later end counts");
+        renew(&store, org, 1, NOW + 3, None).await;
+        renew(&store, org, 1, NOW + 4, Some(NOW + 5)).await;
+        assert_eq!(left_at(NOW + MONTH_MS).await, Split { subscription: 33, prepaid: 20 }, "never is the latest");
+        let prepaid = Booking { org, bucket: Bucket::Prepaid, amount: 1, cause: "more", at: NOW + 6 };
+        store.write(|tx| credits::grant(tx, &prepaid, Some(NOW + 7)).scope_boxed()).await.unwrap();
+        assert_eq!(left_at(NOW + MONTH_MS).await, Split { subscription: 33, prepaid: 21 }, "prepaid credits stay");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_fold_at_once_count_each_row_once() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 0, 1_000).await;
+        for n in 0..200 {
+            run(&store, &window(n, vec![Asked { org, credits: 1 }], vec![])).await;
+        }
+        let fold = async || {
+            while store.write(|tx| credits::fold(tx, NOW + 10_000_000, 100).scope_boxed()).await.unwrap() > 0 {}
+        };
+        futures_util::future::join_all((0..8).map(|_| fold())).await;
+        assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_hundred_windows_at_once_hold_what_there_is_and_no_more() {
     for_each_database(async |store| {

@@ -184,6 +184,12 @@ async fn nobody_makes_a_key_that_may_more_than_they() {
     }
     make(&app, &restricted, json!({"name": "a", "kind": "rk", "scopes": ["read:jobs"]})).await.ok(201);
     make(&app, &test, json!({"name": "a", "kind": "test"})).await.ok(201);
+    let ending = json!({"name": "a", "kind": "live", "expires_at": "2099-01-01T00:00:00Z"});
+    let ending = make(&app, &app.key(&org, KeyKind::Live).await, ending).await.ok(201)["secret"].clone();
+    let ending = ending.as_str().unwrap();
+    make(&app, ending, json!({"name": "a", "kind": "live"})).await.error(403, "forbidden_scope");
+    let sooner = json!({"name": "a", "kind": "live", "expires_at": "2098-01-01T00:00:00Z"});
+    make(&app, ending, sooner).await.ok(201);
     app.stop().await;
 }
 
