@@ -147,7 +147,7 @@ async fn a_test_key_revokes_test_keys_only() {
     let (org, live) = app.customer().await;
     let test = app.key(&org, KeyKind::Test).await;
     let id = async |maker: &str, body: Value| make(&app, maker, body).await.ok(201)["id"].as_str().unwrap().to_owned();
-    let revoke = async |key: &str, id: &str| app.send(Call::new("DELETE", &format!("{ROUTE}/{id}")).key(key)).await;
+    let revoke = async |key: &str, id: &str| app.send(Call::new("DELETE", format!("{ROUTE}/{id}")).key(key)).await;
     for body in [
         json!({"name": "a", "kind": "live"}),
         json!({"name": "a", "kind": "rk", "scopes": ["verify"]}),
