@@ -1,6 +1,6 @@
 //! Credits: double entry. `account` caches the sums of `ledger`, whose rows are never changed; `hold` is what is set aside.
 //!
-//! At every moment, for each bucket: available + held + spent = granted - expired + adjusted ([`audit`] says where not). A
+//! At every moment, for each bucket: available + held + spent = granted - expired + adjusted ([`audit()`] says where not). A
 //! live call holds one credit and then captures or releases it. Calls that come within a few milliseconds share a
 //! transaction, a [`Window`]: one update of each account, one row of each ledger kind and one hold for each organization,
 //! however many calls there are. A hold that is neither captured nor released in time is released by [`release_expired`]:

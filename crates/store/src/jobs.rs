@@ -1,6 +1,6 @@
 //! Batch jobs, from the first address that arrives to the last result.
 //!
-//! A job is *unborn* while its addresses arrive in blocks; one short transaction ([`accept`]) holds its credits and makes it
+//! A job is *unborn* while its addresses arrive in blocks; one short transaction ([`accept()`]) holds its credits and makes it
 //! visible. Somebody takes the *import* up and makes *chunks* of it; workers take chunks up ([`claim_chunks`]), and
 //! settle results in parts ([`settle`]). Whoever takes something up gets an *epoch*; what an earlier holder brings later is refused
 //! ([`StoreError::LeaseLost`]), so each row gets one result and each credit is moved once, whoever dies or sleeps meanwhile.

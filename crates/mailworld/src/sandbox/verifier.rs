@@ -2,7 +2,7 @@
 //!
 //! Three kinds of address: those under `sandbox.test` that a simulated server decides are asked about by an engine of the
 //! sandbox's own; outcomes that no server can make come from the table; every other address gets the real facts of syntax
-//! and lists, and an outcome by a hash ([`elsewhere`]), without any network. The engine is never shared with live use: its
+//! and lists, and an outcome by a hash ([`mod@elsewhere`]), without any network. The engine is never shared with live use: its
 //! caches, its facts and its pacing hold simulated things only, and live ones know nothing of them.
 //!
 //! A delay (`+delay-2s`) is waited for here and not at the exchanger, so that it holds no session; a deadline that comes
