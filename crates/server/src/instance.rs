@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use probity_engine::clock::Clock;
-use probity_store::{Result, SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance};
+use probity_store::{SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance};
 
 use crate::facts::StoredFacts;
 use crate::secrets::{PEPPER_BYTES, Secrets};
@@ -37,13 +37,13 @@ pub enum OpenError {
 
 impl Instance {
     /// Opens the database without touching its tables.
-    pub async fn open(config: &StoreConfig, pepper: &[u8; PEPPER_BYTES]) -> std::result::Result<Self, OpenError> {
+    pub async fn open(config: &StoreConfig, pepper: &[u8; PEPPER_BYTES]) -> Result<Self, OpenError> {
         let store = Store::open(config).await?;
         Ok(Self { store, secrets: Arc::new(Secrets::of(pepper)), clock: Clock::system() })
     }
 
     /// Brings the tables up to date, and makes sure that the pepper belongs to them; says how many migrations were applied.
-    pub async fn prepare(&self) -> std::result::Result<usize, OpenError> {
+    pub async fn prepare(&self) -> Result<usize, OpenError> {
         if self.store.schema_state().await? == SchemaState::Ahead {
             return Err(OpenError::Ahead);
         }
@@ -56,11 +56,6 @@ impl Instance {
     /// Where the engine may keep its facts.
     pub fn facts(&self) -> StoredFacts {
         StoredFacts(self.store.clone())
-    }
-
-    /// Whether the database answers and its tables are those of this program.
-    pub async fn is_ready(&self) -> Result<bool> {
-        Ok(self.store.schema_state().await? == SchemaState::Current)
     }
 
     /// Closes the database.

@@ -1,4 +1,9 @@
-//! The service.
+//! The service: HTTP, accounts and credits, batch jobs, callbacks, operations.
+//!
+//! A request comes through `listen` and `shell` (what all answers have in common), `auth` (who calls, and whether they may) and
+//! `idempotency` to a handler in `api`; `router` is the table of contents. A live call pays through `meter`. Behind the routes
+//! work `jobs`, `webhooks` and `upkeep`. `instance` is a database with its keys, `service` puts everything together, `admin`
+//! is what operators do.
 
 pub mod admin;
 pub mod api;
