@@ -17,6 +17,7 @@ use probity_server::admin::{Admin, FirstKeys, Plan};
 use probity_server::app::{ApiConfig, VERIFICATION_MAX};
 use probity_server::body::BodyRules;
 use probity_server::instance::Instance;
+use probity_server::jobs::JobsConfig;
 use probity_server::listen::ListenConfig;
 use probity_server::service::{Bound, Service, ServiceConfig, Verifiers};
 use probity_server::shell::ShellConfig;
@@ -192,6 +193,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
         metrics_token: serve.metrics_token.clone(),
         hold_ms: serve.credits.hold_ms,
         webhooks,
+        jobs: JobsConfig { lease_ms: serve.batch_lease_ms },
     }
 }
 

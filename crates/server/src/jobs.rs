@@ -29,10 +29,19 @@ use crate::webhooks::Callbacks;
 
 pub(crate) use stop::stop_jobs;
 
-/// How long a chunk or an import is held without a sign of life, in milliseconds.
-const LEASE_MS: i64 = 60_000;
-/// How often a holder shows that it lives, in milliseconds.
-const HEARTBEAT_MS: u64 = 15_000;
+/// How batch jobs are worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobsConfig {
+    /// How long a chunk or an import is held without a sign of life, in milliseconds. Its holder shows four times as often that
+    /// it lives.
+    pub lease_ms: i64,
+}
+
+impl Default for JobsConfig {
+    fn default() -> Self {
+        Self { lease_ms: 60_000 }
+    }
+}
 
 /// What batch jobs need.
 #[derive(Clone)]
@@ -47,6 +56,7 @@ pub(crate) struct Jobs {
     /// Rung when there may be something to do.
     pub(crate) wake: Arc<Wake>,
     pub(crate) callbacks: Callbacks,
+    pub(crate) config: JobsConfig,
 }
 
 /// The bells of the tasks.
@@ -60,7 +70,7 @@ pub(crate) struct Wake {
 
 impl Jobs {
     /// What batch jobs need of the service.
-    pub(crate) fn of(app: &App) -> Self {
+    pub(crate) fn of(app: &App, config: JobsConfig) -> Self {
         Self {
             store: app.store.clone(),
             clock: app.clock,
@@ -69,11 +79,16 @@ impl Jobs {
             metrics: app.metrics.clone(),
             wake: app.wake.clone(),
             callbacks: app.callbacks.clone(),
+            config,
         }
     }
 
     fn now(&self) -> Millis {
         self.clock.now()
+    }
+
+    fn lease_ms(&self) -> i64 {
+        self.config.lease_ms
     }
 
     /// Starts the tasks. They end when `ending` is cancelled: what is held is settled as far as it has come, and let go.

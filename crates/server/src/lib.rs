@@ -14,7 +14,7 @@ pub mod error;
 pub mod facts;
 mod idempotency;
 pub mod instance;
-mod jobs;
+pub mod jobs;
 mod keyring;
 mod limits;
 pub mod listen;

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::{ApiConfig, App};
 use crate::error::ApiError;
 use crate::instance::Instance;
-use crate::jobs::Jobs;
+use crate::jobs::{Jobs, JobsConfig};
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::listen::{ListenConfig, Listener};
@@ -58,6 +58,8 @@ pub struct ServiceConfig {
     pub hold_ms: i64,
     /// How customers' servers are told.
     pub webhooks: WebhookConfig,
+    /// How batch jobs are worked on.
+    pub jobs: JobsConfig,
 }
 
 impl Default for ServiceConfig {
@@ -69,6 +71,7 @@ impl Default for ServiceConfig {
             metrics_token: None,
             hold_ms: 120_000,
             webhooks: WebhookConfig::default(),
+            jobs: JobsConfig::default(),
         }
     }
 }
@@ -130,7 +133,7 @@ impl Core {
         let shell_config = ShellConfig { observer: Some(metrics.observer()), ..config.shell.clone() };
         let routes = shell(routes, shell_config, clock);
         let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
-        let jobs = Jobs::of(&app).start(&ending);
+        let jobs = Jobs::of(&app, config.jobs).start(&ending);
         let deliveries = tokio::spawn(worker(&app, config).run(ending.clone()));
         Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows, deliveries }
     }

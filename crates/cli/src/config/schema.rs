@@ -89,6 +89,7 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("rate.address_per_minute", Kind::Whole(1, RATE_MAX)),
     ("batch.rows", Kind::Whole(1, 1_000_000)),
     ("batch.body_max", Kind::Size(1 << 10, 1 << 30)),
+    ("batch.lease", Kind::Deadline),
     ("credits.plan", Kind::Word(&["unlimited", "metered"])),
     ("credits.initial", Kind::Whole(0, 1_000_000_000)),
     ("credits.hold", Kind::Deadline),

@@ -23,6 +23,8 @@ const DATABASE_FILE: &str = "probity.db";
 const PEPPER_FILE: &str = "pepper";
 /// The shortest time that requests can be given, in milliseconds: a verification gets one second less.
 const REQUEST_MIN_MS: i64 = 2_000;
+/// The shortest lease of work, in milliseconds: its holder shows four times as often that it lives.
+const LEASE_MIN_MS: i64 = 1_000;
 /// The least characters of a pepper: 128 bits even in hexadecimal.
 const PEPPER_MIN: usize = 32;
 /// The least characters of the token for metrics.
@@ -62,6 +64,8 @@ pub(crate) struct ServeSettings {
     pub batch_rows: usize,
     /// The largest body with which a job is submitted, in bytes.
     pub batch_body_max: usize,
+    /// How long work on jobs is held without a sign of life, in milliseconds.
+    pub batch_lease_ms: i64,
     /// Plans and holds.
     pub credits: CreditSettings,
     /// Whether callbacks go to https only.
@@ -140,6 +144,7 @@ impl ServeSettings {
             rate: rate(read)?,
             batch_rows: read.count("batch.rows"),
             batch_body_max: read.bytes("batch.body_max"),
+            batch_lease_ms: read.time("batch.lease"),
             credits: credits(read)?,
             webhooks_https_only: read.flag("webhooks.https_only"),
             pepper,
@@ -147,6 +152,9 @@ impl ServeSettings {
         };
         if settings.listen.is_empty() {
             return Err(read.wrong("server.listen", "at least one address is needed"));
+        }
+        if settings.batch_lease_ms < LEASE_MIN_MS {
+            return Err(read.wrong("batch.lease", "must be at least 1s"));
         }
         if settings.request_timeout_ms < REQUEST_MIN_MS {
             return Err(

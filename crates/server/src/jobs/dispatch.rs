@@ -13,7 +13,7 @@ use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{Jobs, LEASE_MS, work};
+use super::{Jobs, work};
 
 /// Chunks that a node works on at a time.
 const SLOTS: usize = 16;
@@ -67,7 +67,8 @@ async fn fill(
     while running.len() < SLOTS {
         let Some(chosen) = busy.choose(&open, now) else { break };
         let (org, job) = (chosen.org, chosen.job);
-        let claimed = jobs.store.write(|tx| jobs::claim_chunks(tx, org, job, now, LEASE_MS, 1).scope_boxed()).await?;
+        let claimed =
+            jobs.store.write(|tx| jobs::claim_chunks(tx, org, job, now, jobs.lease_ms(), 1).scope_boxed()).await?;
         let Some(claimed) = claimed.into_iter().next() else {
             // Others have taken the rest of it.
             open.retain(|open| open.job != job);

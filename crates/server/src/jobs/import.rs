@@ -15,8 +15,8 @@ use probity_store::{ScopedFutureExt as _, StoreError};
 use ring::digest::{SHA256, digest};
 use tokio_util::sync::CancellationToken;
 
+use super::Jobs;
 use super::chunk::{self, ROWS_MAX, Row};
-use super::{Jobs, LEASE_MS};
 use crate::error::Detail;
 
 /// How long the importer waits without a bell.
@@ -52,7 +52,7 @@ pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
 /// Imports the oldest job that waits; says whether there was one.
 async fn next(jobs: &Jobs, ending: &CancellationToken) -> Result<bool, Detail> {
     let now = jobs.now();
-    let claim = jobs.store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await?;
+    let claim = jobs.store.write(|tx| jobs::claim_import(tx, now, jobs.lease_ms()).scope_boxed()).await?;
     let Some(claim) = claim else { return Ok(false) };
     match ending.run_until_cancelled(import(jobs, &claim)).await {
         Some(Ok(())) => jobs.wake.work.notify_one(),
@@ -101,7 +101,7 @@ async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
 
 async fn add(jobs: &Jobs, claim: &ImportClaim, chunks: &[NewChunk], repeated: &[(i64, i64)]) -> Result<(), StoreError> {
     let now = jobs.now();
-    jobs.store.write(|tx| jobs::add_chunks(tx, claim, chunks, repeated, now, LEASE_MS).scope_boxed()).await
+    jobs.store.write(|tx| jobs::add_chunks(tx, claim, chunks, repeated, now, jobs.lease_ms()).scope_boxed()).await
 }
 
 /// Reads all blocks of a job and sorts them, off the threads that serve requests.
@@ -115,7 +115,7 @@ async fn read(jobs: &Jobs, claim: &ImportClaim) -> Result<Sorted, Failed> {
             break;
         }
         sorter = tokio::task::spawn_blocking(move || sorter.take(&blocks)).await??;
-        if jobs.now().since(held) > LEASE_MS / 4 {
+        if jobs.now().since(held) > jobs.lease_ms() / 4 {
             add(jobs, claim, &[], &[]).await?;
             held = jobs.now();
         }

@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::chunk::{self, ROWS_MAX, Row};
-use super::{HEARTBEAT_MS, Jobs, LEASE_MS, announce};
+use super::{Jobs, announce};
 use crate::error::Detail;
 use crate::ops::metrics::Origin;
 
@@ -73,7 +73,7 @@ async fn work(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationTo
     let (items, rows) = numbered(rows);
     let mut progress = Progress { fence: claimed.fence, rows, results: Vec::new(), put_off: Vec::new(), parts: 0 };
     let (mut outcomes, engine) = ask(jobs, items, test);
-    let mut heartbeat = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
+    let mut heartbeat = tokio::time::interval(heartbeat(jobs.lease_ms()));
     let mut part = tokio::time::interval(Duration::from_millis(PART_MS));
     let ended = loop {
         tokio::select! {
@@ -98,6 +98,11 @@ async fn work(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationTo
         jobs.store.write(|tx| jobs::free(tx, &progress.fence).scope_boxed()).await?;
     }
     Ok(())
+}
+
+/// How often the holder of a lease shows that it lives.
+fn heartbeat(lease_ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(lease_ms / 4).unwrap_or(0).max(1))
 }
 
 /// The rows of a chunk that have no result: all of them, unless an earlier holder died half-way.
@@ -145,7 +150,7 @@ fn ask(jobs: &Jobs, items: Vec<Item>, test: bool) -> (mpsc::UnboundedReceiver<Ve
 
 /// Shows that this holder lives. A database that is away for a moment takes nothing from anybody: the lease goes on.
 async fn extend(jobs: &Jobs, fence: Fence) -> Result<(), Stop> {
-    let (fences, until) = ([fence], jobs.now() + LEASE_MS);
+    let (fences, until) = ([fence], jobs.now() + jobs.lease_ms());
     match jobs.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await {
         Ok(()) => Ok(()),
         Err(error @ StoreError::Unavailable { .. }) => {
