@@ -8,6 +8,7 @@
 mod chunk;
 mod dispatch;
 mod import;
+mod kinds;
 mod stop;
 mod work;
 
@@ -27,7 +28,8 @@ use crate::ops::metrics::Metrics;
 use crate::verifier::Verifier;
 use crate::webhooks::Callbacks;
 
-pub(crate) use stop::stop_jobs;
+use self::kinds::KindsByJob;
+pub(crate) use self::stop::stop_jobs;
 
 /// How batch jobs are worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +59,7 @@ pub(crate) struct Jobs {
     pub(crate) wake: Arc<Wake>,
     pub(crate) callbacks: Callbacks,
     pub(crate) config: JobsConfig,
+    kinds: Arc<KindsByJob>,
 }
 
 /// The bells of the tasks.
@@ -80,6 +83,7 @@ impl Jobs {
             wake: app.wake.clone(),
             callbacks: app.callbacks.clone(),
             config,
+            kinds: Arc::default(),
         }
     }
 

@@ -75,27 +75,25 @@ CREATE TABLE chunk (
 );
 CREATE INDEX chunk_ready ON chunk (org_no, job_no, ready_at);
 
--- One row for each address that was verified: numbers for what has names.
+-- One row for each address that was verified, as short as it can be: the number of its kind, how many rows have this address,
+-- when, and the suggestion (`jobs/code.rs`).
 CREATE TABLE result (
     org_no BIGINT NOT NULL,
     job_no BIGINT NOT NULL,
     idx BIGINT NOT NULL,
-    -- Rows with this address.
-    copies BIGINT NOT NULL CHECK (copies > 0),
-    -- After the organization's overrides, and before.
-    reason TEXT NOT NULL,
-    raw_reason TEXT NOT NULL,
-    meta TEXT NOT NULL,
-    -- Bits: role, disposable, free, relay, gibberish.
-    flags BIGINT NOT NULL,
-    suggestion {bytes},
-    -- What decided: the rule, the reply's code and enhanced code.
-    rule TEXT NOT NULL,
-    smtp_code BIGINT,
-    charged BIGINT NOT NULL CHECK (charged IN (0, 1)),
-    at BIGINT NOT NULL,
+    body {bytes} NOT NULL,
     PRIMARY KEY (org_no, job_no, idx)
 ) {clustered};
+
+-- What many results of a job have in common: reason, findings, rule, codes, exchanger.
+CREATE TABLE job_kind (
+    org_no BIGINT NOT NULL,
+    job_no BIGINT NOT NULL,
+    -- From 1 on.
+    kind_no BIGINT NOT NULL CHECK (kind_no > 0),
+    body {bytes} NOT NULL,
+    PRIMARY KEY (org_no, job_no, kind_no)
+);
 
 -- What is counted by reason, for reports of a job.
 CREATE TABLE job_reason (

@@ -9,7 +9,9 @@
 
 mod accept;
 mod close;
+mod code;
 mod import;
+mod kinds;
 mod reading;
 mod results;
 mod work;
@@ -25,8 +27,9 @@ use crate::number::OrgNo;
 pub use accept::{NewJob, accept, add_block, begin, discard, sweep_unborn};
 pub use close::{Closed, cancel, force_stop, of_banned, stalled};
 pub use import::{ImportClaim, NewChunk, add_chunks, claim_import, imported, restart_import};
+pub use kinds::{Kind, Kinds};
 pub use reading::{Filter, by_id, page, reasons, starters};
-pub use results::{RowResult, Standing, blocks, duplicates, results, standing};
+pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
 pub use work::{Claimed, Fence, Open, Settled, claim_chunks, extend, free, open, settle};
 
 /// A job's number within the database.
@@ -178,6 +181,7 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
         accept::STATEMENTS,
         close::STATEMENTS,
         import::STATEMENTS,
+        kinds::STATEMENTS,
         reading::STATEMENTS,
         results::STATEMENTS,
         work::STATEMENTS,

@@ -12,7 +12,7 @@ use probity_core::credits::is_free;
 use probity_core::time::Millis;
 use probity_core::verdict::{Flags, Verification};
 use probity_engine::{Item, Outcome, Sink};
-use probity_store::jobs::{self, Claimed, Fence, RowResult, Settled};
+use probity_store::jobs::{self, Claimed, Fence, Kind, Kinds, RowResult, Settled};
 use probity_store::{ScopedFutureExt as _, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -62,6 +62,7 @@ impl From<StoreError> for Stop {
 /// What has come back and is not settled.
 struct Progress {
     fence: Fence,
+    kinds: Arc<Kinds>,
     rows: HashMap<u64, Row>,
     results: Vec<RowResult>,
     put_off: Vec<(Millis, Row)>,
@@ -71,7 +72,8 @@ struct Progress {
 async fn work(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationToken) -> Result<(), Stop> {
     let rows = unsettled(jobs, &claimed).await?;
     let (items, rows) = numbered(rows);
-    let mut progress = Progress { fence: claimed.fence, rows, results: Vec::new(), put_off: Vec::new(), parts: 0 };
+    let (fence, kinds) = (claimed.fence, jobs.kinds.of(&claimed.fence));
+    let mut progress = Progress { fence, kinds, rows, results: Vec::new(), put_off: Vec::new(), parts: 0 };
     let (mut outcomes, engine) = ask(jobs, items, test);
     let mut heartbeat = tokio::time::interval(heartbeat(jobs.lease_ms()));
     let mut part = tokio::time::interval(Duration::from_millis(PART_MS));
@@ -189,7 +191,7 @@ impl Progress {
         self.parts += 1;
         let mut tries = 1;
         loop {
-            match write(jobs, &self.fence, &settled).await {
+            match write(jobs, &self.fence, &settled, &self.kinds).await {
                 Err(StoreError::Unavailable { .. }) if tries < WRITES_MAX => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -200,11 +202,11 @@ impl Progress {
     }
 }
 
-async fn write(jobs: &Jobs, fence: &Fence, settled: &Settled) -> Result<(), StoreError> {
+async fn write(jobs: &Jobs, fence: &Fence, settled: &Settled, kinds: &Kinds) -> Result<(), StoreError> {
     let now = jobs.now();
     let written = jobs.store.write(|tx| {
         async {
-            let closed = jobs::settle(tx, fence, settled, now).await?;
+            let closed = jobs::settle(tx, fence, settled, kinds, now).await?;
             if let Some(closed) = &closed {
                 announce(tx, closed, now).await?;
             }
@@ -234,18 +236,20 @@ fn later(rows: Vec<(Millis, Row)>) -> Vec<jobs::NewChunk> {
 
 fn result(row: &Row, verification: &Verification) -> RowResult {
     let verdict = &verification.verdict;
-    RowResult {
-        idx: row.idx,
-        copies: row.copies,
+    let probe = verification.evidence.probe.as_deref();
+    let kind = Kind {
         reason: verdict.reason,
-        raw_reason: verdict.reason,
+        findings: verdict.findings.iter().map(|finding| finding.reason).collect(),
         meta: verdict.meta.clone().into_owned(),
-        flags: bits(verification.flags),
-        suggestion: verification.suggestion.clone(),
         rule: verdict.rule.to_string(),
-        smtp_code: verification.evidence.probe.as_ref().and_then(|probe| probe.code).map(i64::from),
+        smtp_code: probe.and_then(|probe| probe.code),
+        enhanced: probe.and_then(|probe| probe.enhanced).map(|enhanced| enhanced.to_string()),
+        host: probe.map(|probe| probe.host.to_string()),
+        source: verification.evidence.source.as_str().to_owned(),
+        flags: bits(verification.flags),
         charged: !is_free(verdict.reason),
-    }
+    };
+    RowResult { idx: row.idx, copies: row.copies, kind, suggestion: verification.suggestion.clone() }
 }
 
 /// The flags as a result keeps them.

@@ -1,12 +1,13 @@
 //! What came out, row by row.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 
 use probity_core::time::Millis;
-use probity_core::verdict::Reason;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::JobNo;
+use super::code::{Coded, KindRef};
+use super::kinds::{self, Kind};
 use crate::db::{Conn, Row, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
@@ -18,22 +19,10 @@ pub struct RowResult {
     pub idx: i64,
     /// How many rows have it.
     pub copies: i64,
-    /// After the organization's overrides.
-    pub reason: Reason,
-    /// Before.
-    pub raw_reason: Reason,
-    /// What decided, as a short token.
-    pub meta: String,
-    /// Bits, as the server reads them: role, disposable, free, relay, gibberish.
-    pub flags: i64,
+    /// The outcome.
+    pub kind: Kind,
     /// A whole address that was perhaps meant.
     pub suggestion: Option<String>,
-    /// The rule that decided.
-    pub rule: String,
-    /// The code of the deciding reply.
-    pub smtp_code: Option<i64>,
-    /// Whether it costs a credit.
-    pub charged: bool,
 }
 
 /// A result as it is read.
@@ -45,23 +34,12 @@ pub struct Standing {
     pub at: Millis,
 }
 
-impl RowResult {
-    pub(super) fn to_json(&self) -> Value {
-        json!({
-            "i": self.idx, "c": self.copies, "r": self.reason.as_str(), "w": self.raw_reason.as_str(), "m": self.meta,
-            "f": self.flags, "g": self.suggestion.as_deref().map(hex), "u": self.rule, "s": self.smtp_code,
-            "p": i64::from(self.charged),
-        })
-    }
-}
-
 statements! {
     BLOCKS = "SELECT first_idx, body FROM job_block WHERE org_no = $1 AND job_no = $2 AND first_idx >= $3 \
               ORDER BY first_idx LIMIT $4";
-    RANGE = "SELECT idx, copies, reason, raw_reason, meta, flags, suggestion, rule, smtp_code, charged, at FROM result \
-             WHERE org_no = $1 AND job_no = $2 AND idx >= $3 AND idx < $4 ORDER BY idx";
-    OF_DUPLICATES = "SELECT d.idx AS dup, r.idx, r.copies, r.reason, r.raw_reason, r.meta, r.flags, r.suggestion, r.rule, \
-                     r.smtp_code, r.charged, r.at FROM job_duplicate d JOIN result r ON r.org_no = d.org_no \
+    RANGE = "SELECT idx, idx AS first_idx, body FROM result WHERE org_no = $1 AND job_no = $2 AND idx >= $3 AND idx < $4 \
+             ORDER BY idx";
+    OF_DUPLICATES = "SELECT d.idx, d.first_idx, r.body FROM job_duplicate d JOIN result r ON r.org_no = d.org_no \
                      AND r.job_no = d.job_no AND r.idx = d.first_idx \
                      WHERE d.org_no = $1 AND d.job_no = $2 AND d.idx >= $3 AND d.idx < $4 ORDER BY d.idx";
     STANDING = "SELECT idx FROM result WHERE org_no = $1 AND job_no = $2 AND idx IN \
@@ -74,15 +52,19 @@ pub async fn blocks(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most:
     rows.iter().map(|row| Ok((row.get("first_idx")?, row.get("body")?))).collect()
 }
 
-/// The results of first rows within `from..to`.
-pub async fn results(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<Standing>> {
-    conn.rows(&RANGE, args![org, job, from, to]).await?.iter().map(read).collect()
+/// What stands in the rows within `from..to`, in their order: each row with its own result or the one that it shares.
+pub async fn outcomes(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<(i64, Standing)>> {
+    let mut rows = conn.rows(&RANGE, args![org, job, from, to]).await?;
+    rows.extend(conn.rows(&OF_DUPLICATES, args![org, job, from, to]).await?);
+    let mut found = read(conn, org, job, &rows).await?;
+    found.sort_unstable_by_key(|(idx, _)| *idx);
+    Ok(found)
 }
 
-/// The results of repeated rows within `from..to`, with those rows' own indexes.
-pub async fn duplicates(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<(i64, Standing)>> {
-    let rows = conn.rows(&OF_DUPLICATES, args![org, job, from, to]).await?;
-    rows.iter().map(|row| Ok((row.get("dup")?, read(row)?))).collect()
+/// The results of first rows within `from..to`, in their order.
+pub async fn results(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<Standing>> {
+    let rows = conn.rows(&RANGE, args![org, job, from, to]).await?;
+    Ok(read(conn, org, job, &rows).await?.into_iter().map(|(_, standing)| standing).collect())
 }
 
 /// Which of these rows have results: for a holder that follows one who died half-way.
@@ -92,34 +74,30 @@ pub async fn standing(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> 
     found.iter().map(|row| row.get("idx")).collect()
 }
 
-/// Lower-case hexadecimal: bytes travel through JSON in it.
-fn hex(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len() * 2), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
-
-fn read(row: &Row) -> Result<Standing> {
-    let reason = |column: &'static str| {
-        let name: String = row.get(column)?;
-        Reason::from_name(&name).ok_or_else(|| StoreError::corrupt("a result's reason"))
+/// Stored results with the indexes of their rows.
+async fn read(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[Row]) -> Result<Vec<(i64, Standing)>> {
+    let bodies = rows.iter().map(|row| Ok((row.get("idx")?, row.get("first_idx")?, row.get::<Vec<u8>>("body")?)));
+    let bodies = bodies.collect::<Result<Vec<(i64, i64, Vec<u8>)>>>()?;
+    let damaged = || StoreError::corrupt("a result cannot be read");
+    let mut coded = Vec::with_capacity(bodies.len());
+    let mut numbers = BTreeSet::new();
+    for (idx, first_idx, body) in &bodies {
+        let result = Coded::decode(body).ok_or_else(damaged)?;
+        if let KindRef::Numbered(number) = result.kind {
+            numbers.insert(number);
+        }
+        coded.push((*idx, *first_idx, result));
+    }
+    let known = kinds::numbered(conn, org, job, numbers).await?;
+    let standing = |(idx, first_idx, coded): (i64, i64, Coded<'_>)| {
+        let kind = match coded.kind {
+            KindRef::Numbered(number) => known.get(&number).ok_or_else(damaged)?.clone(),
+            KindRef::Whole(kind) => Kind::from_bytes(kind)?,
+        };
+        let suggestion = String::from_utf8(coded.suggestion.to_vec()).map_err(|_| damaged())?;
+        let suggestion = Some(suggestion).filter(|suggestion| !suggestion.is_empty());
+        let result = RowResult { idx: first_idx, copies: coded.copies, kind, suggestion };
+        Ok((idx, Standing { result, at: Millis(coded.at) }))
     };
-    let suggestion: Option<Vec<u8>> = row.get("suggestion")?;
-    let suggestion = suggestion.map(String::from_utf8).transpose();
-    Ok(Standing {
-        result: RowResult {
-            idx: row.get("idx")?,
-            copies: row.get("copies")?,
-            reason: reason("reason")?,
-            raw_reason: reason("raw_reason")?,
-            meta: row.get("meta")?,
-            flags: row.get("flags")?,
-            suggestion: suggestion.map_err(|error| StoreError::Corrupt(error.into()))?,
-            rule: row.get("rule")?,
-            smtp_code: row.get("smtp_code")?,
-            charged: row.get::<i64>("charged")? == 1,
-        },
-        at: Millis(row.get("at")?),
-    })
+    coded.into_iter().map(standing).collect()
 }

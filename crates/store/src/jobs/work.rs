@@ -7,8 +7,9 @@ use probity_core::verdict::Reason;
 use serde_json::json;
 
 use super::close::{self, Closed};
+use super::code::{Coded, KindRef, hex};
 use super::import::{self, NewChunk};
-use super::{Counts, JobNo, RowResult, State, lock};
+use super::{Counts, JobNo, Kinds, RowResult, State, lock};
 use crate::credits::hold::{self, Part};
 use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
@@ -84,11 +85,8 @@ statements! {
     HOLDER = "SELECT epoch FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 {for_update}";
     DONE = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     LEFT = "SELECT chunk_no FROM chunk WHERE org_no = $1 AND job_no = $2 LIMIT 1";
-    INSERT = "INSERT INTO result (org_no, job_no, idx, copies, reason, raw_reason, meta, flags, suggestion, rule, \
-              smtp_code, charged, at) SELECT $2, $3, CAST(each.value ->> 'i' AS BIGINT), \
-              CAST(each.value ->> 'c' AS BIGINT), each.value ->> 'r', each.value ->> 'w', each.value ->> 'm', \
-              CAST(each.value ->> 'f' AS BIGINT), {unhex:each.value ->> 'g'}, each.value ->> 'u', \
-              CAST(each.value ->> 's' AS BIGINT), CAST(each.value ->> 'p' AS BIGINT), $4 FROM {each:$1} WHERE 1 = 1 \
+    INSERT = "INSERT INTO result (org_no, job_no, idx, body) SELECT $2, $3, CAST(each.value ->> 'i' AS BIGINT), \
+              {unhex:each.value ->> 'b'} FROM {each:$1} WHERE 1 = 1 \
               ON CONFLICT (org_no, job_no, idx) DO NOTHING RETURNING idx";
     COUNT = "UPDATE job SET processed = processed + $3, passed = passed + $4, undeliverable = undeliverable + $5, \
              risky = risky + $6, unknown = unknown + $7, charged = charged + $8, progress_at = $9, next_chunk = $10 \
@@ -158,7 +156,13 @@ pub async fn free(tx: &mut Tx, fence: &Fence) -> Result<()> {
 
 /// Settles a part of a chunk: results where none stand, credits, counters, usage. Tells the job's end where this was its
 /// last part. [`StoreError::LeaseLost`]: another holds the chunk, or the job was closed; nothing of this counts.
-pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) -> Result<Option<Closed>> {
+pub async fn settle(
+    tx: &mut Tx,
+    fence: &Fence,
+    settled: &Settled,
+    kinds: &Kinds,
+    now: Millis,
+) -> Result<Option<Closed>> {
     let Fence { org, job, chunk, epoch } = *fence;
     let locked = lock(tx, org, job).await?;
     let holder = tx.first(&HOLDER, args![org, job, chunk]).await?;
@@ -166,8 +170,8 @@ pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) 
     if locked.state != State::Processing || holder != Some(epoch) {
         return Err(StoreError::LeaseLost);
     }
-    let new = insert(tx, org, job, &settled.results, now).await?;
-    let charged = new.iter().filter(|row| row.charged).count();
+    let new = insert(tx, org, job, &settled.results, kinds, now).await?;
+    let charged = new.iter().filter(|row| row.kind.charged).count();
     let charged = i64::try_from(charged).unwrap_or(i64::MAX);
     let released = i64::try_from(new.len()).unwrap_or(i64::MAX) - charged;
     if !locked.test {
@@ -194,12 +198,21 @@ async fn insert<'a>(
     org: OrgNo,
     job: JobNo,
     results: &'a [RowResult],
+    kinds: &Kinds,
     now: Millis,
 ) -> Result<Vec<&'a RowResult>> {
     if results.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<_> = results.iter().map(RowResult::to_json).collect();
+    let bodies: Vec<Vec<u8>> = results.iter().map(|row| row.kind.to_bytes()).collect();
+    let numbers = kinds.number(tx, org, job, &bodies).await?;
+    let row = |((row, whole), number): ((&RowResult, &Vec<u8>), Option<i64>)| {
+        let kind = number.map_or(KindRef::Whole(whole), KindRef::Numbered);
+        let suggestion = row.suggestion.as_deref().unwrap_or_default().as_bytes();
+        let coded = Coded { kind, copies: row.copies, at: now.0, suggestion };
+        json!({ "i": row.idx, "b": hex(&coded.encode()) })
+    };
+    let rows: Vec<_> = results.iter().zip(&bodies).zip(numbers).map(row).collect();
     let inserted = tx.rows(&INSERT, args![json!(rows).to_string(), org, job, now]).await?;
     let by_idx: BTreeMap<i64, &RowResult> = results.iter().map(|row| (row.idx, row)).collect();
     let mut new = Vec::with_capacity(inserted.len());
@@ -216,9 +229,9 @@ fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delt
         day: now.utc_day(),
         source: source.to_owned(),
         connection: None,
-        reason: row.reason,
+        reason: row.kind.reason,
         verified: 1,
-        charged: i64::from(row.charged),
+        charged: i64::from(row.kind.charged),
     };
     new.iter().map(delta).collect()
 }
@@ -235,8 +248,8 @@ async fn count(
     let mut counts = Counts::default();
     let mut reasons: BTreeMap<&str, i64> = BTreeMap::new();
     for row in new {
-        counts.add(row.reason, row.copies);
-        *reasons.entry(Reason::as_str(row.reason)).or_default() += row.copies;
+        counts.add(row.kind.reason, row.copies);
+        *reasons.entry(Reason::as_str(row.kind.reason)).or_default() += row.copies;
     }
     let Counts { processed, passed, undeliverable, risky, unknown } = counts;
     let values = args![org, job, processed, passed, undeliverable, risky, unknown, charged, now, next_chunk];

@@ -5,7 +5,9 @@ use probity_core::id::{JobId, OrgId};
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_store::credits::{self, Booking};
-use probity_store::jobs::{self, Claimed, ImportClaim, JobNo, NewChunk, NewJob, RowResult, Settled, State};
+use probity_store::jobs::{
+    self, Claimed, ImportClaim, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State,
+};
 use probity_store::orgs::{self, Org};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
@@ -78,19 +80,25 @@ fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
     RowResult {
         idx,
         copies,
-        reason,
-        raw_reason: reason,
-        meta: "m".into(),
-        flags: 5,
+        kind: Kind {
+            reason,
+            findings: Some(reason).filter(|reason| *reason != Reason::Valid).into_iter().collect(),
+            meta: "m".into(),
+            rule: "rule".into(),
+            smtp_code: Some(250),
+            enhanced: Some("2.1.5".into()),
+            host: Some("mx.example.org".into()),
+            source: "smtp".into(),
+            flags: 5,
+            charged: reason == Reason::Valid,
+        },
         suggestion: Some("jo@exämple.org".into()),
-        rule: "rule".into(),
-        smtp_code: Some(250),
-        charged: reason == Reason::Valid,
     }
 }
 
 async fn settle(store: &Store, claimed: &Claimed, settled: &Settled) -> Result<Option<jobs::Closed>> {
-    store.write(|tx| jobs::settle(tx, &claimed.fence, settled, NOW).scope_boxed()).await
+    let kinds = Kinds::default();
+    store.write(|tx| jobs::settle(tx, &claimed.fence, settled, &kinds, NOW).scope_boxed()).await
 }
 
 async fn balance(store: &Store, org: OrgNo) -> [i64; 3] {
@@ -144,8 +152,9 @@ async fn a_job_goes_from_its_first_block_to_its_last_result() {
         let standing = jobs::results(&mut conn, org, no, 0, 100).await.unwrap();
         assert_eq!(standing.len(), 4);
         assert_eq!(standing[0].result, result(0, 3, Reason::Valid));
-        let repeated = jobs::duplicates(&mut conn, org, no, 0, 100).await.unwrap();
-        assert_eq!(repeated.iter().map(|(idx, _)| *idx).collect::<Vec<_>>(), [4, 5]);
+        let rows = jobs::outcomes(&mut conn, org, no, 0, 100).await.unwrap();
+        assert_eq!(rows.iter().map(|(idx, _)| *idx).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(rows[4].1, rows[0].1, "repeated rows share the first one's");
         assert_eq!(balance(&store, org).await, [8, 0, 2]);
         audited(&store).await;
     })
@@ -266,6 +275,55 @@ async fn jobs_of_a_time_are_counted_by_who_started_them() {
         assert_eq!(count(true, NOW + 1, NOW + 2).await.iter().map(|(_, n)| n).sum::<u64>(), 500);
         assert_eq!(count(true, NOW + 3, NOW + 9).await, []);
         assert_eq!(count(false, NOW, NOW + 3).await, []);
+    })
+    .await;
+}
+
+/// A job of so many rows in one chunk, taken up.
+async fn taken_up(store: &Store, org: OrgNo, rows: i64) -> (JobNo, Claimed) {
+    let job = new_job(org, 1);
+    let no = submit(store, &job, rows).await.unwrap();
+    let import_claim = claim_import(store, NOW).await.unwrap();
+    import(store, &import_claim, rows).await.unwrap();
+    (no, claim(store, org, no, NOW, 1).await.remove(0))
+}
+
+fn of_rule(idx: i64, rule: &str) -> RowResult {
+    let kind = Kind { rule: rule.into(), ..result(0, 1, Reason::Valid).kind };
+    RowResult { kind, ..result(idx, 1, Reason::Valid) }
+}
+
+#[tokio::test]
+async fn nodes_number_kinds_alike_and_believe_no_failed_transaction() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        let (no, claimed) = taken_up(&store, org, 10).await;
+        let (here, there, narrow) = (Kinds::default(), Kinds::default(), Kinds::at_most(2));
+        let part = |part, results| Settled { results, part, ..Settled::default() };
+        let settled = [
+            (&here, part(0, vec![of_rule(0, "a"), of_rule(1, "b"), of_rule(2, "a")])),
+            (&there, part(1, vec![of_rule(3, "c"), of_rule(4, "b")])),
+            (&here, part(2, vec![of_rule(5, "c"), of_rule(6, "d")])),
+            (&narrow, part(3, vec![of_rule(7, "e"), of_rule(8, "a")])),
+        ];
+        let lost = part(9, vec![of_rule(9, "lost")]);
+        for (kinds, part) in &settled {
+            let failed: Result<()> = store
+                .write(|tx| {
+                    async {
+                        jobs::settle(tx, &claimed.fence, &lost, kinds, NOW).await?;
+                        Err(StoreError::LeaseLost)
+                    }
+                    .scope_boxed()
+                })
+                .await;
+            failed.unwrap_err();
+            store.write(|tx| jobs::settle(tx, &claimed.fence, part, kinds, NOW).scope_boxed()).await.unwrap();
+        }
+        let results = jobs::results(&mut store.read().await.unwrap(), org, no, 0, 10).await.unwrap();
+        let rules: Vec<_> = results.iter().map(|standing| standing.result.kind.rule.as_str()).collect();
+        assert_eq!(rules, ["a", "b", "a", "c", "b", "c", "d", "e", "a"]);
+        audited(&store).await;
     })
     .await;
 }

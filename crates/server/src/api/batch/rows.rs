@@ -6,8 +6,8 @@
 use probity_core::block::{Block, ROWS_MAX};
 use probity_core::domain::{Domain, SpecialUse};
 use probity_core::verdict::Reason;
-use probity_store::jobs::{self, Job, Standing};
-use probity_store::{Conn, StoreError};
+use probity_store::Conn;
+use probity_store::jobs::{self, Job};
 
 use super::view::{BatchRow, RowHead, RowVerdict};
 use crate::error::ApiError;
@@ -15,23 +15,15 @@ use crate::error::ApiError;
 /// The rows within `from..to`, which lie in the job.
 pub(super) async fn rows(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<BatchRow>, ApiError> {
     let emails = emails(conn, job, from, to).await?;
-    let mut standing = standing(conn, job, from, to).await?.into_iter().peekable();
+    let mut standing = jobs::outcomes(conn, job.org, job.no, from, to).await?.into_iter().peekable();
     let mut rows = Vec::with_capacity(emails.len());
     for (index, email) in (from..).zip(emails) {
         let done = standing.next_if(|(at, _)| *at == index);
-        let done = done.map(|(_, standing)| RowVerdict::of(&standing, domain(&email, standing.result.raw_reason)));
+        let done =
+            done.map(|(_, standing)| RowVerdict::of(&standing, domain(&email, standing.result.kind.raw_reason())));
         rows.push(BatchRow { head: RowHead { email, processed: done.is_some(), index: Some(index) }, done });
     }
     Ok(rows)
-}
-
-/// Results with the indexes of their rows, in order: those of first rows, and those that repeated rows share.
-async fn standing(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<(i64, Standing)>, StoreError> {
-    let mut found = jobs::duplicates(conn, job.org, job.no, from, to).await?;
-    let first = jobs::results(conn, job.org, job.no, from, to).await?;
-    found.extend(first.into_iter().map(|standing| (standing.result.idx, standing)));
-    found.sort_unstable_by_key(|(index, _)| *index);
-    Ok(found)
 }
 
 async fn emails(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<String>, ApiError> {

@@ -163,11 +163,11 @@ impl RowVerdict {
     /// What a row shows of its result.
     pub(super) fn of(standing: &Standing, domain: String) -> Self {
         let result = &standing.result;
-        let status = result.reason.status();
+        let status = result.kind.reason.status();
         Self {
             domain,
             passed: status == Status::Passed,
-            reason: Reason::as_str(result.reason),
+            reason: Reason::as_str(result.kind.reason),
             status: status.as_str(),
             completed_at: standing.at.into(),
             suggestion: result.suggestion.clone().unwrap_or_default(),
