@@ -2,7 +2,9 @@
 
 An example is a block of the kind `console`: a command after `$ `, then the status line, headers and body that the page
 promises. Every promised header must come; the body must be the same JSON. What differs from run to run (ids, times, secrets,
-cursors, counts of the rate limit) is compared by its form. `$KEY_ID` and `$CURSOR` are taken from the answer before.
+cursors, counts of the rate limit) is compared by its form. `$KEY_ID` and `$CURSOR` are taken from the answer before,
+`$JOB_ID` from the last job that was submitted. What is said of a job comes true in a moment: its examples are tried again
+for as long as that.
 
 usage: examples.py PAGE      (PROBITY_URL and PROBITY_KEY in the environment)
 """
@@ -12,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 # What differs from run to run, by form.
 FORMS = [
@@ -19,10 +22,14 @@ FORMS = [
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
     (r"\bprobity_(live|test|rk|pub)_\w{49}", r"probity_\1_SECRET"),
     (r'("last4": )"\w{4}"', r'\1"LAST"'),
-    (r'("next_cursor": )"[\w-]+"', r'\1"CURSOR"'),
+    (r'("next(?:_cursor)?": )"[\w-]+"', r'\1"CURSOR"'),
     (r'("timings_ms": )\{[^}]*\}', r"\1TIMINGS"),
     (r"(x-ratelimit-(?:remaining|reset): )\d+", r"\1NUMBER"),
 ]
+
+
+# How long the examples of a job are tried.
+PATIENCE_SECONDS = 10
 
 
 def form(text):
@@ -39,8 +46,8 @@ def parse(text):
     return status, {form(line) for line in headers}, body
 
 
-def run(command, answer):
-    variables = {}
+def run(command, answer, job):
+    variables = {"JOB_ID": job}
     if answer.get("id"):
         variables["KEY_ID"] = answer["id"]
     if answer.get("pagination"):
@@ -51,17 +58,32 @@ def run(command, answer):
     return done.stdout
 
 
+def differs(promised, came):
+    """None where all that was promised came, else what did not."""
+    (status, headers, body), (real_status, real_headers, real_body) = parse(promised), parse(came)
+    if status == real_status and headers <= real_headers and body == real_body:
+        return None
+    return f"promised {status} {headers - real_headers}\n{body}\ncame {real_status}\n{real_body}\n"
+
+
 def main(page):
     blocks = re.findall(r"^```console\n\$ (.*?)\n(HTTP/.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == page.count("```console\n"), "an example cannot be read"
-    answer, failed = {}, 0
+    answer, job, failed = {}, "", 0
     for command, promised in blocks:
-        came = run(command, answer)
+        until = time.monotonic() + (PATIENCE_SECONDS if "$JOB_ID" in command else 0)
+        while True:
+            came = run(command, answer, job)
+            wrong = differs(promised, came)
+            if wrong is None or time.monotonic() >= until:
+                break
+            time.sleep(0.1)
         answer = json.loads(came[came.index("{") :])
-        (status, headers, body), (real_status, real_headers, real_body) = parse(promised), parse(came)
-        if status != real_status or not headers <= real_headers or body != real_body:
+        if str(answer.get("id")).startswith("job_"):
+            job = answer["id"]
+        if wrong is not None:
             failed += 1
-            print(f"--- {command}\npromised {status} {headers - real_headers}\n{body}\ncame {real_status}\n{real_body}\n")
+            print(f"--- {command}\n{wrong}")
     print(f"examples of the page: {len(blocks)}, of which {failed} are not true")
     return failed > 0 or not blocks
 

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
@@ -22,10 +22,10 @@ impl PartialSchema for BatchSubmission {
             .description(Some("The addresses. Text that is no address gets the verdict `invalid`."))
             .examples([json!(["valid@sandbox.test", "nobody@sandbox.test"])]);
         let url = ObjectBuilder::new()
-            .schema_type(Type::String)
+            .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
             .min_length(Some(1))
             .max_length(Some(WEBHOOK_URL_MAX_BYTES))
-            .description(Some("Where the finished job is POSTed to. Without it the job is asked about."))
+            .description(Some("Where the finished job is POSTed to. Without it, or with null, the job is asked about."))
             .examples(["https://www.example.com/finished"]);
         ObjectBuilder::new()
             .description(Some("The addresses to verify."))

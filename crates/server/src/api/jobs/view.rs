@@ -49,6 +49,9 @@ pub(crate) struct JobResults {
     /// Rows that were submitted.
     #[schema(examples(3), minimum = 0)]
     total: i64,
+    /// Rows that have their verdict.
+    #[schema(examples(3), minimum = 0)]
+    processed: i64,
     /// Rows that passed.
     #[schema(examples(1), minimum = 0)]
     passed: i64,
@@ -76,6 +79,7 @@ impl JobView {
         let counts = job.counts;
         let results = JobResults {
             total: job.rows,
+            processed: counts.processed,
             passed: counts.passed,
             failed: counts.failed(),
             undeliverable: counts.undeliverable,
