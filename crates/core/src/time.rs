@@ -53,6 +53,21 @@ impl Millis {
         Self::from_utc_day(days_from_civil(Date { year, month, day: 1 }))
     }
 
+    /// The beginning of the Monday of the week in UTC (ISO 8601).
+    #[must_use]
+    pub fn week_start(self) -> Self {
+        let day = self.utc_day();
+        // 1970-01-01 was a Thursday.
+        Self::from_utc_day(day - (day + 3).rem_euclid(7))
+    }
+
+    /// The beginning of the year in UTC.
+    #[must_use]
+    pub fn year_start(self) -> Self {
+        let Date { year, .. } = civil_from_days(self.utc_day());
+        Self::from_utc_day(days_from_civil(Date { year, month: 1, day: 1 }))
+    }
+
     /// The time as RFC 3339 writes it: `2026-11-21T08:00:00.000Z`. Times outside the years 0 to 9999, for which RFC 3339 has
     /// no form, become the nearest that it has.
     pub fn to_rfc3339(self) -> String {

@@ -6,6 +6,7 @@ pub mod callback_secret;
 pub mod check_key;
 pub(crate) mod jobs;
 pub mod organization;
+pub(crate) mod reports;
 pub(crate) mod timeline;
 pub mod timestamp;
 pub(crate) mod verify;

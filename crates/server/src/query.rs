@@ -70,6 +70,13 @@ impl Query {
         Ok(Some(text.parse().unwrap_or(outermost)))
     }
 
+    /// The parameter as a whole number that must lie within bounds: at least, unless wished otherwise, at most.
+    pub fn whole_within(&self, name: &str, (least, usual, most): (i64, i64, i64)) -> Result<i64, ApiError> {
+        let refused = || ApiError::invalid(name, format_args!("must be a whole number from {least} to {most}"));
+        let wish = self.whole(name).map_err(|_| refused())?.unwrap_or(usual);
+        if (least..=most).contains(&wish) { Ok(wish) } else { Err(refused()) }
+    }
+
     /// The parameter as one of these names; `None` also for an empty one.
     pub fn one_of(&self, name: &str, names: &[&str]) -> Result<Option<String>, ApiError> {
         let Some(text) = self.text(name)?.filter(|text| !text.is_empty()) else { return Ok(None) };

@@ -14,13 +14,13 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-use crate::api::{api_keys, batch, callback_secret, check_key, jobs, organization, timeline, verify};
+use crate::api::{api_keys, batch, callback_secret, check_key, jobs, organization, reports, timeline, verify};
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 16] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 18] {
     [
         // Verification
         routes!(verify::verify_email),
@@ -38,6 +38,9 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 16] {
         routes!(timeline::get_timeline),
         routes!(api_keys::list_api_keys, api_keys::create_api_key),
         routes!(api_keys::delete_api_key),
+        // Reports
+        routes!(reports::get_usage),
+        routes!(reports::get_daily_usage),
         // Webhooks
         routes!(callback_secret::get_callback_secret),
         routes!(callback_secret::rotate_callback_secret),

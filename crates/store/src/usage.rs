@@ -27,8 +27,8 @@ statements! {
     BY_REASON_OF_CONNECTION =
         "SELECT reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
         FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 AND connection_id = $4 GROUP BY reason";
-    BY_DAY = "SELECT day, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 GROUP BY day ORDER BY day";
+    BY_DAY = "SELECT day, reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
+        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 GROUP BY day, reason ORDER BY day";
 }
 
 /// Verifications to be added to the counters.
@@ -109,10 +109,11 @@ pub async fn by_reason(
     Ok(sums)
 }
 
-/// An organization's usage by day from one day to another, both included, without the days that have none.
-pub async fn by_day(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<Vec<Sum<i64>>> {
+/// An organization's usage by day and reason from one day to another, both included, in the order of the days; what has none
+/// is left out.
+pub async fn by_day(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<Vec<Sum<(i64, Reason)>>> {
     let rows = conn.rows(&BY_DAY, args![org, from_day, to_day]).await?;
-    rows.iter().map(|row| sum(row, row.get("day")?)).collect()
+    rows.iter().map(|row| sum(row, (row.get("day")?, reason(row)?))).collect()
 }
 
 fn sum<K>(row: &Row, of: K) -> Result<Sum<K>> {

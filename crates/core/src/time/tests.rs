@@ -59,6 +59,24 @@ fn months_begin_and_end_where_the_calendar_says() {
 }
 
 #[test]
+fn weeks_begin_on_monday_and_years_on_their_first_day() {
+    // GNU date: `date -ud 2026-11-21 +%u` is 6.
+    let cases = [
+        ((2026, 11, 21), (2026, 11, 16), (2026, 1, 1)),
+        ((2026, 11, 16), (2026, 11, 16), (2026, 1, 1)),
+        ((2027, 1, 3), (2026, 12, 28), (2027, 1, 1)),
+        ((1970, 1, 1), (1969, 12, 29), (1970, 1, 1)),
+        ((1969, 12, 28), (1969, 12, 22), (1969, 1, 1)),
+    ];
+    let at = |(year, month, day)| Millis::from_utc_day(days_from_civil(Date { year, month, day }));
+    for (date, week, year) in cases {
+        for time in [at(date), at(date) + (DAY_MS - 1)] {
+            assert_eq!((time.week_start(), time.year_start()), (at(week), at(year)), "{date:?}");
+        }
+    }
+}
+
+#[test]
 fn rfc_3339_has_milliseconds_and_never_an_unwritable_year() {
     let cases = [
         (0, "1970-01-01T00:00:00.000Z"),

@@ -42,8 +42,8 @@ pub(crate) async fn get_timeline(
     caller: Caller,
     query: Query,
 ) -> Result<Json<Timeline>, ApiError> {
-    let days = within(&query, "days", DAYS)?;
-    let limit = within(&query, "limit", EVENTS)?;
+    let days = query.whole_within("days", DAYS)?;
+    let limit = query.whole_within("limit", EVENTS)?;
     let until = app.now();
     let since = until - days * DAY_MS;
     // The last millisecond is in the window.
@@ -58,11 +58,4 @@ pub(crate) async fn get_timeline(
     let summary = Summary::of(started, events.len());
     let window = Window { since: since.into(), until: until.into(), days };
     Ok(Json(Timeline { generated_at: until.into(), window, summary, events }))
-}
-
-/// A whole number that must lie within bounds.
-fn within(query: &Query, name: &str, (least, usual, most): (i64, i64, i64)) -> Result<i64, ApiError> {
-    let refused = || ApiError::invalid(name, format_args!("must be a whole number from {least} to {most}"));
-    let wish = query.whole(name).map_err(|_| refused())?.unwrap_or(usual);
-    if (least..=most).contains(&wish) { Ok(wish) } else { Err(refused()) }
 }

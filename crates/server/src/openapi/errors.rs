@@ -30,6 +30,8 @@ const OPERATIONS: &[(&str, &[Code])] = &[
     ("list_api_keys", &[Code::InvalidRequest]),
     ("create_api_key", &[]),
     ("delete_api_key", &[Code::NotFound]),
+    ("get_usage", &[Code::InvalidRequest, Code::NotFound]),
+    ("get_daily_usage", &[Code::InvalidRequest]),
     ("get_callback_secret", &[]),
     ("rotate_callback_secret", &[]),
 ];

@@ -4,6 +4,7 @@
 //! or as text, so every number is described as both; the patterns say exactly which texts the service takes.
 
 mod jobs;
+mod reports;
 
 use serde_json::Value;
 use utoipa::IntoParams;
@@ -13,6 +14,7 @@ use utoipa::openapi::{RefOr, Required};
 
 use crate::submission::WEBHOOK_URL_MAX_BYTES;
 pub use jobs::{DownloadParams, JobPath, JobsParams, ResultsParams, TimelineParams};
+pub use reports::{DailyUsageParams, UsageParams};
 
 /// The most bytes that an address to verify may have.
 pub const EMAIL_BYTES_MAX: usize = 1024;
@@ -158,4 +160,15 @@ fn text() -> RefOr<Schema> {
 
 fn matching(pattern: &str) -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
+}
+
+/// One of the names, or an empty text, which counts as left out.
+fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.into_iter().chain([""])))
+}
+
+/// A number within bounds, as itself or as text that the pattern takes.
+fn bounded((least, usual, most): (i64, i64, i64), pattern: &str) -> RefOr<Schema> {
+    let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most));
+    OneOfBuilder::new().item(number).item(matching(pattern)).default(Some(usual.into())).into()
 }

@@ -5,5 +5,6 @@ mod batch;
 mod check_key;
 mod jobs;
 mod organization;
+mod reports;
 mod timeline;
 mod verify;

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::test_app::{Answer, BRAND, Call, TestApp};
 
 /// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
-const ROUTES: [(&str, &str, Option<Scope>, u16); 17] = [
+const ROUTES: [(&str, &str, Option<Scope>, u16); 19] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
     ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
@@ -28,6 +28,8 @@ const ROUTES: [(&str, &str, Option<Scope>, u16); 17] = [
     ("GET", "/v1/jobs/{id}", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/account/timeline", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
+    ("GET", "/v1/reports/usage", Some(Scope::ReadReports), 200),
+    ("GET", "/v1/reports/usage/daily", Some(Scope::ReadReports), 200),
     ("GET", "/v1/api-keys", Some(Scope::WriteKeys), 200),
     ("POST", "/v1/api-keys", Some(Scope::WriteKeys), 201),
     ("DELETE", "/v1/api-keys/{id}", Some(Scope::WriteKeys), 200),

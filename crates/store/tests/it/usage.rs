@@ -40,7 +40,10 @@ async fn counters_add_up_by_reason_and_by_day() {
         let connected = usage::by_reason(&mut conn, ORG, 0, 99, Some("conn_1")).await.unwrap();
         assert_eq!(connected, [Sum { of: Reason::Valid, verified: 4, charged: 4 }]);
         assert_eq!(usage::by_reason(&mut conn, ORG, 0, 99, Some("conn_2")).await.unwrap(), []);
-        let days = [Sum { of: 10, verified: 2, charged: 0 }, Sum { of: 11, verified: 135, charged: 125 }];
+        let days = [
+            Sum { of: (10, Reason::Unverified), verified: 2, charged: 0 },
+            Sum { of: (11, Reason::Valid), verified: 135, charged: 125 },
+        ];
         assert_eq!(usage::by_day(&mut conn, ORG, 0, 99).await.unwrap(), days);
         assert_eq!(usage::by_day(&mut conn, ORG, 12, 99).await.unwrap(), []);
         assert_eq!(verified(&store, ORG, 10, 11).await, 137);

@@ -2,11 +2,10 @@
 
 use probity_core::verdict::{Reason, Status};
 use utoipa::IntoParams;
-use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Parameter, ParameterIn};
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
 
-use super::{POSITIVE_INTEGER, matching, path_id, query, text};
+use super::{POSITIVE_INTEGER, bounded, matching, names, path_id, query, text};
 use crate::api::jobs::view::{SOURCES, STATUSES};
 use crate::api::timeline::{DAYS, EVENTS};
 
@@ -89,20 +88,9 @@ impl IntoParams for TimelineParams {
     }
 }
 
-/// One of the names, or an empty text, which counts as left out.
-fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.into_iter().chain([""])))
-}
-
 /// A time, or an empty text, which counts as left out.
 fn time() -> OneOfBuilder {
     let time = SchemaFormat::KnownFormat(KnownFormat::DateTime);
     let time = ObjectBuilder::new().schema_type(Type::String).format(Some(time));
     OneOfBuilder::new().item(time).item(ObjectBuilder::new().schema_type(Type::String).max_length(Some(0)))
-}
-
-/// A number within bounds, as itself or as text that the pattern takes.
-fn bounded((least, usual, most): (i64, i64, i64), pattern: &str) -> RefOr<Schema> {
-    let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most));
-    OneOfBuilder::new().item(number).item(matching(pattern)).default(Some(usual.into())).into()
 }

@@ -21,7 +21,8 @@ async fn a_finished_job_shows_its_rows_by_reason() {
     let id = submit(&app, &key, &emails).await;
     done(&app, &key, &id).await;
     let job = app.get(&key, &format!("/v1/jobs/{id}")).await.ok(200);
-    let results = json!({"total": 5, "processed": 5, "passed": 1, "failed": 4, "undeliverable": 2, "risky": 1, "unknown": 1});
+    let results =
+        json!({"total": 5, "processed": 5, "passed": 1, "failed": 4, "undeliverable": 2, "risky": 1, "unknown": 1});
     let reasons = job["results"]["reasons"].as_object().unwrap();
     assert_eq!(reasons.len(), 16);
     for (reason, n) in reasons {

@@ -235,8 +235,11 @@ async fn usage_is_counted_by_the_day_on_which_it_was_answered() {
         app.verify(&key, "ann@blocks-us.com").await.ok(200);
         let days = app.store.read().await;
         let sums = probity_store::usage::by_day(&mut days.unwrap(), org.no, 0, i64::MAX).await.unwrap();
-        let counted: Vec<_> = sums.iter().map(|sum| (sum.of - sums[0].of, sum.verified, sum.charged)).collect();
-        assert_eq!(counted, [(0, 2, 2), (1, 2, 1)]);
+        let first = sums[0].of.0;
+        let mut counted: Vec<_> =
+            sums.iter().map(|sum| (sum.of.0 - first, sum.of.1.as_str(), sum.verified, sum.charged)).collect();
+        counted.sort_unstable();
+        assert_eq!(counted, [(0, "valid", 2, 2), (1, "failed_exchange", 1, 0), (1, "nonexistent", 1, 1)]);
     })
     .await;
 }

@@ -1,0 +1,132 @@
+//! `GET /v1/reports/usage`: how many addresses were verified in a period, and what came out; and the same day by day.
+//!
+//! The counters are written with the settlement that charges, so reports add up to what was spent. Each address of a job counts
+//! once, however many rows have it; test keys are left out. Periods are those of the calendar in UTC, weeks begin on Monday.
+
+mod view;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use probity_core::time::Millis;
+use probity_store::jobs::Counts;
+use probity_store::usage;
+
+use self::view::{Day, Range, Statuses, UsageReport};
+use crate::api::jobs::view::ReasonCounts;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::ApiError;
+use crate::openapi::parameters::{DailyUsageParams, UsageParams};
+use crate::page::List;
+use crate::query::Query;
+
+/// The periods of reports.
+pub(crate) const PERIODS: [&str; 4] = ["this_week", "this_month", "this_year", "lifetime"];
+/// How many days a series has: at least, unless wished otherwise, at most.
+pub(crate) const SERIES_DAYS: (i64, i64, i64) = (1, 30, 366);
+
+/// Report usage
+///
+/// How many addresses were verified in a period, by status and by reason. A repeated address of a list counts once.
+#[utoipa::path(
+    get,
+    path = "/v1/reports/usage",
+    tag = "Reports",
+    params(UsageParams),
+    security(("bearer" = ["read:reports"])),
+    responses((status = 200, description = "The report.", body = UsageReport))
+)]
+pub(crate) async fn get_usage(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<UsageReport>, ApiError> {
+    let period = query.one_of("period", &PERIODS)?.unwrap_or_else(|| PERIODS[1].to_owned());
+    let connection = query.text("connection_id")?.filter(|id| !id.is_empty());
+    let range = range(&period, app.now());
+    if connection.is_some() {
+        let refused = ApiError::invalid("connection_id", "cannot be asked for with the period lifetime");
+        // No connection exists, so none has this id.
+        return Err(if range.is_none() { refused } else { ApiError::not_found() });
+    }
+    let (from, to) = range.map_or((i64::MIN, i64::MAX), |(start, end)| (start.utc_day(), end.utc_day() - 1));
+    let sums = usage::by_reason(&mut app.store.read().await?, caller.org(), from, to, None).await?;
+    let mut counts = Counts::default();
+    for sum in &sums {
+        counts.add(sum.of, sum.verified);
+    }
+    let reasons: Vec<_> = sums.iter().map(|sum| (sum.of, sum.verified)).collect();
+    Ok(Json(UsageReport {
+        period,
+        connection_id: None,
+        range: range.map(|(start, end)| Range { start: start.into(), end: end.into() }),
+        total: counts.processed,
+        statuses: Statuses::of(&counts),
+        reasons: ReasonCounts::of(&reasons),
+    }))
+}
+
+/// From when and until when; none for all time.
+fn range(period: &str, now: Millis) -> Option<(Millis, Millis)> {
+    let days_after = |start: Millis, days| Millis::from_utc_day(start.utc_day() + days);
+    let (week, year) = (now.week_start(), now.year_start());
+    match period {
+        "this_week" => Some((week, days_after(week, 7))),
+        "this_month" => Some((now.month_start(), now.next_month_start())),
+        // No year is longer.
+        "this_year" => Some((year, days_after(year, 366).year_start())),
+        _ => None,
+    }
+}
+
+/// Report usage by day
+///
+/// One row for each of the last days (UTC), the oldest first, today last; days without verifications are there too.
+#[utoipa::path(
+    get,
+    path = "/v1/reports/usage/daily",
+    tag = "Reports",
+    params(DailyUsageParams),
+    security(("bearer" = ["read:reports"])),
+    responses((status = 200, description = "The days.", body = List<Day>))
+)]
+pub(crate) async fn get_daily_usage(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<List<Day>>, ApiError> {
+    let today = app.now().utc_day();
+    let first = today + 1 - query.whole_within("days", SERIES_DAYS)?;
+    let sums = usage::by_day(&mut app.store.read().await?, caller.org(), first, today).await?;
+    let day = |day: i64| {
+        let mut counts = Counts::default();
+        for sum in sums.iter().filter(|sum| sum.of.0 == day) {
+            counts.add(sum.of.1, sum.verified);
+        }
+        Day::of(day, &counts)
+    };
+    Ok(Json(List::whole((first..=today).map(day).collect())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn periods_are_those_of_the_calendar() {
+        let now = Millis(1_709_208_000_000); // 2024-02-29T12:00:00Z, a Thursday
+        let cases = [
+            ("this_week", Some(("2024-02-26", "2024-03-04"))),
+            ("this_month", Some(("2024-02-01", "2024-03-01"))),
+            ("this_year", Some(("2024-01-01", "2025-01-01"))),
+            ("lifetime", None),
+        ];
+        for (period, expected) in cases {
+            let day = |at: Millis| at.to_rfc3339().split_once("T00:00:00.000Z").unwrap().0.to_owned();
+            let range = range(period, now).map(|(start, end)| (day(start), day(end)));
+            assert_eq!(range, expected.map(|(start, end)| (start.to_owned(), end.to_owned())), "{period}");
+        }
+    }
+}
