@@ -9,6 +9,8 @@
 
 mod connection;
 mod dialect;
+#[cfg(debug_assertions)]
+pub mod failpoint;
 mod migrate;
 mod open;
 mod statement;
@@ -46,6 +48,8 @@ struct Inner {
     readers: AnyPool,
     writers: AnyPool,
     retries: AtomicU64,
+    #[cfg(debug_assertions)]
+    failpoints: Arc<failpoint::Failpoints>,
 }
 
 /// Connections now, for the metrics.
@@ -67,7 +71,7 @@ impl Store {
 
     /// A connection for reading. Statements on it stand alone; there is no common snapshot.
     pub async fn read(&self) -> Result<Conn> {
-        Ok(Conn::pooled(self.inner.readers.acquire().await?, self.inner.dialect))
+        Ok(Conn::pooled(self.inner.readers.acquire().await?, self))
     }
 
     /// Runs a transaction that writes, again where it lost a race.
@@ -99,7 +103,7 @@ impl Store {
         // Where SQLite is busy here, it has waited for the other writer's end as long as a request may wait.
         let begun = self.inner.writers.begin_with(self.inner.dialect.begin()).await;
         let begun = begun.map_err(|error| StoreError::from(error).not_again())?;
-        let mut tx = Tx::new(begun, self.inner.dialect);
+        let mut tx = Tx::new(begun, self);
         // An error drops the transaction, which rolls it back.
         let value = work(&mut tx).await?;
         tx.commit().await?;
@@ -113,7 +117,7 @@ impl Store {
 
     /// Connections now.
     pub fn pool_use(&self) -> PoolUse {
-        let Inner { dialect, readers, writers, retries } = &*self.inner;
+        let Inner { dialect, readers, writers, retries, .. } = &*self.inner;
         let both = *dialect == Dialect::Sqlite;
         let idle = readers.num_idle() + if both { writers.num_idle() } else { 0 };
         PoolUse {

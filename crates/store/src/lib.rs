@@ -27,6 +27,9 @@ mod statement_rules;
 pub mod usage;
 pub mod users;
 
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub use db::failpoint;
 pub use db::{Conn, Dialect, Place, PoolUse, SchemaState, Store, StoreConfig, Tx};
 pub use error::{Result, Source, StoreError};
 pub use number::OrgNo;
@@ -34,7 +37,10 @@ pub use number::OrgNo;
 pub use scoped_futures::ScopedFutureExt;
 
 /// Every statement of this crate.
-#[cfg_attr(not(test), expect(dead_code, reason = "read by the test that prepares them all"))]
+#[cfg_attr(
+    not(any(test, debug_assertions)),
+    expect(dead_code, reason = "read by the test that prepares them all, and by failpoints")
+)]
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
     [
         &credits::all_statements(),

@@ -40,7 +40,7 @@ const SORTABLE: &[&str] = &["first_idx", "idx", "chunk_no", "id", "bucket", "day
 const SORTABLE_ENDS: &[&str] = &["_no", "_at", "_until", "_us"];
 
 /// Statements that may count all rows of a customer, because few can be there: people.
-const COUNTING: &[&str] = &["SEATS"];
+const COUNTING: &[&str] = &["users::SEATS"];
 
 /// Tables that belong to the installation and not to a customer; and the table of customers.
 const SHARED_TABLES: &[&str] = &["instance", "domain_fact", "org"];
@@ -65,11 +65,13 @@ fn files(directory: &str, end: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The names that a file declares with `statements!`.
-fn declared(source: &str) -> Vec<String> {
+/// The full names of what a file declares with `statements!`.
+fn declared(path: &Path) -> Vec<String> {
+    let file = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap().with_extension("");
+    let module: Vec<_> = file.iter().map(|part| part.to_str().unwrap()).collect();
     let mut names = Vec::new();
     let mut inside = false;
-    for line in source.lines() {
+    for line in std::fs::read_to_string(path).unwrap().lines() {
         if line.trim_end().ends_with("statements! {") {
             inside = !line.contains("macro_rules!");
         } else if line.starts_with('}') {
@@ -79,7 +81,7 @@ fn declared(source: &str) -> Vec<String> {
             let is_name =
                 !name.is_empty() && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
             if is_name && line.starts_with("    ") && !line.starts_with("     ") && line.contains(" =") {
-                names.push(name.to_owned());
+                names.push(format!("{}::{name}", module.join("::")));
             }
         }
     }
@@ -155,9 +157,8 @@ fn without_comments(sql: &str) -> String {
 #[test]
 fn every_declared_statement_is_in_the_list() {
     let sources = files("src", "rs");
-    let mut declared: Vec<String> =
-        sources.iter().flat_map(|path| declared(&std::fs::read_to_string(path).unwrap())).collect();
-    let mut listed: Vec<String> = statements().iter().map(|statement| statement.name.to_owned()).collect();
+    let mut declared: Vec<String> = sources.iter().flat_map(|path| declared(path)).collect();
+    let mut listed: Vec<String> = statements().iter().map(|statement| statement.name().to_owned()).collect();
     declared.sort();
     listed.sort();
     assert!(declared.len() > 10, "the search finds declarations: {declared:?}");
@@ -168,8 +169,8 @@ fn every_declared_statement_is_in_the_list() {
 fn no_statement_says_what_the_databases_understand_differently() {
     for statement in statements() {
         for dialect in [Dialect::Sqlite, Dialect::Postgres] {
-            let objections = objections(statement.name, statement.text(dialect));
-            assert!(objections.is_empty(), "{} on {dialect:?}: {objections:?}", statement.name);
+            let objections = objections(statement.name(), statement.text(dialect));
+            assert!(objections.is_empty(), "{} on {dialect:?}: {objections:?}", statement.name());
         }
     }
 }
@@ -226,7 +227,7 @@ async fn prepare(store: &Store, statements: &[&'static Statement]) {
     for &statement in statements {
         // One each: after an error PostgreSQL's connection is as good as new, but nothing shall depend on that.
         let prepared = store.read().await.unwrap().prepare(statement).await;
-        assert!(prepared.is_ok(), "{}: {prepared:?}\n{}", statement.name, statement.text(store.dialect()));
+        assert!(prepared.is_ok(), "{}: {prepared:?}\n{}", statement.name(), statement.text(store.dialect()));
     }
 }
 

@@ -1,12 +1,17 @@
 //! A connection, a transaction, their arguments and rows.
 
 use std::ops::{Deref, DerefMut};
+#[cfg(debug_assertions)]
+use std::sync::Arc;
 
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyConnection, Connection, Row as _, Transaction};
 
+use super::Store;
 use super::dialect::Dialect;
+#[cfg(debug_assertions)]
+use super::failpoint::{Failpoints, When};
 use super::statement::Statement;
 use crate::error::{Result, StoreError};
 
@@ -15,6 +20,11 @@ use crate::error::{Result, StoreError};
 pub struct Conn {
     held: Held,
     dialect: Dialect,
+    #[cfg(debug_assertions)]
+    failpoints: Arc<Failpoints>,
+    /// The last statement, whose name the commit's failpoints have.
+    #[cfg(debug_assertions)]
+    last: &'static str,
 }
 
 #[derive(Debug)]
@@ -41,21 +51,38 @@ impl DerefMut for Tx {
 }
 
 impl Tx {
-    pub(super) fn new(begun: Transaction<'static, Any>, dialect: Dialect) -> Self {
-        Self(Conn { held: Held::Begun(begun), dialect })
+    pub(super) fn new(begun: Transaction<'static, Any>, store: &Store) -> Self {
+        Self(Conn::new(Held::Begun(begun), store))
     }
 
     pub(super) async fn commit(self) -> Result<()> {
-        match self.0.held {
-            Held::Begun(begun) => Ok(begun.commit().await?),
+        let conn = self.0;
+        #[cfg(debug_assertions)]
+        conn.failpoints.pass_commit(conn.last, When::Before)?;
+        match conn.held {
+            Held::Begun(begun) => begun.commit().await?,
             Held::Pooled(_) => unreachable!("a transaction is made of a begun one"),
         }
+        #[cfg(debug_assertions)]
+        conn.failpoints.pass_commit(conn.last, When::After)?;
+        Ok(())
     }
 }
 
 impl Conn {
-    pub(super) fn pooled(connection: PoolConnection<Any>, dialect: Dialect) -> Self {
-        Self { held: Held::Pooled(connection), dialect }
+    pub(super) fn pooled(connection: PoolConnection<Any>, store: &Store) -> Self {
+        Self::new(Held::Pooled(connection), store)
+    }
+
+    fn new(held: Held, store: &Store) -> Self {
+        Self {
+            held,
+            dialect: store.inner.dialect,
+            #[cfg(debug_assertions)]
+            failpoints: Arc::clone(&store.inner.failpoints),
+            #[cfg(debug_assertions)]
+            last: "",
+        }
     }
 
     fn any(&mut self) -> &mut AnyConnection {
@@ -71,23 +98,36 @@ impl Conn {
 
     /// Runs a statement and says how many rows it touched.
     pub(crate) async fn execute(&mut self, statement: &'static Statement, args: Args) -> Result<u64> {
+        #[cfg(debug_assertions)]
+        self.pass(statement, When::Before)?;
         let text = statement.text(self.dialect);
-        Ok(sqlx::query_with(text, args.0).execute(self.any()).await?.rows_affected())
+        let touched = sqlx::query_with(text, args.0).execute(self.any()).await?.rows_affected();
+        #[cfg(debug_assertions)]
+        self.pass(statement, When::After)?;
+        Ok(touched)
     }
 
     /// The rows of a statement.
     pub(crate) async fn rows(&mut self, statement: &'static Statement, args: Args) -> Result<Vec<Row>> {
+        #[cfg(debug_assertions)]
+        self.pass(statement, When::Before)?;
         let text = statement.text(self.dialect);
         let rows = sqlx::query_with(text, args.0).fetch_all(self.any()).await?;
+        #[cfg(debug_assertions)]
+        self.pass(statement, When::After)?;
         Ok(rows.into_iter().map(Row).collect())
     }
 
     /// The first row of a statement, if there is one.
     pub(crate) async fn first(&mut self, statement: &'static Statement, args: Args) -> Result<Option<Row>> {
-        let text = statement.text(self.dialect);
         // All rows are fetched: a statement that is left half-way keeps SQLite's read lock, and a `RETURNING` undone.
-        let rows = sqlx::query_with(text, args.0).fetch_all(self.any()).await?;
-        Ok(rows.into_iter().next().map(Row))
+        Ok(self.rows(statement, args).await?.into_iter().next())
+    }
+
+    #[cfg(debug_assertions)]
+    fn pass(&mut self, statement: &'static Statement, when: When) -> Result<()> {
+        self.last = statement.name();
+        self.failpoints.pass(self.last, when)
     }
 
     /// Whether the database understands a statement; for the test of the list.

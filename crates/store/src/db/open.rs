@@ -80,7 +80,7 @@ impl Store {
                 let settings: Arc<str> =
                     format!("PRAGMA busy_timeout = {}; {SQLITE_SETTINGS}", config.acquire_timeout_ms).into();
                 check_file(&options, &settings).await?;
-                Ok(sqlite(&options, &settings, config))
+                sqlite(&options, &settings, config)
             }
             Place::Postgres(url) => postgres(url, config),
         }
@@ -97,7 +97,7 @@ fn make_private(path: &Path) {
     let _ = options.open(path);
 }
 
-fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Store {
+fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Result<Store> {
     let pool = |connections: u32, extra: &'static str| {
         let settings = settings.clone();
         let pool = AnyPoolOptions::new()
@@ -159,7 +159,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
             })
         })
         .connect_lazy_with(connect_options(url)?);
-    Ok(assemble(Dialect::Postgres, pool.clone(), pool))
+    assemble(Dialect::Postgres, pool.clone(), pool)
 }
 
 /// Statements are never logged: arguments are not in them, but errors of a database quote values.
@@ -173,8 +173,17 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions> {
     Ok(options.disable_statement_logging())
 }
 
-fn assemble(dialect: Dialect, readers: AnyPool, writers: AnyPool) -> Store {
-    Store { inner: Arc::new(Inner { dialect, readers, writers, retries: AtomicU64::new(0) }) }
+#[cfg_attr(not(debug_assertions), expect(clippy::unnecessary_wraps, reason = "failpoints may be armed wrongly"))]
+fn assemble(dialect: Dialect, readers: AnyPool, writers: AnyPool) -> Result<Store> {
+    let inner = Inner {
+        dialect,
+        readers,
+        writers,
+        retries: AtomicU64::new(0),
+        #[cfg(debug_assertions)]
+        failpoints: Arc::new(super::failpoint::Failpoints::of_environment()?),
+    };
+    Ok(Store { inner: Arc::new(inner) })
 }
 
 /// Makes the file where it is missing, and says what is wrong with it: a pool would try again until its time is over, and then

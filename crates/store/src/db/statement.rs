@@ -7,9 +7,9 @@ use super::dialect::Dialect;
 /// An SQL text with markers, and what it becomes in each database.
 #[derive(Debug)]
 pub(crate) struct Statement {
-    /// Its name, for the messages of tests.
-    #[cfg_attr(not(test), expect(dead_code, reason = "read by the tests of the list"))]
-    pub(crate) name: &'static str,
+    /// The path of its file's module and its own name.
+    #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "read by tests and failpoints"))]
+    path: &'static str,
     text: &'static str,
     sqlite: OnceLock<String>,
     postgres: OnceLock<String>,
@@ -17,8 +17,14 @@ pub(crate) struct Statement {
 
 impl Statement {
     /// Used by [`statements!`].
-    pub(crate) const fn new(name: &'static str, text: &'static str) -> Self {
-        Self { name, text, sqlite: OnceLock::new(), postgres: OnceLock::new() }
+    pub(crate) const fn new(path: &'static str, text: &'static str) -> Self {
+        Self { path, text, sqlite: OnceLock::new(), postgres: OnceLock::new() }
+    }
+
+    /// Its full name within this crate: `jobs::work::INSERT`.
+    #[cfg(any(test, debug_assertions))]
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.split_once("::").map_or(self.path, |(_, name)| name)
     }
 
     /// The text for a database.
@@ -34,7 +40,8 @@ impl Statement {
 /// Declares a file's statements and puts them into its list, `STATEMENTS`, which `crate::statements` joins with the others.
 macro_rules! statements {
     ($($name:ident = $text:expr;)+) => {
-        $(static $name: $crate::db::Statement = $crate::db::Statement::new(stringify!($name), $text);)+
+        $(static $name: $crate::db::Statement =
+            $crate::db::Statement::new(concat!(module_path!(), "::", stringify!($name)), $text);)+
         /// Every statement of this file.
         pub(crate) static STATEMENTS: &[&$crate::db::Statement] = &[$(&$name),+];
     };

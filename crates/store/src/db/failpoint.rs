@@ -1,0 +1,266 @@
+//! Failpoints: places at which a test lets a statement or a commit fail, or the process end. Only debug builds have them.
+//!
+//! Each statement has two, before and after it, under its full name such as `jobs::work::INSERT`; each commit of a
+//! transaction has two, named after the transaction's last statement: `commit/jobs::close::CLOSE`. A test in this process arms
+//! those of a store ([`Store::failpoints`]), or traces which ones are passed. A process is armed by its environment:
+//!
+//! ```text
+//! PROBITY_FAILPOINT=jobs::work::INSERT:after:3:kill,commit/outbox::RECORD:before:1:stop
+//! ```
+//!
+//! that is name, moment, which pass of it, and what happens then ([`Action`]). It counts for each [`Store`] that the process
+//! opens. A name that no statement has is refused, so that a renamed statement does not quietly disarm a test.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(unix)]
+use rustix::process;
+
+use super::Store;
+use crate::error::{Result, StoreError};
+
+/// The environment's word.
+pub const VARIABLE: &str = "PROBITY_FAILPOINT";
+/// What stands before the name of a commit's last statement.
+const COMMIT: &str = "commit/";
+
+/// On which side of a statement or a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum When {
+    /// It is not done yet.
+    Before,
+    /// It is done; a commit that fails here stands, and its caller does not know.
+    After,
+}
+
+/// What happens at a failpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// `error`: [`StoreError::Unavailable`], as if the connection had broken.
+    Error,
+    /// `race`: the same, as if a race was lost: [`Store::write`] runs the transaction again.
+    Race,
+    /// `kill`: SIGKILL to this process: no destructor runs, nothing is flushed.
+    Kill,
+    /// `stop`: SIGSTOP to this process; after a SIGCONT it goes on as if nothing had happened.
+    Stop,
+}
+
+/// A place in the store's work.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Point {
+    /// A statement's full name, or `commit/` and that of a transaction's last statement.
+    pub name: String,
+    /// On which side of it.
+    pub when: When,
+}
+
+/// A point at which something will happen, once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Armed {
+    /// Where.
+    pub point: Point,
+    /// At which pass of the point, from 1 on.
+    pub nth: u32,
+    /// What.
+    pub action: Action,
+}
+
+/// The failpoints of a store.
+#[derive(Debug, Default)]
+pub struct Failpoints {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    armed: Vec<Armed>,
+    fired: usize,
+    traced: Option<BTreeSet<Point>>,
+}
+
+impl Store {
+    /// The failpoints of this store and its clones.
+    pub fn failpoints(&self) -> &Failpoints {
+        &self.inner.failpoints
+    }
+}
+
+impl Failpoints {
+    /// Those that the environment arms.
+    pub(super) fn of_environment() -> Result<Self> {
+        let text = std::env::var(VARIABLE).unwrap_or_default();
+        let armed = text.split(',').filter(|part| !part.is_empty()).map(str::parse).collect::<Result<_>>()?;
+        Ok(Self { state: Mutex::new(State { armed, ..State::default() }) })
+    }
+
+    /// Lets something happen at a point.
+    pub fn arm(&self, armed: Armed) {
+        self.state().armed.push(armed);
+    }
+
+    /// Disarms all that has not happened, and says how much has happened since the last time.
+    pub fn disarm(&self) -> usize {
+        let mut state = self.state();
+        state.armed.clear();
+        std::mem::take(&mut state.fired)
+    }
+
+    /// Begins to note which points are passed.
+    pub fn trace(&self) {
+        self.state().traced = Some(BTreeSet::new());
+    }
+
+    /// The points that were passed since [`Failpoints::trace`], each once, and an end of the noting.
+    pub fn traced(&self) -> BTreeSet<Point> {
+        self.state().traced.take().unwrap_or_default()
+    }
+
+    /// Passes the point of a statement.
+    pub(super) fn pass(&self, name: &str, when: When) -> Result<()> {
+        let mut state = self.state();
+        if state.traced.is_none() && state.armed.is_empty() {
+            return Ok(());
+        }
+        let point = Point { name: name.to_owned(), when };
+        let mut due = None;
+        for (place, armed) in state.armed.iter_mut().enumerate().filter(|(_, armed)| armed.point == point) {
+            armed.nth = armed.nth.saturating_sub(1);
+            due = due.or((armed.nth == 0).then_some(place));
+        }
+        if let Some(traced) = &mut state.traced {
+            traced.insert(point);
+        }
+        let Some(place) = due else { return Ok(()) };
+        let action = state.armed.remove(place).action;
+        state.fired += 1;
+        drop(state);
+        action.happen(name)
+    }
+
+    /// Passes the point of a commit.
+    pub(super) fn pass_commit(&self, last: &str, when: When) -> Result<()> {
+        self.pass(&format!("{COMMIT}{last}"), when)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Action {
+    fn happen(self, name: &str) -> Result<()> {
+        let unavailable = |contended| {
+            Err(StoreError::Unavailable { source: format!("the failpoint at {name} was armed").into(), contended })
+        };
+        match self {
+            Self::Error => unavailable(false),
+            Self::Race => unavailable(true),
+            Self::Kill => {
+                #[cfg(unix)]
+                signal(process::Signal::KILL);
+                // Where there is no such signal.
+                std::process::abort()
+            }
+            Self::Stop => {
+                #[cfg(unix)]
+                signal(process::Signal::STOP);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Sends a signal to this process.
+#[cfg(unix)]
+fn signal(signal: process::Signal) {
+    process::kill_process(process::getpid(), signal).expect("a process may signal itself");
+}
+
+impl fmt::Display for Point {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let when = match self.when {
+            When::Before => "before",
+            When::After => "after",
+        };
+        write!(f, "{}:{when}", self.name)
+    }
+}
+
+impl FromStr for Armed {
+    type Err = StoreError;
+
+    /// `name:before|after:nth:error|race|kill|stop`
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || StoreError::corrupt(format!("{VARIABLE} has a part that cannot be read: {text}"));
+        let mut parts = text.rsplitn(4, ':');
+        let action = match parts.next() {
+            Some("error") => Action::Error,
+            Some("race") => Action::Race,
+            Some("kill") => Action::Kill,
+            Some("stop") => Action::Stop,
+            _ => return Err(wrong()),
+        };
+        let nth = parts.next().and_then(|nth| nth.parse().ok()).filter(|nth| *nth > 0).ok_or_else(wrong)?;
+        let when = match parts.next() {
+            Some("before") => When::Before,
+            Some("after") => When::After,
+            _ => return Err(wrong()),
+        };
+        let name = parts.next().ok_or_else(wrong)?.to_owned();
+        let statement = name.strip_prefix(COMMIT).unwrap_or(&name);
+        if !crate::statements().iter().any(|known| known.name() == statement) {
+            return Err(StoreError::corrupt(format!("{VARIABLE}: no statement is called {statement}")));
+        }
+        Ok(Self { point: Point { name, when }, nth, action })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Action, Armed, Failpoints, Point, When};
+
+    fn armed(text: &str) -> Armed {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_part_of_the_environment_says_where_when_and_what() {
+        let point = Point { name: "jobs::work::INSERT".into(), when: When::After };
+        assert_eq!(point.to_string(), "jobs::work::INSERT:after");
+        assert_eq!(armed("jobs::work::INSERT:after:3:kill"), Armed { point, nth: 3, action: Action::Kill });
+        let point = Point { name: "commit/outbox::RECORD".into(), when: When::Before };
+        assert_eq!(armed("commit/outbox::RECORD:before:1:race"), Armed { point, nth: 1, action: Action::Race });
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for text in [
+            "jobs::work::INSERT",
+            "jobs::work::INSERT:after:1",
+            "jobs::work::INSERT:after:1:melt",
+            "jobs::work::INSERT:after:0:kill",
+            "jobs::work::INSERT:during:1:kill",
+            "jobs::work::NO_SUCH:after:1:kill",
+            "INSERT:after:1:kill",
+        ] {
+            assert!(text.parse::<Armed>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_point_fails_at_its_pass_and_only_then() {
+        let failpoints = Failpoints::default();
+        failpoints.arm(armed("outbox::PUT:before:2:error"));
+        failpoints.trace();
+        let pass = |when| failpoints.pass("outbox::PUT", when).is_ok();
+        let passed = [When::Before, When::After, When::Before, When::Before].map(pass);
+        assert_eq!(passed, [true, true, false, true]);
+        let traced: Vec<_> = failpoints.traced().iter().map(ToString::to_string).collect();
+        assert_eq!(traced, ["outbox::PUT:before", "outbox::PUT:after"]);
+        assert_eq!((failpoints.disarm(), failpoints.disarm()), (1, 0));
+    }
+}
