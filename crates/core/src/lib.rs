@@ -9,7 +9,8 @@
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
 //!
 //! And of the accounts that pay for it: [`id`] (names of things), [`api_key`] and [`scope`] (who may ask what), [`credits`]
-//! (what an answer costs and how balances move), [`block`] (how the addresses of a job are kept) and [`time`] (days and months of usage).
+//! (what an answer costs and how balances move), [`overrides`] (what an organization changes in the verdicts of its batches),
+//! [`block`] (how the addresses of a job are kept) and [`time`] (days and months of usage).
 
 pub mod address;
 pub mod api_key;
@@ -23,6 +24,7 @@ pub mod gibberish;
 pub mod id;
 pub mod limits;
 pub mod lists;
+pub mod overrides;
 pub mod plan;
 pub mod policy;
 pub mod rng;

@@ -28,6 +28,11 @@ impl Status {
             Self::Unknown => "unknown",
         }
     }
+
+    /// The status of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
 }
 
 impl fmt::Display for Status {
