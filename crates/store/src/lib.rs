@@ -22,6 +22,7 @@ pub mod limits;
 mod number;
 pub mod orgs;
 pub mod outbox;
+pub mod settings;
 #[cfg(test)]
 mod statement_rules;
 pub mod usage;
@@ -52,6 +53,7 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         limits::STATEMENTS,
         orgs::STATEMENTS,
         &outbox::all_statements(),
+        settings::STATEMENTS,
         usage::STATEMENTS,
         users::STATEMENTS,
     ]

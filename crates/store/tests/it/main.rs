@@ -12,4 +12,5 @@ mod jobs;
 mod limits;
 mod opening;
 mod outbox;
+mod settings;
 mod usage;
