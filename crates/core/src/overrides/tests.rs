@@ -37,13 +37,16 @@ fn gates_are_those_of_the_contract() {
     assert!(Gate::ALL.map(Gate::reason).is_sorted());
 }
 
+/// Ignored reasons, ignored statuses, what was found, and what stands.
+type Case = (&'static [&'static str], &'static [Status], &'static [Reason], Reason);
+
 #[test]
 fn what_is_ignored_lets_the_next_finding_stand() {
     use Reason::{
         AcceptAll, Available, Blacklisted, Disposable, Illegitimate, InboxFull, Invalid, Nonexistent, RoleBased,
         Unverified, Valid,
     };
-    let table: [(&[&str], &[Status], &[Reason], Reason); 13] = [
+    let table: [Case; 13] = [
         (&[], &[], &[InboxFull, RoleBased], InboxFull),
         (&["inbox_full"], &[], &[InboxFull, RoleBased], RoleBased),
         (&["inbox_full", "role_based"], &[], &[InboxFull, RoleBased], Valid),
@@ -110,6 +113,7 @@ fn banned_words_are_found_where_they_are_meant() {
         ("casino", "ｃａｓｉｎｏ", true),
         ("ﬁsch", "fisch", true),
         ("straße", "hauptSTRASSE", true),
+        ("STRAẞE", "strasse", true),
         ("ΟΔΟΣ", "οδος", true),
         ("οδοσ", "my-οδος", true),
         ("café", "cafe\u{301}", true),
@@ -188,6 +192,17 @@ fn as_many_and_as_long_words_as_there_may_be_are_taken() {
     let hit = format!("0999{}@example.com", "賭".repeat(60));
     assert_eq!(overrides.apply(&raw(&[]), &hit).reason, Reason::BannedWords);
     assert_eq!(overrides.apply(&raw(&[]), "0999@example.com").reason, Reason::Valid);
+}
+
+#[test]
+fn every_letter_is_folded_whatever_its_case() {
+    for character in ('\0'..=char::MAX).filter(|c| c.is_uppercase() || c.is_lowercase()) {
+        let text = character.to_string();
+        let once = folded(&text);
+        assert_eq!(folded(&once), once, "{character:?}");
+        assert_eq!(folded(&text.to_uppercase()), once, "{character:?}");
+        assert_eq!(folded(&text.to_lowercase()), once, "{character:?}");
+    }
 }
 
 fn findings() -> impl Strategy<Value = Vec<Reason>> {
