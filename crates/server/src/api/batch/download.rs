@@ -1,10 +1,14 @@
 //! `GET /v1/batch-verify/{id}/download`: all rows of a job as a file.
 //!
-//! The file is written while it is sent, a thousand rows at a time, so a million rows take no more memory than a page. Between
-//! two parts no connection to the database is held: a slow reader holds up nobody. Where the database fails half-way the
-//! transfer is cut, and an HTTP client sees that it is not whole.
+//! CSV and NDJSON are written while they are sent, a thousand rows at a time, so a million rows take no more memory than a page.
+//! Between two parts no connection to the database is held: a slow reader holds up nobody. Where the database fails half-way
+//! the transfer is cut, and an HTTP client sees that it is not whole. A workbook can be read from its end only, so it is
+//! written on disk before it is sent.
 
+mod columns;
 mod csv;
+#[cfg(feature = "xlsx")]
+mod xlsx;
 
 use std::sync::Arc;
 
@@ -28,13 +32,25 @@ use crate::query::Query;
 /// Rows of one part: those of a block.
 const PART_ROWS: i64 = 1_000;
 
-/// The formats of files.
-const FORMATS: [&str; 2] = ["csv", "ndjson"];
+/// The forms of files by their names.
+const FORMATS: &[(&str, Format)] = &[
+    ("csv", Format::Csv { raw: false }),
+    ("raw", Format::Csv { raw: true }),
+    ("ndjson", Format::Ndjson),
+    #[cfg(feature = "xlsx")]
+    ("xlsx", Format::Xlsx),
+];
+
+/// The names of the forms of files.
+pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
+    FORMATS.iter().map(|(name, _)| *name)
+}
 
 /// Download a job
 ///
-/// All rows as CSV (RFC 4180, UTF-8) or as a JSON object a line. With `status` or `reason` only rows that have this verdict.
-/// In CSV, text that a spreadsheet would run as a formula begins with `'`; programs ask for `raw=true`.
+/// All rows as CSV (RFC 4180, UTF-8), as a JSON object a line, or as a workbook. With `status` or `reason` only rows that have
+/// this verdict. In CSV, text that a spreadsheet would run as a formula begins with `'`; programs ask for `format=raw`, which
+/// is CSV without that. A workbook has text in all of its cells, and no formulas.
 #[utoipa::path(
     get,
     path = "/v1/batch-verify/{id}/download",
@@ -44,6 +60,7 @@ const FORMATS: [&str; 2] = ["csv", "ndjson"];
     responses((status = 200, description = "The file.", content(
         (String = "text/csv", example = csv::example),
         (BatchRow = "application/x-ndjson"),
+        (inline(Workbook) = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
     )))
 )]
 pub(crate) async fn download_batch(
@@ -54,18 +71,21 @@ pub(crate) async fn download_batch(
 ) -> Result<Response, ApiError> {
     let wanted = Wanted::of(&query)?;
     let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
-    let (kind, end) = match wanted.format {
-        Format::Csv { .. } => ("text/csv; charset=utf-8; header=present", "csv"),
-        Format::Ndjson => ("application/x-ndjson", "ndjson"),
-    };
+    let (kind, end) = wanted.format.kind_and_end();
     let name = format!("attachment; filename=\"{id}.{end}\"");
     let headers: [(HeaderName, HeaderValue); 2] = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(ApiError::server_error)?),
     ];
     let file = File { app, job, wanted, next: 0, begun: false };
-    Ok((headers, Body::from_stream(stream::try_unfold(file, File::part))).into_response())
+    Ok((headers, file.send().await?).into_response())
 }
+
+/// A workbook of one sheet in Office Open XML.
+#[derive(utoipa::ToSchema)]
+#[schema(value_type = String, format = Binary, example = "PK...")]
+#[expect(dead_code, reason = "a form for the description, not a value")]
+struct Workbook(Vec<u8>);
 
 /// The file that was asked for.
 struct Wanted {
@@ -76,17 +96,35 @@ struct Wanted {
 
 #[derive(Clone, Copy)]
 enum Format {
-    Csv { raw: bool },
+    Csv {
+        raw: bool,
+    },
     Ndjson,
+    #[cfg(feature = "xlsx")]
+    Xlsx,
+}
+
+impl Format {
+    /// The type of its content, and how the names of its files end.
+    fn kind_and_end(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Csv { .. } => ("text/csv; charset=utf-8; header=present", "csv"),
+            Self::Ndjson => ("application/x-ndjson", "ndjson"),
+            #[cfg(feature = "xlsx")]
+            Self::Xlsx => (xlsx::CONTENT_TYPE, "xlsx"),
+        }
+    }
 }
 
 impl Wanted {
     fn of(query: &Query) -> Result<Self, ApiError> {
         let raw = query.flag("raw")?;
-        let format = match query.one_of("format", &FORMATS)? {
-            None => Format::Csv { raw },
-            Some(name) if name == FORMATS[0] => Format::Csv { raw },
-            Some(_) => Format::Ndjson,
+        let names: Vec<&str> = formats().collect();
+        let name = query.one_of("format", &names)?;
+        let known = |name: &String| FORMATS.iter().find(|(known, _)| known == name).map(|(_, format)| *format);
+        let format = match name.as_ref().and_then(known) {
+            None | Some(Format::Csv { raw: false }) => Format::Csv { raw },
+            Some(other) => other,
         };
         let status = query.one_of("status", &Status::ALL.map(Status::as_str))?;
         let reasons: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
@@ -120,29 +158,54 @@ struct File {
 }
 
 impl File {
+    /// The body of the answer.
+    async fn send(self) -> Result<Response, ApiError> {
+        #[cfg(feature = "xlsx")]
+        if let Format::Xlsx = self.wanted.format {
+            xlsx::check(self.job.rows)?;
+            let packed = xlsx::pack(self).await?;
+            return Ok(([(header::CONTENT_LENGTH, packed.bytes)], packed.body).into_response());
+        }
+        Ok(Body::from_stream(stream::try_unfold(self, File::part)).into_response())
+    }
+
     /// The next part and what follows it. A part may be empty, where no row of it was asked for.
     async fn part(mut self) -> Result<Option<(Bytes, Self)>, axum::BoxError> {
-        if self.begun && self.next >= self.job.rows {
-            return Ok(None);
-        }
-        let from = self.next;
-        self.next = from.saturating_add(PART_ROWS).min(self.job.rows);
-        let mut rows = self.read(from).await.inspect_err(|error| {
-            tracing::warn!(%error, "a download was cut");
-        })?;
-        rows.retain(|row| self.wanted.takes(row));
+        let rows = match self.rows().await {
+            Ok(Some(rows)) => rows,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                let text = error.log_text().unwrap_or_else(|| error.message().to_owned());
+                tracing::warn!(error = text, "a download was cut");
+                return Err(text.into());
+            }
+        };
         let text = match self.wanted.format {
             Format::Csv { raw } => CsvRows { raw }.text(&rows, !self.begun),
-            Format::Ndjson => lines(&rows),
+            _ => lines(&rows),
         };
         self.begun = true;
         Ok(Some((text.into(), self)))
     }
 
-    async fn read(&self, from: i64) -> Result<Vec<BatchRow>, axum::BoxError> {
+    /// The wanted rows of the next part; none where all parts were given.
+    async fn rows(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+        let from = self.next;
+        if from >= self.job.rows {
+            return Ok(None);
+        }
+        self.next = from.saturating_add(PART_ROWS).min(self.job.rows);
         let mut conn = self.app.store.read().await?;
-        let read = rows::rows(&mut conn, &self.job, from, self.next).await;
-        read.map_err(|error| error.log_text().unwrap_or_else(|| error.message().to_owned()).into())
+        let mut rows = rows::rows(&mut conn, &self.job, from, self.next).await?;
+        rows.retain(|row| self.wanted.takes(row));
+        Ok(Some(rows))
+    }
+}
+
+#[cfg(feature = "xlsx")]
+impl xlsx::Parts for File {
+    async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+        self.rows().await
     }
 }
 

@@ -6,6 +6,7 @@ use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
 
 use super::{POSITIVE_INTEGER, bounded, matching, names, path_id, query, text};
+use crate::api::batch::download;
 use crate::api::jobs::view::{SOURCES, STATUSES};
 use crate::api::timeline::{DAYS, EVENTS};
 
@@ -42,10 +43,10 @@ pub struct DownloadParams;
 
 impl IntoParams for DownloadParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let raw_means =
-            "Whether cells of CSV are left as they are, also where a spreadsheet would run them as formulas.";
+        let raw_means = "Whether cells of CSV are left as they are, also where a spreadsheet would run them as formulas; \
+             `format=raw` says the same.";
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
-        let format = names(["csv", "ndjson"]).default(Some("csv".into()));
+        let format = names(download::formats()).default(Some("csv".into()));
         vec![
             query("format", "The form of the file.", format, "csv").build(),
             query("status", "Only rows with this status.", names(Status::ALL.map(Status::as_str)), "passed").build(),

@@ -3,10 +3,8 @@
 //! A cell that begins like a formula gets a `'` before it, which spreadsheets take as "this is text". Addresses may begin so
 //! (`+x@example.org` is one), so programs that want them as they are ask for raw cells.
 
+use super::columns::{COLUMNS, HEADER, cells};
 use crate::api::batch::view::BatchRow;
-
-const HEADER: [&str; 9] =
-    ["email", "domain", "processed", "passed", "status", "reason", "suggestion", "completed_at", "index"];
 
 /// What a cell that is run as a formula begins with; the last four are the full-width forms of the first four.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
@@ -26,30 +24,12 @@ impl CsvRows {
             self.record(&mut text, HEADER);
         }
         for row in rows {
-            let flag = |flag: bool| if flag { "true" } else { "false" };
-            let index = row.head.index.map(|index| index.to_string()).unwrap_or_default();
-            let completed_at = row.done.as_ref().map(|done| done.completed_at.to_string()).unwrap_or_default();
-            let [domain, passed, status, reason, suggestion] = row
-                .done
-                .as_ref()
-                .map_or([""; 5], |done| [&done.domain, flag(done.passed), done.status, done.reason, &done.suggestion]);
-            let cells = [
-                &row.head.email,
-                domain,
-                flag(row.head.processed),
-                passed,
-                status,
-                reason,
-                suggestion,
-                &completed_at,
-                &index,
-            ];
-            self.record(&mut text, cells);
+            self.record(&mut text, cells(row).each_ref().map(AsRef::as_ref));
         }
         text
     }
 
-    fn record(self, text: &mut Vec<u8>, cells: [&str; 9]) {
+    fn record(self, text: &mut Vec<u8>, cells: [&str; COLUMNS]) {
         for (place, cell) in cells.into_iter().enumerate() {
             if place > 0 {
                 text.push(b',');

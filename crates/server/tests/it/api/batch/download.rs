@@ -28,7 +28,9 @@ async fn a_file_has_every_row_and_goes_in_again() {
     assert_eq!(lines(&file), shown);
 
     // Raw CSV and NDJSON can be submitted as they are; the job of them has the same rows.
-    for (query, kind) in [("format=csv&raw=true", "text/csv"), ("format=ndjson", "application/x-ndjson")] {
+    for (query, kind) in
+        [("format=csv&raw=true", "text/csv"), ("format=raw", "text/csv"), ("format=ndjson", "application/x-ndjson")]
+    {
         let file = download(&app, &key, &id, query).await;
         let call = Call::with_body("/v1/batch-verify", kind, file.body.to_vec()).key(&key);
         let again = app.send(call).await.ok(200)["id"].as_str().unwrap().to_owned();
@@ -42,7 +44,25 @@ async fn a_file_has_every_row_and_goes_in_again() {
     let text = safe.text();
     assert_eq!(text.lines().count(), emails.len() + 1);
     assert!(text.starts_with("email,domain,processed,") && text.contains("\r\n'=1+1,") && text.contains("\r\n'+plus@"));
+
+    let book = download(&app, &key, &id, "format=xlsx").await;
+    let kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+    assert_eq!(book.header("content-type"), Some(kind));
+    assert_eq!(book.header("content-disposition"), Some(&*format!("attachment; filename=\"{id}.xlsx\"")));
+    assert_eq!(book.header("content-length"), Some(&*book.body.len().to_string()));
+    let sheet = sheet(&book);
+    assert_eq!(sheet.len(), emails.len() + 1);
+    assert!(sheet.iter().skip(1).zip(&emails).all(|(row, email)| row[0] == *email));
     app.stop().await;
+}
+
+/// The rows of a workbook, as a reader sees them; none of their cells is a formula.
+fn sheet(answer: &Answer) -> Vec<Vec<String>> {
+    use calamine::Reader as _;
+    let mut book = calamine::Xlsx::new(std::io::Cursor::new(answer.body.clone())).unwrap();
+    assert!(book.worksheet_formula("results").unwrap().is_empty());
+    let rows = book.worksheet_range("results").unwrap();
+    rows.rows().map(|row| row.iter().map(ToString::to_string).collect()).collect()
 }
 
 #[tokio::test]
@@ -73,8 +93,11 @@ async fn a_file_can_be_of_some_rows() {
             expected,
             "{query}"
         );
+        let places: Vec<String> = expected.iter().map(ToString::to_string).collect();
+        let book = download(&app, &key, &id, &format!("format=xlsx{query}")).await;
+        assert_eq!(sheet(&book)[1..].iter().map(|row| row[8].clone()).collect::<Vec<_>>(), places, "{query}");
     }
-    for query in ["format=xlsx", "format=CSV", "status=good", "reason=bad", "raw=yes"] {
+    for query in ["format=xls", "format=CSV", "status=good", "reason=bad", "raw=yes"] {
         let message = download(&app, &key, &id, query).await.error(400, "invalid_request");
         assert!(message.starts_with(query.split('=').next().unwrap()), "{message}");
     }

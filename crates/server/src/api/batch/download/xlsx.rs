@@ -1,0 +1,229 @@
+//! Rows as a workbook of one sheet: Office Open XML, every cell a string, none a formula.
+//!
+//! A cell that is a string is shown as it is, whatever it begins with, so nothing is put before it. Rows go to disk as they
+//! come, and the workbook is packed from there: memory does not grow with the job. Both files are temporary ones without a
+//! name, which the system removes even where the process is killed. Blocking threads write; the request waits, and where its
+//! client goes away the writing ends with the next part.
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom};
+
+use axum::body::{Body, Bytes};
+use futures_util::stream;
+use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
+use thiserror::Error;
+use tokio::io::AsyncReadExt as _;
+use tokio::sync::{Semaphore, mpsc};
+
+use super::columns::{HEADER, cells};
+use crate::api::batch::view::BatchRow;
+use crate::error::ApiError;
+
+/// The type of workbooks.
+pub(super) const CONTENT_TYPE: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+
+/// Rows of a sheet, that of the names included.
+const SHEET_ROWS_MAX: i64 = 1_048_576;
+/// Workbooks that are written at a time by this process; others wait.
+static PLACES: Semaphore = Semaphore::const_new(2);
+/// Parts that are read ahead of the writing.
+const AHEAD: usize = 2;
+/// Bytes of a part of the answer.
+const PART_BYTES: usize = 64 << 10;
+
+/// Why there is no workbook.
+#[derive(Debug, Error)]
+enum Broken {
+    #[error("a workbook was not written")]
+    Writing(#[from] XlsxError),
+    #[error("a temporary file failed")]
+    File(#[from] std::io::Error),
+    /// Nobody wants it any more.
+    #[error("the rows ended early")]
+    Unfinished,
+}
+
+/// What the reader of the rows tells the writer of the workbook.
+enum Part {
+    Rows(Vec<BatchRow>),
+    End,
+}
+
+/// A workbook as it is sent, with its size.
+pub(super) struct Packed {
+    pub(super) body: Body,
+    pub(super) bytes: u64,
+}
+
+/// Where rows come from: parts in order, then none.
+pub(super) trait Parts {
+    async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError>;
+}
+
+/// Refuses a job whose rows do not fit on a sheet.
+pub(super) fn check(rows: i64) -> Result<(), ApiError> {
+    if rows < SHEET_ROWS_MAX {
+        return Ok(());
+    }
+    Err(ApiError::invalid("format", format_args!("a workbook takes {} rows; ask for csv", SHEET_ROWS_MAX - 1)))
+}
+
+/// Writes the workbook of all rows.
+pub(super) async fn pack(mut rows: impl Parts) -> Result<Packed, ApiError> {
+    let place = PLACES.acquire().await.expect("nobody closes it");
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let writing = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        write(receiver)
+    });
+    while let Some(part) = rows.next().await? {
+        // A writer that has ended tells why below.
+        if sender.send(Part::Rows(part)).await.is_err() {
+            break;
+        }
+    }
+    let _ = sender.send(Part::End).await;
+    let file = writing.await.map_err(ApiError::server_error)?.map_err(ApiError::server_error)?;
+    let bytes = file.metadata().map_err(ApiError::server_error)?.len();
+    Ok(Packed { body: body(tokio::fs::File::from_std(file)), bytes })
+}
+
+fn body(file: tokio::fs::File) -> Body {
+    Body::from_stream(stream::try_unfold(file, async |mut file| {
+        let mut part = Vec::with_capacity(PART_BYTES);
+        file.read_buf(&mut part).await?;
+        Ok::<_, std::io::Error>((!part.is_empty()).then(|| (Bytes::from(part), file)))
+    }))
+}
+
+/// The whole workbook, from its beginning.
+fn write(mut parts: mpsc::Receiver<Part>) -> Result<File, Broken> {
+    let mut book = Workbook::new();
+    let sheet = book.add_worksheet_with_constant_memory()?.set_name("results")?;
+    let mut next = 0;
+    line(sheet, &mut next, HEADER)?;
+    loop {
+        match parts.blocking_recv() {
+            Some(Part::Rows(rows)) => {
+                for row in &rows {
+                    line(sheet, &mut next, cells(row))?;
+                }
+            }
+            Some(Part::End) => break,
+            None => return Err(Broken::Unfinished),
+        }
+    }
+    let mut file = tempfile::tempfile()?;
+    book.save_to_writer(&mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
+}
+
+fn line<T: Into<String>>(
+    sheet: &mut Worksheet,
+    next: &mut u32,
+    cells: impl IntoIterator<Item = T>,
+) -> Result<(), XlsxError> {
+    for (column, cell) in (0..).zip(cells) {
+        sheet.write_string(*next, column, cell)?;
+    }
+    *next += 1;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use calamine::{Data, Range, Reader as _, Xlsx};
+    use http_body_util::BodyExt as _;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::api::batch::view::RowHead;
+    use crate::error::Code;
+
+    struct Given(std::vec::IntoIter<Vec<BatchRow>>);
+
+    impl Parts for Given {
+        async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+            Ok(self.0.next())
+        }
+    }
+
+    fn rows(emails: &[String]) -> Vec<BatchRow> {
+        let head =
+            |(index, email): (i64, &String)| RowHead { email: email.clone(), processed: false, index: Some(index) };
+        (0..).zip(emails).map(head).map(|head| BatchRow { head, done: None }).collect()
+    }
+
+    /// The sheet and its formulas, as a reader of workbooks sees them.
+    async fn read_back(parts: Vec<Vec<BatchRow>>) -> (Range<Data>, Range<String>) {
+        let packed = pack(Given(parts.into_iter())).await.unwrap();
+        let bytes = packed.body.collect().await.unwrap().to_bytes();
+        assert_eq!(u64::try_from(bytes.len()).unwrap(), packed.bytes);
+        let mut book = Xlsx::new(Cursor::new(bytes)).unwrap();
+        (book.worksheet_range("results").unwrap(), book.worksheet_formula("results").unwrap())
+    }
+
+    #[tokio::test]
+    async fn every_part_is_on_the_sheet_in_order() {
+        let emails: Vec<String> = (0..2_500).map(|n| format!("user{n}@example.org")).collect();
+        let parts = rows(&emails).chunks(1_000).map(<[_]>::to_vec).collect();
+        let (sheet, _) = read_back(parts).await;
+        let header: Vec<String> = sheet.rows().next().unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(header, HEADER);
+        let read: Vec<String> = sheet.rows().skip(1).map(|row| row[0].to_string()).collect();
+        assert_eq!(read, emails);
+        assert_eq!(sheet.get_value((2_500, 8)), Some(&Data::String("2499".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn a_sheet_without_rows_has_its_names() {
+        let (sheet, _) = read_back(vec![Vec::new()]).await;
+        assert_eq!(sheet.height(), 1);
+    }
+
+    #[test]
+    fn more_rows_than_a_sheet_has_are_refused() {
+        assert!(check(1_048_575).is_ok());
+        assert!(check(1_048_576).unwrap_err().message().starts_with("format: a workbook takes 1048575 rows"));
+    }
+
+    /// Rows that break off: the writer sees it and gives its place back.
+    #[tokio::test]
+    async fn what_breaks_off_is_not_written_to_its_end() {
+        struct Breaking(Arc<AtomicUsize>);
+        impl Parts for Breaking {
+            async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+                match self.0.fetch_add(1, Ordering::Relaxed) {
+                    0 => Ok(Some(rows(&["jo@example.org".to_owned()]))),
+                    _ => Err(ApiError::unavailable("the database is gone")),
+                }
+            }
+        }
+        for _ in 0..4 {
+            let broken = pack(Breaking(Arc::default())).await;
+            assert!(broken.is_err_and(|error| error.code() == Code::ServiceUnavailable));
+        }
+        let (sender, receiver) = mpsc::channel(1);
+        drop(sender);
+        assert!(matches!(tokio::task::spawn_blocking(|| write(receiver)).await.unwrap(), Err(Broken::Unfinished)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn cells_are_text_whatever_they_begin_with(
+            emails in prop::collection::vec("[-=+@＝＋－＠\t\r\n\0 \",;'a<&]{1,6}|_x00(41|0d)_[a_]{0,3}|.{1,40}", 1..40),
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let (sheet, formulas) = runtime.block_on(read_back(vec![rows(&emails)]));
+            prop_assert!(formulas.is_empty());
+            let read: Vec<Data> = sheet.rows().skip(1).map(|row| row[0].clone()).collect();
+            prop_assert_eq!(read, emails.into_iter().map(Data::String).collect::<Vec<_>>());
+        }
+    }
+}
