@@ -77,6 +77,8 @@ kinds! {
     Erasure "era" ErasureId;
     /// Credits that are set aside for work under way.
     Hold "hld" HoldId;
+    /// A process of this program that shares a database with others.
+    Node "node" NodeId;
 }
 
 /// The id of a thing of kind `K`. Ids order by time of birth, to the millisecond.

@@ -30,6 +30,7 @@ pub use open::{Place, StoreConfig};
 pub(crate) use statement::{Statement, statements};
 
 use crate::error::{Result, StoreError};
+use crate::wake::Address;
 
 /// How often a transaction that lost a race is run.
 const RUNS_MAX: u32 = 8;
@@ -48,6 +49,8 @@ struct Inner {
     readers: AnyPool,
     writers: AnyPool,
     retries: AtomicU64,
+    /// Where bells of other nodes are heard; none on SQLite.
+    listen_at: Option<Address>,
     #[cfg(debug_assertions)]
     failpoints: Arc<failpoint::Failpoints>,
 }
@@ -67,6 +70,10 @@ impl Store {
     /// Which database this is.
     pub fn dialect(&self) -> Dialect {
         self.inner.dialect
+    }
+
+    pub(crate) fn listen_at(&self) -> Option<&Address> {
+        self.inner.listen_at.as_ref()
     }
 
     /// A connection for reading. Statements on it stand alone; there is no common snapshot.

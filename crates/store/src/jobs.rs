@@ -10,6 +10,7 @@
 mod accept;
 mod close;
 mod code;
+mod depth;
 mod import;
 mod kinds;
 mod reading;
@@ -26,7 +27,8 @@ use crate::number::OrgNo;
 
 pub use accept::{NewJob, accept, add_block, begin, discard, sweep_unborn};
 pub use close::{Closed, cancel, force_stop, of_banned, stalled};
-pub use import::{ImportClaim, NewChunk, add_chunks, claim_import, imported, restart_import};
+pub use depth::{Depth, depth};
+pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, imported, restart_import};
 pub use kinds::{Kind, Kinds};
 pub use reading::{Filter, by_id, page, reasons, starters};
 pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
@@ -180,6 +182,7 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
         STATEMENTS,
         accept::STATEMENTS,
         close::STATEMENTS,
+        depth::STATEMENTS,
         import::STATEMENTS,
         kinds::STATEMENTS,
         reading::STATEMENTS,

@@ -19,6 +19,7 @@ pub mod instance;
 pub mod jobs;
 pub mod keys;
 pub mod limits;
+pub mod nodes;
 mod number;
 pub mod orgs;
 pub mod outbox;
@@ -27,6 +28,7 @@ pub mod settings;
 mod statement_rules;
 pub mod usage;
 pub mod users;
+pub mod wake;
 
 #[cfg(debug_assertions)]
 #[doc(hidden)]
@@ -51,11 +53,13 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         &jobs::all_statements(),
         keys::STATEMENTS,
         limits::STATEMENTS,
+        nodes::STATEMENTS,
         orgs::STATEMENTS,
         &outbox::all_statements(),
         settings::STATEMENTS,
         usage::STATEMENTS,
         users::STATEMENTS,
+        wake::STATEMENTS,
     ]
     .concat()
 }

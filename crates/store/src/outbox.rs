@@ -23,6 +23,7 @@ pub use secrets::{CallbackSecret, find_secret, rotate, secret_of};
 use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::wake::{self, Bell};
 
 /// The most bytes of an answer that are kept.
 pub const ANSWER_MAX: usize = 1_024;
@@ -167,7 +168,11 @@ pub async fn put(tx: &mut Tx, delivery: &Delivery) -> Result<bool> {
     let ids = [id.to_string(), event.to_string()];
     let [id, event] = ids;
     let args = args![*org, id, event, kind.as_str(), url.as_str(), body.as_slice(), signer.as_str(), *created_at];
-    Ok(tx.execute(&PUT, args).await? == 1)
+    let is_new = tx.execute(&PUT, args).await? == 1;
+    if is_new {
+        wake::ring(tx, Bell::Outbox).await?;
+    }
+    Ok(is_new)
 }
 
 /// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.

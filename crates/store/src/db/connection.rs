@@ -85,6 +85,11 @@ impl Conn {
         }
     }
 
+    /// Which database this is.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
     fn any(&mut self) -> &mut AnyConnection {
         match &mut self.held {
             Held::Pooled(connection) => connection,

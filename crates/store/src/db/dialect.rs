@@ -9,6 +9,7 @@
 //! | `{skip_locked}` | nothing | `FOR UPDATE SKIP LOCKED` |
 //! | `{row}` | `rowid` | `ctid`: where a row lies now, within one transaction that has locked it |
 //! | `{clustered}` | `WITHOUT ROWID` | nothing |
+//! | `{notify:$1}` | `$1`: nobody listens | `pg_notify('probity', $1)` |
 //!
 //! A field of an element of `{each:..}` is `CAST(each.value ->> 'name' AS BIGINT)` in both.
 
@@ -65,6 +66,8 @@ impl Dialect {
             ("row", Self::Sqlite) => "rowid".into(),
             ("row", Self::Postgres) => "ctid".into(),
             ("clustered", Self::Sqlite) => "WITHOUT ROWID".into(),
+            ("notify", Self::Sqlite) => argument.into(),
+            ("notify", Self::Postgres) => format!("pg_notify('probity', CAST({argument} AS TEXT))"),
             _ => panic!("no marker is called {marker:?}"),
         }
     }

@@ -15,6 +15,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (1, "accounts", include_str!("../../migrations/0001_accounts.sql")),
     (2, "jobs", include_str!("../../migrations/0002_jobs.sql")),
     (3, "outbox", include_str!("../../migrations/0003_outbox.sql")),
+    (4, "nodes", include_str!("../../migrations/0004_nodes.sql")),
     (5, "settings", include_str!("../../migrations/0005_settings.sql")),
 ];
 

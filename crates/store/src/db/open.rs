@@ -12,6 +12,7 @@ use sqlx::{AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _, Executo
 use super::dialect::Dialect;
 use super::{Inner, Store};
 use crate::error::{Result, StoreError};
+use crate::wake::Address;
 
 /// The oldest SQLite that is safe: before, a database in WAL mode could be damaged by concurrent checkpoints.
 const SQLITE_MIN: i64 = 3_051_003;
@@ -121,7 +122,7 @@ fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig
     };
     let writers = pool(1, SQLITE_WRITER);
     let readers = pool(SQLITE_READERS, "PRAGMA query_only = ON;");
-    assemble(Dialect::Sqlite, readers, writers)
+    assemble(Dialect::Sqlite, readers, writers, None)
 }
 
 /// The path as a URL: percent-encoded, because `?` and `#` end a URL's path.
@@ -159,7 +160,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
             })
         })
         .connect_lazy_with(connect_options(url)?);
-    assemble(Dialect::Postgres, pool.clone(), pool)
+    assemble(Dialect::Postgres, pool.clone(), pool, Address::of(url))
 }
 
 /// Statements are never logged: arguments are not in them, but errors of a database quote values.
@@ -174,12 +175,13 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions> {
 }
 
 #[cfg_attr(not(debug_assertions), expect(clippy::unnecessary_wraps, reason = "failpoints may be armed wrongly"))]
-fn assemble(dialect: Dialect, readers: AnyPool, writers: AnyPool) -> Result<Store> {
+fn assemble(dialect: Dialect, readers: AnyPool, writers: AnyPool, listen_at: Option<Address>) -> Result<Store> {
     let inner = Inner {
         dialect,
         readers,
         writers,
         retries: AtomicU64::new(0),
+        listen_at,
         #[cfg(debug_assertions)]
         failpoints: Arc::new(super::failpoint::Failpoints::of_environment()?),
     };

@@ -8,6 +8,7 @@ use crate::credits::hold;
 use crate::db::{Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::wake::{self, Bell};
 
 /// A job that is about to be submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ pub async fn accept(tx: &mut Tx, new: &NewJob, rows: i64, webhook_url: Option<&s
     }
     let url = webhook_url.map(|url| url.as_bytes().to_vec());
     match tx.execute(&BORN, args![new.org, no, rows, url, now]).await? {
-        1 => Ok(()),
+        1 => wake::ring(tx, Bell::Import).await,
         _ => Err(StoreError::NotFound),
     }
 }

@@ -4,9 +4,10 @@ use probity_core::time::Millis;
 
 use super::{JobNo, State, lock};
 use crate::credits::hold::{self, Part};
-use crate::db::{Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::wake::{self, Bell};
 
 /// An import that somebody has taken up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct NewChunk {
 }
 
 statements! {
+    ANY = "SELECT 1 AS one FROM job WHERE is_open = 1 AND (state = 'queued' OR \
+           (state = 'importing' AND leased_until <= $1)) LIMIT 1";
     NEXT = "SELECT org_no, job_no, epoch, rows_total FROM job WHERE is_open = 1 AND (state = 'queued' OR \
             (state = 'importing' AND leased_until <= $1)) ORDER BY created_at, org_no, job_no LIMIT 1 {skip_locked}";
     TAKE = "UPDATE job SET state = 'importing', epoch = epoch + 1, leased_until = $3 WHERE org_no = $1 AND job_no = $2";
@@ -43,6 +46,11 @@ statements! {
     ADD_DUPLICATES = "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) SELECT $2, $3, \
                       CAST(each.value ->> 0 AS BIGINT), CAST(each.value ->> 1 AS BIGINT) FROM {each:$1}";
     READY = "UPDATE job SET state = 'ready', leased_until = NULL, progress_at = $3 WHERE org_no = $1 AND job_no = $2";
+}
+
+/// Whether [`claim_import`] would find something: a reader's question, so that an idle importer never takes the writer's turn.
+pub async fn any_import(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY, args![now]).await?.is_some())
 }
 
 /// Takes up the oldest job that nobody imports.
@@ -109,5 +117,5 @@ pub async fn imported(tx: &mut Tx, claim: &ImportClaim, duplicates: i64, now: Mi
         hold::settle(tx, &part).await?;
     }
     tx.execute(&READY, args![claim.org, claim.job, now]).await?;
-    Ok(())
+    wake::ring(tx, Bell::Work).await
 }

@@ -7,6 +7,7 @@ use super::State;
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::wake::{self, Bell};
 
 /// Up to how many waiting messages are counted.
 const COUNTED_MAX: i64 = 10_000;
@@ -95,7 +96,7 @@ pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<(Logge
 /// recorded. Not found: there is none.
 pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Result<()> {
     let rows = tx.execute(&RESEND, args![org, id.to_string(), now]).await?;
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+    if rows == 0 { Err(StoreError::NotFound) } else { wake::ring(tx, Bell::Outbox).await }
 }
 
 /// Removes up to `at_most` messages that wait for nothing and were made before a time, the oldest first, and says how many

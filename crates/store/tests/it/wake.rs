@@ -1,0 +1,88 @@
+//! Bells between nodes.
+
+use std::time::Duration;
+
+use probity_core::id::{DeliveryId, EventId};
+use probity_core::time::Millis;
+use probity_store::outbox::{self, Delivery};
+use probity_store::wake::{Bell, Listener};
+use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
+use probity_trialdb::{Database, postgres};
+
+use crate::databases::{file_in, open};
+
+/// What no test should ever have to wait for.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn message(n: u128) -> Delivery {
+    Delivery {
+        org: OrgNo(1),
+        id: DeliveryId::from_bits(n),
+        event: EventId::from_bits(n),
+        kind: "job.finished".into(),
+        url: "https://example.org/".into(),
+        body: Vec::new(),
+        signer: String::new(),
+        created_at: Millis(1),
+    }
+}
+
+async fn put(store: &Store, n: u128) {
+    let message = message(n);
+    store.write(|tx| outbox::put(tx, &message).scope_boxed()).await.unwrap();
+}
+
+async fn heard(listener: &mut Listener) -> Result<Bell, StoreError> {
+    tokio::time::timeout(PATIENCE, listener.next()).await.expect("a bell or an end")
+}
+
+async fn on_postgres() -> Option<(Database, Store)> {
+    let database = postgres()?.create_database();
+    let store = open(StoreConfig::new(Place::Postgres(database.url().to_owned()))).await;
+    Some((database, store))
+}
+
+#[tokio::test]
+async fn a_bell_is_heard_when_its_transaction_is_committed_and_only_then() {
+    let Some((database, store)) = on_postgres().await else { return };
+    let mut listener = store.listen().await.unwrap().unwrap();
+    let rolled_back = message(1);
+    let failed: Result<(), _> = store
+        .write(|tx| {
+            async {
+                outbox::put(tx, &rolled_back).await?;
+                Err(StoreError::Conflict)
+            }
+            .scope_boxed()
+        })
+        .await;
+    assert!(failed.is_err());
+    database.query("NOTIFY probity, 'work'; NOTIFY probity, 'of a newer program'; NOTIFY other, 'import'").unwrap();
+    assert_eq!(heard(&mut listener).await.unwrap(), Bell::Work, "nothing of what was rolled back");
+    put(&store, 2).await;
+    assert_eq!(heard(&mut listener).await.unwrap(), Bell::Outbox, "and nothing that is not known");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_listener_that_is_cut_off_says_so_and_another_can_follow() {
+    let Some((database, store)) = on_postgres().await else { return };
+    let mut listener = store.listen().await.unwrap().unwrap();
+    let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'probity listener' AND datname = current_database()";
+    assert_eq!(database.query(cut).unwrap(), "t");
+    assert!(matches!(heard(&mut listener).await, Err(StoreError::Unavailable { .. })));
+    drop(listener);
+    let mut listener = store.listen().await.unwrap().unwrap();
+    put(&store, 1).await;
+    assert_eq!(heard(&mut listener).await.unwrap(), Bell::Outbox);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn on_sqlite_nobody_listens() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(StoreConfig::new(Place::Sqlite(file_in(&directory)))).await;
+    assert!(store.listen().await.unwrap().is_none());
+    put(&store, 1).await;
+}
