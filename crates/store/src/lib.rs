@@ -13,6 +13,7 @@ mod contention;
 pub mod credits;
 mod db;
 mod error;
+pub mod events;
 pub mod facts;
 pub mod idempotency;
 pub mod instance;
@@ -47,6 +48,7 @@ pub use scoped_futures::ScopedFutureExt;
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
     [
         &credits::all_statements(),
+        events::STATEMENTS,
         facts::STATEMENTS,
         idempotency::STATEMENTS,
         instance::STATEMENTS,

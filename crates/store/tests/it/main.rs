@@ -4,6 +4,7 @@
 mod accounts;
 mod credits;
 mod databases;
+mod events;
 mod facts;
 mod gone;
 mod idempotency;

@@ -1,0 +1,281 @@
+//! What happened in an account, but for its jobs: settings that were changed, keys, credits, holds. The timeline shows it.
+//!
+//! An event is written in the transaction of what it tells of, so neither is without the other. It is made of words from lists,
+//! ids of ours, and values that [`recorded`] lets through: no addresses, networks or secrets, and of staff no more than that
+//! it was staff. An event is never changed, and goes when it is old ([`purge`]).
+
+mod recorded;
+
+use probity_core::id::{ConnId, KeyId, UserId};
+use probity_core::time::Millis;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::db::{Conn, Row, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+pub use recorded::{REDACTED, recorded};
+
+/// Who did something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Actor {
+    /// A person who was signed in.
+    User(UserId),
+    /// A key.
+    ApiKey(KeyId),
+    /// Somebody at the operator's command line; who it was is not kept.
+    Staff,
+    /// The service by itself.
+    System,
+}
+
+/// Something that happened to an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountEvent {
+    /// A key was made.
+    KeyCreated,
+    /// A key was revoked.
+    KeyRevoked,
+    /// Credits were granted.
+    CreditsGranted,
+    /// The balance was corrected.
+    CreditsAdjusted,
+    /// The account was stopped: suspended, paused or banned.
+    Hold,
+    /// It goes on.
+    HoldLifted,
+    /// The secret of batch callbacks was replaced.
+    CallbackSecretRotated,
+}
+
+impl AccountEvent {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::KeyCreated,
+        Self::KeyRevoked,
+        Self::CreditsGranted,
+        Self::CreditsAdjusted,
+        Self::Hold,
+        Self::HoldLifted,
+        Self::CallbackSecretRotated,
+    ];
+
+    /// The name in the timeline.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::KeyCreated => "key_created",
+            Self::KeyRevoked => "key_revoked",
+            Self::CreditsGranted => "credits_granted",
+            Self::CreditsAdjusted => "credits_adjusted",
+            Self::Hold => "hold",
+            Self::HoldLifted => "hold_lifted",
+            Self::CallbackSecretRotated => "callback_secret_rotated",
+        }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A setting was changed.
+    SettingsChange {
+        /// Which, as a dotted path of names of ours.
+        setting: String,
+        /// Its value before. It is kept as far as [`recorded`] lets it through.
+        before: Value,
+        /// Its value after; the same goes for it.
+        after: Value,
+        /// The connection whose setting it is.
+        connection: Option<ConnId>,
+    },
+    /// Something happened to the account.
+    Account(AccountEvent),
+}
+
+impl What {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::SettingsChange { .. } => SETTINGS_CHANGE,
+            Self::Account(_) => ACCOUNT_EVENT,
+        }
+    }
+}
+
+/// An event as it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When it happened.
+    pub at: Millis,
+    /// What.
+    pub what: What,
+    /// Who did it; none where that is not known.
+    pub actor: Option<Actor>,
+}
+
+/// How many events there are of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Changes of settings.
+    pub settings_changes: u64,
+    /// What happened to the account.
+    pub account_events: u64,
+}
+
+const SETTINGS_CHANGE: &str = "settings_change";
+const ACCOUNT_EVENT: &str = "account_event";
+/// Numbers that each millisecond has for events. Where they do not suffice, those of the next are used.
+const NUMBERS_PER_MS: i64 = 1_024;
+/// Rows that one read of [`count`] looks at.
+const COUNTED_AT_ONCE: i64 = 1_000;
+
+statements! {
+    ADD = "INSERT INTO event (org_no, event_no, at, kind, connection_id, body) VALUES ($1, $2, $3, $4, $5, $6) \
+           ON CONFLICT (org_no, event_no) DO NOTHING";
+    NEWEST = "SELECT at, kind, connection_id, body FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
+              ORDER BY at DESC, event_no DESC LIMIT $4";
+    KINDS = "SELECT at, event_no, kind FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
+             AND (at < $4 OR (at = $4 AND event_no < $5)) ORDER BY at DESC, event_no DESC LIMIT $6";
+    PURGE = "WITH old AS MATERIALIZED (
+            SELECT org_no, event_no FROM event WHERE at < $1 ORDER BY at LIMIT $2 {skip_locked})
+        DELETE FROM event WHERE (org_no, event_no) IN (SELECT org_no, event_no FROM old)";
+}
+
+/// Writes down what happened, in this order. Several transactions at once share the numbers of a millisecond: each tries them
+/// from the first on, so that none waits for one that waits for it.
+pub async fn add(tx: &mut Tx, org: OrgNo, at: Millis, actor: Option<Actor>, happened: &[What]) -> Result<()> {
+    let mut no = at.0.saturating_mul(NUMBERS_PER_MS);
+    for what in happened {
+        let connection = match what {
+            What::SettingsChange { connection, .. } => connection.map(|id| id.to_string()),
+            What::Account(_) => None,
+        };
+        let body = body(what, actor);
+        while tx.execute(&ADD, args![org, no, at, what.kind(), connection.as_deref(), body.as_slice()]).await? == 0 {
+            no += 1;
+        }
+        no += 1;
+    }
+    Ok(())
+}
+
+/// The newest events within `from..to`, newest first.
+pub async fn newest(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis, at_most: i64) -> Result<Vec<Event>> {
+    conn.rows(&NEWEST, args![org, from, to, at_most]).await?.iter().map(read).collect()
+}
+
+/// How many events there are within `from..to`, however many: read a thousand at a time along the index of the list.
+pub async fn count(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis) -> Result<Counted> {
+    let mut counted = Counted::default();
+    let (mut at, mut no) = (i64::MAX, i64::MAX);
+    loop {
+        let rows = conn.rows(&KINDS, args![org, from, to, at, no, COUNTED_AT_ONCE]).await?;
+        for row in &rows {
+            match row.get::<String>("kind")?.as_str() {
+                SETTINGS_CHANGE => counted.settings_changes += 1,
+                _ => counted.account_events += 1,
+            }
+        }
+        match rows.last() {
+            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= COUNTED_AT_ONCE) => {
+                (at, no) = (last.get("at")?, last.get("event_no")?);
+            }
+            _ => return Ok(counted),
+        }
+    }
+}
+
+/// Removes up to `at_most` events from before a time, the oldest first, and says how many those were.
+pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
+    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+}
+
+/// The stored form of an actor, which jobs have too.
+#[derive(Serialize, Deserialize)]
+struct StoredActor {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+}
+
+impl From<Actor> for StoredActor {
+    fn from(actor: Actor) -> Self {
+        let (kind, id) = match actor {
+            Actor::User(id) => ("user", Some(id.to_string())),
+            Actor::ApiKey(id) => ("api_key", Some(id.to_string())),
+            Actor::Staff => ("staff", None),
+            Actor::System => ("system", None),
+        };
+        Self { kind: kind.to_owned(), id }
+    }
+}
+
+impl TryFrom<StoredActor> for Actor {
+    type Error = StoreError;
+
+    fn try_from(stored: StoredActor) -> Result<Self> {
+        let damaged = || StoreError::corrupt("an actor cannot be read");
+        match (stored.kind.as_str(), stored.id) {
+            ("user", Some(id)) => Ok(Self::User(id.parse().map_err(|_| damaged())?)),
+            ("api_key", Some(id)) => Ok(Self::ApiKey(id.parse().map_err(|_| damaged())?)),
+            ("staff", None) => Ok(Self::Staff),
+            ("system", None) => Ok(Self::System),
+            _ => Err(damaged()),
+        }
+    }
+}
+
+impl Actor {
+    /// The actor as jobs keep it.
+    pub fn to_json(self) -> String {
+        serde_json::to_string(&StoredActor::from(self)).expect("an actor is plain JSON")
+    }
+
+    /// Reads what [`Actor::to_json`] has written.
+    pub fn from_json(json: &str) -> Result<Self> {
+        let stored: StoredActor = serde_json::from_str(json).map_err(|error| StoreError::Corrupt(error.into()))?;
+        stored.try_into()
+    }
+}
+
+#[derive(Deserialize)]
+struct Body {
+    actor: Option<StoredActor>,
+    #[serde(default)]
+    setting: String,
+    #[serde(default)]
+    before: Value,
+    #[serde(default)]
+    after: Value,
+    #[serde(default)]
+    kind: String,
+}
+
+fn body(what: &What, actor: Option<Actor>) -> Vec<u8> {
+    let actor = actor.map(StoredActor::from);
+    let body = match what {
+        What::SettingsChange { setting, before, after, .. } => json!({
+            "setting": setting, "before": recorded(setting, before), "after": recorded(setting, after), "actor": actor,
+        }),
+        What::Account(kind) => json!({ "kind": kind.as_str(), "actor": actor }),
+    };
+    serde_json::to_vec(&body).expect("an event is plain JSON")
+}
+
+fn read(row: &Row) -> Result<Event> {
+    let body: Vec<u8> = row.get("body")?;
+    let body: Body = serde_json::from_slice(&body).map_err(|error| StoreError::Corrupt(error.into()))?;
+    let connection: Option<String> = row.get("connection_id")?;
+    let connection =
+        connection.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("an event's connection"))?;
+    let kind: String = row.get("kind")?;
+    let what = if kind == SETTINGS_CHANGE {
+        What::SettingsChange { setting: body.setting, before: body.before, after: body.after, connection }
+    } else {
+        let known = AccountEvent::ALL.into_iter().find(|event| event.as_str() == body.kind);
+        What::Account(known.ok_or_else(|| StoreError::corrupt("an event's kind"))?)
+    };
+    let actor = body.actor.map(Actor::try_from).transpose()?;
+    Ok(Event { at: Millis(row.get("at")?), what, actor })
+}
