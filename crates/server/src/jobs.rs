@@ -7,8 +7,10 @@
 
 mod chunk;
 mod dispatch;
+mod found;
 mod import;
 mod kinds;
+mod overrides;
 mod stop;
 mod work;
 
@@ -29,6 +31,7 @@ use crate::verifier::Verifier;
 use crate::webhooks::Callbacks;
 
 use self::kinds::KindsByJob;
+use self::overrides::OverridesByOrg;
 pub(crate) use self::stop::stop_jobs;
 
 /// How batch jobs are worked on.
@@ -60,6 +63,7 @@ pub(crate) struct Jobs {
     pub(crate) callbacks: Callbacks,
     pub(crate) config: JobsConfig,
     kinds: Arc<KindsByJob>,
+    overrides: Arc<OverridesByOrg>,
 }
 
 /// The bells of the tasks.
@@ -84,6 +88,7 @@ impl Jobs {
             callbacks: app.callbacks.clone(),
             config,
             kinds: Arc::default(),
+            overrides: Arc::default(),
         }
     }
 

@@ -8,17 +8,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::credits::is_free;
+use probity_core::overrides::Overrides;
 use probity_core::time::Millis;
-use probity_core::verdict::{Flags, Verification};
 use probity_engine::{Item, Outcome, Sink};
-use probity_store::jobs::{self, Claimed, Fence, Kind, Kinds, RowResult, Settled};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::jobs::{self, Claimed, Fence, Kinds, Settled};
+use probity_store::{ScopedFutureExt as _, StoreError, settings};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::chunk::{self, ROWS_MAX, Row};
+use super::found::Found;
 use super::{Jobs, announce};
 use crate::error::Detail;
 use crate::ops::metrics::Origin;
@@ -64,7 +64,7 @@ struct Progress {
     fence: Fence,
     kinds: Arc<Kinds>,
     rows: HashMap<u64, Row>,
-    results: Vec<RowResult>,
+    found: Vec<Found>,
     put_off: Vec<(Millis, Row)>,
     parts: u32,
 }
@@ -73,7 +73,7 @@ async fn work(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationTo
     let rows = unsettled(jobs, &claimed).await?;
     let (items, rows) = numbered(rows);
     let (fence, kinds) = (claimed.fence, jobs.kinds.of(&claimed.fence));
-    let mut progress = Progress { fence, kinds, rows, results: Vec::new(), put_off: Vec::new(), parts: 0 };
+    let mut progress = Progress { fence, kinds, rows, found: Vec::new(), put_off: Vec::new(), parts: 0 };
     let (mut outcomes, engine) = ask(jobs, items, test);
     let mut heartbeat = tokio::time::interval(heartbeat(jobs.lease_ms()));
     let mut part = tokio::time::interval(Duration::from_millis(PART_MS));
@@ -88,7 +88,7 @@ async fn work(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationTo
             _ = heartbeat.tick() => extend(jobs, progress.fence).await?,
             _ = part.tick() => progress.settle(jobs, false).await?,
         }
-        if progress.results.len() >= PART_ROWS {
+        if progress.found.len() >= PART_ROWS {
             progress.settle(jobs, false).await?;
         }
     };
@@ -171,7 +171,7 @@ impl Progress {
             match outcome {
                 Outcome::Settled(verification) => {
                     jobs.metrics.verdicts().record(origin, &verification);
-                    self.results.push(result(&row, &verification));
+                    self.found.push(Found::new(row, &verification));
                 }
                 Outcome::PutOff { not_before, tries, .. } => {
                     row.tries = tries;
@@ -183,15 +183,15 @@ impl Progress {
 
     /// Writes what has come. The last part ends the chunk and, where it was the job's last, the job.
     async fn settle(&mut self, jobs: &Jobs, done: bool) -> Result<(), Stop> {
-        if self.results.is_empty() && !done {
+        if self.found.is_empty() && !done {
             return Ok(());
         }
         let put_off = if done { later(std::mem::take(&mut self.put_off)) } else { Vec::new() };
-        let settled = Settled { results: std::mem::take(&mut self.results), put_off, done, part: self.parts };
+        let part = Part { found: std::mem::take(&mut self.found), put_off, done, no: self.parts };
         self.parts += 1;
         let mut tries = 1;
         loop {
-            match write(jobs, &self.fence, &settled, &self.kinds).await {
+            match write(jobs, &self.fence, &part, &self.kinds).await {
                 Err(StoreError::Unavailable { .. }) if tries < WRITES_MAX => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -202,11 +202,29 @@ impl Progress {
     }
 }
 
-async fn write(jobs: &Jobs, fence: &Fence, settled: &Settled, kinds: &Kinds) -> Result<(), StoreError> {
+/// What is written together.
+struct Part {
+    found: Vec<Found>,
+    put_off: Vec<jobs::NewChunk>,
+    done: bool,
+    no: u32,
+}
+
+impl Part {
+    fn settled(&self, overrides: Option<&Overrides>) -> Settled {
+        let results = self.found.iter().map(|found| found.after(overrides)).collect();
+        Settled { results, put_off: self.put_off.clone(), done: self.done, part: self.no }
+    }
+}
+
+/// In one transaction with the settings that count: a change of them is in all of a part or in none of it.
+async fn write(jobs: &Jobs, fence: &Fence, part: &Part, kinds: &Kinds) -> Result<(), StoreError> {
     let now = jobs.now();
     let written = jobs.store.write(|tx| {
         async {
-            let closed = jobs::settle(tx, fence, settled, kinds, now).await?;
+            let wishes = settings::read(tx, fence.org).await?.overrides;
+            let settled = part.settled(jobs.overrides.of(fence.org, wishes).as_deref());
+            let closed = jobs::settle(tx, fence, &settled, kinds, now).await?;
             if let Some(closed) = &closed {
                 announce(tx, closed, now).await?;
             }
@@ -234,30 +252,6 @@ fn later(rows: Vec<(Millis, Row)>) -> Vec<jobs::NewChunk> {
     chunks
 }
 
-fn result(row: &Row, verification: &Verification) -> RowResult {
-    let verdict = &verification.verdict;
-    let probe = verification.evidence.probe.as_deref();
-    let kind = Kind {
-        reason: verdict.reason,
-        findings: verdict.findings.iter().map(|finding| finding.reason).collect(),
-        meta: verdict.meta.clone().into_owned(),
-        rule: verdict.rule.to_string(),
-        smtp_code: probe.and_then(|probe| probe.code),
-        enhanced: probe.and_then(|probe| probe.enhanced).map(|enhanced| enhanced.to_string()),
-        host: probe.map(|probe| probe.host.to_string()),
-        source: verification.evidence.source.as_str().to_owned(),
-        flags: bits(verification.flags),
-        charged: !is_free(verdict.reason),
-    };
-    RowResult { idx: row.idx, copies: row.copies, kind, suggestion: verification.suggestion.clone() }
-}
-
-/// The flags as a result keeps them.
-fn bits(flags: Flags) -> i64 {
-    let all = [flags.role, flags.disposable, flags.free, flags.relay, flags.gibberish];
-    all.into_iter().rev().fold(0, |bits, flag| bits << 1 | i64::from(flag))
-}
-
 #[cfg(test)]
 mod tests {
     use probity_engine::Tries;
@@ -270,11 +264,5 @@ mod tests {
         let chunks = later(vec![(Millis(12_000), row(1)), (Millis(10_000), row(2)), (Millis(99_999), row(3))]);
         let seen: Vec<_> = chunks.iter().map(|chunk| (chunk.ready_at.0, chunk.size)).collect();
         assert_eq!(seen, [(15_000, 2), (100_000, 1)]);
-    }
-
-    #[test]
-    fn flags_have_their_bits() {
-        assert_eq!(bits(Flags { role: true, ..Flags::default() }), 1);
-        assert_eq!(bits(Flags { gibberish: true, free: true, ..Flags::default() }), 0b10100);
     }
 }
