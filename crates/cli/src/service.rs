@@ -179,6 +179,8 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             trusted_proxies: serve.trusted_proxies.clone(),
             batch_rows_max: serve.batch_rows,
             batch_body_max: serve.batch_body_max,
+            // A fifth longer than a request may take.
+            idempotency_lease_ms: serve.request_timeout_ms / 5 * 6,
             ..ApiConfig::default()
         },
         shell: ShellConfig { deadline, body, observer: None },

@@ -44,6 +44,9 @@ pub struct ApiConfig {
     pub batch_rows_max: usize,
     /// The largest body with which a job is submitted, in bytes.
     pub batch_body_max: usize,
+    /// How long the run of a POST holds its Idempotency-Key, in milliseconds: longer than a request may take. So long a key whose
+    /// run died is answered with 409.
+    pub idempotency_lease_ms: i64,
     /// How long the log of deliveries is kept, in milliseconds.
     pub deliveries_keep_ms: i64,
 }
@@ -60,6 +63,7 @@ impl Default for ApiConfig {
             trusted_proxies: Vec::new(),
             batch_rows_max: submission::ROWS_MAX,
             batch_body_max: 64 << 20,
+            idempotency_lease_ms: 90_000,
             deliveries_keep_ms: 30 * 24 * 3_600_000,
         }
     }

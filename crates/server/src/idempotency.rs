@@ -30,8 +30,6 @@ use crate::body::gather;
 use crate::error::ApiError;
 use crate::ops::metrics::Idempotent;
 
-/// How long a run holds its key, in milliseconds: longer than a request may take.
-const LEASE_MS: i64 = 90_000;
 /// How long answers are kept, in milliseconds (specification, section 8).
 pub(crate) const KEEP_MS: i64 = 24 * 3_600_000;
 /// The longest key, in characters (specification, section 8).
@@ -200,7 +198,7 @@ async fn begin(app: Arc<App>, caller: &Caller, call: Call) -> Result<Start, ApiE
         body_hash: call.body_hash,
         run: crate::secrets::hex(&crate::random::bytes::<16>()),
         now: app.now(),
-        lease_ms: LEASE_MS,
+        lease_ms: app.config.idempotency_lease_ms,
         keep_ms: KEEP_MS,
     };
     match app.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {

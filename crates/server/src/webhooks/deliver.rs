@@ -46,7 +46,8 @@ pub struct DeliveryConfig {
     pub at_once: usize,
     /// What each receiver is spared.
     pub lanes: LaneConfig,
-    /// How long a claim counts, in milliseconds: longer than an attempt takes.
+    /// How long a claim counts, in milliseconds: longer than an attempt takes, with its record. So long a message waits whose
+    /// worker died.
     pub lease_ms: i64,
     /// How often the outbox is looked at where nobody wakes the worker.
     pub poll: Duration,
@@ -59,7 +60,7 @@ impl Default for DeliveryConfig {
         Self {
             at_once: 64,
             lanes: LaneConfig::default(),
-            lease_ms: 60_000,
+            lease_ms: 20_000,
             poll: Duration::from_secs(1),
             grace: Duration::from_secs(11),
         }

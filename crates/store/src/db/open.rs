@@ -143,7 +143,7 @@ fn sqlite_url(path: &Path) -> Result<String> {
 fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
     let settings = format!(
         "SET application_name = 'probity'; SET statement_timeout = {}; SET lock_timeout = 10000; \
-         SET idle_in_transaction_session_timeout = 60000; SET TIME ZONE 'UTC';",
+         SET idle_in_transaction_session_timeout = 10000; SET TIME ZONE 'UTC';",
         config.statement_timeout_ms
     );
     let settings: Arc<str> = settings.into();
