@@ -11,6 +11,8 @@
 //! Reading trusts nothing: what claims more than [`CONTENT_MAX_BYTES`] is refused before memory is taken for it, and whatever
 //! does not come out exactly is a [`BlockError`], never half a block.
 
+pub mod results;
+
 use thiserror::Error;
 
 /// The most addresses in a block.
@@ -116,6 +118,24 @@ fn pack(content: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// What [`pack`] was given, when it was no more than `most` bytes.
+fn unpack(bytes: &[u8], most: usize) -> Result<Vec<u8>, BlockError> {
+    let (&version, rest) = bytes.split_first().ok_or(BlockError::Packing)?;
+    if version != VERSION {
+        return Err(BlockError::Version);
+    }
+    let (size, packed) = rest.split_first_chunk().ok_or(BlockError::Packing)?;
+    let size = usize::try_from(u32::from_le_bytes(*size)).map_err(|_| BlockError::Size)?;
+    if size > most {
+        return Err(BlockError::Size);
+    }
+    let mut content = vec![0; size];
+    match lz4_flex::block::decompress_into(packed, &mut content) {
+        Ok(written) if written == size => Ok(content),
+        _ => Err(BlockError::Packing),
+    }
+}
+
 /// The addresses of a block, in the order in which they were put in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
@@ -134,20 +154,7 @@ impl Block {
 
     /// Unpacks a block; takes at most [`CONTENT_MAX_BYTES`] and 8 bytes for each address.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
-        let (&version, rest) = bytes.split_first().ok_or(BlockError::Packing)?;
-        if version != VERSION {
-            return Err(BlockError::Version);
-        }
-        let (size, packed) = rest.split_first_chunk().ok_or(BlockError::Packing)?;
-        let size = usize::try_from(u32::from_le_bytes(*size)).map_err(|_| BlockError::Size)?;
-        if size > CONTENT_MAX_BYTES {
-            return Err(BlockError::Size);
-        }
-        let mut content = vec![0; size];
-        match lz4_flex::block::decompress_into(packed, &mut content) {
-            Ok(written) if written == size => Self::of(content),
-            _ => Err(BlockError::Packing),
-        }
+        Self::of(unpack(bytes, CONTENT_MAX_BYTES)?)
     }
 
     fn of(content: Vec<u8>) -> Result<Self, BlockError> {

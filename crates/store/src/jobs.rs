@@ -13,6 +13,7 @@ mod code;
 mod depth;
 mod import;
 mod kinds;
+mod packing;
 mod reading;
 mod results;
 mod work;
@@ -30,6 +31,7 @@ pub use close::{Closed, cancel, force_stop, of_banned, stalled};
 pub use depth::{Depth, depth};
 pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, imported, restart_import};
 pub use kinds::{Kind, Kinds};
+pub use packing::{Packing, claim_packing, pack};
 pub use reading::{Filter, by_id, page, reasons, starters};
 pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
 pub use work::{Claimed, Fence, Open, Settled, claim_chunks, extend, free, open, settle};
@@ -185,6 +187,7 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
         depth::STATEMENTS,
         import::STATEMENTS,
         kinds::STATEMENTS,
+        packing::STATEMENTS,
         reading::STATEMENTS,
         results::STATEMENTS,
         work::STATEMENTS,

@@ -17,6 +17,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (3, "outbox", include_str!("../../migrations/0003_outbox.sql")),
     (4, "nodes", include_str!("../../migrations/0004_nodes.sql")),
     (5, "settings", include_str!("../../migrations/0005_settings.sql")),
+    (6, "keeping", include_str!("../../migrations/0006_keeping.sql")),
 ];
 
 /// The table in which the library keeps what was applied.

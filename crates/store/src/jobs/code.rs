@@ -29,6 +29,16 @@ pub(super) enum KindRef<'a> {
     Whole(&'a [u8]),
 }
 
+impl KindRef<'_> {
+    /// Its number, where it has one.
+    pub(super) fn number(&self) -> Option<i64> {
+        match self {
+            Self::Numbered(number) => Some(*number),
+            Self::Whole(_) => None,
+        }
+    }
+}
+
 impl<'a> Coded<'a> {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut body = Vec::with_capacity(16 + self.suggestion.len());

@@ -188,10 +188,21 @@ pub(super) async fn numbered(
     job: JobNo,
     numbers: BTreeSet<i64>,
 ) -> Result<HashMap<i64, Kind>> {
+    let bodies = bodies(conn, org, job, numbers).await?;
+    bodies.into_iter().map(|(number, body)| Ok((number, Kind::from_bytes(&body)?))).collect()
+}
+
+/// The kinds of these numbers as they are stored.
+pub(super) async fn bodies(
+    conn: &mut Conn,
+    org: OrgNo,
+    job: JobNo,
+    numbers: BTreeSet<i64>,
+) -> Result<HashMap<i64, Vec<u8>>> {
     if numbers.is_empty() {
         return Ok(HashMap::new());
     }
     let wanted: Vec<_> = numbers.into_iter().map(|number| json!({ "k": number })).collect();
     let rows = conn.rows(&NUMBERED, args![org, job, json!(wanted).to_string()]).await?;
-    rows.iter().map(|row| Ok((row.get("kind_no")?, Kind::from_bytes(&row.get::<Vec<u8>>("body")?)?))).collect()
+    rows.iter().map(|row| Ok((row.get("kind_no")?, row.get("body")?))).collect()
 }

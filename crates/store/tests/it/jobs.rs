@@ -327,3 +327,59 @@ async fn nodes_number_kinds_alike_and_believe_no_failed_transaction() {
     })
     .await;
 }
+
+/// Everything of a job's first rows, in whatever form it is kept.
+async fn outcomes(store: &Store, org: OrgNo, job: JobNo, from: i64, to: i64) -> Vec<(i64, jobs::Standing)> {
+    jobs::outcomes(&mut store.read().await.unwrap(), org, job, from, to).await.unwrap()
+}
+
+#[tokio::test]
+async fn packed_results_read_as_the_rows_did_after_each_step() {
+    for_each_database(async |store| {
+        let org = org(&store, 30_000).await;
+        let job = new_job(org, 1);
+        let (rows, uniques) = (12_300, 12_000);
+        let no = submit(&store, &job, rows).await.unwrap();
+        let import_claim = claim_import(&store, NOW).await.unwrap();
+        import(&store, &import_claim, uniques).await.unwrap();
+        let claimed = claim(&store, org, no, NOW, 1).await;
+        // The first row is repeated by the last ones; the second half of the others has no results, because the job is cancelled.
+        let reasons = [Reason::Valid, Reason::Nonexistent, Reason::Unverified];
+        let results = (0..6_000).zip(reasons.into_iter().cycle());
+        let results = results.map(|(idx, reason)| result(idx, if idx == 0 { 301 } else { 1 }, reason));
+        let settled = Settled { results: results.collect(), ..Settled::default() };
+        settle(&store, &claimed[0], &settled).await.unwrap();
+        let packing = store.write(|tx| jobs::claim_packing(tx, NOW, LEASE_MS).scope_boxed());
+        assert_eq!(packing.await.unwrap(), None, "the job is open");
+        store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+
+        let ranges = [(0, 1_000), (950, 1_050), (5_990, 6_010), (11_900, rows), (rows - 1, rows)];
+        let mut before = Vec::new();
+        for (from, to) in ranges {
+            before.push(outcomes(&store, org, no, from, to).await);
+        }
+        assert_eq!(before.iter().map(Vec::len).collect::<Vec<_>>(), [1_000, 100, 10, 300, 1]);
+        let take = |now: Millis| store.write(move |tx| jobs::claim_packing(tx, now, LEASE_MS).scope_boxed());
+        let mut steps = 0;
+        let mut left = take(NOW).await.unwrap();
+        assert_eq!(take(NOW).await.unwrap(), None, "one holder");
+        while let Some(packing) = left {
+            steps += 1;
+            // Every other holder dies before its step, or has it done again by its follower.
+            left = jobs::pack(&store, packing, NOW + LEASE_MS).await.unwrap();
+            if steps % 2 == 0 {
+                jobs::pack(&store, packing, NOW + LEASE_MS).await.unwrap();
+                left = take(NOW + LEASE_MS).await.unwrap();
+            }
+            for ((from, to), expected) in ranges.into_iter().zip(&before) {
+                assert_eq!(&outcomes(&store, org, no, from, to).await, expected, "step {steps}, {from}..{to}");
+            }
+            assert!(steps < 50, "it comes to an end");
+        }
+        assert!(steps > 4, "several steps: {steps}");
+        assert_eq!(take(Millis(i64::MAX)).await.unwrap(), None, "done once");
+        let own = jobs::results(&mut store.read().await.unwrap(), org, no, 0, rows).await.unwrap();
+        assert_eq!(own.len(), 6_000);
+    })
+    .await;
+}

@@ -1,0 +1,262 @@
+//! Blocks of results: how what came out of a closed job is kept, up to a thousand rows together.
+//!
+//! Every row of the range has its own entry, those that repeat an earlier address too, so a page is read without looking
+//! anywhere else. Columns lie one after the other, because what stands below each other is alike and compresses: most rows
+//! differ from the one above in nothing but their time. What outcomes have in common is stored once a block, as bytes that only
+//! their writer understands.
+//!
+//! ```text
+//! block    = %x01 size lz4            ; as blocks of addresses are packed
+//! content  = rows kinds since kind-column repeats copies times suggestions
+//! rows     = number                   ; 0 to 1,000
+//! kinds    = number *(number bytes)   ; how many, and each with its length
+//! since    = number                   ; the earliest time, in milliseconds since 1970
+//! ```
+//!
+//! Columns are numbers: the kind of each row, counted from 1 (0: the row has no outcome); then, for each row that has one, how
+//! many rows above the first with its address is (0: it is the first), how many rows share the outcome, the milliseconds after
+//! `since`, and the suggestion as a length and its bytes. Numbers are LEB128, seven bits a byte, the lowest first.
+//!
+//! Reading trusts nothing, as with blocks of addresses: damaged bytes are a [`BlockError`].
+
+use super::{ADDRESS_MAX_BYTES, BlockError, ROWS_MAX, Unfit, pack, unpack};
+
+/// The most that a block of results can unpack to: 1,000 rows with a kind, a time and a suggestion each.
+pub const CONTENT_MAX_BYTES: usize = 8 << 20;
+/// The longest number: 63 bits.
+const NUMBER_BYTES_MAX: usize = 9;
+
+/// The outcomes of a range of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResultBlock {
+    /// What outcomes have in common, as their writer encodes it.
+    pub kinds: Vec<Vec<u8>>,
+    /// One entry for each row of the range; none where the row has no outcome.
+    pub rows: Vec<Option<Outcome>>,
+}
+
+/// The outcome of one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Its place in [`ResultBlock::kinds`].
+    pub kind: usize,
+    /// How many rows above the first row with this address is; 0 where this is the first.
+    pub back: u64,
+    /// How many rows have this address.
+    pub copies: u64,
+    /// When it came, in milliseconds since 1970; not before that.
+    pub at: u64,
+    /// An address that was perhaps meant; empty where there is none.
+    pub suggestion: Vec<u8>,
+}
+
+impl ResultBlock {
+    /// The block as it is stored. Numbers over 63 bits do not come back as they were.
+    ///
+    /// # Errors
+    /// [`Unfit::Full`]: more than [`ROWS_MAX`] rows or kinds, or more content than a block takes. [`Unfit::TooLong`]: a suggestion
+    /// longer than an address.
+    ///
+    /// # Panics
+    /// Where an outcome's kind is none of the block's.
+    pub fn encode(&self) -> Result<Vec<u8>, Unfit> {
+        let outcomes = || self.rows.iter().flatten();
+        if self.rows.len() > ROWS_MAX || self.kinds.len() > ROWS_MAX {
+            return Err(Unfit::Full);
+        }
+        if outcomes().any(|outcome| outcome.suggestion.len() > ADDRESS_MAX_BYTES) {
+            return Err(Unfit::TooLong);
+        }
+        assert!(outcomes().all(|outcome| outcome.kind < self.kinds.len()), "every kind is in the block");
+        let mut content = Vec::with_capacity(self.rows.len() * 8);
+        put_length(&mut content, self.rows.len());
+        put_length(&mut content, self.kinds.len());
+        self.kinds.iter().for_each(|kind| put_bytes(&mut content, kind));
+        let since = outcomes().map(|outcome| outcome.at).min().unwrap_or(0);
+        put(&mut content, since);
+        for row in &self.rows {
+            put_length(&mut content, row.as_ref().map_or(0, |outcome| outcome.kind + 1));
+        }
+        outcomes().for_each(|outcome| put(&mut content, outcome.back));
+        outcomes().for_each(|outcome| put(&mut content, outcome.copies));
+        outcomes().for_each(|outcome| put(&mut content, outcome.at - since));
+        outcomes().for_each(|outcome| put_bytes(&mut content, &outcome.suggestion));
+        if content.len() > CONTENT_MAX_BYTES { Err(Unfit::Full) } else { Ok(pack(&content)) }
+    }
+
+    /// Unpacks a block; takes at most twice [`CONTENT_MAX_BYTES`], and 100 bytes for each of [`ROWS_MAX`] rows.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
+        let content = unpack(bytes, CONTENT_MAX_BYTES)?;
+        Content(&content).block().ok_or(BlockError::Content)
+    }
+}
+
+/// What is left to read of a block's content.
+struct Content<'a>(&'a [u8]);
+
+impl Content<'_> {
+    fn block(mut self) -> Option<ResultBlock> {
+        let rows = self.length().filter(|rows| *rows <= ROWS_MAX)?;
+        let kinds = self.length().filter(|kinds| *kinds <= ROWS_MAX)?;
+        let kinds = (0..kinds).map(|_| self.bytes()).collect::<Option<Vec<_>>>()?;
+        let since = self.number()?;
+        let column = (0..rows).map(|_| self.length().filter(|kind| *kind <= kinds.len()));
+        let column = column.collect::<Option<Vec<_>>>()?;
+        let answered = column.iter().filter(|kind| **kind > 0).count();
+        let mut numbers = || (0..answered).map(|_| self.number()).collect::<Option<Vec<_>>>();
+        let (backs, copies, times) = (numbers()?, numbers()?, numbers()?);
+        let mut rest = backs.into_iter().zip(copies).zip(times);
+        let mut rows = Vec::with_capacity(rows);
+        for kind in column {
+            let Some(kind) = kind.checked_sub(1) else {
+                rows.push(None);
+                continue;
+            };
+            let ((back, copies), after) = rest.next()?;
+            let suggestion = self.bytes().filter(|text| text.len() <= ADDRESS_MAX_BYTES)?;
+            rows.push(Some(Outcome { kind, back, copies, at: since.checked_add(after)?, suggestion }));
+        }
+        self.0.is_empty().then_some(ResultBlock { kinds, rows })
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        let length = 1 + self.0.iter().take(NUMBER_BYTES_MAX).position(|byte| byte & 0x80 == 0)?;
+        let (number, rest) = self.0.split_at(length);
+        self.0 = rest;
+        Some(number.iter().rev().fold(0, |value, byte| value << 7 | u64::from(byte & 0x7f)))
+    }
+
+    fn length(&mut self) -> Option<usize> {
+        self.number().and_then(|length| usize::try_from(length).ok())
+    }
+
+    fn bytes(&mut self) -> Option<Vec<u8>> {
+        let length = self.length()?;
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(bytes.to_vec())
+    }
+}
+
+fn put(content: &mut Vec<u8>, number: u64) {
+    let mut left = number & (u64::MAX >> 1);
+    while left > 0x7f {
+        content.push(left.to_le_bytes()[0] | 0x80);
+        left >>= 7;
+    }
+    content.push(left.to_le_bytes()[0]);
+}
+
+fn put_length(content: &mut Vec<u8>, length: usize) {
+    put(content, u64::try_from(length).expect("sizes in memory are small"));
+}
+
+fn put_bytes(content: &mut Vec<u8>, bytes: &[u8]) {
+    put_length(content, bytes.len());
+    content.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NUMBER_MAX: u64 = u64::MAX >> 1;
+
+    fn outcome(kind: usize, at: u64) -> Outcome {
+        Outcome { kind, back: 0, copies: 1, at, suggestion: Vec::new() }
+    }
+
+    fn block(rows: usize) -> ResultBlock {
+        let kinds = vec![b"valid".to_vec(), b"nonexistent by mx.example.org".to_vec()];
+        let row = |(row, at): (usize, u64)| Some(outcome(row % 2, 1_800_000_000_000 + at % 90));
+        ResultBlock { kinds, rows: (0..rows).zip(0..).map(row).collect() }
+    }
+
+    fn blocks() -> impl Strategy<Value = ResultBlock> {
+        vec(vec(any::<u8>(), 0..40), 1..10).prop_flat_map(|kinds| {
+            let numbers = (0..kinds.len(), 0..=NUMBER_MAX, 0..=NUMBER_MAX, 0..=NUMBER_MAX);
+            let row = (numbers, vec(any::<u8>(), 0..30)).prop_map(|((kind, back, copies, at), suggestion)| Outcome {
+                kind,
+                back,
+                copies,
+                at,
+                suggestion,
+            });
+            vec(prop::option::of(row), 0..60).prop_map(move |rows| ResultBlock { kinds: kinds.clone(), rows })
+        })
+    }
+
+    #[test]
+    fn a_full_block_is_small() {
+        let block = block(ROWS_MAX);
+        let bytes = block.encode().unwrap();
+        assert!(bytes.len() < 2 * ROWS_MAX, "{}", bytes.len());
+        assert_eq!(ResultBlock::decode(&bytes), Ok(block));
+    }
+
+    #[test]
+    fn a_block_has_its_bounds() {
+        assert_eq!(block(ROWS_MAX + 1).encode(), Err(Unfit::Full));
+        let mut long = block(1);
+        long.rows[0].as_mut().unwrap().suggestion = vec![b'x'; ADDRESS_MAX_BYTES + 1];
+        assert_eq!(long.encode(), Err(Unfit::TooLong));
+        let vast = ResultBlock { kinds: vec![vec![0; CONTENT_MAX_BYTES]], rows: vec![] };
+        assert_eq!(vast.encode(), Err(Unfit::Full));
+    }
+
+    #[test]
+    fn what_is_no_block_is_refused() {
+        let table: [&[u8]; 11] = [
+            &[],
+            &[0],
+            &[0, 0],
+            // A row without its kind, with one that is not there, and with nothing after it.
+            &[1, 0, 0],
+            &[1, 0, 0, 1],
+            &[1, 1, 1, b'k', 0, 1],
+            // More rows, kinds, bytes and digits than there can be.
+            &[0xe9, 7, 0, 0],
+            &[0, 9, 0],
+            &[0, 1, 9, b'k', 0],
+            &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0],
+            // Something behind the end.
+            &[0, 0, 0, 0],
+        ];
+        for (at, content) in table.into_iter().enumerate() {
+            assert_eq!(ResultBlock::decode(&pack(content)), Err(BlockError::Content), "row {at}");
+        }
+        assert_eq!(ResultBlock::decode(&pack(&[0, 0, 0])), Ok(ResultBlock::default()));
+        assert_eq!(ResultBlock::decode(b""), Err(BlockError::Packing));
+        assert_eq!(ResultBlock::decode(&[2, 0, 0, 0, 0]), Err(BlockError::Version));
+        assert_eq!(ResultBlock::decode(&[1, 0xff, 0xff, 0xff, 0xff]), Err(BlockError::Size));
+    }
+
+    proptest! {
+        #[test]
+        fn any_outcomes_come_back(block in blocks()) {
+            prop_assert_eq!(ResultBlock::decode(&block.encode().unwrap()), Ok(block));
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_harm(bytes in vec(any::<u8>(), 0..200)) {
+            for input in [bytes.clone(), pack(&bytes)] {
+                if let Ok(block) = ResultBlock::decode(&input) {
+                    prop_assert!(block.rows.iter().flatten().all(|outcome| outcome.kind < block.kinds.len()));
+                }
+            }
+        }
+
+        #[test]
+        fn a_damaged_block_is_read_without_harm(at in 0..400_usize, flip in 1..=255_u8) {
+            let mut bytes = block(50).encode().unwrap();
+            let at = at % bytes.len();
+            bytes[at] ^= flip;
+            if let Ok(block) = ResultBlock::decode(&bytes) {
+                prop_assert!(block.rows.len() <= ROWS_MAX);
+            }
+        }
+    }
+}
