@@ -195,7 +195,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
         metrics_token: serve.metrics_token.clone(),
         hold_ms: serve.credits.hold_ms,
         webhooks,
-        jobs: JobsConfig { lease_ms: serve.batch_lease_ms },
+        jobs: JobsConfig { lease_ms: serve.batch_lease_ms, keep_days: serve.batch_keep_days },
     }
 }
 

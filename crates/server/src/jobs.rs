@@ -11,6 +11,7 @@ mod found;
 mod import;
 mod kinds;
 mod overrides;
+mod pack;
 mod stop;
 mod work;
 
@@ -40,11 +41,13 @@ pub struct JobsConfig {
     /// How long a chunk or an import is held without a sign of life, in milliseconds. Its holder shows four times as often that
     /// it lives.
     pub lease_ms: i64,
+    /// For how many days the rows of a closed job are kept, where its organization does not wish otherwise.
+    pub keep_days: i64,
 }
 
 impl Default for JobsConfig {
     fn default() -> Self {
-        Self { lease_ms: 60_000 }
+        Self { lease_ms: 60_000, keep_days: 30 }
     }
 }
 
@@ -104,6 +107,7 @@ impl Jobs {
     pub(crate) fn start(self, ending: &CancellationToken) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         tasks.spawn(import::run(self.clone(), ending.clone()));
+        tasks.spawn(pack::run(self.clone(), ending.clone()));
         tasks.spawn(dispatch::run(self, ending.clone()));
         tasks
     }

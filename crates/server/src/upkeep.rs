@@ -26,11 +26,6 @@ const SLICES_MAX: usize = 40;
 /// The same for the ledger, to which live calls add more rows than any other piece has: 15,000 a second are kept up with.
 const FOLDS_MAX: usize = 150;
 
-/// Jobs whose results are packed in a round.
-const PACKS_MAX: usize = 8;
-/// For how long a node that packs a job has it for itself after each step, in milliseconds.
-const PACKING_MS: i64 = 60_000;
-
 /// Goes round until it is told to end; then does what must not be lost once more.
 pub(crate) async fn run(app: Arc<App>, ending: CancellationToken) {
     loop {
@@ -56,7 +51,6 @@ pub(crate) async fn round(app: &App) {
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unborn(store, now).await);
     report("jobs to be stopped", stop_jobs(store, now).await);
-    report("results to be packed", pack_results(app, now).await);
     app.limits.tidy(now).await;
 }
 
@@ -126,19 +120,6 @@ async fn forget_facts(store: &Store, now: Millis) -> Result<()> {
 async fn sweep_unborn(store: &Store, now: Millis) -> Result<()> {
     let before = now - UNBORN_MS;
     store.write(|tx| jobs::sweep_unborn(tx, before, i64::from(ROWS_MAX)).scope_boxed()).await.map(drop)
-}
-
-/// Each step is a transaction of its own; what is left is gone on with in the next round, by whichever node comes first.
-async fn pack_results(app: &App, now: Millis) -> Result<()> {
-    let store = &app.store;
-    for _ in 0..PACKS_MAX {
-        let claimed = store.write(|tx| jobs::claim_packing(tx, now, PACKING_MS).scope_boxed()).await?;
-        let Some(mut packing) = claimed else { break };
-        while let Some(next) = jobs::pack(store, packing, app.now() + PACKING_MS).await? {
-            packing = next;
-        }
-    }
-    Ok(())
 }
 
 async fn forget_limits(store: &Store, now: Millis) -> Result<()> {

@@ -14,6 +14,7 @@ mod depth;
 mod import;
 mod kinds;
 mod packing;
+mod purge;
 mod reading;
 mod results;
 mod work;
@@ -32,6 +33,7 @@ pub use depth::{Depth, depth};
 pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, imported, restart_import};
 pub use kinds::{Kind, Kinds};
 pub use packing::{Packing, claim_packing, pack};
+pub use purge::{forget, mark_due, purge_rows};
 pub use reading::{Filter, by_id, page, reasons, starters};
 pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
 pub use work::{Claimed, Fence, Open, Settled, claim_chunks, extend, free, open, settle};
@@ -172,6 +174,8 @@ pub struct Job {
     pub started_at: Option<Millis>,
     /// When it was closed.
     pub finished_at: Option<Millis>,
+    /// From when on its rows are gone, because they were old.
+    pub purged_at: Option<Millis>,
 }
 
 statements! {
@@ -188,6 +192,7 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
         import::STATEMENTS,
         kinds::STATEMENTS,
         packing::STATEMENTS,
+        purge::STATEMENTS,
         reading::STATEMENTS,
         results::STATEMENTS,
         work::STATEMENTS,
@@ -245,6 +250,7 @@ fn read(row: &Row) -> Result<Job> {
         created_at: Millis(row.get("created_at")?),
         started_at: at("started_at")?,
         finished_at: at("finished_at")?,
+        purged_at: at("purged_at")?,
     })
 }
 
@@ -252,7 +258,7 @@ fn read(row: &Row) -> Result<Job> {
 macro_rules! columns {
     () => {
         "org_no, job_no, id, test, source, started_by, source_action, actor, state, webhook_url, rows_total, processed, \
-         passed, undeliverable, risky, unknown, charged, created_at, started_at, finished_at"
+         passed, undeliverable, risky, unknown, charged, created_at, started_at, finished_at, purged_at"
     };
 }
 pub(crate) use columns;

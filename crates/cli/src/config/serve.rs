@@ -66,6 +66,8 @@ pub(crate) struct ServeSettings {
     pub batch_body_max: usize,
     /// How long work on jobs is held without a sign of life, in milliseconds.
     pub batch_lease_ms: i64,
+    /// For how many days the rows of closed jobs are kept.
+    pub batch_keep_days: i64,
     /// Plans and holds.
     pub credits: CreditSettings,
     /// Whether callbacks go to https only.
@@ -145,6 +147,7 @@ impl ServeSettings {
             batch_rows: read.count("batch.rows"),
             batch_body_max: read.bytes("batch.body_max"),
             batch_lease_ms: read.time("batch.lease"),
+            batch_keep_days: read.whole("batch.keep_days"),
             credits: credits(read)?,
             webhooks_https_only: read.flag("webhooks.https_only"),
             pepper,

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_core::time::Millis;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
@@ -57,6 +58,7 @@ pub struct Metrics {
     verdicts: Verdicts,
     accounts: Accounts,
     webhooks: Webhooks,
+    jobs_purged: Counter,
     seen: Arc<gauges::Seen>,
 }
 
@@ -69,6 +71,9 @@ impl Metrics {
         let verdicts = Verdicts::register(&mut registry, &start.providers);
         let accounts = Accounts::register(&mut registry);
         let webhooks = Webhooks::register(&mut registry);
+        let jobs_purged = Counter::default();
+        let purged = "Jobs whose addresses and results were removed because they were old";
+        registry.register("probity_jobs_purged", purged, jobs_purged.clone());
         registry.register_collector(Box::new(seen.clone()));
         registry.register_collector(Box::new(process::Process { started: start.at }));
         let build = Family::<[(&'static str, String); 1], Gauge>::default();
@@ -76,7 +81,7 @@ impl Metrics {
         registry.register("probity_build_info", "Always 1; the label says which version runs", build);
         // Readers tell "nothing has happened" from "nothing is measured" by this one.
         registry.register("probity_up", "Always 1", ConstGauge::new(1_i64));
-        Self { registry, http, verdicts, accounts, webhooks, seen }
+        Self { registry, http, verdicts, accounts, webhooks, jobs_purged, seen }
     }
 
     /// Requests.
@@ -97,6 +102,11 @@ impl Metrics {
     /// Messages to customers' servers.
     pub fn webhooks(&self) -> &Webhooks {
         &self.webhooks
+    }
+
+    /// So many jobs have lost their rows because they were old.
+    pub fn jobs_purged(&self, jobs: usize) {
+        self.jobs_purged.inc_by(u64::try_from(jobs).unwrap_or(u64::MAX));
     }
 
     /// What the shell tells of each answer.

@@ -72,7 +72,13 @@ pub async fn outcomes(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i6
     {
         return Ok(found);
     }
-    let mut found = read(conn, org, job, &rows).await?;
+    let mut found = match read(conn, org, job, &rows).await {
+        // Kinds go with the last rows: perhaps these did between the reads.
+        Err(StoreError::Corrupt(error)) => {
+            return packed(conn, org, job, from, to).await?.ok_or(StoreError::Corrupt(error));
+        }
+        read => read?,
+    };
     found.sort_unstable_by_key(|(idx, _)| *idx);
     Ok(found)
 }

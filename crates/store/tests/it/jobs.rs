@@ -9,7 +9,7 @@ use probity_store::jobs::{
     self, Claimed, ImportClaim, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State,
 };
 use probity_store::orgs::{self, Org};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, settings};
 
 use crate::databases::for_each_database;
 
@@ -380,6 +380,60 @@ async fn packed_results_read_as_the_rows_did_after_each_step() {
         assert_eq!(take(Millis(i64::MAX)).await.unwrap(), None, "done once");
         let own = jobs::results(&mut store.read().await.unwrap(), org, no, 0, rows).await.unwrap();
         assert_eq!(own.len(), 6_000);
+    })
+    .await;
+}
+
+const DAY_MS: i64 = 86_400_000;
+
+/// A job of ten rows, closed and packed.
+async fn packed(store: &Store, org: OrgNo) -> (NewJob, JobNo) {
+    let (no, claimed) = taken_up(store, org, 10).await;
+    let job = new_job(org, 1);
+    let settled = Settled { results: vec![result(0, 1, Reason::Valid)], ..Settled::default() };
+    settle(store, &claimed, &settled).await.unwrap();
+    store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+    let mut left = store.write(|tx| jobs::claim_packing(tx, NOW, LEASE_MS).scope_boxed()).await.unwrap();
+    while let Some(packing) = left {
+        left = jobs::pack(store, packing, NOW + LEASE_MS).await.unwrap();
+    }
+    (job, no)
+}
+
+async fn mark_due(store: &Store, now: Millis) -> usize {
+    store.write(|tx| jobs::mark_due(tx, now, 30, 10).scope_boxed()).await.unwrap()
+}
+
+#[tokio::test]
+async fn rows_go_after_as_many_days_as_their_organization_wishes() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        let (job, no) = packed(&store, org).await;
+        assert_eq!(mark_due(&store, NOW + 30 * DAY_MS - 1).await, 0);
+        let wish = |days| settings::Settings { retention_days: days, ..settings::Settings::default() };
+        let week = wish(Some(7));
+        store.write(|tx| settings::write(tx, org, &week, NOW).scope_boxed()).await.unwrap();
+        assert_eq!(mark_due(&store, NOW + 7 * DAY_MS - 1).await, 0);
+        let long = wish(Some(31));
+        store.write(|tx| settings::write(tx, org, &long, NOW).scope_boxed()).await.unwrap();
+        assert_eq!(mark_due(&store, NOW + 30 * DAY_MS).await, 0);
+        assert_eq!(mark_due(&store, NOW + 31 * DAY_MS).await, 1);
+        assert_eq!(mark_due(&store, NOW + 32 * DAY_MS).await, 0, "once");
+
+        let read = async || jobs::by_id(&mut store.read().await.unwrap(), org, job.id, false).await;
+        assert_eq!(read().await.unwrap().purged_at, Some(NOW + 31 * DAY_MS));
+        let purge = || store.write(|tx| jobs::purge_rows(tx).scope_boxed());
+        assert_eq!([purge().await.unwrap(), purge().await.unwrap(), purge().await.unwrap()], [true, true, false]);
+        let mut conn = store.read().await.unwrap();
+        assert_eq!(jobs::blocks(&mut conn, org, no, 0, 10).await.unwrap(), []);
+        assert_eq!(jobs::outcomes(&mut conn, org, no, 0, 10).await.unwrap(), []);
+        assert_eq!(read().await.unwrap().counts.passed, 1, "what came out in numbers stays");
+
+        let forget = |before| store.write(move |tx| jobs::forget(tx, before, 10).scope_boxed());
+        assert_eq!(forget(NOW - 1).await.unwrap(), 0);
+        assert_eq!(forget(NOW).await.unwrap(), 1);
+        assert!(matches!(read().await, Err(StoreError::NotFound)));
+        audited(&store).await;
     })
     .await;
 }

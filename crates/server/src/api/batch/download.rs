@@ -71,6 +71,7 @@ pub(crate) async fn download_batch(
 ) -> Result<Response, ApiError> {
     let wanted = Wanted::of(&query)?;
     let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    rows::readable(&job)?;
     let (kind, end) = wanted.format.kind_and_end();
     let name = format!("attachment; filename=\"{id}.{end}\"");
     let headers: [(HeaderName, HeaderValue); 2] = [

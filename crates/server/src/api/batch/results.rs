@@ -81,6 +81,7 @@ async fn page(app: &App, caller: &Caller, id: JobId, query: &Query) -> Result<Ba
     let per_page = PER_PAGE.wanted(query)?;
     let mut conn = app.store.read().await?;
     let job = jobs::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
+    rows::readable(&job)?;
     let (org, list) = (caller.org_id().to_string(), format!("/v1/batch-verify/{id}"));
     let binding = Binding { org: &org, list: &list };
     let from = app.cursors.wanted(query, binding)?.map_or(Ok(0), |place| index(&place))?;

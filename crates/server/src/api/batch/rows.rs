@@ -10,7 +10,13 @@ use probity_store::Conn;
 use probity_store::jobs::{self, Job};
 
 use super::view::{BatchRow, RowHead, RowVerdict};
-use crate::error::ApiError;
+use crate::error::{ApiError, Code};
+
+/// Refuses to read a job whose rows were removed because they were old.
+pub(super) fn readable(job: &Job) -> Result<(), ApiError> {
+    let gone = "the rows of this job were kept for as long as they are kept, and are gone";
+    if job.purged_at.is_none() { Ok(()) } else { Err(ApiError::new(Code::NotFound, gone)) }
+}
 
 /// The rows within `from..to`, which lie in the job.
 pub(super) async fn rows(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<BatchRow>, ApiError> {

@@ -1,0 +1,54 @@
+//! What becomes of closed jobs: their results are packed, and in time their rows are removed.
+//!
+//! Each step is a short transaction, so that no request waits long for the writer, and can be done by several nodes at once.
+//! What a node leaves half-done is gone on with by whichever comes first.
+
+use std::time::Duration;
+
+use probity_store::{Result, ScopedFutureExt as _, jobs};
+use tokio_util::sync::CancellationToken;
+
+use super::Jobs;
+
+/// How long the task waits when there is nothing to do.
+const POLL: Duration = Duration::from_secs(5);
+/// For how long a node that packs a job has it for itself after each step, in milliseconds.
+const HOLD_MS: i64 = 60_000;
+/// Jobs of one transaction.
+const JOBS_MAX: i64 = 100;
+/// For how long a job is listed after its rows are gone, in milliseconds: longer than any report or timeline looks back.
+const JOB_KEPT_MS: i64 = 400 * 86_400_000;
+
+/// Packs and purges until it is told to end.
+pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
+    while !ending.is_cancelled() {
+        if let Err(error) = round(&jobs, &ending).await {
+            tracing::warn!(%error, "closed jobs could not be packed or purged; it is tried again");
+        }
+        ending.run_until_cancelled(tokio::time::sleep(POLL)).await;
+    }
+}
+
+/// Everything that is due now.
+async fn round(jobs: &Jobs, ending: &CancellationToken) -> Result<()> {
+    let store = &jobs.store;
+    loop {
+        let now = jobs.now();
+        let claimed = store.write(|tx| jobs::claim_packing(tx, now, HOLD_MS).scope_boxed()).await?;
+        let Some(mut packing) = claimed else { break };
+        while let Some(next) = jobs::pack(store, packing, jobs.now() + HOLD_MS).await? {
+            if ending.is_cancelled() {
+                return Ok(());
+            }
+            packing = next;
+        }
+    }
+    let (now, days) = (jobs.now(), jobs.config.keep_days);
+    let marked = store.write(|tx| jobs::mark_due(tx, now, days, JOBS_MAX).scope_boxed()).await?;
+    if marked > 0 {
+        tracing::info!(jobs = marked, "rows of old jobs are removed");
+        jobs.metrics.jobs_purged(marked);
+    }
+    while !ending.is_cancelled() && store.write(|tx| jobs::purge_rows(tx).scope_boxed()).await? {}
+    store.write(|tx| jobs::forget(tx, now - JOB_KEPT_MS, JOBS_MAX).scope_boxed()).await.map(drop)
+}
