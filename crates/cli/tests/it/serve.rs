@@ -10,6 +10,7 @@ mod client;
 mod disk;
 mod ending;
 mod first_start;
+mod jobs;
 mod killed;
 mod node;
 mod nodes;

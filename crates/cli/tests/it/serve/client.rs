@@ -55,13 +55,27 @@ impl Client {
 
     /// Sends a request without a body.
     pub(crate) fn send(&mut self, method: &str, path: &str) -> Result<Answer, Failed> {
+        self.exchange(method, path, "", "")
+    }
+
+    /// Sends JSON under an Idempotency-Key.
+    pub(crate) fn post(&mut self, path: &str, idempotency_key: &str, json: &str) -> Result<Answer, Failed> {
+        let fields = format!(
+            "Idempotency-Key: {idempotency_key}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            json.len()
+        );
+        self.exchange("POST", path, &fields, json)
+    }
+
+    fn exchange(&mut self, method: &str, path: &str, fields: &str, body: &str) -> Result<Answer, Failed> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect(self.address)?,
         };
         let authorization =
             if self.key.is_empty() { String::new() } else { format!("Authorization: Bearer {}\r\n", self.key) };
-        let request = format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{authorization}\r\n", self.address);
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: {}\r\n{authorization}{fields}\r\n{body}", self.address);
         connection.get_mut().write_all(request.as_bytes()).map_err(|_| Failed::Lost)?;
         let answer = read(&mut connection).ok_or(Failed::Lost)?;
         if !answer.head.to_ascii_lowercase().contains("connection: close") {
@@ -85,18 +99,27 @@ fn connect(address: SocketAddr) -> Result<BufReader<TcpStream>, Failed> {
 
 /// A whole answer; none where the connection ends before it does.
 pub(crate) fn read(connection: &mut BufReader<TcpStream>) -> Option<Answer> {
+    let (head, body) = message(connection)?;
+    let status = head.split_whitespace().nth(1)?.parse().ok()?;
+    Some(Answer { status, head, body })
+}
+
+/// A whole message, be it a request or an answer: its first line with its fields, and its body.
+pub(crate) fn message(connection: &mut BufReader<TcpStream>) -> Option<(String, String)> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         if connection.read_line(&mut head).ok()? == 0 {
             return None;
         }
     }
-    let status = head.split_whitespace().nth(1)?.parse().ok()?;
-    let length = |line: &str| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
-    };
-    let mut body = vec![0; head.lines().find_map(length).unwrap_or(0)];
+    let length = field(&head, "content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
     connection.read_exact(&mut body).ok()?;
-    Some(Answer { status, head, body: String::from_utf8_lossy(&body).into_owned() })
+    Some((head, String::from_utf8_lossy(&body).into_owned()))
+}
+
+/// The value of a field in a message's head.
+pub(crate) fn field<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
+    let fields = head.lines().filter_map(|line| line.split_once(':'));
+    fields.into_iter().find_map(|(name, value)| name.eq_ignore_ascii_case(wanted).then(|| value.trim()))
 }

@@ -2,12 +2,11 @@
 //!
 //! The moments are drawn from a seed: `PROBITY_CRASH_SEED` takes another one, `PROBITY_CRASH_ROUNDS` more rounds.
 
-use std::time::{Duration, Instant};
-
+use probity_core::rng::Rng;
 use probity_trialdb::postgres;
 
 use super::account::{audit, settled};
-use super::node::{Installation, wait_for};
+use super::node::{Installation, from_environment, wait_for};
 use super::traffic::{Seen, Traffic};
 
 const ROUNDS: u64 = 25;
@@ -17,29 +16,6 @@ const GRANTED: u32 = 50_000;
 const EARLY: u64 = 6;
 /// Every so many rounds the books are read between two kills.
 const AUDITED: u64 = 8;
-
-fn from_environment(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
-}
-
-/// The next number of a sequence (`SplitMix64`).
-fn draw(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Kills the process at some moment of its start.
-fn killed_early(installation: &Installation, random: u64) {
-    let launched = installation.launch();
-    let moment = Instant::now() + Duration::from_micros(random % 150_000);
-    while Instant::now() < moment {
-        std::thread::yield_now();
-    }
-    launched.kill();
-}
 
 /// Kills the process after some answers, and says what its clients saw.
 fn killed_at_work(installation: &Installation, key: &str, random: u64) -> Seen {
@@ -52,15 +28,15 @@ fn killed_at_work(installation: &Installation, key: &str, random: u64) -> Seen {
 
 fn killed_again_and_again(installation: &Installation) {
     let (rounds, begin) = (from_environment("PROBITY_CRASH_ROUNDS", ROUNDS), from_environment("PROBITY_CRASH_SEED", 1));
-    let mut state = begin;
+    let mut moments = Rng::new(begin);
     let first = installation.start();
     let key = first.key("Live key");
     first.kill();
     let mut seen = Seen::default();
     for round in 1..=rounds {
-        let random = draw(&mut state);
+        let random = moments.next_u64();
         if round % EARLY == 0 {
-            killed_early(installation, random);
+            installation.killed_early(random);
         } else {
             seen.add(killed_at_work(installation, &key, random));
         }

@@ -15,14 +15,24 @@ use crate::program::{Place, Ran};
 /// What no test should ever have to wait for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// A number that the environment may set.
+pub(crate) fn from_environment(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
+}
+
 /// Looks again and again until there is something to see.
-pub(crate) fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
+    wait_within(PATIENCE, what, look)
+}
+
+/// The same for what may take its time.
+pub(crate) fn wait_within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(seen) = look() {
             return seen;
         }
-        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(begun.elapsed() < patience, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -95,6 +105,16 @@ impl Installation {
         Node { address: url.parse().unwrap(), launched }
     }
 
+    /// Starts `serve --sandbox` and kills it at some moment of its start, which is drawn from a random number.
+    pub(crate) fn killed_early(&self, random: u64) {
+        let launched = self.launch();
+        let moment = Instant::now() + Duration::from_micros(random % 150_000);
+        while Instant::now() < moment {
+            std::thread::yield_now();
+        }
+        launched.kill();
+    }
+
     /// Starts `serve --sandbox` and waits for nothing.
     pub(crate) fn launch(&self) -> Launched {
         self.launch_at("127.0.0.1:0")
@@ -150,6 +170,11 @@ impl Launched {
 
     /// Ends it as `kill -9` does.
     pub(crate) fn kill(mut self) {
+        self.die();
+    }
+
+    /// The same where others still hold it.
+    pub(crate) fn die(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

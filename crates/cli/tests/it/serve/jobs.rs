@@ -1,0 +1,7 @@
+//! Batch jobs while everything around them breaks: the process, the database, the disk, another node.
+
+mod customer;
+mod kills;
+mod receiver;
+mod submission;
+mod trial;

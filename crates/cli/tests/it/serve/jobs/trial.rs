@@ -1,0 +1,139 @@
+//! An installation with customers at work, and what must hold of it at any time.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::customer::{Customer, Seen, listed};
+use super::receiver::Receiver;
+use crate::serve::account::{Account, audit};
+use crate::serve::node::{Installation, Node, wait_for};
+
+const GRANTED: u32 = 10_000_000;
+
+/// An installation with customers.
+pub(super) struct Trial {
+    pub(super) installation: Installation,
+    pub(super) key: String,
+    pub(super) receiver: Receiver,
+    pub(super) customers: Vec<Customer>,
+    /// How long it took from the start of a process until it listened.
+    pub(super) starts: Vec<Duration>,
+}
+
+/// What customers do while something happens to the service.
+pub(super) struct Work<'a> {
+    pub(super) node: &'a mut Node,
+    answers: &'a AtomicU64,
+}
+
+impl Trial {
+    /// With leases so short that what dies is taken up within a test. Callbacks go to this machine.
+    pub(super) fn new(installation: Installation, customers: usize, seed: u64) -> Self {
+        let installation = installation.counted(GRANTED).set(&[
+            "batch.lease=1s",
+            "server.request_timeout=3s",
+            "credits.hold=4s",
+            "database.acquire_timeout=1s",
+            "allow.networks=127.0.0.0/8",
+            "log.level=info",
+        ]);
+        let first = installation.start();
+        let (key, receiver) = (first.key("Live key"), Receiver::start());
+        first.kill();
+        let customers = (0..customers).map(|name| Customer::new(name, seed, &receiver)).collect();
+        Self { installation, key, receiver, customers, starts: Vec::new() }
+    }
+
+    /// Starts the service, and looks whether every job that was accepted is still there, and none that was not submitted.
+    pub(super) fn start(&mut self) -> Node {
+        let begun = Instant::now();
+        let node = self.installation.start();
+        self.starts.push(begun.elapsed());
+        self.check_listed(&node);
+        node
+    }
+
+    /// Lets the customers work at a service until what is to happen has happened.
+    pub(super) fn at_work(&mut self, node: &mut Node, happening: impl FnOnce(Work<'_>)) {
+        let (ending, answers) = (AtomicBool::new(false), AtomicU64::new(0));
+        let (address, key) = (node.address, &self.key);
+        std::thread::scope(|scope| {
+            for customer in &mut self.customers {
+                scope.spawn(|| customer.work(address, key, &ending, &answers));
+            }
+            let _end = OnDrop(&ending);
+            happening(Work { node, answers: &answers });
+        });
+    }
+
+    /// Every job whose id a customer was given is there; what else is there was submitted by one who waits for an answer.
+    pub(super) fn check_listed(&self, node: &Node) {
+        let listed = listed(&mut node.client(&self.key)).unwrap();
+        let known: BTreeSet<String> = self.customers.iter().flat_map(Customer::ids).collect();
+        let unanswered =
+            self.customers.iter().flat_map(|customer| &customer.jobs).filter(|job| job.id.is_none()).count();
+        let missing: Vec<_> = known.difference(&listed).collect();
+        assert!(missing.is_empty(), "accepted and gone: {missing:?}");
+        assert!(listed.len() - known.len() <= unanswered, "{listed:?} {known:?} {unanswered}");
+    }
+
+    /// Asks the books, whoever runs beside.
+    pub(super) fn check_books(&self) {
+        audit(&self.installation);
+    }
+
+    /// Waits for the end of every job, and looks at all that came of it.
+    pub(super) fn end(mut self) {
+        let node = self.start();
+        let mut client = node.client(&self.key);
+        self.customers.iter_mut().for_each(|customer| customer.come_to_an_end(&mut client));
+        self.check_listed(&node);
+        let jobs: Vec<_> = self.customers.iter().flat_map(|customer| &customer.jobs).collect();
+        let expected = jobs.iter().filter(|job| job.told).count();
+        let told = wait_for("the callbacks", || {
+            let told = self.receiver.told();
+            (told.len() >= expected).then_some(told)
+        });
+        node.stop();
+        self.check_books();
+        let mut events = BTreeSet::new();
+        for job in &jobs {
+            let messages = told.get(job.id.as_ref().unwrap()).map_or(&[][..], Vec::as_slice);
+            assert_eq!(messages.is_empty(), !job.told, "{job:?}");
+            let Some(first) = messages.first() else { continue };
+            assert!(messages.iter().all(|message| message == first), "two events of one job: {messages:?}");
+            assert!(events.insert(&first.event), "one event of two jobs: {first:?}");
+            job.check_told(&first.job);
+        }
+        assert_eq!(events.len(), told.len(), "told of jobs that nobody submitted");
+        let spent = jobs.iter().map(|job| job.charged()).sum();
+        let available = u64::from(GRANTED) - spent;
+        assert_eq!(Account::of(&self.installation), Account { available, held: 0, spent });
+        self.report(jobs.len(), spent);
+    }
+
+    fn report(&self, jobs: usize, spent: u64) {
+        let slowest = self.starts.iter().max().unwrap();
+        let mean = self.starts.iter().sum::<Duration>() / u32::try_from(self.starts.len()).unwrap();
+        let seen: Vec<Seen> = self.customers.iter().map(|customer| customer.seen).collect();
+        println!("{jobs} jobs, {spent} credits spent; a start took {mean:?}, at most {slowest:?}; {seen:?}");
+    }
+}
+
+/// Lets customers end, also where a test fails: their threads are waited for.
+struct OnDrop<'a>(&'a AtomicBool);
+
+impl Drop for OnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Work<'_> {
+    /// Waits for so many more answers.
+    pub(super) fn answers(&self, more: u64) {
+        let before = self.answers.load(Ordering::Relaxed);
+        wait_for("answers", || (self.answers.load(Ordering::Relaxed) >= before + more).then_some(()));
+    }
+}
