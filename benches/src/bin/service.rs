@@ -11,17 +11,15 @@
 
 #![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
 
-mod load;
-mod program;
-
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
-use load::Load;
-use probity_trialdb::{Cluster, Database};
-use program::Program;
+use probity_benches::client;
+use probity_benches::load::{Callers, Load};
+use probity_benches::place::{Place, PlaceArguments};
+use probity_benches::process::float;
+use probity_benches::program::Program;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -42,22 +40,12 @@ struct Arguments {
     every: u64,
     /// Connections, each with one request at a time.
     #[arg(long, default_value_t = 64)]
-    connections: usize,
+    connections: u32,
     /// The address that is verified.
     #[arg(long, default_value = "valid@sandbox.test")]
     email: String,
-    /// Where the database goes; a temporary directory where nobody says.
-    #[arg(long)]
-    directory: Option<PathBuf>,
-    /// A private PostgreSQL instead of SQLite.
-    #[arg(long)]
-    postgres: bool,
-    /// The program; the one beside this where nobody says.
-    #[arg(long)]
-    program: Option<PathBuf>,
-    /// Settings of the program besides, as `--set` takes them.
-    #[arg(long)]
-    set: Vec<String>,
+    #[command(flatten)]
+    place: PlaceArguments,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -68,11 +56,11 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
-    let place = Place::new(arguments)?;
-    let program = Program::start(&mut place.command()?).await?;
+    let place = Place::new(&arguments.place)?;
+    let program = Program::start(&mut place.sandbox()?).await?;
     let key = program.live_key().context("a new installation prints its live key")?.to_owned();
     program.stop().await?;
-    let program = Program::start(&mut place.command()?).await?;
+    let program = Program::start(&mut place.sandbox()?).await?;
     println!(
         "ready after             {:.0} ms, with an existing database",
         program.ready_after.as_secs_f64() * 1_000.0
@@ -80,8 +68,8 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     tokio::time::sleep(REST).await;
     println!("memory at rest          {:.1} MiB", program.resident_mib()?);
 
-    let before = load::credits(program.address, &key).await?;
-    let load = Load::start(program.address, &key, &arguments.email, arguments.connections).await?;
+    let before = client::credits(program.address, &key).await?;
+    let load = Load::start(program.address, &key, &arguments.email, Callers::busy(arguments.connections)).await?;
     tokio::time::sleep(WARMING).await;
     load.taken();
     println!(
@@ -93,10 +81,10 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
         row(nth * arguments.every, arguments.every, &load, program.cpu()?.saturating_sub(cpu), &program, &place)?;
     }
     let answers = load.stop().await?;
-    let paid = before - load::credits(program.address, &key).await?;
+    let paid = before - client::credits(program.address, &key).await?;
     println!("answers                 {answers}, credits paid {paid}");
     program.stop().await?;
-    let again = Program::start(&mut place.command()?).await?;
+    let again = Program::start(&mut place.sandbox()?).await?;
     println!("ready after             {:.0} ms, after the load", again.ready_after.as_secs_f64() * 1_000.0);
     again.stop().await?;
     ensure!(u64::try_from(paid).ok() == Some(answers), "answers and credits differ");
@@ -118,67 +106,17 @@ fn row(second: u64, every: u64, load: &Load, cpu: Duration, program: &Program, p
         millis(*last),
         cpu.as_secs_f64() * 1_000_000.0 / f64::from(calls),
         program.resident_mib()?,
-        place.size_mib("probity.db"),
-        place.size_mib("probity.db-wal"),
+        mib(place.size_bytes("probity.db")),
+        mib(place.size_bytes("probity.db-wal")),
         std::fs::read_to_string("/proc/loadavg")?.split(' ').next().unwrap_or_default(),
     );
     Ok(())
 }
 
+fn mib(bytes: u64) -> f64 {
+    float(bytes) / 1_048_576.0
+}
+
 fn millis(micros: u32) -> f64 {
     f64::from(micros) / 1_000.0
-}
-
-/// Where the service under test keeps its data. Dropped, it is gone.
-struct Place {
-    program: PathBuf,
-    directory: tempfile::TempDir,
-    set: Vec<String>,
-    postgres: Option<(Database, Cluster)>,
-}
-
-impl Place {
-    fn new(arguments: &Arguments) -> anyhow::Result<Self> {
-        let beside = || Ok::<_, anyhow::Error>(std::env::current_exe()?.with_file_name("probity"));
-        let program = arguments.program.clone().map_or_else(beside, Ok)?;
-        ensure!(program.exists(), "{} is missing: `cargo build --release -p probity-cli` makes it", program.display());
-        let directory = match &arguments.directory {
-            Some(directory) => tempfile::tempdir_in(directory)?,
-            None => tempfile::tempdir()?,
-        };
-        let postgres = if arguments.postgres {
-            let cluster = Cluster::private().context("PostgreSQL is not installed")?;
-            Some((cluster.create_database(), cluster))
-        } else {
-            None
-        };
-        Ok(Self { program, directory, set: arguments.set.clone(), postgres })
-    }
-
-    fn command(&self) -> anyhow::Result<std::process::Command> {
-        let mut command = std::process::Command::new(&self.program);
-        let data = self.directory.path().to_str().context("a path in UTF-8")?;
-        // Limits that are never reached, and more credits than can be spent.
-        command.args(["serve", "--sandbox", "--data", data]);
-        let mut set = |pair: &str| {
-            command.args(["--set", pair]);
-        };
-        set("server.listen=127.0.0.1:0");
-        set("rate.key_per_minute=60000000");
-        set("rate.organization_per_minute=60000000");
-        set("credits.plan=metered");
-        set("credits.initial=1000000000");
-        if let Some((database, _)) = &self.postgres {
-            set(&format!("database.url={}", database.url()));
-        }
-        self.set.iter().for_each(|pair| set(pair));
-        Ok(command)
-    }
-
-    /// The size of one of SQLite's files; nothing where there is none.
-    fn size_mib(&self, name: &str) -> f64 {
-        let file: &Path = &self.directory.path().join(name);
-        let kib = std::fs::metadata(file).map_or(0, |metadata| metadata.len() / 1_024);
-        f64::from(u32::try_from(kib).unwrap_or(u32::MAX)) / 1_024.0
-    }
 }
