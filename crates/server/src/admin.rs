@@ -7,6 +7,7 @@ use probity_core::credits::{Balance, Bucket, UNLIMITED};
 use probity_core::id::{DeliveryId, Id, KeyId, OrgId};
 use probity_core::time::Millis;
 use probity_store::credits::{Booking, Discrepancy};
+use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::keys::Key;
 use probity_store::orgs::{Org, OrgStatus};
 use probity_store::outbox::{self, Logged, State};
@@ -88,6 +89,7 @@ impl Admin {
                 insert_org(tx, &org, plan).await?;
                 for minted in &keys {
                     keys::insert(tx, &minted.key, &minted.hash).await?;
+                    happened(tx, org.no, now, Actor::System, AccountEvent::KeyCreated).await?;
                 }
                 Ok(true)
             }
@@ -128,14 +130,34 @@ impl Admin {
 
     /// Stops an organization or lets it go on.
     pub async fn set_status(&self, org: &Org, status: OrgStatus) -> Result<Org> {
-        self.instance.store.write(|tx| orgs::set_status(tx, org.no, status).scope_boxed()).await?;
+        let now = self.now();
+        let changed = self.instance.store.write(|tx| {
+            async {
+                let before = orgs::set_status(tx, org.no, status).await?;
+                match (before.is_stopped(), status.is_stopped()) {
+                    (false, true) => happened(tx, org.no, now, Actor::Staff, AccountEvent::Hold).await,
+                    (true, false) => happened(tx, org.no, now, Actor::Staff, AccountEvent::HoldLifted).await,
+                    _ => Ok(()),
+                }
+            }
+            .scope_boxed()
+        });
+        changed.await?;
         orgs::by_no(&mut self.instance.store.read().await?, org.no).await
     }
 
     /// Makes a key. The secret is nowhere else.
     pub async fn create_key(&self, org: &Org, wanted: NewKey) -> Result<(Key, SecretString)> {
-        let minted = self.mint(org, wanted, self.now());
-        self.instance.store.write(|tx| keys::insert(tx, &minted.key, &minted.hash).scope_boxed()).await?;
+        let now = self.now();
+        let minted = self.mint(org, wanted, now);
+        let made = self.instance.store.write(|tx| {
+            async {
+                keys::insert(tx, &minted.key, &minted.hash).await?;
+                happened(tx, org.no, now, Actor::Staff, AccountEvent::KeyCreated).await
+            }
+            .scope_boxed()
+        });
+        made.await?;
         Ok((minted.key, minted.secret.into()))
     }
 
@@ -157,7 +179,14 @@ impl Admin {
     pub async fn revoke_key(&self, org: &Org, key: &str) -> Result<Key> {
         let id: KeyId = key.parse().map_err(|_| StoreError::NotFound)?;
         let now = self.now();
-        match self.instance.store.write(|tx| keys::revoke(tx, org.no, id, now).scope_boxed()).await {
+        let revoked = self.instance.store.write(|tx| {
+            async {
+                keys::revoke(tx, org.no, id, now).await?;
+                happened(tx, org.no, now, Actor::Staff, AccountEvent::KeyRevoked).await
+            }
+            .scope_boxed()
+        });
+        match revoked.await {
             Ok(()) | Err(StoreError::NotFound) => {}
             Err(error) => return Err(error),
         }
@@ -168,7 +197,14 @@ impl Admin {
     pub async fn grant(&self, org: &Org, bucket: Bucket, amount: i64, until: Option<Millis>) -> Result<Balance> {
         let (cause, at) = (self.cause(), self.now());
         let booking = Booking { org: org.no, bucket, amount, cause: &cause, at };
-        self.instance.store.write(|tx| credits::grant(tx, &booking, until).scope_boxed()).await?;
+        let granted = self.instance.store.write(|tx| {
+            async {
+                credits::grant(tx, &booking, until).await?;
+                happened(tx, org.no, at, Actor::Staff, AccountEvent::CreditsGranted).await
+            }
+            .scope_boxed()
+        });
+        granted.await?;
         self.balance(org).await
     }
 
@@ -176,7 +212,14 @@ impl Admin {
     pub async fn adjust(&self, org: &Org, bucket: Bucket, amount: i64) -> Result<Balance> {
         let (cause, at) = (self.cause(), self.now());
         let booking = Booking { org: org.no, bucket, amount, cause: &cause, at };
-        self.instance.store.write(|tx| credits::adjust(tx, &booking).scope_boxed()).await?;
+        let adjusted = self.instance.store.write(|tx| {
+            async {
+                credits::adjust(tx, &booking).await?;
+                happened(tx, org.no, at, Actor::Staff, AccountEvent::CreditsAdjusted).await
+            }
+            .scope_boxed()
+        });
+        adjusted.await?;
         self.balance(org).await
     }
 
@@ -227,6 +270,11 @@ impl Admin {
     fn mint(&self, org: &Org, wanted: NewKey, now: Millis) -> minting::Minted {
         minting::mint(&self.instance.secrets, &self.brand, org.no, None, wanted, now)
     }
+}
+
+/// Writes down for the timeline what was done to an account, in the transaction that does it.
+async fn happened(tx: &mut Tx, org: OrgNo, at: Millis, actor: Actor, event: AccountEvent) -> Result<()> {
+    events::add(tx, org, at, Some(actor), &[What::Account(event)]).await
 }
 
 fn delivery_id(text: &str) -> Result<DeliveryId> {

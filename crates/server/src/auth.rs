@@ -19,6 +19,7 @@ use probity_core::id::OrgId;
 use probity_core::scope::{Scope, Scopes};
 use probity_core::time::Millis;
 use probity_store::OrgNo;
+use probity_store::events::Actor;
 use probity_store::keys::Known;
 
 use crate::app::App;
@@ -67,6 +68,11 @@ impl Caller {
 
     pub(crate) fn scopes(&self) -> Scopes {
         self.0.key.scopes
+    }
+
+    /// Who acts, as events and jobs tell it.
+    pub(crate) fn actor(&self) -> Option<Actor> {
+        Some(Actor::ApiKey(self.0.key.id))
     }
 
     /// The key and its organization as they were found.
@@ -216,10 +222,17 @@ pub(crate) fn key_limit(app: &App, known: &Known) -> Limit {
     Limit { bucket: Bucket::Key(known.key.org, known.key.id), per_minute }
 }
 
+/// The lower of what the operator allows and what the organization wishes.
 fn org_limit(app: &App, known: &Known) -> Limit {
-    let own = known.org_rate_limit_per_minute.and_then(|limit| u32::try_from(limit).ok());
-    let per_minute = own.unwrap_or(app.config.org_per_minute).max(1);
+    let allowed = operators_limit(app, known.org_rate_limit_per_minute);
+    let wished = known.org_wished_per_minute.and_then(|limit| u32::try_from(limit).ok());
+    let per_minute = wished.map_or(allowed, |wished| wished.min(allowed)).max(1);
     Limit { bucket: Bucket::Org(known.key.org), per_minute }
+}
+
+/// How many requests a minute the operator allows an organization, which may have a value of its own.
+pub(crate) fn operators_limit(app: &App, own: Option<i64>) -> u32 {
+    own.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(app.config.org_per_minute).max(1)
 }
 
 /// What the answer says of a limit.

@@ -84,7 +84,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
         if bytes.is_empty() {
             return Err(ApiError::invalid_request("the body must be JSON, and is empty"));
         }
-        parse(&bytes).map(Self)
+        object(&bytes).map(Self)
     }
 }
 
@@ -93,8 +93,16 @@ impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for JsonBody<T>
 
     async fn from_request(request: Request, _state: &S) -> Result<Option<Self>, ApiError> {
         let bytes = json_bytes(request).await?;
-        if bytes.is_empty() { Ok(None) } else { parse(&bytes).map(|value| Some(Self(value))) }
+        if bytes.is_empty() { Ok(None) } else { object(&bytes).map(|value| Some(Self(value))) }
     }
+}
+
+/// Every body of the API is an object; a type's fields would also be read from an array, in their order.
+fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(ApiError::invalid_request("the body must be an object"));
+    }
+    parse(bytes)
 }
 
 /// The bytes of a body that is JSON by its label. An empty body needs no label; whether a body without a declared length is

@@ -137,7 +137,13 @@ mod tests {
         let wanted = Wanted::plain("Any", KeyKind::Live);
         let key = mint(&Secrets::of(&[1; 32]), "probity", OrgNo(1), None, wanted, NOW).key;
         let org_id = OrgId::new(NOW, [1; 10]);
-        let known = Known { key, org_id, org_status: OrgStatus::Active, org_rate_limit_per_minute: None };
+        let known = Known {
+            key,
+            org_id,
+            org_status: OrgStatus::Active,
+            org_rate_limit_per_minute: None,
+            org_wished_per_minute: None,
+        };
         let known = Arc::new(known);
         keyring.remember(&hash, &known, NOW, 0);
         assert!(keyring.remembered(&hash, NOW).is_some());

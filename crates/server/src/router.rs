@@ -20,7 +20,7 @@ use crate::auth::{self, Guard, Need};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 18] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 19] {
     [
         // Verification
         routes!(verify::verify_email),
@@ -35,6 +35,7 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 18] {
         routes!(jobs::get_job),
         // Account
         routes!(organization::get_organization),
+        routes!(organization::settings::get_settings, organization::settings::patch_settings),
         routes!(timeline::get_timeline),
         routes!(api_keys::list_api_keys, api_keys::create_api_key),
         routes!(api_keys::delete_api_key),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_core::time::Millis;
-use probity_store::{Result, ScopedFutureExt as _, Store, credits, facts, idempotency, jobs, limits, outbox};
+use probity_store::{Result, ScopedFutureExt as _, Store, credits, events, facts, idempotency, jobs, limits, outbox};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -16,6 +16,8 @@ use crate::jobs::stop_jobs;
 
 /// How long a submission may take before its blocks are swept, in milliseconds.
 const UNBORN_MS: i64 = 3_600_000;
+/// How long events of accounts are kept, in milliseconds: 400 days, so that a year can be looked back on.
+const EVENTS_KEEP_MS: i64 = 400 * 24 * 3_600_000;
 /// How often.
 const ROUND: Duration = Duration::from_secs(5);
 /// Rows of one transaction: so few that no request waits long for the writer.
@@ -47,6 +49,7 @@ pub(crate) async fn round(app: &App) {
     report("the ledger", fold(store, now).await);
     report("idempotency keys", forget_answers(store, now).await);
     report("deliveries", forget_deliveries(store, now - app.config.deliveries_keep_ms).await);
+    report("events of accounts", forget_events(store, now - EVENTS_KEEP_MS).await);
     report("facts of domains", forget_facts(store, now).await);
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unborn(store, now).await);
@@ -107,6 +110,15 @@ async fn forget_answers(store: &Store, now: Millis) -> Result<()> {
 async fn forget_deliveries(store: &Store, before: Millis) -> Result<()> {
     for _ in 0..SLICES_MAX {
         if store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_events(store: &Store, before: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| events::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
             break;
         }
     }

@@ -59,8 +59,10 @@ pub struct Known {
     pub org_id: OrgId,
     /// Where the organization stands.
     pub org_status: OrgStatus,
-    /// Requests a minute for all keys of the organization.
+    /// Requests a minute that the operator allows all keys of the organization.
     pub org_rate_limit_per_minute: Option<i64>,
+    /// Requests a minute that the organization wishes for all its keys.
+    pub org_wished_per_minute: Option<i64>,
 }
 
 statements! {
@@ -68,8 +70,9 @@ statements! {
               rate_limit_per_minute, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
     BY_HASH = "SELECT k.org_no, k.id, k.user_id, k.name, k.kind, k.scopes, k.origins, k.prefix, k.last4, \
                k.rate_limit_per_minute, k.created_at, k.expires_at, k.revoked_at, k.last_used_at, o.id AS org_id, \
-               o.status AS org_status, o.rate_limit_per_minute AS org_rate FROM api_key k \
-               JOIN org o ON o.org_no = k.org_no WHERE k.hash = $1";
+               o.status AS org_status, o.rate_limit_per_minute AS org_rate, s.rate_limit_per_minute AS org_wish \
+               FROM api_key k JOIN org o ON o.org_no = k.org_no \
+               LEFT JOIN org_settings s ON s.org_no = k.org_no WHERE k.hash = $1";
     BY_ID = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, rate_limit_per_minute, created_at, \
              expires_at, revoked_at, last_used_at FROM api_key WHERE org_no = $1 AND id = $2";
     // The newest first; ids of one millisecond are told apart by their random part.
@@ -113,6 +116,7 @@ pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Known>> 
         org_id: row.parse("org_id")?,
         org_status: row.parse("org_status")?,
         org_rate_limit_per_minute: row.get("org_rate")?,
+        org_wished_per_minute: row.get("org_wish")?,
     }))
 }
 

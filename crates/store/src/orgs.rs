@@ -96,6 +96,7 @@ statements! {
              created_at FROM org WHERE id = $1";
     PAGE = "SELECT org_no, id, name, plan, status, trial_started_at, trial_ends_at, rate_limit_per_minute, seats_max, \
             created_at FROM org WHERE org_no > $1 ORDER BY org_no LIMIT $2";
+    STATUS = "SELECT status FROM org WHERE org_no = $1 {for_update}";
     SET_STATUS = "UPDATE org SET status = $2 WHERE org_no = $1";
     SET_PLAN = "UPDATE org SET plan = $2 WHERE org_no = $1";
 }
@@ -138,9 +139,11 @@ pub async fn page(conn: &mut Conn, after: Option<OrgNo>, at_most: i64) -> Result
     conn.rows(&PAGE, args![after, at_most]).await?.iter().map(read).collect()
 }
 
-/// Stops an organization or lets it go on.
-pub async fn set_status(tx: &mut Tx, no: OrgNo, status: OrgStatus) -> Result<()> {
-    changed(tx.execute(&SET_STATUS, args![no, status.as_str()]).await?)
+/// Stops an organization or lets it go on, and says how it stood before.
+pub async fn set_status(tx: &mut Tx, no: OrgNo, status: OrgStatus) -> Result<OrgStatus> {
+    let before = tx.first(&STATUS, args![no]).await?.ok_or(StoreError::NotFound)?.parse("status")?;
+    changed(tx.execute(&SET_STATUS, args![no, status.as_str()]).await?)?;
+    Ok(before)
 }
 
 /// Gives an organization another plan.

@@ -11,6 +11,7 @@ use probity_core::api_key::KeyKind;
 use probity_core::id::KeyId;
 use probity_core::scope::Scope;
 use probity_core::time::Millis;
+use probity_store::events::{self, AccountEvent, What};
 use probity_store::keys::{self, Key};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
@@ -99,6 +100,7 @@ pub(crate) async fn create_api_key(
     let kept = app.store.write(|tx| {
         async {
             keys::insert(tx, &minted.key, &minted.hash).await?;
+            events::add(tx, caller.org(), now, caller.actor(), &[What::Account(AccountEvent::KeyCreated)]).await?;
             once.keep(tx, StatusCode::CREATED, &shown).await
         }
         .scope_boxed()
@@ -218,8 +220,14 @@ pub(crate) async fn delete_api_key(
             return Err(ApiError::forbidden_scope("a test key revokes test keys only"));
         }
     }
-    let revoked = app.store.write(|tx| keys::revoke(tx, caller.org(), id, now).scope_boxed()).await;
-    match revoked {
+    let revoked = app.store.write(|tx| {
+        async {
+            keys::revoke(tx, caller.org(), id, now).await?;
+            events::add(tx, caller.org(), now, caller.actor(), &[What::Account(AccountEvent::KeyRevoked)]).await
+        }
+        .scope_boxed()
+    });
+    match revoked.await {
         Ok(()) => {}
         // Revoked before: it is what was wanted. The look says whether there is such a key at all.
         Err(StoreError::NotFound) => drop(keys::by_id(&mut app.store.read().await?, caller.org(), id).await?),

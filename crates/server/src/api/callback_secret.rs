@@ -8,6 +8,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use probity_store::ScopedFutureExt as _;
+use probity_store::events::{self, AccountEvent, What};
 
 use self::view::CallbackSecret;
 use crate::app::App;
@@ -57,6 +58,8 @@ pub(crate) async fn rotate_callback_secret(
     let rotated = app.store.write(|tx| {
         async {
             let until = callback_secret::rotate(tx, &app.secrets, caller.org(), &fresh, now).await?;
+            let event = What::Account(AccountEvent::CallbackSecretRotated);
+            events::add(tx, caller.org(), now, caller.actor(), &[event]).await?;
             let shown = CallbackSecret { secret: fresh.text(), previous_until: until.map(Into::into) };
             once.keep(tx, StatusCode::OK, &shown).await
         }

@@ -1,5 +1,6 @@
 //! `GET /v1/organization`: the account that a key belongs to.
 
+pub mod settings;
 pub mod view;
 
 use std::sync::Arc;

@@ -1,8 +1,10 @@
 //! `GET /v1/account/timeline`: what happened in the account, newest first. It tells whether a job was started by hand or by
 //! itself, and where.
 //!
-//! The window is counted whole, its jobs a thousand at a time; of the events only the newest are shown. A job belongs to the
-//! window in which it was accepted. Nothing in an event is free text: words from lists, ids and times.
+//! The window is counted whole, a thousand rows at a time; of the events only the newest are shown. A job belongs to the
+//! window in which it was accepted. Live keys see live jobs and test keys see test jobs; what happened to the account and its
+//! settings all of its keys see, for there is but one account. Nothing in an event is free text but short values of settings,
+//! from which addresses and secrets were taken out before they were stored.
 
 mod view;
 
@@ -10,9 +12,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use probity_store::events;
 use probity_store::jobs::{self, Filter};
 
-use self::view::{JobEvent, Summary, Timeline, Window};
+use self::view::{Shown, Summary, Timeline, Window};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -27,8 +30,8 @@ const DAY_MS: i64 = 86_400_000;
 
 /// Look back
 ///
-/// The jobs of the last days: what started each and where, and what came out. `summary` counts the whole window, also where
-/// more happened than `limit` shows.
+/// The jobs of the last days (what started each and where, and what came out), changes of settings, and what happened to the
+/// account. `summary` counts the whole window, also where more happened than `limit` shows.
 #[utoipa::path(
     get,
     path = "/v1/account/timeline",
@@ -53,9 +56,14 @@ pub(crate) async fn get_timeline(
     let filter =
         Filter { test: caller.is_test(), created_from: Some(since), created_before: Some(end), ..Filter::default() };
     let newest = jobs::page(&mut conn, caller.org(), &filter, None, limit).await?;
-    let mut events = newest.iter().map(JobEvent::of).collect::<Result<Vec<_>, _>>()?;
-    events.sort_by_key(|event| std::cmp::Reverse(event.at));
-    let summary = Summary::of(started, events.len());
+    let counted = events::count(&mut conn, caller.org(), since, end).await?;
+    let happened = events::newest(&mut conn, caller.org(), since, end, limit).await?;
+    let mut events = newest.iter().map(Shown::job).collect::<Result<Vec<_>, _>>()?;
+    events.extend(happened.into_iter().map(Shown::of));
+    // Stable: what happened at one time stays in its order.
+    events.sort_by_key(|event| std::cmp::Reverse(event.at()));
+    events.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+    let summary = Summary::of(started, counted, events.len());
     let window = Window { since: since.into(), until: until.into(), days };
     Ok(Json(Timeline { generated_at: until.into(), window, summary, events }))
 }

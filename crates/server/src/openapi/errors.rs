@@ -27,6 +27,11 @@ const OPERATIONS: &[(&str, &[Code])] = &[
     ("get_job", &[Code::NotFound]),
     ("get_timeline", &[Code::InvalidRequest]),
     ("get_organization", &[]),
+    ("get_settings", &[]),
+    (
+        "patch_settings",
+        &[Code::InvalidRequest, Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType],
+    ),
     ("list_api_keys", &[Code::InvalidRequest]),
     ("create_api_key", &[]),
     ("delete_api_key", &[Code::NotFound]),

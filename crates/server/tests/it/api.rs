@@ -6,5 +6,6 @@ mod check_key;
 mod jobs;
 mod organization;
 mod reports;
+mod settings;
 mod timeline;
 mod verify;

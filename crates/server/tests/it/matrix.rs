@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::test_app::{Answer, BRAND, Call, TestApp};
 
 /// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
-const ROUTES: [(&str, &str, Option<Scope>, u16); 19] = [
+const ROUTES: [(&str, &str, Option<Scope>, u16); 21] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
     ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
@@ -28,6 +28,8 @@ const ROUTES: [(&str, &str, Option<Scope>, u16); 19] = [
     ("GET", "/v1/jobs/{id}", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/account/timeline", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
+    ("GET", "/v1/organization/settings", Some(Scope::ReadAccount), 200),
+    ("PATCH", "/v1/organization/settings", Some(Scope::WriteAccount), 200),
     ("GET", "/v1/reports/usage", Some(Scope::ReadReports), 200),
     ("GET", "/v1/reports/usage/daily", Some(Scope::ReadReports), 200),
     ("GET", "/v1/api-keys", Some(Scope::WriteKeys), 200),
@@ -139,6 +141,7 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
             Call::new(method, format!("/v1/api-keys/{}", doomed.id))
         }
         ("POST", "/v1/batch-verify") => Call::post(path, LIST),
+        ("PATCH", "/v1/organization/settings") => Call::patch(path, r#"{"retention_days": 90}"#),
         (_, path) if path.contains("{id}") => Call::new(method, path.replace("{id}", &a_job(app, org, who).await)),
         _ => Call::new(method, path),
     };

@@ -81,6 +81,11 @@ impl Call {
         Self { body: body.into(), ..Self::new("POST", target) }.header("content-type", "application/json")
     }
 
+    /// A PATCH with a body that is JSON by its label.
+    pub(crate) fn patch(target: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
+        Self { body: body.into(), ..Self::new("PATCH", target) }.header("content-type", "application/json")
+    }
+
     /// A POST with a body of this kind.
     pub(crate) fn with_body(target: impl Into<String>, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..Self::new("POST", target) }.header("content-type", kind)

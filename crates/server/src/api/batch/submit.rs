@@ -13,6 +13,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use probity_core::block::Packed;
 use probity_core::id::JobId;
+use probity_store::events::Actor;
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{ScopedFutureExt as _, StoreError};
 use serde::Serialize;
@@ -90,7 +91,6 @@ fn in_query(query: &Query) -> Result<Option<String>, ApiError> {
 
 fn new_job(app: &App, caller: &Caller) -> NewJob {
     let now = app.now();
-    let actor = serde_json::json!({ "type": "api_key", "id": caller.known().key.id });
     NewJob {
         org: caller.org(),
         id: crate::random::id(now),
@@ -98,7 +98,7 @@ fn new_job(app: &App, caller: &Caller) -> NewJob {
         source: "api",
         started_by: "api",
         source_action: "api.batch_verify",
-        actor: Some(actor.to_string()),
+        actor: caller.actor().map(Actor::to_json),
         at: now,
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::JobId;
+use probity_core::id::{ConnId, JobId};
+use probity_store::events::{self, Counted, Event, What};
 use probity_store::jobs::{Job, State};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
 
@@ -26,7 +28,7 @@ pub(crate) struct Timeline {
     /// What happened in that time, counted.
     pub(crate) summary: Summary,
     /// The newest events, newest first.
-    pub(crate) events: Vec<JobEvent>,
+    pub(crate) events: Vec<Shown>,
 }
 
 /// A span of time.
@@ -64,13 +66,27 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Of the jobs of the window by what started them, of which so many are shown.
-    pub(super) fn of(started: BTreeMap<Option<String>, u64>, shown: usize) -> Self {
-        let jobs = started.values().sum();
+    /// Of the jobs of the window by what started them and of what else happened, of which so many are shown.
+    pub(super) fn of(started: BTreeMap<Option<String>, u64>, counted: Counted, shown: usize) -> Self {
+        let Counted { settings_changes, account_events } = counted;
+        let jobs: u64 = started.values().sum();
         let jobs_by_trigger = started.into_iter().filter_map(|(trigger, n)| Some((trigger?, n))).collect();
-        let truncated = u64::try_from(shown).is_ok_and(|shown| shown < jobs);
-        Self { jobs, jobs_by_trigger, settings_changes: 0, account_events: 0, truncated }
+        let truncated = u64::try_from(shown).is_ok_and(|shown| shown < jobs + settings_changes + account_events);
+        Self { jobs, jobs_by_trigger, settings_changes, account_events, truncated }
     }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = TimelineEvent)]
+pub(crate) enum Shown {
+    /// A job.
+    Job(Box<JobEvent>),
+    /// A change of a setting.
+    Settings(SettingsEvent),
+    /// Something that happened to the account.
+    Account(AccountEvent),
 }
 
 /// A job.
@@ -82,7 +98,7 @@ pub(crate) struct JobEvent {
     #[schema(schema_with = job_kind)]
     kind: &'static str,
     /// When its processing began; before that, when it was accepted.
-    pub(super) at: Timestamp,
+    at: Timestamp,
     /// The job.
     job: JobShown,
     /// What started it; null where that is not known.
@@ -95,6 +111,52 @@ pub(crate) struct JobEvent {
     #[schema(required, examples("api.batch_verify"))]
     source_action: Option<String>,
     /// Who started it; null where that is not known.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// A change of a setting.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineSettingsEvent)]
+pub(crate) struct SettingsEvent {
+    /// The kind of the event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = settings_kind)]
+    kind: &'static str,
+    /// When it was changed.
+    at: Timestamp,
+    /// Which setting, as a dotted path.
+    #[schema(examples("organization.retention_days"))]
+    setting: String,
+    /// Its value before: as it was, `N entries` for a long list, or `redacted`.
+    #[schema(schema_with = value_before)]
+    before: Value,
+    /// Its value after.
+    #[schema(schema_with = value_after)]
+    after: Value,
+    /// The connection whose setting it is; left out where it is the organization's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = connection_id)]
+    connection_id: Option<ConnId>,
+    /// Who changed it; null where that is not known.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// Something that happened to the account.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineAccountEvent)]
+pub(crate) struct AccountEvent {
+    /// The kind of the event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = account_kind)]
+    event: &'static str,
+    /// When it happened.
+    at: Timestamp,
+    /// What happened.
+    #[schema(schema_with = happenings)]
+    kind: &'static str,
+    /// Who did it; null where that is not known.
     #[schema(required)]
     actor: Option<Actor>,
 }
@@ -141,33 +203,71 @@ struct ResultsShown {
     failed: i64,
 }
 
-/// Who did something. Read from what was recorded field by field, so that nothing else gets out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+/// Who did something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Actor)]
 pub(crate) struct Actor {
     /// What they are.
     #[serde(rename = "type")]
     #[schema(schema_with = actors)]
-    kind: ActorKind,
+    kind: &'static str,
     /// Their id, where they have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("key_01h455vb4pex5vsknk084sn02q"))]
     id: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ActorKind {
-    User,
-    ApiKey,
-    Staff,
-    System,
+impl From<events::Actor> for Actor {
+    fn from(actor: events::Actor) -> Self {
+        let (kind, id) = match actor {
+            events::Actor::User(id) => ("user", Some(id.to_string())),
+            events::Actor::ApiKey(id) => ("api_key", Some(id.to_string())),
+            events::Actor::Staff => ("staff", None),
+            events::Actor::System => ("system", None),
+        };
+        Self { kind, id }
+    }
+}
+
+impl Shown {
+    /// A job as an event.
+    pub(super) fn job(job: &Job) -> Result<Self, ApiError> {
+        JobEvent::of(job).map(Box::new).map(Self::Job)
+    }
+
+    /// What else happened.
+    pub(super) fn of(event: Event) -> Self {
+        let (at, actor) = (event.at.into(), event.actor.map(Actor::from));
+        match event.what {
+            What::SettingsChange { setting, before, after, connection } => Self::Settings(SettingsEvent {
+                kind: "settings_change",
+                at,
+                setting,
+                before,
+                after,
+                connection_id: connection,
+                actor,
+            }),
+            What::Account(kind) => {
+                Self::Account(AccountEvent { event: "account_event", at, kind: kind.as_str(), actor })
+            }
+        }
+    }
+
+    /// When it happened.
+    pub(super) fn at(&self) -> Timestamp {
+        match self {
+            Self::Job(event) => event.at,
+            Self::Settings(event) => event.at,
+            Self::Account(event) => event.at,
+        }
+    }
 }
 
 impl JobEvent {
     /// A job as an event. An actor that cannot be read is damage.
-    pub(super) fn of(job: &Job) -> Result<Self, ApiError> {
-        let actor = job.actor.as_deref().map(serde_json::from_str).transpose().map_err(ApiError::server_error)?;
+    fn of(job: &Job) -> Result<Self, ApiError> {
+        let actor = job.actor.as_deref().map(events::Actor::from_json).transpose()?;
         let counts = job.counts;
         let results = ResultsShown { total: job.rows, passed: counts.passed, failed: counts.failed() };
         let shown = JobShown {
@@ -186,13 +286,42 @@ impl JobEvent {
             trigger: job.started_by.clone(),
             trigger_explicit: job.started_by.is_some(),
             source_action: job.source_action.clone(),
-            actor,
+            actor: actor.map(Actor::from),
         })
     }
 }
 
 fn job_kind() -> Object {
     schema::one_of(["job"], "The kind of the event.")
+}
+
+fn settings_kind() -> Object {
+    schema::one_of(["settings_change"], "The kind of the event.")
+}
+
+fn account_kind() -> Object {
+    schema::one_of(["account_event"], "The kind of the event.")
+}
+
+fn happenings() -> Object {
+    schema::one_of(events::AccountEvent::ALL.map(events::AccountEvent::as_str), "What happened.")
+}
+
+fn connection_id() -> Object {
+    schema::id("conn", "The connection's id.")
+}
+
+fn value_before() -> Object {
+    any_value("The value before: as it was, `N entries` for a long list, or `redacted`.", 90)
+}
+
+fn value_after() -> Object {
+    any_value("The value after.", 30)
+}
+
+fn any_value(means: &str, example: i64) -> Object {
+    let any = SchemaType::AnyValue;
+    ObjectBuilder::new().schema_type(any).description(Some(means)).examples([example]).build()
 }
 
 fn actors() -> Object {

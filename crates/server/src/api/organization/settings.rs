@@ -1,0 +1,165 @@
+//! `/v1/organization/settings`: what an organization overrides in its batches, how long it keeps them, how fast its keys are.
+//!
+//! A change is a JSON merge patch (RFC 7396): what is left out stays, `null` clears, a list replaces the one before. It is all
+//! or nothing, it is written down for the timeline field by field, and it counts for every result from then on; what has come
+//! out before stays as it was. Settings belong to the organization: test keys see and change the same.
+
+pub mod view;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use probity_core::overrides::{Gate, IGNORABLE, Wishes};
+use probity_core::verdict::Status;
+use probity_store::events::{self, What};
+use probity_store::orgs::Org;
+use probity_store::settings::{self, Settings};
+use probity_store::{ScopedFutureExt as _, orgs};
+use serde_json::Value;
+
+use self::view::{RETENTION_DAYS_MAX, SettingsPatch, SettingsShown, WORDS_MAX, Word};
+use crate::api::whole::Whole;
+use crate::app::App;
+use crate::auth::{self, Caller};
+use crate::body::JsonBody;
+use crate::error::ApiError;
+
+/// Look at the settings
+///
+/// What the organization overrides in the verdicts of its batches, for how long it keeps them, and its own limit of requests.
+#[utoipa::path(
+    get,
+    path = "/v1/organization/settings",
+    tag = "Account",
+    security(("bearer" = ["read:account"])),
+    responses((status = 200, description = "The settings.", body = SettingsShown))
+)]
+pub(crate) async fn get_settings(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<SettingsShown>, ApiError> {
+    let standing = settings::read(&mut app.store.read().await?, caller.org()).await?;
+    Ok(Json(standing.into()))
+}
+
+/// Change the settings
+///
+/// A JSON merge patch: fields that are left out stay as they are, `null` clears one, and a list replaces the whole list. The
+/// changes count for every result from now on, also of jobs under way; results that are there stay. What is ignored, and what
+/// is not, never changes the price, nor what `GET /v1/verify` answers.
+#[utoipa::path(
+    patch,
+    path = "/v1/organization/settings",
+    tag = "Account",
+    request_body(content = SettingsPatch, description = "What to change."),
+    security(("bearer" = ["write:account"])),
+    responses((status = 200, description = "The settings after the change.", body = SettingsShown))
+)]
+pub(crate) async fn patch_settings(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    JsonBody(patch): JsonBody<SettingsPatch>,
+) -> Result<Json<SettingsShown>, ApiError> {
+    let org = orgs::by_no(&mut app.store.read().await?, caller.org()).await?;
+    let change = Change::of(patch, &app, &org)?;
+    let (now, actor) = (app.now(), caller.actor());
+    let changed = app.store.write(|tx| {
+        async {
+            let before = settings::lock(tx, org.no).await?;
+            let after = change.applied_to(&before);
+            if after != before {
+                settings::write(tx, org.no, &after, now).await?;
+                events::add(tx, org.no, now, actor, &differences(&before, &after)).await?;
+            }
+            Ok(after)
+        }
+        .scope_boxed()
+    });
+    let after = changed.await?;
+    // Its keys are remembered together with their limits.
+    app.keyring.forget();
+    Ok(Json(after.into()))
+}
+
+/// A patch that makes sense. `Some(None)` clears.
+struct Change {
+    ignored_reasons: Option<Vec<Gate>>,
+    ignored_statuses: Option<Vec<Status>>,
+    banned_words: Option<Vec<String>>,
+    role_words: Option<Vec<String>>,
+    retention_days: Option<Option<i64>>,
+    rate_limit_per_minute: Option<Option<i64>>,
+}
+
+impl Change {
+    fn of(patch: SettingsPatch, app: &App, org: &Org) -> Result<Self, ApiError> {
+        let fastest = auth::operators_limit(app, org.rate_limit_per_minute);
+        Ok(Self {
+            // In the contract's order, each once.
+            ignored_reasons: patch.ignored_reasons.map(|list| {
+                let list = list.unwrap_or_default();
+                Gate::ALL.into_iter().filter(|gate| list.iter().any(|named| named.0 == *gate)).collect()
+            }),
+            ignored_statuses: patch.ignored_statuses.map(|list| {
+                let list = list.unwrap_or_default();
+                IGNORABLE.into_iter().filter(|status| list.iter().any(|named| named.0 == *status)).collect()
+            }),
+            banned_words: patch.banned_words.map(|list| words("banned_words", list)).transpose()?,
+            role_words: patch.role_words.map(|list| words("role_words", list)).transpose()?,
+            retention_days: patch
+                .retention_days
+                .map(|days| bounded("retention_days", days, RETENTION_DAYS_MAX))
+                .transpose()?,
+            rate_limit_per_minute: patch
+                .rate_limit_per_minute
+                .map(|limit| bounded("rate_limit_per_minute", limit, fastest))
+                .transpose()?,
+        })
+    }
+
+    fn applied_to(&self, before: &Settings) -> Settings {
+        let Settings { overrides, retention_days, rate_limit_per_minute } = before;
+        Settings {
+            overrides: Wishes {
+                ignored_reasons: self.ignored_reasons.as_ref().unwrap_or(&overrides.ignored_reasons).clone(),
+                ignored_statuses: self.ignored_statuses.as_ref().unwrap_or(&overrides.ignored_statuses).clone(),
+                banned_words: self.banned_words.as_ref().unwrap_or(&overrides.banned_words).clone(),
+                role_words: self.role_words.as_ref().unwrap_or(&overrides.role_words).clone(),
+            },
+            retention_days: self.retention_days.unwrap_or(*retention_days),
+            rate_limit_per_minute: self.rate_limit_per_minute.unwrap_or(*rate_limit_per_minute),
+        }
+    }
+}
+
+/// Each word once, in the order in which they came.
+fn words(field: &str, list: Option<Vec<Word>>) -> Result<Vec<String>, ApiError> {
+    let list = list.unwrap_or_default();
+    if list.len() > WORDS_MAX {
+        return Err(ApiError::invalid(field, format_args!("may have at most {WORDS_MAX} words")));
+    }
+    let mut seen = std::collections::HashSet::new();
+    Ok(list.into_iter().map(|Word(word)| word).filter(|word| seen.insert(word.clone())).collect())
+}
+
+fn bounded(field: &str, number: Option<Whole>, most: u32) -> Result<Option<i64>, ApiError> {
+    match number {
+        Some(Whole(number)) if !(1..=most).contains(&number) => {
+            Err(ApiError::invalid(field, format_args!("must be a whole number from 1 to {most}, or null")))
+        }
+        number => Ok(number.map(|Whole(number)| number.into())),
+    }
+}
+
+/// Every field that has another value than before, as an event of its own.
+fn differences(before: &Settings, after: &Settings) -> Vec<What> {
+    let fields = |settings: &Settings| match serde_json::to_value(SettingsShown::from(settings.clone())) {
+        Ok(Value::Object(fields)) => fields,
+        _ => unreachable!("settings are shown as an object"),
+    };
+    let (before, mut after) = (fields(before), fields(after));
+    let change = |(name, before): (String, Value)| {
+        let after = after.remove(&name).unwrap_or_default();
+        let setting = format!("organization.{name}");
+        (before != after).then_some(What::SettingsChange { setting, before, after, connection: None })
+    };
+    before.into_iter().filter_map(change).collect()
+}

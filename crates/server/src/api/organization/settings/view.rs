@@ -1,0 +1,216 @@
+//! What `/v1/organization/settings` shows and takes.
+
+use std::borrow::Cow;
+
+use probity_core::overrides::{Gate, IGNORABLE};
+use probity_core::verdict::Status;
+use probity_store::settings::Settings;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::{Value, json};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
+
+use crate::api::whole::Whole;
+use crate::openapi::schema::one_of;
+
+/// The most words of a list.
+pub const WORDS_MAX: usize = 1_000;
+/// The longest word, in characters.
+pub const WORD_CHARS_MAX: usize = 64;
+/// The longest time for which an organization can have its jobs kept, in days: ten years.
+pub const RETENTION_DAYS_MAX: u32 = 3_650;
+
+const REASONS_MEAN: &str = "Reasons that count as nothing in batches, by name (`complainers` stands for `complained`). The next \
+    finding about an address is reported in their place; an address of which nothing else was found is `valid`.";
+const STATUSES_MEAN: &str = "Statuses that count as nothing in batches, with every reason that has them.";
+const BANNED_MEAN: &str = "Words that make an address `banned_words` in batches. One of five characters or more is found \
+    anywhere in the local part, a shorter one as a word by itself. Upper and lower case are the same.";
+const ROLES_MEAN: &str = "Local parts that make an address `role_based` in batches, besides those that are known. What stands \
+    behind a `+` does not matter, nor does a number of one or two digits.";
+const RETENTION_MEANS: &str = "For how many days closed jobs are kept; null where the installation's value counts.";
+const RATE_MEANS: &str = "How many requests a minute all keys together may make, at most as many as the operator allows; null \
+    where that is the limit.";
+
+/// What an organization wishes.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = OrganizationSettings)]
+pub struct SettingsShown {
+    #[schema(schema_with = ignored_reasons)]
+    ignored_reasons: Vec<&'static str>,
+    #[schema(schema_with = ignored_statuses)]
+    ignored_statuses: Vec<&'static str>,
+    #[schema(schema_with = banned_words)]
+    banned_words: Vec<String>,
+    #[schema(schema_with = role_words)]
+    role_words: Vec<String>,
+    #[schema(required, schema_with = retention_days)]
+    retention_days: Option<i64>,
+    #[schema(required, schema_with = rate_limit)]
+    rate_limit_per_minute: Option<i64>,
+}
+
+impl From<Settings> for SettingsShown {
+    fn from(settings: Settings) -> Self {
+        let wishes = settings.overrides;
+        Self {
+            ignored_reasons: wishes.ignored_reasons.into_iter().map(Gate::as_str).collect(),
+            ignored_statuses: wishes.ignored_statuses.into_iter().map(Status::as_str).collect(),
+            banned_words: wishes.banned_words,
+            role_words: wishes.role_words,
+            retention_days: settings.retention_days,
+            rate_limit_per_minute: settings.rate_limit_per_minute,
+        }
+    }
+}
+
+/// What to change. Fields that are left out stay as they are, `null` clears one, and a list replaces the whole list.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = OrganizationSettingsPatch)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsPatch {
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = ignored_reasons_or_null)]
+    pub(super) ignored_reasons: Option<Option<Vec<GateName>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = ignored_statuses_or_null)]
+    pub(super) ignored_statuses: Option<Option<Vec<StatusName>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = banned_words_or_null)]
+    pub(super) banned_words: Option<Option<Vec<Word>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = role_words_or_null)]
+    pub(super) role_words: Option<Option<Vec<Word>>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = retention_days)]
+    pub(super) retention_days: Option<Option<Whole>>,
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = rate_limit)]
+    pub(super) rate_limit_per_minute: Option<Option<Whole>>,
+}
+
+/// A field that is there, be it null.
+#[expect(clippy::option_option, reason = "left out, null and given are three things in a merge patch")]
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(from).map(Some)
+}
+
+/// The name of a reason that can be ignored.
+#[derive(Debug)]
+pub(super) struct GateName(pub(super) Gate);
+
+impl<'de> Deserialize<'de> for GateName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = Cow::<'de, str>::deserialize(from)?;
+        Gate::from_name(&name).map(Self).ok_or_else(|| must_be_one_of(&Gate::ALL.map(Gate::as_str)))
+    }
+}
+
+/// The name of a status that can be ignored.
+#[derive(Debug)]
+pub(super) struct StatusName(pub(super) Status);
+
+impl<'de> Deserialize<'de> for StatusName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = Cow::<'de, str>::deserialize(from)?;
+        let known = IGNORABLE.into_iter().find(|status| status.as_str() == name);
+        known.map(Self).ok_or_else(|| must_be_one_of(&IGNORABLE.map(Status::as_str)))
+    }
+}
+
+fn must_be_one_of<E: de::Error>(names: &[&str]) -> E {
+    E::custom(format_args!("must be one of {}", names.join(", ")))
+}
+
+/// A word as it is kept: outer white space off.
+#[derive(Debug)]
+pub(super) struct Word(pub(super) String);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        let word = text.trim();
+        if word.is_empty() || text.chars().count() > WORD_CHARS_MAX {
+            return Err(de::Error::custom(format_args!(
+                "must have 1 to {WORD_CHARS_MAX} characters that are not all white space"
+            )));
+        }
+        Ok(Self(word.to_owned()))
+    }
+}
+
+fn ignored_reasons() -> Array {
+    list(
+        one_of(Gate::ALL.map(Gate::as_str), "The name of a reason."),
+        REASONS_MEAN,
+        &json!(["accept_all", "role_based"]),
+    )
+}
+
+fn ignored_statuses() -> Array {
+    list(one_of(IGNORABLE.map(Status::as_str), "The name of a status."), STATUSES_MEAN, &json!(["unknown"]))
+}
+
+fn banned_words() -> Array {
+    words(BANNED_MEAN, &json!(["casino", "spam"]))
+}
+
+fn role_words() -> Array {
+    words(ROLES_MEAN, &json!(["frontdesk"]))
+}
+
+fn ignored_reasons_or_null() -> Array {
+    or_null(ignored_reasons())
+}
+
+fn ignored_statuses_or_null() -> Array {
+    or_null(ignored_statuses())
+}
+
+fn banned_words_or_null() -> Array {
+    or_null(banned_words())
+}
+
+fn role_words_or_null() -> Array {
+    or_null(role_words())
+}
+
+fn retention_days() -> Object {
+    number_or_null(RETENTION_MEANS, Some(RETENTION_DAYS_MAX), 90)
+}
+
+fn rate_limit() -> Object {
+    number_or_null(RATE_MEANS, None, 6_000)
+}
+
+fn list(item: Object, means: &str, example: &Value) -> Array {
+    ArrayBuilder::new().items(item).description(Some(means)).examples([example.clone()]).build()
+}
+
+fn words(means: &str, example: &Value) -> Array {
+    let word = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(WORD_CHARS_MAX))
+        .pattern(Some(r"\S"))
+        .description(Some("A word; outer white space is dropped."))
+        .examples(["casino"])
+        .build();
+    let mut words = list(word, means, example);
+    words.max_items = Some(WORDS_MAX);
+    words
+}
+
+fn or_null(mut list: Array) -> Array {
+    list.schema_type = SchemaType::from_iter([Type::Array, Type::Null]);
+    list
+}
+
+fn number_or_null(means: &str, most: Option<u32>, example: u32) -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Integer, Type::Null]))
+        .minimum(Some(1))
+        .maximum(most)
+        .description(Some(means))
+        .examples([example])
+        .build()
+}
