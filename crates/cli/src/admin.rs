@@ -4,6 +4,7 @@
 //! terminal, one JSON object a line elsewhere, with the names of the API. So everything but the asking is a function of its
 //! arguments. Ids are text here: whether one exists is for the service to say.
 
+mod audit;
 pub(crate) mod credits;
 pub(crate) mod deliveries;
 mod keys;
@@ -17,13 +18,14 @@ use anyhow::{Context, Result};
 use probity_core::time::Millis;
 use serde::Serializer;
 
-pub(crate) use credits::{Balance, Bucket, Discrepancy};
+pub(crate) use audit::Discrepancy;
+pub(crate) use credits::{Balance, Bucket};
 pub(crate) use deliveries::{Delivery, DeliveryState, Detail};
 pub(crate) use keys::{Key, KeyKind, NewKey};
 pub(crate) use moment::Moment;
 pub(crate) use orgs::{Org, OrgStatus, Plan};
 
-use crate::args::{CreditsArgs, DeliveriesArgs, KeysArgs, OrgsArgs};
+use crate::args::{AuditArgs, CreditsArgs, DeliveriesArgs, KeysArgs, OrgsArgs};
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::output::Style;
@@ -92,7 +94,9 @@ pub(crate) enum Request {
         /// How many more or less; not zero.
         amount: i64,
     },
-    /// Whether all books agree. Answered with [`Answer::Audit`].
+    /// Whether all books agree. Answered with [`Answer::Audit`], as is the following.
+    AuditCredits,
+    /// Whether the database keeps all promises.
     Audit,
     /// Messages to an organization's servers. Answered with [`Answer::Deliveries`].
     ListDeliveries {
@@ -130,7 +134,7 @@ pub(crate) enum Answer {
     NewKey(Key, String),
     /// What an organization has.
     Balance(Balance),
-    /// Where the books do not agree.
+    /// Where something does not agree.
     Audit(Vec<Discrepancy>),
     /// Messages to customers' servers.
     Deliveries(Vec<Delivery>),
@@ -151,6 +155,11 @@ pub(crate) async fn keys(args: &KeysArgs, settings: &Settings) -> Result<Exit> {
 /// Runs `credits`.
 pub(crate) async fn credits(args: &CreditsArgs, settings: &Settings) -> Result<Exit> {
     answered(credits::request(&args.command)?, args.options.json, settings).await
+}
+
+/// Runs `audit`.
+pub(crate) async fn audit(args: &AuditArgs, settings: &Settings) -> Result<Exit> {
+    answered(Request::Audit, args.options.json, settings).await
 }
 
 /// Runs `deliveries`.
@@ -185,7 +194,7 @@ impl Answer {
             Self::Keys(keys) => keys::table(keys),
             Self::NewKey(key, secret) => keys::created(key, secret),
             Self::Balance(balance) => credits::table(balance),
-            Self::Audit(found) => credits::audited(found),
+            Self::Audit(found) => audit::audited(found),
             Self::Deliveries(deliveries) => deliveries::table(deliveries),
             Self::Delivery(detail) => deliveries::shown(detail),
         })

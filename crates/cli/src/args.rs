@@ -9,8 +9,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use admin::{
-    CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs, OrgsArgs,
-    OrgsCommand,
+    AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs,
+    OrgsArgs, OrgsCommand,
 };
 pub(crate) use service::{HealthArgs, MigrateArgs, ServeArgs};
 
@@ -19,7 +19,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
     0  done; verify: every address passed
     1  verify: some address is undeliverable or risky; doctor: a check failed; health: not ready;
-       credits audit: the books do not agree
+       audit, credits audit: something does not agree
     2  usage, configuration or input is wrong, nothing was asked
     3  verify: nothing failed, but some address could not be determined
     4  nothing could be asked: no network, or port 25 is closed
@@ -77,6 +77,9 @@ pub(crate) enum Command {
     /// Credits of organizations
     #[command(after_help = admin::CREDITS_EXAMPLES)]
     Credits(CreditsArgs),
+    /// Checks that credits, jobs, results and messages agree; may run beside the service
+    #[command(after_help = admin::AUDIT_EXAMPLES)]
+    Audit(AuditArgs),
     /// Messages to customers' servers: what was sent, what came of it, sending once more
     #[command(after_help = admin::DELIVERIES_EXAMPLES)]
     Deliveries(DeliveriesArgs),

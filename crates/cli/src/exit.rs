@@ -5,8 +5,8 @@
 pub(crate) enum Exit {
     /// Everything was answered; `verify`: every address passed.
     Done,
-    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready. `credits audit`: the
-    /// books do not agree.
+    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready. `audit`,
+    /// `credits audit`: something does not agree.
     NotPassed,
     /// Usage, configuration or input is wrong; nothing was asked.
     Usage,

@@ -110,6 +110,7 @@ fn overrides(command: &Command) -> Vec<String> {
         Command::Orgs(args) => data(&args.options.data),
         Command::Keys(args) => data(&args.options.data),
         Command::Credits(args) => data(&args.options.data),
+        Command::Audit(args) => data(&args.options.data),
         Command::Deliveries(args) => data(&args.options.data),
         Command::Verify(_) | Command::Doctor(_) | Command::Health(_) | Command::Config | Command::Sandbox(_) => vec![],
     };
@@ -131,6 +132,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Orgs(args) => admin::orgs(args, settings).await,
         Command::Keys(args) => admin::keys(args, settings).await,
         Command::Credits(args) => admin::credits(args, settings).await,
+        Command::Audit(args) => admin::audit(args, settings).await,
         Command::Deliveries(args) => admin::deliveries(args, settings).await,
         Command::Config => unreachable!("it needs no runtime and was answered before"),
     }

@@ -6,7 +6,8 @@
 use probity_core::credits::{Balance, Bucket, UNLIMITED};
 use probity_core::id::{DeliveryId, Id, KeyId, OrgId};
 use probity_core::time::Millis;
-use probity_store::credits::{Booking, Discrepancy};
+use probity_store::audit::{self, Discrepancy};
+use probity_store::credits::Booking;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::keys::Key;
 use probity_store::orgs::{Org, OrgStatus};
@@ -17,6 +18,7 @@ use secrecy::SecretString;
 
 pub use crate::minting::{Wanted as NewKey, origin};
 
+use crate::app::DELIVERIES_KEEP_MS;
 use crate::instance::Instance;
 use crate::minting;
 
@@ -230,11 +232,31 @@ impl Admin {
 
     /// Every place where the books of credits do not agree, with the organization that it is about; empty when all is well.
     /// It reads everything. Each rule is one statement, so it may run beside a service.
-    pub async fn audit(&self) -> Result<Vec<(OrgId, Discrepancy)>> {
+    pub async fn audit_credits(&self) -> Result<Vec<(Option<OrgId>, Discrepancy)>> {
+        let found = credits::audit(&mut self.instance.store.read().await?).await?;
+        self.named(found).await
+    }
+
+    /// Every place where the database does not keep a promise: the books, and each job against its rows. It reads everything,
+    /// a job in one snapshot, so it may run beside a service.
+    pub async fn audit(&self) -> Result<Vec<(Option<OrgId>, Discrepancy)>> {
+        // Those before may have been purged.
+        let messages_since = self.now() - DELIVERIES_KEEP_MS;
+        let found = audit::everything_since(&self.instance.store, messages_since).await?;
+        self.named(found).await
+    }
+
+    /// With the organizations' ids; without where there is no such organization, which is wrong enough.
+    async fn named(&self, found: Vec<Discrepancy>) -> Result<Vec<(Option<OrgId>, Discrepancy)>> {
         let mut conn = self.instance.store.read().await?;
-        let mut named = Vec::new();
-        for found in credits::audit(&mut conn).await? {
-            named.push((orgs::by_no(&mut conn, OrgNo(found.org)).await?.id, found));
+        let mut named = Vec::with_capacity(found.len());
+        for one in found {
+            let id = match orgs::by_no(&mut conn, one.org).await {
+                Ok(org) => Some(org.id),
+                Err(StoreError::NotFound) => None,
+                Err(error) => return Err(error),
+            };
+            named.push((id, one));
         }
         Ok(named)
     }

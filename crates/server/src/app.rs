@@ -51,6 +51,9 @@ pub struct ApiConfig {
     pub deliveries_keep_ms: i64,
 }
 
+/// How long the log of deliveries is kept unless somebody says otherwise, in milliseconds.
+pub(crate) const DELIVERIES_KEEP_MS: i64 = 30 * 24 * 3_600_000;
+
 impl Default for ApiConfig {
     fn default() -> Self {
         Self {
@@ -64,7 +67,7 @@ impl Default for ApiConfig {
             batch_rows_max: submission::ROWS_MAX,
             batch_body_max: 64 << 20,
             idempotency_lease_ms: 90_000,
-            deliveries_keep_ms: 30 * 24 * 3_600_000,
+            deliveries_keep_ms: DELIVERIES_KEEP_MS,
         }
     }
 }

@@ -71,8 +71,8 @@ impl Caller {
     }
 
     /// Who acts, as events and jobs tell it.
-    pub(crate) fn actor(&self) -> Option<Actor> {
-        Some(Actor::ApiKey(self.0.key.id))
+    pub(crate) fn actor(&self) -> Actor {
+        Actor::ApiKey(self.0.key.id)
     }
 
     /// The key and its organization as they were found.

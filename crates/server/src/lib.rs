@@ -34,7 +34,7 @@ pub mod service;
 pub mod shell;
 /// What the command line needs of the store; it reaches it through here.
 pub mod store {
-    pub use probity_store::credits::Discrepancy;
+    pub use probity_store::audit::Discrepancy;
     pub use probity_store::keys::Key;
     pub use probity_store::orgs::{Org, OrgStatus};
     pub use probity_store::outbox::{Logged, State};

@@ -81,6 +81,12 @@ impl Store {
         Ok(Conn::pooled(self.inner.readers.acquire().await?, self))
     }
 
+    /// A connection for reading whose statements all see what was committed before the first of them.
+    pub(crate) async fn snapshot(&self) -> Result<Conn> {
+        let begun = self.inner.readers.begin_with(self.inner.dialect.begin_snapshot()).await?;
+        Ok(Conn::begun(begun, self))
+    }
+
     /// Runs a transaction that writes, again where it lost a race.
     pub async fn write<'env, T, W>(&self, work: W) -> Result<T>
     where

@@ -8,6 +8,7 @@
 //! Tables of a customer begin their keys with the organization's number. Text of users is never sorted or compared by
 //! order in SQL.
 
+pub mod audit;
 #[cfg(test)]
 mod contention;
 pub mod credits;
@@ -47,6 +48,7 @@ pub use scoped_futures::ScopedFutureExt;
 )]
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
     [
+        &audit::all_statements(),
         &credits::all_statements(),
         events::STATEMENTS,
         facts::STATEMENTS,

@@ -40,21 +40,6 @@ pub(crate) struct Balance {
     pub total: i64,
 }
 
-/// A sum that should agree with another and does not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Discrepancy {
-    /// Whose.
-    pub organization: String,
-    /// Which rule is broken.
-    pub rule: String,
-    /// Which kind of credits; empty where both are meant.
-    pub bucket: String,
-    /// What the account says.
-    pub account: i64,
-    /// What the rows add up to that it should agree with.
-    pub rows: i64,
-}
-
 pub(super) fn request(command: &CreditsCommand) -> Result<Request> {
     Ok(match command {
         CreditsCommand::Grant { bucket: Bucket::Prepaid, until: Some(_), .. } => {
@@ -68,7 +53,7 @@ pub(super) fn request(command: &CreditsCommand) -> Result<Request> {
         CreditsCommand::Adjust { org, bucket, amount } => {
             Request::Adjust { org: org.org.clone(), bucket: *bucket, amount: *amount }
         }
-        CreditsCommand::Audit => Request::Audit,
+        CreditsCommand::Audit => Request::AuditCredits,
     })
 }
 
@@ -80,16 +65,4 @@ pub(super) fn table(balance: &Balance) -> String {
     let total = Account { available: balance.total, held: sum(|a| a.held), spent: sum(|a| a.spent) };
     let rows = [row("subscription", balance.subscription), row("prepaid", balance.prepaid), row("total", total)];
     table::lines(&["CREDITS", "AVAILABLE", "HELD", "SPENT"], rows.into_iter())
-}
-
-/// What an audit found.
-pub(super) fn audited(found: &[Discrepancy]) -> String {
-    if found.is_empty() {
-        return "The books agree.\n".to_owned();
-    }
-    let row = |at: &Discrepancy| {
-        let bucket = if at.bucket.is_empty() { "both" } else { &at.bucket };
-        vec![at.organization.clone(), bucket.to_owned(), at.account.to_string(), at.rows.to_string(), at.rule.clone()]
-    };
-    table::lines(&["ORGANIZATION", "CREDITS", "ACCOUNT", "ROWS", "BROKEN RULE"], found.iter().map(row))
 }

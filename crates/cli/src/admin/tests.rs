@@ -14,6 +14,7 @@ fn request(line: &str) -> Result<Request> {
         Command::Orgs(args) => orgs::request(&args.command),
         Command::Keys(args) => keys::request(&args.command),
         Command::Credits(args) => credits::request(&args.command),
+        Command::Audit(_) => Ok(Request::Audit),
         Command::Deliveries(args) => Ok(deliveries::request(&args.command)),
         other => panic!("{other:?}"),
     }
@@ -93,7 +94,8 @@ fn commands_become_requests() {
             },
         ),
         (&format!("credits show --org {ORG}"), Request::Balance { org: some }),
-        ("credits audit", Request::Audit),
+        ("credits audit", Request::AuditCredits),
+        ("audit", Request::Audit),
         (
             "credits adjust --bucket subscription --amount -5",
             Request::Adjust { org: None, bucket: Bucket::Subscription, amount: -5 },
@@ -208,19 +210,28 @@ fn programs_get_one_object_a_line() {
 fn an_audit_says_what_does_not_agree_and_fails() {
     let well = Answer::Audit(vec![]);
     let text = |answer: &Answer, style| answer.show(style).unwrap();
-    assert_eq!(text(&well, Style::Table { colours: false }), "The books agree.\n");
+    assert_eq!(text(&well, Style::Table { colours: false }), "Everything agrees.\n");
     assert_eq!((text(&well, Style::Json).as_str(), well.exit()), ("", Exit::Done));
-    let rule = "spent = captured".to_owned();
-    let at = Discrepancy { organization: "org_1".into(), rule, bucket: String::new(), account: 5, rows: 4 };
+    let at = Discrepancy {
+        organization: "org_1".into(),
+        invariant: "account_spent".into(),
+        rule: "spent = captured".into(),
+        subject: "prepaid".into(),
+        said: 5,
+        found: 4,
+    };
     let ill = Answer::Audit(vec![at]);
     assert_eq!(
         text(&ill, Style::Table { colours: false }),
         "\
-ORGANIZATION  CREDITS  ACCOUNT  ROWS  BROKEN RULE
-org_1         both     5        4     spent = captured
+ORGANIZATION  OF       SAID  FOUND  BROKEN RULE
+org_1         prepaid  5     4      spent = captured
 "
     );
-    let json = r#"{"organization":"org_1","rule":"spent = captured","bucket":"","account":5,"rows":4}"#;
+    let json = concat!(
+        r#"{"organization":"org_1","invariant":"account_spent","rule":"spent = captured","#,
+        r#""subject":"prepaid","said":5,"found":4}"#
+    );
     assert_eq!((text(&ill, Style::Json).trim_end(), ill.exit()), (json, Exit::NotPassed));
 }
 

@@ -1,4 +1,4 @@
-//! The command line of those who run the service: `orgs`, `keys`, `credits`, `deliveries`.
+//! The command line of those who run the service: `orgs`, `keys`, `credits`, `audit`, `deliveries`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -33,6 +33,12 @@ Examples:
     probity credits show
     probity credits adjust --bucket prepaid --amount -250
     probity credits audit                            exit code 1 where the books do not agree";
+
+/// Shown below the help of `audit`.
+pub(super) const AUDIT_EXAMPLES: &str = "\
+Examples:
+    probity audit                                    exit code 1 where something does not agree
+    probity audit --json | jq -r .rule";
 
 /// Shown below the help of `deliveries`.
 pub(super) const DELIVERIES_EXAMPLES: &str = "\
@@ -206,6 +212,14 @@ pub(crate) enum CreditsCommand {
     },
     /// Checks that the books of all organizations agree; may run beside the service
     Audit,
+}
+
+/// `audit`.
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
 }
 
 /// `deliveries`.

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result, anyhow, bail};
 use probity_core::api_key;
 use probity_core::credits as core;
+use probity_core::id::OrgId;
 use probity_core::scope::Scope;
 use probity_server::admin::{Admin, NewKey, Plan};
 use probity_server::store::{Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError};
@@ -48,7 +49,8 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
             let org = find(admin, org.as_deref()).await?;
             balance(&org, admin.adjust(&org, bucket_of(bucket), amount).await)
         }
-        Request::Audit => audit(admin).await,
+        Request::AuditCredits => Ok(audited(admin.audit_credits().await.map_err(failed)?)),
+        Request::Audit => Ok(audited(admin.audit().await.map_err(failed)?)),
         Request::ListDeliveries { org, state, limit } => {
             let org = find(admin, org.as_deref()).await?;
             let found = admin.list_deliveries(&org, state.map(state_of), limit).await.map_err(failed)?;
@@ -67,16 +69,16 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
     }
 }
 
-async fn audit(admin: &Admin) -> Result<Answer> {
-    let found = admin.audit().await.map_err(failed)?;
-    let view = |(org, at): (probity_core::id::OrgId, Discrepancy)| admin::Discrepancy {
-        organization: org.to_string(),
-        rule: at.rule.to_owned(),
-        bucket: at.bucket,
-        account: at.account,
-        rows: at.rows,
+fn audited(found: Vec<(Option<OrgId>, Discrepancy)>) -> Answer {
+    let view = |(org, at): (Option<OrgId>, Discrepancy)| admin::Discrepancy {
+        organization: org.map(|org| org.to_string()).unwrap_or_default(),
+        invariant: at.invariant.name().to_owned(),
+        rule: at.invariant.rule().to_owned(),
+        subject: at.subject,
+        said: at.said,
+        found: at.found,
     };
-    Ok(Answer::Audit(found.into_iter().map(view).collect()))
+    Answer::Audit(found.into_iter().map(view).collect())
 }
 
 /// A key says whose it is, so without `--org` all organizations are looked through.

@@ -100,7 +100,8 @@ pub(crate) async fn create_api_key(
     let kept = app.store.write(|tx| {
         async {
             keys::insert(tx, &minted.key, &minted.hash).await?;
-            events::add(tx, caller.org(), now, caller.actor(), &[What::Account(AccountEvent::KeyCreated)]).await?;
+            events::add(tx, caller.org(), now, Some(caller.actor()), &[What::Account(AccountEvent::KeyCreated)])
+                .await?;
             once.keep(tx, StatusCode::CREATED, &shown).await
         }
         .scope_boxed()
@@ -223,7 +224,7 @@ pub(crate) async fn delete_api_key(
     let revoked = app.store.write(|tx| {
         async {
             keys::revoke(tx, caller.org(), id, now).await?;
-            events::add(tx, caller.org(), now, caller.actor(), &[What::Account(AccountEvent::KeyRevoked)]).await
+            events::add(tx, caller.org(), now, Some(caller.actor()), &[What::Account(AccountEvent::KeyRevoked)]).await
         }
         .scope_boxed()
     });

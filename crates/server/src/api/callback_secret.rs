@@ -59,7 +59,7 @@ pub(crate) async fn rotate_callback_secret(
         async {
             let until = callback_secret::rotate(tx, &app.secrets, caller.org(), &fresh, now).await?;
             let event = What::Account(AccountEvent::CallbackSecretRotated);
-            events::add(tx, caller.org(), now, caller.actor(), &[event]).await?;
+            events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await?;
             let shown = CallbackSecret { secret: fresh.text(), previous_until: until.map(Into::into) };
             once.keep(tx, StatusCode::OK, &shown).await
         }

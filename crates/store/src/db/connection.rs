@@ -52,7 +52,7 @@ impl DerefMut for Tx {
 
 impl Tx {
     pub(super) fn new(begun: Transaction<'static, Any>, store: &Store) -> Self {
-        Self(Conn::new(Held::Begun(begun), store))
+        Self(Conn::begun(begun, store))
     }
 
     pub(super) async fn commit(self) -> Result<()> {
@@ -72,6 +72,10 @@ impl Tx {
 impl Conn {
     pub(super) fn pooled(connection: PoolConnection<Any>, store: &Store) -> Self {
         Self::new(Held::Pooled(connection), store)
+    }
+
+    pub(super) fn begun(transaction: Transaction<'static, Any>, store: &Store) -> Self {
+        Self::new(Held::Begun(transaction), store)
     }
 
     fn new(held: Held, store: &Store) -> Self {

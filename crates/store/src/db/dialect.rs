@@ -32,6 +32,14 @@ impl Dialect {
         }
     }
 
+    /// The statement that begins a transaction that only reads and sees one state of the database.
+    pub(crate) fn begin_snapshot(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN DEFERRED",
+            Self::Postgres => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        }
+    }
+
     /// Puts this database's words in the place of the markers.
     ///
     /// # Panics

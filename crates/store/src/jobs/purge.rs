@@ -25,7 +25,7 @@ statements! {
     FIRST_BLOCK = "SELECT first_idx FROM job_block WHERE org_no = $1 AND job_no = $2 ORDER BY first_idx LIMIT 1";
     DROP_BLOCKS = "DELETE FROM job_block WHERE org_no = $1 AND job_no = $2 AND first_idx < $3";
     DROP_RESULTS = "DELETE FROM result_block WHERE org_no = $1 AND job_no = $2 AND first_idx < $3";
-    EMPTIED = "UPDATE job SET packed = 3, webhook_url = NULL WHERE org_no = $1 AND job_no = $2";
+    EMPTIED = "UPDATE job SET packed = 3 WHERE org_no = $1 AND job_no = $2";
     OLD = "SELECT org_no, job_no FROM job WHERE packed = 3 AND finished_at <= $1 ORDER BY finished_at LIMIT $2 {skip_locked}";
     DROP_REASONS = "DELETE FROM job_reason WHERE org_no = $1 AND job_no = $2";
     DROP_JOB = "DELETE FROM job WHERE org_no = $1 AND job_no = $2";

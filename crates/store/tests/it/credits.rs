@@ -4,6 +4,7 @@ use probity_core::credits::{Bucket, Split};
 use probity_core::id::{HoldId, OrgId};
 use probity_core::time::Millis;
 use probity_store::ScopedFutureExt as _;
+use probity_store::audit::Invariant;
 use probity_store::credits::{Asked, Booking, Settlement, Window, WindowDone};
 use probity_store::orgs::Org;
 use probity_store::{OrgNo, Store, StoreError, credits, orgs};
@@ -70,7 +71,7 @@ async fn holds_take_the_subscription_first_and_stop_at_the_end() {
         while store.write(|tx| credits::fold(tx, NOW + 10_000_000, 2).scope_boxed()).await.unwrap() > 0 {}
         let found = credits::audit(&mut conn).await.unwrap();
         // No usage is counted here, so only that rule is broken.
-        assert!(found.iter().all(|one| one.rule == "spent = charged verifications"), "{found:?}");
+        assert!(found.iter().all(|one| one.invariant == Invariant::AccountUsage), "{found:?}");
         assert_eq!(credits::available(&mut conn, org).await.unwrap(), Split { subscription: 0, prepaid: 15 });
     })
     .await;

@@ -9,7 +9,7 @@ use probity_store::jobs::{
     self, Claimed, ImportClaim, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State,
 };
 use probity_store::orgs::{self, Org};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, settings};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, audit, settings};
 
 use crate::databases::for_each_database;
 
@@ -108,7 +108,7 @@ async fn balance(store: &Store, org: OrgNo) -> [i64; 3] {
 }
 
 async fn audited(store: &Store) {
-    assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
+    assert_eq!(audit::everything(store).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -24,9 +24,9 @@ impl Account {
     }
 }
 
-/// The books must agree with each other.
+/// Everything in the database must agree.
 pub(crate) fn audit(installation: &Installation) {
-    let ran = installation.run(&["credits", "audit", "--json"]);
+    let ran = installation.run(&["audit", "--json"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{}", ran.err);
 }
 

@@ -13,7 +13,6 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use probity_core::block::Packed;
 use probity_core::id::JobId;
-use probity_store::events::Actor;
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{ScopedFutureExt as _, StoreError};
 use serde::Serialize;
@@ -98,7 +97,7 @@ fn new_job(app: &App, caller: &Caller) -> NewJob {
         source: "api",
         started_by: "api",
         source_action: "api.batch_verify",
-        actor: caller.actor().map(Actor::to_json),
+        actor: Some(caller.actor().to_json()),
         at: now,
     }
 }

@@ -60,7 +60,7 @@ pub(crate) async fn patch_settings(
 ) -> Result<Json<SettingsShown>, ApiError> {
     let org = orgs::by_no(&mut app.store.read().await?, caller.org()).await?;
     let change = Change::of(patch, &app, &org)?;
-    let (now, actor) = (app.now(), caller.actor());
+    let (now, actor) = (app.now(), Some(caller.actor()));
     let changed = app.store.write(|tx| {
         async {
             let before = settings::lock(tx, org.no).await?;
@@ -80,6 +80,7 @@ pub(crate) async fn patch_settings(
 }
 
 /// A patch that makes sense. `Some(None)` clears.
+#[expect(clippy::option_option, reason = "left out, null and given are three things in a merge patch")]
 struct Change {
     ignored_reasons: Option<Vec<Gate>>,
     ignored_statuses: Option<Vec<Status>>,
