@@ -99,10 +99,11 @@ impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for JsonBody<T>
 
 /// Every body of the API is an object; a type's fields would also be read from an array, in their order.
 fn object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    let value = parse(bytes)?;
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err(ApiError::invalid_request("the body must be an object"));
     }
-    parse(bytes)
+    Ok(value)
 }
 
 /// The bytes of a body that is JSON by its label. An empty body needs no label; whether a body without a declared length is

@@ -6,6 +6,7 @@
 
 pub mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
@@ -18,7 +19,7 @@ use probity_store::settings::{self, Settings};
 use probity_store::{ScopedFutureExt as _, orgs};
 use serde_json::Value;
 
-use self::view::{RETENTION_DAYS_MAX, SettingsPatch, SettingsShown, WORDS_MAX, Word};
+use self::view::{GateName, RETENTION_DAYS_MAX, Said, SettingsPatch, SettingsShown, StatusName, WORDS_MAX, Word};
 use crate::api::whole::Whole;
 use crate::app::App;
 use crate::auth::{self, Caller};
@@ -79,40 +80,33 @@ pub(crate) async fn patch_settings(
     Ok(Json(after.into()))
 }
 
-/// A patch that makes sense. `Some(None)` clears.
-#[expect(clippy::option_option, reason = "left out, null and given are three things in a merge patch")]
+/// A patch that makes sense. Lists that are none stay as they are.
 struct Change {
     ignored_reasons: Option<Vec<Gate>>,
     ignored_statuses: Option<Vec<Status>>,
     banned_words: Option<Vec<String>>,
     role_words: Option<Vec<String>>,
-    retention_days: Option<Option<i64>>,
-    rate_limit_per_minute: Option<Option<i64>>,
+    retention_days: Said<i64>,
+    rate_limit_per_minute: Said<i64>,
 }
 
 impl Change {
     fn of(patch: SettingsPatch, app: &App, org: &Org) -> Result<Self, ApiError> {
         let fastest = auth::operators_limit(app, org.rate_limit_per_minute);
+        // In the contract's order, each once.
+        let gates = |list: Vec<GateName>| {
+            Gate::ALL.into_iter().filter(|gate| list.iter().any(|named| named.0 == *gate)).collect()
+        };
+        let statuses = |list: Vec<StatusName>| {
+            IGNORABLE.into_iter().filter(|status| list.iter().any(|named| named.0 == *status)).collect()
+        };
         Ok(Self {
-            // In the contract's order, each once.
-            ignored_reasons: patch.ignored_reasons.map(|list| {
-                let list = list.unwrap_or_default();
-                Gate::ALL.into_iter().filter(|gate| list.iter().any(|named| named.0 == *gate)).collect()
-            }),
-            ignored_statuses: patch.ignored_statuses.map(|list| {
-                let list = list.unwrap_or_default();
-                IGNORABLE.into_iter().filter(|status| list.iter().any(|named| named.0 == *status)).collect()
-            }),
-            banned_words: patch.banned_words.map(|list| words("banned_words", list)).transpose()?,
-            role_words: patch.role_words.map(|list| words("role_words", list)).transpose()?,
-            retention_days: patch
-                .retention_days
-                .map(|days| bounded("retention_days", days, RETENTION_DAYS_MAX))
-                .transpose()?,
-            rate_limit_per_minute: patch
-                .rate_limit_per_minute
-                .map(|limit| bounded("rate_limit_per_minute", limit, fastest))
-                .transpose()?,
+            ignored_reasons: patch.ignored_reasons.list().map(gates),
+            ignored_statuses: patch.ignored_statuses.list().map(statuses),
+            banned_words: patch.banned_words.list().map(|list| words("banned_words", list)).transpose()?,
+            role_words: patch.role_words.list().map(|list| words("role_words", list)).transpose()?,
+            retention_days: bounded("retention_days", patch.retention_days, RETENTION_DAYS_MAX)?,
+            rate_limit_per_minute: bounded("rate_limit_per_minute", patch.rate_limit_per_minute, fastest)?,
         })
     }
 
@@ -125,28 +119,29 @@ impl Change {
                 banned_words: self.banned_words.as_ref().unwrap_or(&overrides.banned_words).clone(),
                 role_words: self.role_words.as_ref().unwrap_or(&overrides.role_words).clone(),
             },
-            retention_days: self.retention_days.unwrap_or(*retention_days),
-            rate_limit_per_minute: self.rate_limit_per_minute.unwrap_or(*rate_limit_per_minute),
+            retention_days: self.retention_days.over(*retention_days),
+            rate_limit_per_minute: self.rate_limit_per_minute.over(*rate_limit_per_minute),
         }
     }
 }
 
 /// Each word once, in the order in which they came.
-fn words(field: &str, list: Option<Vec<Word>>) -> Result<Vec<String>, ApiError> {
-    let list = list.unwrap_or_default();
+fn words(field: &str, list: Vec<Word>) -> Result<Vec<String>, ApiError> {
     if list.len() > WORDS_MAX {
         return Err(ApiError::invalid(field, format_args!("may have at most {WORDS_MAX} words")));
     }
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     Ok(list.into_iter().map(|Word(word)| word).filter(|word| seen.insert(word.clone())).collect())
 }
 
-fn bounded(field: &str, number: Option<Whole>, most: u32) -> Result<Option<i64>, ApiError> {
+fn bounded(field: &str, number: Said<Whole>, most: u32) -> Result<Said<i64>, ApiError> {
     match number {
-        Some(Whole(number)) if !(1..=most).contains(&number) => {
+        Said::Nothing => Ok(Said::Nothing),
+        Said::Cleared => Ok(Said::Cleared),
+        Said::Given(Whole(number)) if (1..=most).contains(&number) => Ok(Said::Given(number.into())),
+        Said::Given(_) => {
             Err(ApiError::invalid(field, format_args!("must be a whole number from 1 to {most}, or null")))
         }
-        number => Ok(number.map(|Whole(number)| number.into())),
     }
 }
 

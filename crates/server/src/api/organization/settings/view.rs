@@ -69,30 +69,64 @@ impl From<Settings> for SettingsShown {
 #[schema(as = OrganizationSettingsPatch)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsPatch {
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default)]
     #[schema(schema_with = ignored_reasons_or_null)]
-    pub(super) ignored_reasons: Option<Option<Vec<GateName>>>,
-    #[serde(default, deserialize_with = "given")]
+    pub(super) ignored_reasons: Said<Vec<GateName>>,
+    #[serde(default)]
     #[schema(schema_with = ignored_statuses_or_null)]
-    pub(super) ignored_statuses: Option<Option<Vec<StatusName>>>,
-    #[serde(default, deserialize_with = "given")]
+    pub(super) ignored_statuses: Said<Vec<StatusName>>,
+    #[serde(default)]
     #[schema(schema_with = banned_words_or_null)]
-    pub(super) banned_words: Option<Option<Vec<Word>>>,
-    #[serde(default, deserialize_with = "given")]
+    pub(super) banned_words: Said<Vec<Word>>,
+    #[serde(default)]
     #[schema(schema_with = role_words_or_null)]
-    pub(super) role_words: Option<Option<Vec<Word>>>,
-    #[serde(default, deserialize_with = "given")]
+    pub(super) role_words: Said<Vec<Word>>,
+    #[serde(default)]
     #[schema(schema_with = retention_days)]
-    pub(super) retention_days: Option<Option<Whole>>,
-    #[serde(default, deserialize_with = "given")]
+    pub(super) retention_days: Said<Whole>,
+    #[serde(default)]
     #[schema(schema_with = rate_limit)]
-    pub(super) rate_limit_per_minute: Option<Option<Whole>>,
+    pub(super) rate_limit_per_minute: Said<Whole>,
 }
 
-/// A field that is there, be it null.
-#[expect(clippy::option_option, reason = "left out, null and given are three things in a merge patch")]
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(from).map(Some)
+/// What a merge patch says of a field.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Said<T> {
+    /// Nothing: the field is left out.
+    #[default]
+    Nothing,
+    /// It is null.
+    Cleared,
+    /// It has a value.
+    Given(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Said<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(from)?.map_or(Self::Cleared, Self::Given))
+    }
+}
+
+impl<T> Said<Vec<T>> {
+    /// The new list; none where the one before stays.
+    pub(super) fn list(self) -> Option<Vec<T>> {
+        match self {
+            Self::Nothing => None,
+            Self::Cleared => Some(Vec::new()),
+            Self::Given(list) => Some(list),
+        }
+    }
+}
+
+impl<T> Said<T> {
+    /// The value after the patch.
+    pub(super) fn over(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::Nothing => before,
+            Self::Cleared => None,
+            Self::Given(value) => Some(value),
+        }
+    }
 }
 
 /// The name of a reason that can be ignored.
