@@ -20,6 +20,9 @@ pub const WORD_CHARS_MAX: usize = 64;
 /// The longest time for which an organization can have its jobs kept, in days: ten years.
 pub const RETENTION_DAYS_MAX: u32 = 3_650;
 
+/// The words: not white space alone, and without U+0000, which not every database keeps.
+const WORD: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
+
 const REASONS_MEAN: &str = "Reasons that count as nothing in batches, by name (`complainers` stands for `complained`). The next \
     finding about an address is reported in their place; an address of which nothing else was found is `valid`.";
 const STATUSES_MEAN: &str = "Statuses that count as nothing in batches, with every reason that has them.";
@@ -226,7 +229,7 @@ fn words(means: &str, example: &Value) -> Array {
         .schema_type(Type::String)
         .min_length(Some(1))
         .max_length(Some(WORD_CHARS_MAX))
-        .pattern(Some(r"\S"))
+        .pattern(Some(WORD))
         .description(Some("A word; outer white space is dropped."))
         .examples(["casino"])
         .build();
