@@ -67,7 +67,6 @@ impl From<Settings> for SettingsShown {
 }
 
 /// What to change. Fields that are left out stay as they are, `null` clears one, and a list replaces the whole list.
-#[expect(clippy::option_option, reason = "left out, null and given are three things in a merge patch")]
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = OrganizationSettingsPatch)]
 #[serde(deny_unknown_fields)]
