@@ -1,6 +1,6 @@
 //! Whether the database keeps its promises: every invariant of the store as a question to it.
 //!
-//! [`sums`] asks what single statements can answer, over everything: cheap enough for a metric. [`everything`] also reads each
+//! [`sums()`] asks what single statements can answer, over everything: cheap enough for a metric. [`everything`] also reads each
 //! job's rows, in slices, by the functions that customers read them by; a million rows need no more memory than ten thousand. Each
 //! statement, and each job, is looked at in one snapshot, so the audit may run beside a service.
 //!
@@ -125,7 +125,7 @@ async fn sums_of(conn: &mut Conn, messages_since: Millis) -> Result<Vec<Discrepa
     Ok(found)
 }
 
-/// Every place where a promise is broken; empty when all is well. As [`sums`], and then each job with all its rows.
+/// Every place where a promise is broken; empty when all is well. As [`sums()`], and then each job with all its rows.
 pub async fn everything_since(store: &Store, messages_since: Millis) -> Result<Vec<Discrepancy>> {
     let mut found = sums(store, messages_since).await?;
     let mut last = None;

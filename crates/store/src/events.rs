@@ -1,7 +1,7 @@
 //! What happened in an account, but for its jobs: settings that were changed, keys, credits, holds. The timeline shows it.
 //!
 //! An event is written in the transaction of what it tells of, so neither is without the other. It is made of words from lists,
-//! ids of ours, and values that [`recorded`] lets through: no addresses, networks or secrets, and of staff no more than that
+//! ids of ours, and values that [`mod@recorded`] lets through: no addresses, networks or secrets, and of staff no more than that
 //! it was staff. An event is never changed, and goes when it is old ([`purge`]).
 
 mod recorded;
@@ -82,7 +82,7 @@ pub enum What {
     SettingsChange {
         /// Which, as a dotted path of names of ours.
         setting: String,
-        /// Its value before. It is kept as far as [`recorded`] lets it through.
+        /// Its value before. It is kept as far as [`recorded()`] lets it through.
         before: Value,
         /// Its value after; the same goes for it.
         after: Value,
