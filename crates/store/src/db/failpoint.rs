@@ -11,7 +11,7 @@
 //! that is name, moment, which pass of it, and what happens then ([`Action`]). It counts for each [`Store`] that the process
 //! opens. A name that no statement has is refused, so that a renamed statement does not quietly disarm a test.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -79,7 +79,7 @@ pub struct Failpoints {
 struct State {
     armed: Vec<Armed>,
     fired: usize,
-    traced: Option<BTreeSet<Point>>,
+    traced: Option<BTreeMap<Point, u32>>,
 }
 
 impl Store {
@@ -111,11 +111,11 @@ impl Failpoints {
 
     /// Begins to note which points are passed.
     pub fn trace(&self) {
-        self.state().traced = Some(BTreeSet::new());
+        self.state().traced = Some(BTreeMap::new());
     }
 
-    /// The points that were passed since [`Failpoints::trace`], each once, and an end of the noting.
-    pub fn traced(&self) -> BTreeSet<Point> {
+    /// The points that were passed since [`Failpoints::trace`], and how often; ends the noting.
+    pub fn traced(&self) -> BTreeMap<Point, u32> {
         self.state().traced.take().unwrap_or_default()
     }
 
@@ -132,7 +132,7 @@ impl Failpoints {
             due = due.or((armed.nth == 0).then_some(place));
         }
         if let Some(traced) = &mut state.traced {
-            traced.insert(point);
+            *traced.entry(point).or_default() += 1;
         }
         let Some(place) = due else { return Ok(()) };
         let action = state.armed.remove(place).action;
@@ -259,8 +259,8 @@ mod tests {
         let pass = |when| failpoints.pass("outbox::PUT", when).is_ok();
         let passed = [When::Before, When::After, When::Before, When::Before].map(pass);
         assert_eq!(passed, [true, true, false, true]);
-        let traced: Vec<_> = failpoints.traced().iter().map(ToString::to_string).collect();
-        assert_eq!(traced, ["outbox::PUT:before", "outbox::PUT:after"]);
+        let traced: Vec<_> = failpoints.traced().iter().map(|(point, n)| format!("{point} {n}")).collect();
+        assert_eq!(traced, ["outbox::PUT:before 3", "outbox::PUT:after 1"]);
         assert_eq!((failpoints.disarm(), failpoints.disarm()), (1, 0));
     }
 }

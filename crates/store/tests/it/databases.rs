@@ -1,17 +1,29 @@
 //! The databases that every test of the store runs against.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use probity_store::{Place, Result, ScopedFutureExt as _, Store, StoreConfig, instance};
 use probity_trialdb::postgres;
 
 /// Runs a test against an empty, migrated database of each kind: SQLite always, PostgreSQL where its programs are found.
 pub(crate) async fn for_each_database(test: impl AsyncFn(Store)) {
-    let directory = tempfile::tempdir().unwrap();
-    run(Place::Sqlite(file_in(&directory)), &test).await;
+    on_sqlite(&test).await;
+    on_postgres(&test).await;
+}
+
+/// The first half of [`for_each_database`].
+pub(crate) async fn on_sqlite(test: &impl AsyncFn(Store)) {
+    // In memory where that is a directory: what is asked here is what stands, not whether a power cut leaves it there.
+    let memory = Path::new("/dev/shm");
+    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    run(Place::Sqlite(file_in(&directory)), test).await;
+}
+
+/// The second half.
+pub(crate) async fn on_postgres(test: &impl AsyncFn(Store)) {
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
-    run(Place::Postgres(database.url().to_owned()), &test).await;
+    run(Place::Postgres(database.url().to_owned()), test).await;
 }
 
 async fn run(place: Place, test: &impl AsyncFn(Store)) {

@@ -6,6 +6,8 @@ mod credits;
 mod databases;
 mod events;
 mod facts;
+#[cfg(debug_assertions)]
+mod failpoints;
 mod gone;
 mod idempotency;
 mod instance;

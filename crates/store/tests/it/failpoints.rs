@@ -1,0 +1,60 @@
+//! Every statement and every commit fails once, and the story has the same end.
+//!
+//! The story is what batch jobs can meet: submitted, imported, worked on in parts with rows put off, completed, cancelled,
+//! stopped, told of, packed ([`story`]). It runs once to see which failpoints it passes. Then it runs anew for each of them: the
+//! statement or the commit fails there, and whoever was at it goes on as the service does. A commit that fails *after* it
+//! is done has its effect, and its caller does not know.
+
+mod story;
+
+use probity_store::failpoint::{Action, Armed, When};
+use probity_store::{Store, audit};
+
+use crate::databases::{on_postgres, on_sqlite};
+use story::Story;
+
+/// What is to fail: each statement where it is passed first, each commit at every pass, because commits of different
+/// transactions may share a name; and each commit once as a race that was lost, so that the transaction runs again.
+fn points(traced: impl Iterator<Item = (probity_store::failpoint::Point, u32)>) -> Vec<Armed> {
+    let mut all = Vec::new();
+    for (point, passes) in traced {
+        let commit = point.name.starts_with("commit/");
+        let most = if commit { passes } else { 1 };
+        all.extend((1..=most).map(|nth| Armed { point: point.clone(), nth, action: Action::Error }));
+        if commit && point.when == When::Before {
+            all.push(Armed { point, nth: 1, action: Action::Race });
+        }
+    }
+    all
+}
+
+async fn fails_everywhere(store: Store) {
+    let failpoints = store.failpoints();
+    let mut undisturbed = Story::new(&store, 0).await;
+    failpoints.trace();
+    undisturbed.play().await;
+    let points = points(failpoints.traced().into_iter());
+    undisturbed.check("undisturbed").await;
+    assert!(points.len() > 100, "the story passes much: {}", points.len());
+    for (n, armed) in (1..).zip(&points) {
+        let mut again = Story::new(&store, n).await;
+        failpoints.arm(armed.clone());
+        again.play().await;
+        let what = format!("{} (pass {}, {:?}), story {n}", armed.point, armed.nth, armed.action);
+        assert_eq!(failpoints.disarm(), 1, "{what}");
+        again.check(&what).await;
+    }
+    eprintln!("{} failpoints", points.len());
+    assert_eq!(audit::everything(&store).await.unwrap(), []);
+}
+
+// Side by side: they take a few seconds each.
+#[tokio::test]
+async fn whatever_fails_once_in_sqlite_the_story_has_the_same_end() {
+    on_sqlite(&fails_everywhere).await;
+}
+
+#[tokio::test]
+async fn whatever_fails_once_in_postgresql_the_story_has_the_same_end() {
+    on_postgres(&fails_everywhere).await;
+}

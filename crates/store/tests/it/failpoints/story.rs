@@ -1,0 +1,414 @@
+//! Three jobs of one organization: one is completed, one cancelled half-way, one stopped before anybody looks at it.
+//!
+//! Those who play do as the service does when the database fails: a client repeats its request under the same key, a worker
+//! writes its part again and else lets its lease end, everybody else begins anew at their next round.
+
+use std::collections::BTreeMap;
+
+use probity_core::credits::{Bucket, Split};
+use probity_core::id::{DeliveryId, EventId, JobId, OrgId};
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+use probity_store::credits::{self, Booking};
+use probity_store::idempotency::{self, Attempt, Begun};
+use probity_store::jobs::{
+    self, Claimed, Closed, Fence, Job, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State,
+};
+use probity_store::orgs::{self, Org};
+use probity_store::outbox::{self, Delivery};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
+
+const BEGINNING: Millis = Millis(1_800_000_000_000);
+/// How long every lease is.
+const LEASE_MS: i64 = 60_000;
+/// How often anything is tried before the test gives up.
+const ROUNDS: usize = 60;
+/// Credits at the beginning.
+const CREDITS: i64 = 100;
+const URL: &str = "https://hooks.example.com/x";
+
+/// A row of a chunk: its index, how many rows have its address, how often it was put off.
+type Row = (i64, i64, i64);
+
+pub(super) struct Story {
+    store: Store,
+    org: OrgNo,
+    now: Millis,
+    /// Makes every id and every run's name another one.
+    made: u8,
+    /// How often each event was told.
+    told: BTreeMap<EventId, u32>,
+    /// The second job, until it is cancelled.
+    to_cancel: Option<JobId>,
+    /// The jobs that the client was told of.
+    jobs: Vec<JobId>,
+}
+
+impl Story {
+    /// The `n`th story in this database: its organization with its credits.
+    pub(super) async fn new(store: &Store, n: i64) -> Self {
+        let now = BEGINNING + n * 1_000 * LEASE_MS;
+        let org = Org::new(OrgId::new(now, [9; 10]), None, "metered".into(), now);
+        let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: CREDITS, cause: "first", at: now };
+        let made = store.write(|tx| {
+            async {
+                orgs::insert(tx, &org).await?;
+                credits::grant(tx, &booking, None).await
+            }
+            .scope_boxed()
+        });
+        made.await.unwrap();
+        let (org, told) = (org.no, BTreeMap::new());
+        Self { store: store.clone(), org, now, made: 0, told, to_cancel: None, jobs: Vec::new() }
+    }
+
+    /// Plays it to its end.
+    pub(super) async fn play(&mut self) {
+        for (key, rows) in [(1, 6), (2, 5), (3, 2)] {
+            let id = self.submit(key, rows).await;
+            self.jobs.push(id);
+        }
+        self.to_cancel = Some(self.jobs[1]);
+        self.stop(self.jobs[2]).await;
+        for _ in 0..ROUNDS {
+            // Tasks of their own: one that fails leaves the others alone, and comes round again.
+            let done = [self.import().await, self.work().await, self.deliver().await, self.pack().await];
+            match self.is_over().await {
+                Ok(true) => return,
+                // What was held by whoever failed is free when its lease has ended.
+                _ => self.now = self.now + if done.iter().all(Result::is_ok) { 1_000 } else { LEASE_MS },
+            }
+        }
+        panic!("the story has no end: {:?}", self.read_all().await);
+    }
+
+    /// Something that is made now.
+    fn next(&mut self) -> [u8; 10] {
+        self.made += 1;
+        [self.made; 10]
+    }
+
+    /// A client repeats its request until it is answered.
+    async fn submit(&mut self, key: u8, rows: i64) -> JobId {
+        for _ in 0..ROUNDS {
+            match self.try_submit(key, rows).await {
+                Ok(Some(id)) => return id,
+                Ok(None) | Err(StoreError::Unavailable { .. }) => self.now = self.now + LEASE_MS,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        panic!("no answer");
+    }
+
+    /// One request; none where another run has the key.
+    async fn try_submit(&mut self, key: u8, rows: i64) -> Result<Option<JobId>> {
+        let id = JobId::new(self.now, self.next());
+        let (source, by) = ("api", "api");
+        let new = NewJob {
+            org: self.org,
+            id,
+            test: false,
+            source,
+            started_by: by,
+            source_action: "test",
+            actor: None,
+            at: self.now,
+        };
+        let submitted = self.submit_once(key, rows, &new).await;
+        // As the service: what did not become a job goes; what cannot go now is swept.
+        if !matches!(submitted, Ok(Some(accepted)) if accepted == id) {
+            let _ = self.store.write(|tx| jobs::discard(tx, new.org, JobNo::of_id(id)).scope_boxed()).await;
+        }
+        submitted
+    }
+
+    async fn submit_once(&self, key: u8, rows: i64, new: &NewJob) -> Result<Option<JobId>> {
+        let no = self.store.write(|tx| jobs::begin(tx, new).scope_boxed()).await?;
+        self.store.write(|tx| jobs::add_block(tx, new.org, no, 0, b"addresses").scope_boxed()).await?;
+        let attempt = Attempt {
+            org: self.org,
+            key_hash: [key; 32],
+            body_hash: [key; 32],
+            run: new.id.to_string(),
+            now: self.now,
+            lease_ms: LEASE_MS,
+            keep_ms: 1_000 * LEASE_MS,
+        };
+        match self.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {
+            Begun::Run => {}
+            Begun::Replay { answer, .. } => return Ok(Some(String::from_utf8(answer).unwrap().parse().unwrap())),
+            Begun::InProgress => return Ok(None),
+            begun => panic!("{begun:?}"),
+        }
+        let answer = new.id.to_string();
+        let accepted = self.store.write(|tx| {
+            async {
+                jobs::accept(tx, new, rows, Some(URL), self.now).await?;
+                idempotency::keep_answer(tx, attempt.held(), 200, answer.as_bytes()).await
+            }
+            .scope_boxed()
+        });
+        match accepted.await {
+            Ok(()) => Ok(Some(new.id)),
+            Err(error) => {
+                let _ = self.store.write(|tx| idempotency::release(tx, attempt.held()).scope_boxed()).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// The system stops a job, and tries until it is stopped.
+    async fn stop(&mut self, id: JobId) {
+        let (org, no, message) = (self.org, JobNo::of_id(id), DeliveryId::new(self.now, self.next()));
+        for _ in 0..ROUNDS {
+            let now = self.now;
+            let stopped = self.store.write(|tx| {
+                async {
+                    let closed = jobs::force_stop(tx, org, no, now).await?;
+                    announce(tx, closed.as_ref(), message, now).await
+                }
+                .scope_boxed()
+            });
+            if stopped.await.is_ok() {
+                return;
+            }
+            self.now = self.now + 1_000;
+        }
+        panic!("it cannot be stopped");
+    }
+
+    /// The oldest job is imported: two chunks of distinct addresses, and rows that repeat the first.
+    async fn import(&mut self) -> Result<()> {
+        let (store, now) = (&self.store, self.now);
+        if !jobs::any_import(&mut store.read().await?, now).await? {
+            return Ok(());
+        }
+        let claim = store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await?;
+        let Some(claim) = claim else { return Ok(()) };
+        store.write(|tx| jobs::restart_import(tx, &claim).scope_boxed()).await?;
+        let duplicates: Vec<(i64, i64)> = (4..claim.rows).map(|idx| (idx, 0)).collect();
+        let repeated = claim.rows - 4;
+        let add = store.write(|tx| jobs::add_chunks(tx, &claim, &[], &duplicates, now, LEASE_MS).scope_boxed());
+        add.await?;
+        let chunks = [chunk(&[(0, 1 + repeated, 0), (1, 1, 0)], now), chunk(&[(2, 1, 0), (3, 1, 0)], now)];
+        store.write(|tx| jobs::add_chunks(tx, &claim, &chunks, &[], now, LEASE_MS).scope_boxed()).await?;
+        store.write(|tx| jobs::imported(tx, &claim, repeated, now).scope_boxed()).await
+    }
+
+    /// Chunks are taken up two at a time; the first is worked on, the other let go.
+    async fn work(&mut self) -> Result<()> {
+        let (store, org, now) = (self.store.clone(), self.org, self.now);
+        for open in jobs::open(&mut store.read().await?, now, 10).await? {
+            let claim = store.write(|tx| jobs::claim_chunks(tx, org, open.job, now, LEASE_MS, 2).scope_boxed());
+            let claimed = claim.await?;
+            let Some((first, rest)) = claimed.split_first() else { continue };
+            for other in rest {
+                store.write(|tx| jobs::free(tx, &other.fence).scope_boxed()).await?;
+            }
+            match self.work_on(first).await {
+                Ok(()) | Err(StoreError::LeaseLost) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// A chunk in two parts. The second address of a job is put off at first; the second job is cancelled in between.
+    async fn work_on(&mut self, claimed: &Claimed) -> Result<()> {
+        let Fence { org, job, epoch, .. } = claimed.fence;
+        let mut rows: Vec<Row> = serde_json::from_slice(&claimed.body).unwrap();
+        if epoch > 1 {
+            let indexes: Vec<i64> = rows.iter().map(|(idx, ..)| *idx).collect();
+            let standing = jobs::standing(&mut self.store.read().await?, org, job, &indexes).await?;
+            rows.retain(|(idx, ..)| !standing.contains(idx));
+        }
+        let (later, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| (row.0, row.2) == (1, 0));
+        let later: Vec<Row> = later.into_iter().map(|(idx, copies, tries)| (idx, copies, tries + 1)).collect();
+        let put_off = if later.is_empty() { vec![] } else { vec![chunk(&later, self.now + 5_000)] };
+        let mut results: Vec<RowResult> = rows.iter().map(|(idx, copies, _)| result(*idx, *copies)).collect();
+        let rest = results.split_off(results.len().min(1));
+        let (fences, until) = ([claimed.fence], self.now + LEASE_MS);
+        self.settle(claimed, Settled { results, ..Settled::default() }).await?;
+        self.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await?;
+        self.cancel(job).await;
+        self.settle(claimed, Settled { results: rest, put_off, done: true, part: 1 }).await
+    }
+
+    /// A worker writes its part again where it does not know whether it stands.
+    async fn settle(&mut self, claimed: &Claimed, settled: Settled) -> Result<()> {
+        let message = DeliveryId::new(self.now, self.next());
+        let (kinds, now) = (Kinds::default(), self.now);
+        let mut tries = 0;
+        loop {
+            let written = self.store.write(|tx| {
+                async {
+                    let closed = jobs::settle(tx, &claimed.fence, &settled, &kinds, now).await?;
+                    announce(tx, closed.as_ref(), message, now).await
+                }
+                .scope_boxed()
+            });
+            match written.await {
+                Err(StoreError::Unavailable { .. }) if tries < 2 => tries += 1,
+                written => return written,
+            }
+        }
+    }
+
+    /// A client cancels the second job, and repeats that until it is answered.
+    async fn cancel(&mut self, job: JobNo) {
+        let Some(id) = self.to_cancel.filter(|id| JobNo::of_id(*id) == job) else { return };
+        let message = DeliveryId::new(self.now, self.next());
+        let (org, now) = (self.org, self.now);
+        for _ in 0..ROUNDS {
+            let cancelled = self.store.write(|tx| {
+                async {
+                    let closed = jobs::cancel(tx, org, id, false, now).await?;
+                    announce(tx, closed.ok().as_ref(), message, now).await
+                }
+                .scope_boxed()
+            });
+            if cancelled.await.is_ok() {
+                self.to_cancel = None;
+                return;
+            }
+        }
+        panic!("it cannot be cancelled");
+    }
+
+    /// What is due is sent, and that is recorded.
+    async fn deliver(&mut self) -> Result<()> {
+        let (run, now) = (format!("run {:?}", self.next()), self.now);
+        if !outbox::any_due(&mut self.store.read().await?, now).await? {
+            return Ok(());
+        }
+        let claimed = self.store.write(|tx| outbox::claim(tx, now, LEASE_MS, &run, 10).scope_boxed()).await?;
+        for one in claimed {
+            *self.told.entry(one.event).or_default() += 1;
+            let attempt = outbox::Attempt {
+                at: now,
+                took_ms: 1,
+                status: Some(200),
+                error: None,
+                answer: vec![],
+                state: outbox::State::Delivered,
+                next_at: now,
+            };
+            self.store.write(|tx| outbox::record(tx, &one, &attempt).scope_boxed()).await?;
+        }
+        Ok(())
+    }
+
+    /// Closed jobs are packed.
+    async fn pack(&mut self) -> Result<()> {
+        let (now, until) = (self.now, self.now + LEASE_MS);
+        loop {
+            let claim = self.store.write(|tx| jobs::claim_packing(tx, now, LEASE_MS).scope_boxed()).await?;
+            let Some(mut packing) = claim else { return Ok(()) };
+            while let Some(next) = jobs::pack(&self.store, packing, until).await? {
+                packing = next;
+            }
+        }
+    }
+
+    /// Whether all jobs are closed and packed and all messages sent.
+    async fn is_over(&self) -> Result<bool> {
+        let open = self.read_all().await?.iter().any(|job| !job.state.is_closed());
+        let later = self.now + 100 * LEASE_MS;
+        let due = outbox::any_due(&mut self.store.read().await?, later).await?;
+        let probe = self.store.write(|tx| {
+            // What is held is seen when the leases have ended; that it was looked for does not stand.
+            async move {
+                match jobs::claim_packing(tx, later, 0).await? {
+                    Some(_) => Err(StoreError::Conflict),
+                    None => Ok(()),
+                }
+            }
+            .scope_boxed()
+        });
+        match probe.await {
+            Ok(()) => Ok(!open && !due),
+            Err(StoreError::Conflict) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn read_all(&self) -> Result<Vec<Job>> {
+        let mut conn = self.store.read().await?;
+        let mut all = Vec::new();
+        for id in &self.jobs {
+            all.push(jobs::by_id(&mut conn, self.org, *id, false).await?);
+        }
+        Ok(all)
+    }
+
+    /// The end is the same, whatever has failed. The books and rows are the audit's.
+    pub(super) async fn check(&self, what: &str) {
+        let swept = self.store.write(|tx| jobs::sweep_unborn(tx, Millis(i64::MAX), 10).scope_boxed()).await.unwrap();
+        assert!(swept <= 1, "{what}: {swept} submissions are left");
+        let mut conn = self.store.read().await.unwrap();
+        let listed = jobs::page(&mut conn, self.org, &jobs::Filter::default(), None, 10).await.unwrap();
+        assert_eq!(listed.len(), 3, "{what}: each key made one job");
+        let all = self.read_all().await.unwrap();
+        let states: Vec<State> = all.iter().map(|job| job.state).collect();
+        assert_eq!(states, [State::Completed, State::Cancelled, State::ForceStopped], "{what}");
+        let first = &all[0];
+        assert_eq!((first.counts.processed, first.counts.passed, first.charged), (6, 4, 2), "{what}");
+        assert_eq!(all[2].counts.processed, 0, "{what}");
+        for job in &all {
+            let told = self.told.get(&event(job.id)).copied().unwrap_or(0);
+            assert!((1..=2).contains(&told), "{what}: {:?} was told of {told} times", job.state);
+        }
+        assert_eq!(self.told.len(), 3, "{what}");
+        let spent = all.iter().map(|job| job.charged).sum::<i64>();
+        let balance = credits::balance(&mut conn, self.org).await.unwrap();
+        let [available, held, captured] = [balance.available, balance.held, balance.spent].map(Split::total);
+        assert_eq!([available, held, captured], [CREDITS - spent, 0, spent], "{what}");
+    }
+}
+
+/// The message of a closed job, in the transaction that closes it.
+async fn announce(tx: &mut Tx, closed: Option<&Closed>, id: DeliveryId, now: Millis) -> Result<()> {
+    let Some(closed) = closed else { return Ok(()) };
+    let job = jobs::by_no(tx, closed.org, closed.job).await?;
+    let message = Delivery {
+        org: closed.org,
+        id,
+        event: event(job.id),
+        kind: "job.finished".into(),
+        url: URL.into(),
+        body: vec![],
+        signer: String::new(),
+        created_at: now,
+    };
+    outbox::put(tx, &message).await?;
+    Ok(())
+}
+
+/// The event of a job: always the same.
+fn event(job: JobId) -> EventId {
+    EventId::from_bits(job.bits())
+}
+
+fn chunk(rows: &[Row], ready_at: Millis) -> NewChunk {
+    NewChunk { ready_at, size: i64::try_from(rows.len()).unwrap(), body: serde_json::to_vec(rows).unwrap() }
+}
+
+/// Even addresses are valid and cost a credit, the others do not exist.
+fn result(idx: i64, copies: i64) -> RowResult {
+    let charged = idx % 2 == 0;
+    let reason = if charged { Reason::Valid } else { Reason::Nonexistent };
+    let findings = if charged { vec![] } else { vec![reason] };
+    let kind = Kind {
+        reason,
+        findings,
+        meta: "m".into(),
+        rule: "rule".into(),
+        smtp_code: Some(250),
+        enhanced: None,
+        host: None,
+        source: "smtp".into(),
+        flags: 0,
+        charged,
+    };
+    RowResult { idx, copies, kind, suggestion: None }
+}
