@@ -12,6 +12,7 @@ use crate::jobs::Wake;
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::meter::Meter;
+use crate::nodes::Presence;
 use crate::ops::metrics::Metrics;
 use crate::page::Cursors;
 use crate::secrets::Secrets;
@@ -82,6 +83,8 @@ pub struct App {
     pub(crate) limits: RateLimits,
     pub(crate) meter: Meter,
     pub(crate) metrics: Arc<Metrics>,
+    /// This node among the others.
+    pub(crate) presence: Arc<Presence>,
     /// The bells of the tasks behind batch jobs.
     pub(crate) wake: Arc<Wake>,
     pub(crate) cursors: Cursors,

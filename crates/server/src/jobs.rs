@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::jobs::view::JobView;
 use crate::app::App;
+use crate::nodes::Presence;
 use crate::ops::metrics::Metrics;
 use crate::verifier::Verifier;
 use crate::webhooks::Callbacks;
@@ -61,6 +62,8 @@ pub(crate) struct Jobs {
     /// Who answers for test keys.
     pub(crate) sandbox: Arc<dyn Verifier>,
     pub(crate) metrics: Arc<Metrics>,
+    /// This node: whether it may ask, and what it works on.
+    pub(crate) presence: Arc<Presence>,
     /// Rung when there may be something to do.
     pub(crate) wake: Arc<Wake>,
     pub(crate) callbacks: Callbacks,
@@ -87,6 +90,7 @@ impl Jobs {
             live: app.live.clone(),
             sandbox: app.sandbox.clone(),
             metrics: app.metrics.clone(),
+            presence: app.presence.clone(),
             wake: app.wake.clone(),
             callbacks: app.callbacks.clone(),
             config,

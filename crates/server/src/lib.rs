@@ -2,7 +2,7 @@
 //!
 //! A request comes through `listen` and `shell` (what all answers have in common), `auth` (who calls, and whether they may) and
 //! `idempotency` to a handler in `api`; `router` is the table of contents. A live call pays through `meter`. Behind the routes
-//! work `jobs`, `webhooks` and `upkeep`. `instance` is a database with its keys, `service` puts everything together, `admin`
+//! work `jobs`, `webhooks` and `upkeep`, as far as the node has their `roles`; `nodes` is a node among others. `instance` is a database with its keys, `service` puts everything together, `admin`
 //! is what operators do.
 
 pub mod admin;
@@ -20,6 +20,7 @@ mod limits;
 pub mod listen;
 mod meter;
 mod minting;
+pub mod nodes;
 pub mod openapi;
 pub mod ops;
 pub mod page;
@@ -28,6 +29,7 @@ pub mod peer;
 pub mod query;
 mod random;
 pub mod request_id;
+pub mod roles;
 mod router;
 pub mod secrets;
 pub mod service;

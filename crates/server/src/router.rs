@@ -9,6 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
+use axum::routing::any;
 use probity_core::scope::Scope;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
@@ -17,6 +18,7 @@ use utoipa_axum::routes;
 use crate::api::{api_keys, batch, callback_secret, check_key, jobs, organization, reports, timeline, verify};
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
+use crate::error::{ApiError, Code};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
@@ -63,6 +65,13 @@ pub(crate) fn api(app: &Arc<App>) -> Router {
     };
     let routes = contents().into_iter().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
     Router::from(routes).with_state(app.clone())
+}
+
+/// What a node answers under `/v1` that does not serve the API: nothing is wrong with the request, it came to the wrong node.
+pub(crate) fn elsewhere() -> Router {
+    let answer =
+        any(async || ApiError::new(Code::ServiceUnavailable, "this node does not serve the API").retry_after(1));
+    Router::new().route("/v1", answer.clone()).route("/v1/{*path}", answer)
 }
 
 /// Whether a path's body is read by its handler, which then sees to its repetition itself: such a body is never whole in

@@ -28,11 +28,13 @@ use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::listen::{ListenConfig, Listener};
 use crate::meter::Meter;
+use crate::nodes::{self, NodeConfig, Presence};
 use crate::openapi::{self, Published};
 use crate::ops::Ops;
 use crate::ops::health::Readiness;
 use crate::ops::metrics::{Database, Depth, Gauges, Metrics, Observed, Queue, Readers, Start, count_in_flight};
 use crate::page::Cursors;
+use crate::roles::Role;
 use crate::shell::{ShellConfig, shell};
 use crate::verifier::Verifier;
 use crate::webhooks::{self, Callbacks, WebhookConfig, Worker};
@@ -60,6 +62,8 @@ pub struct ServiceConfig {
     pub webhooks: WebhookConfig,
     /// How batch jobs are worked on.
     pub jobs: JobsConfig,
+    /// Which node this is, and what it does.
+    pub node: NodeConfig,
 }
 
 impl Default for ServiceConfig {
@@ -72,6 +76,7 @@ impl Default for ServiceConfig {
             hold_ms: 120_000,
             webhooks: WebhookConfig::default(),
             jobs: JobsConfig::default(),
+            node: NodeConfig::default(),
         }
     }
 }
@@ -96,7 +101,9 @@ pub struct Core {
     upkeep: JoinHandle<()>,
     jobs: JoinSet<()>,
     windows: JoinHandle<()>,
-    deliveries: JoinHandle<()>,
+    deliveries: JoinSet<()>,
+    leaving: CancellationToken,
+    listed: JoinHandle<()>,
 }
 
 impl Core {
@@ -120,37 +127,59 @@ impl Core {
             keyring: Keyring::default(),
             meter,
             metrics: metrics.clone(),
+            presence: Arc::new(Presence::new(&config.node, clock.now())),
             wake: Arc::default(),
             live: verifiers.live.clone(),
             sandbox: verifiers.sandbox.clone(),
         });
-        let published = Published::new(&openapi::of_service(config.api.public_url.as_deref()));
-        let ending = CancellationToken::new();
-        let ops = ops(&app, &ending, config);
-        let api = router::api(&app).layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
-        let routes = api.merge(published.router()).merge(crate::ops::routes(ops));
-        let routes = routes.layer(from_fn_with_state(metrics.clone(), count_in_flight));
-        let shell_config = ShellConfig { observer: Some(metrics.observer()), ..config.shell.clone() };
-        let routes = shell(routes, shell_config, clock);
+        let (ending, leaving) = (CancellationToken::new(), CancellationToken::new());
+        let listed = nodes::run(app.presence.clone(), app.store.clone(), clock, leaving.clone());
+        let listed = tokio::spawn(listed);
+        let routes = routes(&app, &ending, config);
         let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
-        let jobs = Jobs::of(&app, config.jobs).start(&ending);
-        let deliveries = tokio::spawn(worker(&app, config).run(ending.clone()));
-        Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows, deliveries }
+        let (mut jobs, mut deliveries) = (JoinSet::new(), JoinSet::new());
+        let roles = &config.node.roles;
+        if roles.has(Role::Worker) {
+            jobs = Jobs::of(&app, config.jobs).start(&ending);
+        }
+        if roles.has(Role::Delivery) {
+            deliveries.spawn(worker(&app, config).run(ending.clone()));
+        }
+        jobs.spawn(nodes::hear_bells(app.clone(), ending.clone()));
+        Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows, deliveries, leaving, listed }
     }
 
     /// Ends what is behind the routes, once no request is in flight any more.
     pub async fn stop(self) {
-        let Self { routes, app, instance, verifiers, ending, upkeep, mut jobs, windows, deliveries } = self;
+        let Self { routes, app, instance, verifiers, ending, upkeep, mut jobs, windows, .. } = self;
+        let Self { mut deliveries, leaving, listed, .. } = self;
         ending.cancel();
         within("upkeep", upkeep).await;
         within("jobs", async { while jobs.join_next().await.is_some() {} }).await;
-        within("deliveries", deliveries).await;
+        within("deliveries", async { while deliveries.join_next().await.is_some() {} }).await;
         // The writer of windows ends when nobody is left who could want one.
         drop((routes, app, jobs));
         within("the last window of credits", windows).await;
         tokio::join!(verifiers.live.close(GOODBYE_MS), verifiers.sandbox.close(GOODBYE_MS));
+        // Until here the sources were in use, and nobody else may have had them.
+        leaving.cancel();
+        within("leaving the other nodes", listed).await;
         within("closing the database", instance.close()).await;
     }
+}
+
+/// All routes of a node with these roles, with everything that is laid around them.
+fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Router {
+    let api = if config.node.roles.has(Role::Api) {
+        let published = Published::new(&openapi::of_service(config.api.public_url.as_deref()));
+        let api = router::api(app).layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
+        api.merge(published.router())
+    } else {
+        router::elsewhere()
+    };
+    let routes = api.merge(crate::ops::routes(ops(app, ending, config)));
+    let routes = routes.layer(from_fn_with_state(app.metrics.clone(), count_in_flight));
+    shell(routes, ShellConfig { observer: Some(app.metrics.observer()), ..config.shell.clone() }, app.clock)
 }
 
 /// Waits for a part to end. One that waits for a database that does not answer must not keep the process.
@@ -182,13 +211,23 @@ fn worker(app: &Arc<App>, config: &ServiceConfig) -> Worker {
 
 /// The operator's routes over the parts of a service.
 fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Ops {
-    let readiness = Arc::new(Readiness::of_store(app.clock, ending.clone(), app.store.clone()));
+    let readiness = Readiness::of_store(app.clock, ending.clone(), app.store.clone());
+    let readiness = Arc::new(if app.presence.needs_leases() { with_sources(readiness, app) } else { readiness });
     Ops {
         metrics: app.metrics.clone(),
         observed: Arc::new(Parts { app: app.clone(), readiness: readiness.clone() }),
         readers: Arc::new(Readers::new(config.metrics_token.clone())),
         readiness,
     }
+}
+
+/// A node that may not ask mail servers is not ready.
+fn with_sources(readiness: Readiness, app: &Arc<App>) -> Readiness {
+    let (presence, clock) = (app.presence.clone(), app.clock);
+    readiness.check("sources", move || {
+        let held = presence.may_ask(clock.now());
+        Box::pin(async move { if held { Ok(()) } else { Err("another node may have this node's sources".into()) } })
+    })
 }
 
 /// What the metrics look at when somebody reads them.

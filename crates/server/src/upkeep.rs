@@ -1,7 +1,8 @@
-//! What has to be done from time to time, by every node: ended holds, ended subscriptions, old rows, noted uses of keys.
+//! What has to be done from time to time: ended holds, ended subscriptions, old rows, noted uses of keys.
 //!
-//! Each piece takes a bounded number of rows a transaction and can be done by several nodes at once. A piece that fails is
-//! logged and tried again in the next round.
+//! What lies in this node's memory is its own to write. Everything else is done by the node that has the lease `schedule`
+//! ([`crate::nodes`]): each piece could be done by several at once, which would only be in vain. Each takes a bounded number of
+//! rows a transaction. A piece that fails is logged and tried again in the next round.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::app::App;
 use crate::idempotency::KEEP_MS;
 use crate::jobs::stop_jobs;
+use crate::nodes;
 
 /// How long a submission may take before its blocks are swept, in milliseconds.
 const UNBORN_MS: i64 = 3_600_000;
@@ -44,6 +46,10 @@ pub(crate) async fn round(app: &App) {
     let now = app.now();
     let store = &app.store;
     report("uses of keys", app.keyring.write_uses(store).await);
+    app.limits.tidy(now).await;
+    if !app.presence.is_scheduler(now) {
+        return;
+    }
     report("ended holds", release_expired(app, now).await);
     report("ended subscriptions", expire(store, now).await);
     report("the ledger", fold(store, now).await);
@@ -54,7 +60,7 @@ pub(crate) async fn round(app: &App) {
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unborn(store, now).await);
     report("jobs to be stopped", stop_jobs(store, now).await);
-    app.limits.tidy(now).await;
+    report("nodes that are gone", nodes::forget_gone(store, now).await);
 }
 
 fn report(what: &'static str, done: Result<()>) {

@@ -65,6 +65,7 @@ pub(crate) async fn verify_email(
 
 /// A live verdict and what it costs.
 async fn charged(app: &App, caller: &Caller, address: &str, live: Live) -> Result<Verification, ApiError> {
+    app.presence.check(app.now())?;
     let hold = app.meter.hold(caller.org()).await?;
     let verification = app.live.verify(address, live).await;
     let reason = verification.verdict.reason;

@@ -32,7 +32,7 @@ pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
     let mut running: JoinSet<(OrgNo, JobNo)> = JoinSet::new();
     while !ending.is_cancelled() {
         let pause = match fill(&jobs, &mut busy, &mut running, &ending).await {
-            Ok(()) => POLL,
+            Ok(()) => jobs.presence.poll(POLL),
             Err(error) => {
                 tracing::warn!(%error, "no work could be taken up");
                 REST
@@ -58,10 +58,10 @@ async fn fill(
     running: &mut JoinSet<(OrgNo, JobNo)>,
     ending: &CancellationToken,
 ) -> Result<(), StoreError> {
-    if running.len() >= SLOTS {
+    let now = jobs.now();
+    if running.len() >= SLOTS || !jobs.presence.may_ask(now) {
         return Ok(());
     }
-    let now = jobs.now();
     let mut open = jobs::open(&mut jobs.store.read().await?, now, LOOK_MAX).await?;
     open.retain(|open| !open.org_status.is_stopped());
     while running.len() < SLOTS {

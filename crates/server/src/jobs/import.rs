@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::Jobs;
 use super::chunk::{self, ROWS_MAX, Row};
 use crate::error::Detail;
+use crate::nodes::Work;
 
 /// How long the importer waits without a bell.
 const POLL: Duration = Duration::from_secs(1);
@@ -35,7 +36,7 @@ pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
     while !ending.is_cancelled() {
         let pause = match next(&jobs, &ending).await {
             Ok(true) => continue,
-            Ok(false) => POLL,
+            Ok(false) => jobs.presence.poll(POLL),
             Err(error) => {
                 tracing::warn!(%error, "an import failed; it is begun anew");
                 REST
@@ -52,8 +53,12 @@ pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
 /// Imports the oldest job that waits; says whether there was one.
 async fn next(jobs: &Jobs, ending: &CancellationToken) -> Result<bool, Detail> {
     let now = jobs.now();
+    if !jobs::any_import(&mut jobs.store.read().await?, now).await? {
+        return Ok(false);
+    }
     let claim = jobs.store.write(|tx| jobs::claim_import(tx, now, jobs.lease_ms()).scope_boxed()).await?;
     let Some(claim) = claim else { return Ok(false) };
+    let _working = jobs.presence.works_on(Work::Import);
     match ending.run_until_cancelled(import(jobs, &claim)).await {
         Some(Ok(())) => jobs.wake.work.notify_one(),
         // Cut off by the end: the next holder begins anew. Lost: somebody else has it, or the job was cancelled.

@@ -21,6 +21,7 @@ use super::chunk::{self, ROWS_MAX, Row};
 use super::found::Found;
 use super::{Jobs, announce};
 use crate::error::Detail;
+use crate::nodes::Work;
 use crate::ops::metrics::Origin;
 
 /// Results that are settled together.
@@ -35,6 +36,7 @@ const WRITES_MAX: u32 = 5;
 /// Works on a chunk until it is done, lost, or the node ends.
 pub(super) async fn run(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationToken) {
     let fence = claimed.fence;
+    let _working = jobs.presence.works_on(Work::Chunk);
     match work(jobs, claimed, test, ending).await {
         Ok(()) => {}
         Err(Stop::Lost) => tracing::info!(job = fence.job.0, chunk = fence.chunk, "another node has the chunk"),

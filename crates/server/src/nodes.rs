@@ -1,0 +1,240 @@
+//! This node among the others on its database: its row in the list of nodes, and what belongs to it alone.
+//!
+//! Every [`BEAT`] a node shows that it lives and renews its leases, in one transaction. A *source*, the public address from
+//! which mail servers are asked, belongs to one node at a time, because how often an exchanger may be asked is counted in
+//! that node's memory: two nodes behind one address would ask twice as often as the manners of the exchanger allow. So a node
+//! that asks mail servers does not start without its sources ([`join`]), and one that loses them, because it was cut off for
+//! longer than its lease, takes up no new work until it has them again. Results of work under way are fenced by themselves.
+//! The lease `schedule` belongs to the node that does what must be done from time to time ([`crate::upkeep`]).
+//!
+//! Leases last [`LEASE_MS`]; their holder counts them as ended [`MARGIN_MS`] before, because clocks differ.
+
+mod bells;
+mod presence;
+mod process;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_core::id::NodeId;
+use probity_core::time::Millis;
+use probity_engine::clock::Clock;
+use probity_store::nodes::{self, Lease, Node};
+use probity_store::{ScopedFutureExt as _, Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use bells::run as hear_bells;
+pub(crate) use presence::{Presence, Work};
+
+use crate::instance::Instance;
+use crate::roles::Roles;
+
+/// How often a node shows that it lives.
+pub const BEAT: Duration = Duration::from_secs(5);
+/// How long a lease lasts, and after how long without a sign of life a node counts as gone, in milliseconds.
+pub const LEASE_MS: i64 = 30_000;
+/// How long before its end the holder of a lease stops to rely on it, in milliseconds.
+const MARGIN_MS: i64 = 2_000;
+/// How long nodes that are gone are remembered, in milliseconds.
+const REMEMBER_MS: i64 = 3_600_000;
+/// How often a node that starts looks whether a lease has come free.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long it waits at most, in milliseconds: a holder that died has let go by then.
+const WAIT_MS: i64 = LEASE_MS + 5_000;
+
+/// The lease of the node that does what must be done from time to time.
+const SCHEDULE: &str = "schedule";
+/// What the leases on sources begin with.
+const SOURCE: &str = "source:";
+/// How a source is listed whose public address is not known.
+const UNKNOWN: &str = "unknown";
+
+/// What a node is.
+#[derive(Clone, Debug, Default)]
+pub struct NodeConfig {
+    /// Its machine, for people.
+    pub hostname: String,
+    /// What it does.
+    pub roles: Roles,
+    /// The public addresses of the sources from which it asks real mail servers, where they are known; nothing where the
+    /// mail servers are simulated.
+    pub sources: Vec<Option<IpAddr>>,
+    /// The name under which it has joined the others ([`join`]); none makes one up.
+    pub joined: Option<NodeId>,
+}
+
+impl NodeConfig {
+    /// The sources that it asks from, as they are listed.
+    fn sources_text(&self) -> String {
+        let text = |source: &Option<IpAddr>| source.map_or_else(|| UNKNOWN.to_owned(), |address| address.to_string());
+        let asked = self.sources.iter().filter(|_| self.roles.asks());
+        asked.map(text).collect::<Vec<_>>().join(",")
+    }
+
+    /// The leases without which no mail server may be asked, in their order.
+    fn source_leases(&self) -> Vec<String> {
+        let known = self.sources.iter().flatten().filter(|_| self.roles.asks());
+        let mut names: Vec<String> = known.map(|address| format!("{SOURCE}{address}")).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}
+
+/// Why a node does not join the others.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// The database does not let it.
+    #[error("the list of nodes cannot be written")]
+    Store(#[from] StoreError),
+    /// Another node asks from the same address.
+    #[error(
+        "the source {source_address} belongs to {holder}, which is alive: stop that one, or give each node a [[source]] of its own"
+    )]
+    Taken {
+        /// The public address.
+        source_address: String,
+        /// The other node: its name and where it runs.
+        holder: String,
+    },
+}
+
+/// Joins the nodes on a database and takes the leases on this node's sources; to be called before anything is asked or
+/// promised. Waits for a holder that shows no sign of life to lose its lease, and refuses where one does.
+pub async fn join(instance: &Instance, config: &NodeConfig) -> Result<NodeId, JoinError> {
+    let (store, clock) = (&instance.store, instance.clock);
+    bury_the_dead(store).await?;
+    let presence = Presence::new(config, clock.now());
+    match wait_for_sources(&presence, store, clock).await {
+        Ok(()) => {}
+        Err(error) => {
+            // What it has got meanwhile is somebody else's to take.
+            let left = store.write(|tx| nodes::leave(tx, presence.id()).scope_boxed()).await;
+            left.unwrap_or_else(|error| tracing::warn!(%error, "a node that does not start stays listed for a while"));
+            return Err(error);
+        }
+    }
+    warn_of_doubles(config, store, &presence, clock.now()).await?;
+    Ok(presence.id())
+}
+
+/// Lets go what nodes hold that were killed on this machine.
+async fn bury_the_dead(store: &Store) -> Result<(), StoreError> {
+    let listed = nodes::all(&mut store.read().await?).await?;
+    for node in listed.into_iter().filter(|node| process::is_dead(&node.process)) {
+        store.write(|tx| nodes::leave(tx, node.id).scope_boxed()).await?;
+        tracing::info!(node = %node.id, "a node that was killed on this machine has left");
+    }
+    Ok(())
+}
+
+async fn wait_for_sources(presence: &Presence, store: &Store, clock: Clock) -> Result<(), JoinError> {
+    let began = clock.now();
+    let mut first_seen: BTreeMap<(String, NodeId), Millis> = BTreeMap::new();
+    loop {
+        let elsewhere = presence.beat(store, clock.now()).await?;
+        if elsewhere.is_empty() {
+            return Ok(());
+        }
+        for lease in elsewhere {
+            let (name, until) = (lease.name.clone(), lease.until);
+            let before = *first_seen.entry((name, lease.holder)).or_insert_with(|| {
+                tracing::warn!(lease = %lease.name, holder = %lease.holder, "waiting for another node to let go");
+                until
+            });
+            if until > before || clock.now().since(began) > WAIT_MS {
+                return Err(taken(store, &lease).await?);
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn taken(store: &Store, lease: &Lease) -> Result<JoinError, StoreError> {
+    let listed = nodes::all(&mut store.read().await?).await?;
+    let place = listed.iter().find(|node| node.id == lease.holder).map(|node| format!(" on {}", node.hostname));
+    let source_address = lease.name.strip_prefix(SOURCE).unwrap_or(&lease.name).to_owned();
+    Ok(JoinError::Taken { source_address, holder: format!("{}{}", lease.holder, place.unwrap_or_default()) })
+}
+
+/// Sources whose public address nobody has written down cannot be told apart: two nodes may be behind one address.
+async fn warn_of_doubles(
+    config: &NodeConfig,
+    store: &Store,
+    presence: &Presence,
+    now: Millis,
+) -> Result<(), StoreError> {
+    if !config.roles.asks() || !config.sources.contains(&None) {
+        return Ok(());
+    }
+    let listed = nodes::all(&mut store.read().await?).await?;
+    let other = |node: &&Node| node.id != presence.id() && is_alive(node, now) && node.sources.contains(UNKNOWN);
+    for node in listed.iter().filter(other) {
+        tracing::warn!(
+            node = %node.id, hostname = node.hostname,
+            "another node asks from a source without a known public address, as this one does: where it is the same \
+             address, mail servers are asked too often; write [[source]] with `public` on each node"
+        );
+    }
+    Ok(())
+}
+
+/// Whether a node has shown a sign of life lately.
+pub fn is_alive(node: &Node, now: Millis) -> bool {
+    now.since(node.seen_at) < LEASE_MS
+}
+
+/// Forgets the nodes that have been gone for an hour.
+pub(crate) async fn forget_gone(store: &Store, now: Millis) -> Result<(), StoreError> {
+    store.write(|tx| nodes::forget(tx, now - REMEMBER_MS).scope_boxed()).await.map(drop)
+}
+
+/// Shows that this node lives until it is told to leave; then takes it off the list and lets its leases go.
+pub(crate) async fn run(presence: Arc<Presence>, store: Store, clock: Clock, leaving: CancellationToken) {
+    let mut told = Told::default();
+    while !leaving.is_cancelled() {
+        let beaten = presence.beat(&store, clock.now()).await;
+        told.tell(&beaten);
+        leaving.run_until_cancelled(tokio::time::sleep(BEAT)).await;
+    }
+    if let Err(error) = store.write(|tx| nodes::leave(tx, presence.id()).scope_boxed()).await {
+        tracing::info!(%error, "the node stays listed until its lease ends");
+    }
+}
+
+/// What stands in the log already: changes are told once.
+#[derive(Default)]
+struct Told {
+    silent: bool,
+    lost: bool,
+}
+
+impl Told {
+    fn tell(&mut self, beaten: &Result<Vec<Lease>, StoreError>) {
+        match beaten {
+            Ok(elsewhere) => {
+                self.silent = false;
+                if !elsewhere.is_empty() && !self.lost {
+                    for Lease { name, holder, .. } in elsewhere {
+                        tracing::error!(lease = %name, %holder, "another node has the source: nothing more is asked from here");
+                    }
+                }
+                if elsewhere.is_empty() && self.lost {
+                    tracing::warn!("all sources belong to this node again");
+                }
+                self.lost = !elsewhere.is_empty();
+            }
+            Err(error) => {
+                if !self.silent {
+                    tracing::warn!(%error, "no sign of life could be written; it is tried again");
+                }
+                self.silent = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

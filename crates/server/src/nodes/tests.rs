@@ -1,0 +1,158 @@
+//! A node among others, on one SQLite.
+
+use std::collections::BTreeSet;
+
+use probity_store::nodes::all;
+use probity_store::{Place, StoreConfig};
+
+use super::*;
+use crate::roles::Role;
+
+const NOW: Millis = Millis(1_700_000_000_000);
+
+async fn store(directory: &tempfile::TempDir) -> Store {
+    let config = StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")));
+    let store = Store::open(&config).await.unwrap();
+    store.migrate().await.unwrap();
+    store
+}
+
+fn from(sources: &[&str]) -> NodeConfig {
+    let sources = sources.iter().map(|source| source.parse().ok()).collect();
+    NodeConfig { hostname: "host".into(), sources, ..NodeConfig::default() }
+}
+
+fn presence(config: &NodeConfig) -> Arc<Presence> {
+    Arc::new(Presence::new(config, NOW))
+}
+
+/// Whose leases are in the way.
+async fn beat(presence: &Presence, store: &Store, now: Millis) -> BTreeSet<NodeId> {
+    presence.beat(store, now).await.unwrap().into_iter().map(|lease| lease.holder).collect()
+}
+
+#[tokio::test]
+async fn a_source_belongs_to_one_node_and_comes_free_when_that_one_is_silent() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(&directory).await;
+    let (one, other) = (presence(&from(&["192.0.2.1", "192.0.2.2"])), presence(&from(&["192.0.2.2", "192.0.2.3"])));
+    assert!(!one.may_ask(NOW), "not before it has its sources");
+    assert!(beat(&one, &store, NOW).await.is_empty());
+    assert_eq!(beat(&other, &store, NOW).await, [one.id()].into());
+    assert!(one.may_ask(NOW) && !other.may_ask(NOW));
+    assert!(one.is_scheduler(NOW) && !other.is_scheduler(NOW));
+    // Cut off from the database, the first one stops by itself, before another can have what it held.
+    let silent = NOW + (LEASE_MS - MARGIN_MS);
+    assert!(one.may_ask(silent - 1) && !one.may_ask(silent) && !one.is_scheduler(silent));
+    assert_eq!(beat(&other, &store, NOW + (LEASE_MS - 1)).await, [one.id()].into());
+    let ended = NOW + LEASE_MS;
+    assert!(beat(&other, &store, ended).await.is_empty());
+    assert!(other.may_ask(ended) && other.is_scheduler(ended));
+    assert_eq!(beat(&one, &store, ended).await, [other.id()].into());
+    assert!(!one.may_ask(ended) && one.check(ended).is_err());
+    // When the other one leaves, it goes on.
+    store.write(|tx| nodes::leave(tx, other.id()).scope_boxed()).await.unwrap();
+    assert!(beat(&one, &store, ended + 1).await.is_empty());
+    assert!(one.may_ask(ended + 1) && one.check(ended + 1).is_ok());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn who_asks_nobody_needs_no_source() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(&directory).await;
+    let asking = presence(&from(&["192.0.2.1", "unknown"]));
+    assert!(beat(&asking, &store, NOW).await.is_empty());
+    let roles = [Role::Delivery, Role::Schedule].into_iter().collect();
+    let idle = presence(&NodeConfig { roles, ..from(&["192.0.2.1"]) });
+    assert!(beat(&idle, &store, NOW).await.is_empty() && !idle.needs_leases());
+    let simulated = presence(&from(&[]));
+    assert!(beat(&simulated, &store, NOW).await.is_empty() && simulated.may_ask(NOW));
+    let listed = all(&mut store.read().await.unwrap()).await.unwrap();
+    let sources: BTreeSet<&str> = listed.iter().map(|node| node.sources.as_str()).collect();
+    assert_eq!(sources, ["192.0.2.1,unknown", ""].into());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn what_a_node_works_on_is_listed() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(&directory).await;
+    let node = presence(&from(&[]));
+    let (one, _other, _import) = (node.works_on(Work::Chunk), node.works_on(Work::Chunk), node.works_on(Work::Import));
+    drop(one);
+    beat(&node, &store, NOW + 7).await;
+    let listed = all(&mut store.read().await.unwrap()).await.unwrap();
+    assert_eq!((listed[0].chunks, listed[0].imports, listed[0].seen_at), (1, 1, NOW + 7));
+    assert!(is_alive(&listed[0], NOW + 7 + LEASE_MS - 1) && !is_alive(&listed[0], NOW + 7 + LEASE_MS));
+    store.close().await;
+}
+
+/// An installation whose nodes are these processes and no other.
+async fn instance(directory: &tempfile::TempDir) -> Instance {
+    let config = StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")));
+    let instance = Instance::open(&config, &[7; 32]).await.unwrap();
+    instance.prepare().await.unwrap();
+    instance
+}
+
+#[tokio::test]
+async fn a_node_does_not_start_while_another_has_its_source() {
+    let directory = tempfile::tempdir().unwrap();
+    let instance = instance(&directory).await;
+    let holder = presence(&from(&["192.0.2.1"]));
+    assert!(beat(&holder, &instance.store, instance.clock.now()).await.is_empty());
+    let renewing = async {
+        loop {
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            beat(&holder, &instance.store, instance.clock.now()).await;
+        }
+    };
+    let wanted = from(&["192.0.2.7", "192.0.2.1"]);
+    let refused = tokio::select! {
+        joined = join(&instance, &wanted) => joined.unwrap_err().to_string(),
+        () = renewing => unreachable!("it renews for ever"),
+    };
+    assert!(refused.contains("192.0.2.1 ") && refused.contains(&format!("{} on host", holder.id())), "{refused}");
+    let listed = all(&mut instance.store.read().await.unwrap()).await.unwrap();
+    assert_eq!(listed.iter().map(|node| node.id).collect::<Vec<_>>(), [holder.id()], "who was refused has left");
+    instance.close().await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_node_that_was_killed_on_this_machine_keeps_nobody_waiting() {
+    let directory = tempfile::tempdir().unwrap();
+    let instance = instance(&directory).await;
+    let own = process::own();
+    let (rest, started) = own.rsplit_once('/').unwrap();
+    let now = instance.clock.now();
+    let dead = Node {
+        id: crate::random::id(now),
+        hostname: "host".into(),
+        // Its number belongs to this process by now, which began at another time.
+        process: format!("{rest}/{started}0"),
+        roles: String::new(),
+        version: String::new(),
+        sources: "192.0.2.1".into(),
+        chunks: 0,
+        imports: 0,
+        started_at: now,
+        seen_at: now,
+    };
+    instance
+        .store
+        .write(|tx| {
+            async {
+                nodes::beat(tx, &dead).await?;
+                nodes::take(tx, "source:192.0.2.1", dead.id, now, now + 3_600_000).await
+            }
+            .scope_boxed()
+        })
+        .await
+        .unwrap();
+    let joined = join(&instance, &from(&["192.0.2.1"])).await.unwrap();
+    let listed = all(&mut instance.store.read().await.unwrap()).await.unwrap();
+    assert_eq!(listed.iter().map(|node| node.id).collect::<Vec<_>>(), [joined]);
+    instance.close().await;
+}
