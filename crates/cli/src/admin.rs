@@ -1,4 +1,4 @@
-//! What those who run the service do from the command line: organizations, keys, credits, deliveries.
+//! What those who run the service do from the command line: organizations, keys, credits, deliveries, nodes.
 //!
 //! A command becomes a [`Request`], [`service::ask`] answers it with an [`Answer`], and the answer is printed: a table on a
 //! terminal, one JSON object a line elsewhere, with the names of the API. So everything but the asking is a function of its
@@ -9,6 +9,7 @@ pub(crate) mod credits;
 pub(crate) mod deliveries;
 mod keys;
 mod moment;
+mod nodes;
 mod orgs;
 mod table;
 
@@ -23,9 +24,10 @@ pub(crate) use credits::{Balance, Bucket};
 pub(crate) use deliveries::{Delivery, DeliveryState, Detail};
 pub(crate) use keys::{Key, KeyKind, NewKey};
 pub(crate) use moment::Moment;
+pub(crate) use nodes::Node;
 pub(crate) use orgs::{Org, OrgStatus, Plan};
 
-use crate::args::{AuditArgs, CreditsArgs, DeliveriesArgs, KeysArgs, OrgsArgs};
+use crate::args::{AuditArgs, CreditsArgs, DeliveriesArgs, KeysArgs, NodesArgs, OrgsArgs};
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::output::Style;
@@ -121,6 +123,8 @@ pub(crate) enum Request {
         /// Its id.
         delivery: String,
     },
+    /// The nodes on the database. Answered with [`Answer::Nodes`].
+    Nodes,
 }
 
 /// What the service answers.
@@ -140,6 +144,8 @@ pub(crate) enum Answer {
     Deliveries(Vec<Delivery>),
     /// One of them, with all that is known.
     Delivery(Box<Detail>),
+    /// Nodes.
+    Nodes(Vec<Node>),
 }
 
 /// Runs `orgs`.
@@ -165,6 +171,11 @@ pub(crate) async fn audit(args: &AuditArgs, settings: &Settings) -> Result<Exit>
 /// Runs `deliveries`.
 pub(crate) async fn deliveries(args: &DeliveriesArgs, settings: &Settings) -> Result<Exit> {
     answered(deliveries::request(&args.command), args.options.json, settings).await
+}
+
+/// Runs `nodes`.
+pub(crate) async fn nodes(args: &NodesArgs, settings: &Settings) -> Result<Exit> {
+    answered(Request::Nodes, args.options.json, settings).await
 }
 
 async fn answered(request: Request, json: bool, settings: &Settings) -> Result<Exit> {
@@ -197,6 +208,7 @@ impl Answer {
             Self::Audit(found) => audit::audited(found),
             Self::Deliveries(deliveries) => deliveries::table(deliveries),
             Self::Delivery(detail) => deliveries::shown(detail),
+            Self::Nodes(nodes) => nodes::table(nodes),
         })
     }
 
@@ -209,6 +221,7 @@ impl Answer {
             Self::Audit(found) => lines(found),
             Self::Deliveries(deliveries) => lines(deliveries),
             Self::Delivery(detail) => lines(std::slice::from_ref(&**detail)),
+            Self::Nodes(nodes) => lines(nodes),
         }
     }
 }

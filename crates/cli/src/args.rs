@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use admin::{
     AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs,
-    OrgsArgs, OrgsCommand,
+    NodesArgs, OrgsArgs, OrgsCommand,
 };
 pub(crate) use service::{HealthArgs, MigrateArgs, ServeArgs};
 
@@ -83,6 +83,9 @@ pub(crate) enum Command {
     /// Messages to customers' servers: what was sent, what came of it, sending once more
     #[command(after_help = admin::DELIVERIES_EXAMPLES)]
     Deliveries(DeliveriesArgs),
+    /// Nodes: the services that share the database, and what each of them holds
+    #[command(after_help = admin::NODES_EXAMPLES)]
+    Nodes(NodesArgs),
     /// Prints the configuration in force, with a comment on every key
     Config,
     /// A simulated mail internet to try things with

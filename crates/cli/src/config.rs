@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use toml::{Table, Value};
 
-pub(crate) use settings::{LogFormat, Settings};
+pub(crate) use settings::{LogFormat, Settings, host_name};
 
 /// Every key with its default and its comment.
 pub(crate) const DEFAULT: &str = include_str!("config/default.toml");

@@ -104,7 +104,8 @@ fn overrides(command: &Command) -> Vec<String> {
         ],
         Command::Serve(args) => {
             let listen = (!args.listen.is_empty()).then(|| args.listen.join(","));
-            vec![flag("server.data", &args.data), flag("server.listen", &listen)]
+            let roles = (!args.roles.is_empty()).then(|| args.roles.join(","));
+            vec![flag("server.data", &args.data), flag("server.listen", &listen), flag("server.roles", &roles)]
         }
         Command::Migrate(args) => data(&args.data),
         Command::Orgs(args) => data(&args.options.data),
@@ -112,6 +113,7 @@ fn overrides(command: &Command) -> Vec<String> {
         Command::Credits(args) => data(&args.options.data),
         Command::Audit(args) => data(&args.options.data),
         Command::Deliveries(args) => data(&args.options.data),
+        Command::Nodes(args) => data(&args.options.data),
         Command::Verify(_) | Command::Doctor(_) | Command::Health(_) | Command::Config | Command::Sandbox(_) => vec![],
     };
     flags.into_iter().flatten().collect()
@@ -134,6 +136,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Credits(args) => admin::credits(args, settings).await,
         Command::Audit(args) => admin::audit(args, settings).await,
         Command::Deliveries(args) => admin::deliveries(args, settings).await,
+        Command::Nodes(args) => admin::nodes(args, settings).await,
         Command::Config => unreachable!("it needs no runtime and was answered before"),
     }
 }
@@ -181,7 +184,8 @@ mod tests {
         let set = |line: &str| overrides(&Cli::try_parse_from(line.split_whitespace()).unwrap().command);
         let served = set("probity serve --data /d --listen 127.0.0.1:80 --listen [::1]:80");
         assert_eq!(served, ["server.data=/d", "server.listen=127.0.0.1:80,[::1]:80"]);
-        for line in ["migrate", "orgs list", "keys list", "credits show", "deliveries list"] {
+        assert_eq!(set("probity serve --roles worker,delivery"), ["server.roles=worker,delivery"]);
+        for line in ["migrate", "orgs list", "keys list", "credits show", "deliveries list", "nodes"] {
             assert_eq!(set(&format!("probity {line} --data /d")), ["server.data=/d"], "{line}");
         }
         assert!(set("probity serve").is_empty());

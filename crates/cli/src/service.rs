@@ -19,6 +19,7 @@ use probity_server::body::BodyRules;
 use probity_server::instance::Instance;
 use probity_server::jobs::JobsConfig;
 use probity_server::listen::ListenConfig;
+use probity_server::nodes::{self, JoinError, NodeConfig};
 use probity_server::service::{Bound, Service, ServiceConfig, Verifiers};
 use probity_server::shell::ShellConfig;
 use probity_server::store::{Place, StoreConfig};
@@ -27,8 +28,8 @@ use probity_server::webhooks::{ByNet, Names, NoNames, WebhookConfig};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{Answer, Request};
-use crate::config::Settings;
 use crate::config::serve::{CreditSettings, Database, ServeSettings};
+use crate::config::{Settings, host_name};
 use crate::exit::{Ends, Exit};
 use crate::net;
 use crate::verifier::Simulated;
@@ -63,9 +64,11 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
     let verifiers = verifiers(settings, sandbox, facts.clone())?;
     let webhooks = webhooks(settings, sandbox)?;
     let mut interrupted = signals()?;
+    let mut node = node(settings, sandbox);
+    node.joined = Some(nodes::join(&instance, &node).await.map_err(not_joined)?);
     let first = Admin::new(instance.clone(), &serve.brand).first_start(FIRST_ORG, plan(serve.credits)).await?;
     // The keys are nowhere else: nothing that can fail stands between here and their printing.
-    let service = Service::start(bound, instance, &config(settings, webhooks), verifiers);
+    let service = Service::start(bound, instance, &ServiceConfig { node, ..config(settings, webhooks) }, verifiers);
     let ended = Box::pin(async move {
         interrupted.recv().await;
         let stopping = async {
@@ -196,7 +199,24 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
         hold_ms: serve.credits.hold_ms,
         webhooks,
         jobs: JobsConfig { lease_ms: serve.batch_lease_ms, keep_days: serve.batch_keep_days },
+        node: NodeConfig::default(),
     }
+}
+
+/// Which node this is. Simulated mail servers are asked from everywhere.
+fn node(settings: &Settings, simulated: bool) -> NodeConfig {
+    let asked = if simulated { &[] } else { &*settings.engine.sources };
+    NodeConfig {
+        hostname: host_name(),
+        roles: settings.serve.roles.clone(),
+        sources: asked.iter().map(|source| source.public).collect(),
+        joined: None,
+    }
+}
+
+/// What keeps a node from the others is of this machine, or of those.
+fn not_joined(error: JoinError) -> anyhow::Error {
+    anyhow::Error::new(error).context(Ends(Exit::Local))
 }
 
 /// What a new organization may spend, where nobody says.

@@ -10,6 +10,7 @@ use probity_store::audit::{self, Discrepancy};
 use probity_store::credits::Booking;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::keys::Key;
+use probity_store::nodes::{self, Node};
 use probity_store::orgs::{Org, OrgStatus};
 use probity_store::outbox::{self, Logged, State};
 use probity_store::users::{Role, User};
@@ -21,6 +22,7 @@ pub use crate::minting::{Wanted as NewKey, origin};
 use crate::app::DELIVERIES_KEEP_MS;
 use crate::instance::Instance;
 use crate::minting;
+use crate::nodes::is_alive;
 
 /// The name of the mark that the first start leaves.
 const STARTED: &str = "first_start";
@@ -56,6 +58,17 @@ pub struct FirstKeys {
     pub live: SecretString,
     /// Spends nothing and asks the sandbox.
     pub test: SecretString,
+}
+
+/// A node and what is known of it now.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// As it was last seen.
+    pub node: Node,
+    /// Whether that was lately.
+    pub alive: bool,
+    /// The names of the leases that it holds.
+    pub leases: Vec<String>,
 }
 
 /// What an administrator may do.
@@ -277,6 +290,18 @@ impl Admin {
         let (id, now) = (delivery_id(id)?, self.now());
         self.instance.store.write(|tx| outbox::resend(tx, org.no, id, now).scope_boxed()).await?;
         Ok(outbox::by_id(&mut self.instance.store.read().await?, org.no, id).await?.0)
+    }
+
+    /// The nodes on the database, the oldest first: those that have left are not among them, those that died are for an hour.
+    pub async fn nodes(&self) -> Result<Vec<Listed>> {
+        let (now, mut conn) = (self.now(), self.instance.store.read().await?);
+        let leases = nodes::leases(&mut conn).await?;
+        let listed = |node: Node| {
+            let own = leases.iter().filter(|lease| lease.holder == node.id && lease.until > now);
+            let leases = own.map(|lease| lease.name.clone()).collect();
+            Listed { alive: is_alive(&node, now), leases, node }
+        };
+        Ok(nodes::all(&mut conn).await?.into_iter().map(listed).collect())
     }
 
     fn now(&self) -> Millis {

@@ -10,6 +10,7 @@
 //! Leases last [`LEASE_MS`]; their holder counts them as ended [`MARGIN_MS`] before, because clocks differ.
 
 mod bells;
+pub(crate) mod look;
 mod presence;
 mod process;
 

@@ -28,7 +28,7 @@ use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::listen::{ListenConfig, Listener};
 use crate::meter::Meter;
-use crate::nodes::{self, NodeConfig, Presence};
+use crate::nodes::{self, NodeConfig, Presence, look};
 use crate::openapi::{self, Published};
 use crate::ops::Ops;
 use crate::ops::health::Readiness;
@@ -252,13 +252,17 @@ impl Observed for Parts {
         Box::pin(async move {
             let up = !self.readiness.failed().await.contains(&"database");
             let waiting = u64::try_from(self.app.meter.waiting()).unwrap_or(u64::MAX);
+            let mut queues =
+                vec![(Queue::Ledger, Depth { waiting, oldest: None }), (Queue::Webhooks, self.webhooks().await)];
+            // What the database does not say is absent.
+            let cluster = look::cluster(&self.app).await.ok();
+            queues.extend(cluster.iter().flat_map(|cluster| look::queues(cluster, self.app.now())));
             Gauges {
                 engine: self.app.live.snapshot(),
                 database: Some(Database::of(&self.app.store, up)),
-                queues: vec![
-                    (Queue::Ledger, Depth { waiting, oldest: None }),
-                    (Queue::Webhooks, self.webhooks().await),
-                ],
+                queues,
+                own: Some(look::own(&self.app)),
+                cluster,
             }
         })
     }

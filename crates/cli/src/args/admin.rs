@@ -1,4 +1,4 @@
-//! The command line of those who run the service: `orgs`, `keys`, `credits`, `audit`, `deliveries`.
+//! The command line of those who run the service: `orgs`, `keys`, `credits`, `audit`, `deliveries`, `nodes`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -46,6 +46,12 @@ Examples:
     probity deliveries list --state exhausted
     probity deliveries show dlv_01h455vb4pex5vsknk084sn02q
     probity deliveries resend dlv_01h455vb4pex5vsknk084sn02q";
+
+/// Shown below the help of `nodes`.
+pub(super) const NODES_EXAMPLES: &str = "\
+Examples:
+    probity nodes
+    probity nodes --json | jq -r 'select(.alive) | .hostname'";
 
 /// The most credits that one command moves: what an unlimited plan holds.
 const CREDITS_MAX: i64 = 1_000_000_000_000;
@@ -252,6 +258,14 @@ pub(crate) enum DeliveriesCommand {
     Show(OneDelivery),
     /// Has one sent once more, now, with all its attempts before it; a running service does it
     Resend(OneDelivery),
+}
+
+/// `nodes`.
+#[derive(Debug, Args)]
+pub(crate) struct NodesArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
 }
 
 /// The message that a command is about.

@@ -8,6 +8,7 @@ Examples:
     probity serve                                    on 127.0.0.1:8080, with its data where `probity config` says
     probity serve --sandbox                          to try everything without port 25
     probity serve --data /srv/probity --listen 0.0.0.0:8080
+    probity serve --roles worker,delivery            one of several nodes on one PostgreSQL
 
 The first start prints a live key and a test key, once. SIGTERM or Ctrl-C ends it after requests in flight.";
 
@@ -31,6 +32,9 @@ pub(crate) struct ServeArgs {
     /// Where to listen; several may be given: overrides server.listen
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<String>,
+    /// What this node does: any of api, worker, delivery, schedule, with commas; default: all. Overrides server.roles
+    #[arg(long, value_name = "ROLE", value_delimiter = ',')]
+    pub roles: Vec<String>,
     /// Answers live keys from the simulated mail internet too, instead of asking real servers
     #[arg(long)]
     pub sandbox: bool,

@@ -69,6 +69,7 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("allow.special_use", Kind::Texts),
     ("data.directory", Kind::Text),
     ("server.listen", Kind::Texts),
+    ("server.roles", Kind::Texts),
     ("server.public_url", Kind::Text),
     ("server.data", Kind::Text),
     ("server.brand", Kind::Text),

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use ipnet::IpNet;
 use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
+use probity_server::roles::{Role, Roles};
 use secrecy::SecretString;
 
 use super::settings::Reader;
@@ -36,6 +37,8 @@ pub(crate) struct ServeSettings {
     pub data: PathBuf,
     /// Where to listen; at least one address.
     pub listen: Vec<SocketAddr>,
+    /// What this node does; at least one part of the work.
+    pub roles: Roles,
     /// The address that customers use, without a slash at the end; `None` where none was configured.
     pub public_url: Option<String>,
     /// The first part of new keys.
@@ -133,6 +136,7 @@ impl ServeSettings {
         let pepper = pepper(read, &data)?;
         let settings = Self {
             listen: read.parsed("server.listen", "an address such as \"127.0.0.1:8080\"", |text| text.parse().ok())?,
+            roles: roles(read)?,
             public_url: public_url(read)?,
             brand: brand(read)?,
             trusted_proxies: read.parsed("server.trusted_proxies", "a network such as \"10.1.0.0/16\"", network)?,
@@ -217,6 +221,15 @@ fn data_directory(read: &Reader<'_>) -> PathBuf {
         "" => read.0.data_home.join(OWN_DATA),
         directory => PathBuf::from(directory),
     }
+}
+
+fn roles(read: &Reader<'_>) -> Result<Roles> {
+    let named: Vec<Role> =
+        read.parsed("server.roles", "one of api, worker, delivery, schedule", |name| name.parse().ok())?;
+    if named.is_empty() {
+        return Err(read.wrong("server.roles", "at least one role is needed: api, worker, delivery, schedule"));
+    }
+    Ok(named.into_iter().collect())
 }
 
 fn network(text: &str) -> Option<IpNet> {

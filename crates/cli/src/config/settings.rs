@@ -257,7 +257,7 @@ fn data_files(read: &Reader<'_>) -> Result<BTreeMap<String, String>> {
 }
 
 /// The name of this machine; `localhost` where the system does not say.
-fn host_name() -> String {
+pub(crate) fn host_name() -> String {
     let places = ["/proc/sys/kernel/hostname", "/etc/hostname"];
     let read = |place: &&str| std::fs::read_to_string(place).ok();
     let name = places.iter().find_map(read).unwrap_or_default().trim().to_ascii_lowercase();

@@ -5,7 +5,7 @@ use probity_core::api_key;
 use probity_core::credits as core;
 use probity_core::id::OrgId;
 use probity_core::scope::Scope;
-use probity_server::admin::{Admin, NewKey, Plan};
+use probity_server::admin::{Admin, Listed, NewKey, Plan};
 use probity_server::store::{Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError};
 use secrecy::ExposeSecret as _;
 
@@ -65,6 +65,10 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
             let org = find(admin, org.as_deref()).await?;
             let logged = admin.resend_delivery(&org, &delivery).await.map_err(|error| missing(error, &delivery))?;
             Ok(Answer::Deliveries(vec![delivery_view(&org, &logged)]))
+        }
+        Request::Nodes => {
+            let found = admin.nodes().await.map_err(failed)?;
+            Ok(Answer::Nodes(found.into_iter().map(node_view).collect()))
         }
     }
 }
@@ -237,6 +241,24 @@ fn detail_view(org: &Org, logged: &Logged, body: &[u8]) -> admin::Detail {
         first_at: logged.first_at,
         body: String::from_utf8_lossy(body).into_owned(),
         last_answer: String::from_utf8_lossy(&logged.last_answer).into_owned(),
+    }
+}
+
+fn node_view(listed: Listed) -> admin::Node {
+    let Listed { node, alive, leases } = listed;
+    let parts = |text: &str| text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    admin::Node {
+        id: node.id.to_string(),
+        roles: parts(&node.roles),
+        sources: parts(&node.sources),
+        hostname: node.hostname,
+        version: node.version,
+        started_at: node.started_at,
+        seen_at: node.seen_at,
+        alive,
+        leases,
+        chunks: node.chunks,
+        imports: node.imports,
     }
 }
 

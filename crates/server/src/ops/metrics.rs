@@ -10,6 +10,7 @@
 //! Every metric stands in a table of `docs/operations.md`; a test holds the two together.
 
 mod accounts;
+mod cluster;
 mod exposition;
 mod gauges;
 mod http;
@@ -31,6 +32,7 @@ use prometheus_client::registry::Registry;
 use crate::shell::Observer;
 
 pub use accounts::Accounts;
+pub use cluster::{Cluster, Own};
 pub use exposition::{Access, Form, Readers};
 pub use gauges::{Database, Depth, Gauges, Observed, Queue};
 pub use http::{Http, InFlight, count_in_flight};

@@ -54,9 +54,11 @@ fn data_lies_where_the_system_keeps_that_of_its_kind() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_would_be_right() {
-    let table: [(&[&str], &str); 13] = [
+    let table: [(&[&str], &str); 15] = [
         (&["server.listen=localhost:8080"], "--set: `server.listen`: \"localhost:8080\" is not an address"),
         (&["server.listen="], "at least one address"),
+        (&["server.roles=api,work"], "`server.roles`: \"work\" is not one of api, worker, delivery, schedule"),
+        (&["server.roles="], "at least one role"),
         (&["server.public_url=verify.example.com"], "https://verify.example.com"),
         (&["server.public_url=https://a b"], "server.public_url"),
         (&["server.public_url=https:///"], "server.public_url"),

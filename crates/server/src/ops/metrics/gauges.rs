@@ -18,6 +18,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
+use super::cluster::{self, Cluster, Own};
 use super::labels::{Label, labels};
 
 labels! {
@@ -27,6 +28,10 @@ labels! {
         Ledger "ledger",
         /// Messages to customers' servers.
         Webhooks "webhooks",
+        /// Jobs whose lists nobody has looked at.
+        Jobs "jobs",
+        /// Chunks of jobs that may be worked on now, or are.
+        Chunks "chunks",
     }
 }
 
@@ -64,6 +69,10 @@ pub struct Gauges {
     pub database: Option<Database>,
     /// Queues.
     pub queues: Vec<(Queue, Depth)>,
+    /// This node.
+    pub own: Option<Own>,
+    /// All nodes.
+    pub cluster: Option<Cluster>,
 }
 
 /// Whoever can be looked at when somebody reads.
@@ -94,6 +103,12 @@ impl Collector for Seen {
         if let Some(database) = &seen.database {
             of_database(&mut to, database)?;
         }
+        if let Some(own) = &seen.own {
+            cluster::own(&mut to, own)?;
+        }
+        if let Some(shared) = &seen.cluster {
+            cluster::shared(&mut to, shared)?;
+        }
         queues(&mut to, &seen.queues)
     }
 }
@@ -117,13 +132,18 @@ impl Writer<'_> {
         ConstCounter::new(value).encode(encoder)
     }
 
-    fn family<L: EncodeLabelSet>(&mut self, name: &str, help: &str, series: &[(L, f64)]) -> Result<(), Error> {
+    pub(super) fn family<L: EncodeLabelSet>(
+        &mut self,
+        name: &str,
+        help: &str,
+        series: &[(L, f64)],
+    ) -> Result<(), Error> {
         let mut encoder = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
         series.iter().try_for_each(|(labels, value)| ConstGauge::new(*value).encode(encoder.encode_family(labels)?))
     }
 
     /// A gauge with one label.
-    fn by<const N: usize>(
+    pub(super) fn by<const N: usize>(
         &mut self,
         name: &str,
         help: &str,
@@ -135,7 +155,7 @@ impl Writer<'_> {
 }
 
 /// A count as a sample; nothing that is counted here comes near the limit.
-fn number(count: impl TryInto<u32>) -> f64 {
+pub(super) fn number(count: impl TryInto<u32>) -> f64 {
     f64::from(count.try_into().unwrap_or(u32::MAX))
 }
 

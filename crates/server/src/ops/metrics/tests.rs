@@ -66,7 +66,14 @@ fn busy() -> Gauges {
     };
     let database = Database { up: true, pool: PoolUse { open: 5, idle: 3, retries: 2 } };
     let waiting = Depth { waiting: 12, oldest: Some(Duration::from_millis(1_500)) };
-    Gauges { engine: Some(engine), database: Some(database), queues: vec![(Queue::Ledger, waiting)] }
+    let cluster = Cluster {
+        roles: vec![("api", 2), ("schedule", 0)],
+        leases: vec![("source", 1)],
+        jobs: probity_store::jobs::Depth { queued: 3, processing: 1, ..probity_store::jobs::Depth::default() },
+    };
+    let own = Own { chunks: 5, imports: 1, may_ask: true, hears: false };
+    let queues = vec![(Queue::Ledger, waiting)];
+    Gauges { engine: Some(engine), database: Some(database), queues, own: Some(own), cluster: Some(cluster) }
 }
 
 #[tokio::test]
@@ -149,6 +156,13 @@ async fn states_are_those_of_the_moment_and_name_only_known_providers() {
     has(&text, "probity_database_retries_total 2");
     has(&text, "probity_queue_depth{queue=\"ledger\"} 12.0");
     has(&text, "probity_queue_oldest_seconds{queue=\"ledger\"} 1.5");
+    has(&text, "probity_nodes{role=\"api\"} 2.0");
+    has(&text, "probity_nodes{role=\"schedule\"} 0.0");
+    has(&text, "probity_leases{kind=\"source\"} 1.0");
+    has(&text, "probity_jobs_open{state=\"queued\"} 3.0");
+    has(&text, "probity_working_on{work=\"chunks\"} 5.0");
+    has(&text, "probity_sources_held 1.0");
+    has(&text, "probity_bells_heard 0.0");
     has(&text, "probity_build_info{version=\"1.2.3\"} 1");
     has(&text, "probity_process_start_time_seconds 1700000000.0");
     assert!(!text.contains("customer"), "{text}");
