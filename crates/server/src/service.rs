@@ -145,7 +145,9 @@ impl Core {
         if roles.has(Role::Delivery) {
             deliveries.spawn(worker(&app, config).run(ending.clone()));
         }
-        jobs.spawn(nodes::hear_bells(app.clone(), ending.clone()));
+        if roles.has(Role::Worker) || roles.has(Role::Delivery) {
+            jobs.spawn(nodes::hear_bells(app.clone(), ending.clone()));
+        }
         Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows, deliveries, leaving, listed }
     }
 

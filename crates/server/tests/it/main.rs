@@ -13,6 +13,7 @@ mod idempotency;
 mod limits;
 mod logs;
 mod matrix;
+mod nodes;
 mod openapi;
 mod paths;
 mod rate_limits;

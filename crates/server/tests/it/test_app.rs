@@ -54,7 +54,8 @@ pub(crate) struct TestApp {
     /// Who answers live keys.
     pub(crate) live: Arc<Rigged>,
     directory: TempDir,
-    _database: Option<Database>,
+    place: Place,
+    database: Option<Database>,
 }
 
 /// A request.
@@ -148,17 +149,34 @@ impl TestApp {
         app.stop().await;
     }
 
+    /// A service on PostgreSQL, where its programs are found.
+    pub(crate) async fn on_postgres(config: ServiceConfig) -> Option<Self> {
+        let database = postgres()?.create_database();
+        let place = Place::Postgres(database.url().to_owned());
+        Some(Self::on(place, tempfile::tempdir().unwrap(), Some(database), config).await)
+    }
+
+    /// Another node on the same database.
+    pub(crate) async fn beside(&self, config: ServiceConfig) -> Self {
+        Self::on(self.place.clone(), tempfile::tempdir().unwrap(), None, config).await
+    }
+
+    /// Asks the database behind the service's back; PostgreSQL only.
+    pub(crate) fn sql(&self, statement: &str) -> String {
+        self.database.as_ref().unwrap().query(statement).unwrap()
+    }
+
     async fn on(place: Place, directory: TempDir, database: Option<Database>, config: ServiceConfig) -> Self {
         // Patient: on a busy machine, many tasks at once wait long for their turns.
-        let place = StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place) };
-        let instance = Instance::open(&place, &PEPPER).await.unwrap();
+        let opened = StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place.clone()) };
+        let instance = Instance::open(&opened, &PEPPER).await.unwrap();
         instance.prepare().await.unwrap();
-        let store = Store::open(&place).await.unwrap();
+        let store = Store::open(&opened).await.unwrap();
         let live = Arc::new(Rigged::new());
         let verifiers = Verifiers { live: live.clone(), sandbox: crate::sandbox::verifier() };
         let admin = Admin::new(instance.clone(), BRAND);
         let core = Core::start(instance, &config, verifiers);
-        Self { core, admin, store, live, directory, _database: database }
+        Self { core, admin, store, live, directory, place, database }
     }
 
     /// Stops the service, and checks the books that it leaves.
