@@ -14,6 +14,7 @@ mod jobs;
 mod killed;
 mod node;
 mod nodes;
+mod roles;
 mod siege;
 mod traffic;
 mod without_postgresql;

@@ -99,7 +99,12 @@ impl Installation {
 
     /// Starts `serve --sandbox` at a port of its own, and waits until it says that it listens.
     pub(crate) fn start(&self) -> Node {
-        let mut launched = self.launch();
+        self.start_as(&[])
+    }
+
+    /// Starts `serve --sandbox` with these flags at a port of its own, and waits until it says that it listens.
+    pub(crate) fn start_as(&self, flags: &[&str]) -> Node {
+        let mut launched = self.launch_with(&[&["serve", "--sandbox", "--listen", "127.0.0.1:0"], flags].concat());
         let listening = launched.line_with("Listening on ");
         let url = listening.split_whitespace().nth(2).unwrap().trim_start_matches("http://").trim_end_matches(',');
         Node { address: url.parse().unwrap(), launched }
@@ -122,8 +127,13 @@ impl Installation {
 
     /// Starts `serve --sandbox` at an address, and waits for nothing.
     pub(crate) fn launch_at(&self, listen: &str) -> Launched {
+        self.launch_with(&["serve", "--sandbox", "--listen", listen])
+    }
+
+    /// Starts a command that serves, and waits for nothing.
+    pub(crate) fn launch_with(&self, args: &[&str]) -> Launched {
         let log = std::fs::File::options().create(true).append(true).open(self.place.path("log")).unwrap();
-        let mut command = self.command(&["serve", "--sandbox", "--listen", listen]);
+        let mut command = self.command(args);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (lines, printed) = channel();
@@ -153,7 +163,7 @@ pub(crate) struct Launched {
 
 impl Launched {
     /// Waits for a line of standard output that holds this; fails where the output ends without it.
-    fn line_with(&mut self, text: &str) -> String {
+    pub(crate) fn line_with(&mut self, text: &str) -> String {
         loop {
             let line = match self.printed.recv_timeout(PATIENCE) {
                 Ok(line) => line,
