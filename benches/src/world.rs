@@ -184,7 +184,7 @@ pub async fn verify_all(engine: &Engine, addresses: u64, domains: u32, verdicts:
     let mut tasks = JoinSet::new();
     let mut numbers = numbers.peekable();
     while let Some(i) = numbers.next() {
-        piece.push(Item { key: i, email: load::address(i, domains).into(), tries: Tries::default() });
+        piece.push(Item { key: i, email: load::address(i, domains).into(), customer: 0, tries: Tries::default() });
         if piece.len() as u64 == PIECE || numbers.peek().is_none() {
             let items = std::mem::take(&mut piece);
             let permit = calls.clone().acquire_owned().await?;

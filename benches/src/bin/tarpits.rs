@@ -152,6 +152,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     let items = (0..arguments.tarpits).map(|n| Item {
         key: n as u64,
         email: format!("ann@{}", tarpit(n)).into(),
+        customer: 0,
         tries: Tries::default(),
     });
     let (engine, items) = (busy.clone(), items.collect());

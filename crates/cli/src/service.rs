@@ -198,7 +198,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
         metrics_token: serve.metrics_token.clone(),
         hold_ms: serve.credits.hold_ms,
         webhooks,
-        jobs: JobsConfig { lease_ms: serve.batch_lease_ms, keep_days: serve.batch_keep_days },
+        jobs: JobsConfig { lease_ms: serve.batch_lease_ms, slots: serve.batch_slots, keep_days: serve.batch_keep_days },
         node: NodeConfig::default(),
     }
 }

@@ -1,9 +1,11 @@
 //! Who answers the commands besides the engine itself: the engine without a network, and the sandbox.
 
+use std::sync::Arc;
+
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
-use probity_engine::{Counters, Engine, Item, Live, Outcome, Sink};
+use probity_engine::{Counters, Engine, Item, Live, Outcome, Room, Sink};
 use probity_mailworld::sandbox::Sandbox;
 use probity_server::verifier::Verifier;
 
@@ -17,6 +19,14 @@ impl Verifier for Simulated {
 
     fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
         Box::pin(self.0.verify_many(items, sink))
+    }
+
+    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        self.0.engine().room(destination, source)
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        self.0.engine().source_names()
     }
 
     fn now(&self) -> Millis {
@@ -49,6 +59,10 @@ impl Verifier for Offline {
             let settled = |item: Item| (item.key, Outcome::Settled(self.0.facts_only(&item.email)));
             sink(items.into_iter().map(settled).collect());
         })
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        Vec::new()
     }
 
     fn now(&self) -> Millis {

@@ -25,11 +25,13 @@ use crate::clock::Clock;
 use crate::config::{Deadlines, EngineConfig};
 use crate::egress::Guard;
 use crate::facts::FactStore;
+use crate::line::{Line, Permit};
 use crate::link::{Ground, Link};
 use crate::memory::Verdicts;
 use crate::net::Source;
-use crate::pace::{Effort, Pace, Site, Slot, warmth_percent};
+use crate::pace::{Asker, Effort, Pace, Site, Slot, warmth_percent};
 use crate::reach::Reach;
+use crate::request::Room;
 use crate::resolve::Resolver;
 
 /// Of all sessions, the part that a batch may hold: the rest is for those who wait for an answer.
@@ -48,7 +50,7 @@ pub(crate) fn texts() -> Mutex<LruCache<String, ()>> {
 /// The right to one session; given back when dropped.
 pub(crate) struct SessionPermit {
     _all: OwnedSemaphorePermit,
-    _batch: Option<OwnedSemaphorePermit>,
+    _batch: Option<Permit>,
 }
 
 /// The shared parts.
@@ -67,11 +69,11 @@ pub(crate) struct Inner {
     pub(crate) facts: Arc<dyn FactStore>,
     pub(crate) verdicts: Verdicts,
     /// Domains that are worked on for batches.
-    pub(crate) domains: Arc<Semaphore>,
+    pub(crate) domains: Arc<Line>,
     /// Probes that go on behind an answer.
     pub(crate) background: Arc<Semaphore>,
     pub(crate) sessions: Arc<Semaphore>,
-    pub(crate) sessions_batch: Arc<Semaphore>,
+    pub(crate) sessions_batch: Arc<Line>,
     pub(crate) idle: Arc<Semaphore>,
     /// Masked texts of replies that no rule knew, to log each once.
     pub(crate) unmatched: Mutex<LruCache<String, ()>>,
@@ -90,11 +92,6 @@ impl Inner {
         let batch = (all / BATCH_SHARE.1 * BATCH_SHARE.0).max(1);
         let idle = (all / IDLE_SHARE).max(1);
         [all, batch, idle]
-    }
-
-    /// The semaphores for a limit of sessions, in the same order.
-    pub(crate) fn semaphores(sessions_max: usize) -> [Arc<Semaphore>; 3] {
-        Self::session_limits(sessions_max).map(|permits| Arc::new(Semaphore::new(permits)))
     }
 
     /// A stream of random numbers for one probe of a domain: the same for the same seed, domain and count of probes.
@@ -139,6 +136,47 @@ impl Inner {
         same.and_then(|index| u16::try_from(index).ok()).unwrap_or(source)
     }
 
+    /// The source of this name.
+    pub(crate) fn source_named(&self, name: &str) -> Option<u16> {
+        let found = self.config.sources.iter().position(|source| *source.name() == *name);
+        found.and_then(|index| u16::try_from(index).ok())
+    }
+
+    /// All sources, in the order in which a domain tries them.
+    pub(crate) fn sources_from(&self, first: u16) -> impl Iterator<Item = u16> {
+        let count = u16::try_from(self.config.sources.len()).unwrap_or(u16::MAX);
+        (0..count).map(move |n| first.wrapping_add(n) % count)
+    }
+
+    /// How much can be asked of a destination soon; [`crate::Engine::room`] says what it may be.
+    pub(crate) fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        let now = self.clock.now();
+        let domain = destination.strip_prefix('@');
+        let site = match domain {
+            Some(domain) => self.pace.home(domain),
+            None => Some(destination.into()),
+        };
+        let Some(site) = site else { return Room::Now(u32::MAX) };
+        let fixed = source.and_then(|name| self.source_named(name));
+        let room = |source: u16| {
+            let site = self.pace.known(self.paced_as(source), &site);
+            site.map_or(Room::Now(u32::MAX), |site| site.outlook(now, self.warmth(source)))
+        };
+        match (fixed, domain) {
+            (Some(source), _) => room(source),
+            // A domain is asked from the first source that is not shut out, and from no other.
+            (None, Some(domain)) => {
+                let first = self.first_source(domain);
+                let shut = |source: &u16| {
+                    let known = self.pace.known(self.paced_as(*source), &site);
+                    known.is_some_and(|site| site.closed(now).is_some())
+                };
+                room(self.sources_from(first).find(|source| !shut(source)).unwrap_or(first))
+            }
+            (None, None) => self.sources_from(0).map(room).max().unwrap_or(Room::Now(u32::MAX)),
+        }
+    }
+
     /// The share of a polite site's limits that a source may use now, in percent.
     pub(crate) fn warmth(&self, source: u16) -> u32 {
         let since = self.config.in_use_since.get(usize::from(source)).copied().flatten();
@@ -154,10 +192,10 @@ impl Inner {
 
     /// Waits for the right to one more session in this process. A batch takes from its own part first, so that live calls
     /// always find room.
-    pub(crate) async fn session_permit(&self, effort: Effort) -> SessionPermit {
+    pub(crate) async fn session_permit(&self, asker: Asker) -> SessionPermit {
         let never_closed = "the semaphore is never closed";
-        let batch = match effort {
-            Effort::Batch => Some(self.sessions_batch.clone().acquire_owned().await.expect(never_closed)),
+        let batch = match asker.effort {
+            Effort::Batch => Some(self.sessions_batch.acquire(asker.customer).await),
             Effort::Live => None,
         };
         let all = self.sessions.clone().acquire_owned().await.expect(never_closed);

@@ -22,6 +22,7 @@ pub mod tls;
 mod answer;
 mod destination;
 mod inner;
+mod line;
 mod link;
 mod live;
 mod many;
@@ -47,7 +48,7 @@ use crate::facts::{FactStore, MemoryFacts};
 use crate::inner::Inner;
 
 pub use config::{ConfigError, EngineConfig};
-pub use request::{Counters, Item, Live, Outcome, Sink, Tries};
+pub use request::{Counters, HeldBack, Item, Live, Outcome, Room, Sink, Tries};
 pub use snapshot::Snapshot;
 
 /// Probes that may go on behind an answer at a time.
@@ -78,7 +79,7 @@ impl Engine {
         let guard = config.guard()?;
         let tally = Arc::new(request::Tally::default());
         let polite = config.profile == probity_core::policy::Profile::Polite;
-        let [sessions, sessions_batch, idle] = Inner::semaphores(config.sessions_max);
+        let [sessions, sessions_batch, idle] = Inner::session_limits(config.sessions_max);
         let inner = Inner {
             clock,
             resolver: resolve::Resolver::new(net.clone(), clock, polite),
@@ -92,11 +93,11 @@ impl Engine {
             reach: reach::Reach::new(),
             facts,
             verdicts: memory::Verdicts::new(config.verdicts_max, config.cache),
-            domains: Arc::new(Semaphore::new(config.domains_max.max(1))),
+            domains: line::Line::new(config.domains_max.max(1)),
             background: Arc::new(Semaphore::new(BACKGROUND_MAX)),
-            sessions,
-            sessions_batch,
-            idle,
+            sessions: Arc::new(Semaphore::new(sessions)),
+            sessions_batch: line::Line::new(sessions_batch),
+            idle: Arc::new(Semaphore::new(idle)),
             unmatched: inner::texts(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
@@ -121,6 +122,18 @@ impl Engine {
     /// bounds the work in flight itself.
     pub async fn verify_many(&self, items: Vec<Item>, sink: Sink) {
         many::verify_many(&self.inner, items, sink).await;
+    }
+
+    /// How much can be asked of a destination soon, as far as memory knows: `@example.org` is a domain, anything else the name of
+    /// a place whose limits held addresses back ([`HeldBack::at`]). With `source`, only that source counts. Neither asks anybody
+    /// nor books anything, and is cheap enough to be asked before each piece of work.
+    pub fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        self.inner.room(destination, source)
+    }
+
+    /// The names of the sources that this engine asks from.
+    pub fn source_names(&self) -> Vec<Arc<str>> {
+        self.inner.config.sources.iter().map(|source| source.name()).collect()
     }
 
     /// What syntax and lists alone say: no network is used. A well-formed address is `unverified` with meta `not_probed`.

@@ -11,7 +11,7 @@ use probity_core::verdict::{Finding, Reason, Verification};
 use crate::answer::{Subject, invalid};
 use crate::destination::Destination;
 use crate::inner::Inner;
-use crate::pace::Effort;
+use crate::pace::{Asker, Effort};
 use crate::probe::{Asked, Probe};
 use crate::request::Live;
 
@@ -92,7 +92,8 @@ impl Question {
 
     async fn probe(&self, destination: &Destination, effort: Effort, source: Option<u16>) -> Came {
         let recipients = std::slice::from_ref(&self.address);
-        let probe = Probe::new(&self.inner, destination, recipients, effort, source).await;
+        let asker = Asker { effort, customer: self.scope };
+        let probe = Probe::new(&self.inner, destination, recipients, asker, source).await;
         let mut came = None;
         probe
             .run(|fates, asked| {

@@ -15,9 +15,10 @@ use tokio::task::JoinSet;
 use crate::answer::{Subject, invalid};
 use crate::destination::Destination;
 use crate::inner::Inner;
-use crate::pace::Effort;
+use crate::line::Permit;
+use crate::pace::{Asker, Effort};
 use crate::probe::{Asked, Probe};
-use crate::request::{Item, Outcome, Sink, Tries};
+use crate::request::{HeldBack, Item, Outcome, Sink, Tries};
 
 /// One address with what must come back with its outcome.
 struct Member {
@@ -26,7 +27,10 @@ struct Member {
     tries: Tries,
 }
 
-/// The addresses of one domain that go from one source.
+/// What the addresses of one plan have in common: domain, source, customer.
+type Shared = (Arc<str>, Option<Arc<str>>, u64);
+
+/// The addresses of one plan.
 #[derive(Default)]
 struct Group {
     members: Vec<Option<Member>>,
@@ -37,13 +41,10 @@ struct Group {
 pub(crate) async fn verify_many(inner: &Arc<Inner>, items: Vec<Item>, sink: Sink) {
     let groups = grouped(inner, items, &sink);
     let mut tasks = JoinSet::new();
-    for ((domain, source), group) in groups {
-        let permit = inner.domains.clone().acquire_owned().await.expect("the semaphore is never closed");
+    for (shared, group) in groups {
+        let permit = inner.domains.acquire(shared.2).await;
         let (inner, sink) = (inner.clone(), sink.clone());
-        tasks.spawn(async move {
-            let _permit = permit;
-            verify_group(&inner, domain, source, group, &sink).await;
-        });
+        tasks.spawn(async move { verify_group(&inner, shared, group, permit, &sink).await });
     }
     while let Some(ended) = tasks.join_next().await {
         if let Err(error) = ended
@@ -54,11 +55,11 @@ pub(crate) async fn verify_many(inner: &Arc<Inner>, items: Vec<Item>, sink: Sink
     }
 }
 
-fn grouped(inner: &Arc<Inner>, items: Vec<Item>, sink: &Sink) -> BTreeMap<(Arc<str>, Option<u16>), Group> {
-    let mut groups: BTreeMap<(Arc<str>, Option<u16>), Group> = BTreeMap::new();
+fn grouped(inner: &Arc<Inner>, items: Vec<Item>, sink: &Sink) -> BTreeMap<Shared, Group> {
+    let mut groups: BTreeMap<Shared, Group> = BTreeMap::new();
     let mut invalids = Vec::new();
     let mut domain: Arc<str> = Arc::from("");
-    for Item { key, email, tries } in items {
+    for Item { key, email, customer, tries } in items {
         let address = match Address::parse_with(&email, &inner.special) {
             Ok(address) => address,
             Err(error) => {
@@ -71,7 +72,7 @@ fn grouped(inner: &Arc<Inner>, items: Vec<Item>, sink: &Sink) -> BTreeMap<(Arc<s
             domain = address.domain().ascii().into();
         }
         let subject = Subject::new(email, domain.clone(), &address, inner);
-        let group = groups.entry((domain.clone(), tries.source)).or_default();
+        let group = groups.entry((domain.clone(), tries.source.clone(), customer)).or_default();
         group.members.push(Some(Member { key, subject, tries }));
         group.addresses.push(address);
     }
@@ -81,13 +82,17 @@ fn grouped(inner: &Arc<Inner>, items: Vec<Item>, sink: &Sink) -> BTreeMap<(Arc<s
     groups
 }
 
-async fn verify_group(inner: &Arc<Inner>, domain: Arc<str>, source: Option<u16>, group: Group, sink: &Sink) {
+async fn verify_group(inner: &Arc<Inner>, shared: Shared, group: Group, permit: Permit, sink: &Sink) {
     let started = inner.clock.now();
+    let (domain, source, customer) = shared;
     let Group { mut members, addresses } = group;
     let destination = Destination::find(inner, domain).await;
-    let source = source.filter(|source| usize::from(*source) < inner.config.sources.len());
-    let probe = Probe::new(inner, &destination, &addresses, Effort::Batch, source).await;
+    // A source that is not ours any more keeps nobody: greylisting begins anew.
+    let source = source.and_then(|name| inner.source_named(&name));
+    let asker = Asker { effort: Effort::Batch, customer };
+    let probe = Probe::new(inner, &destination, &addresses, asker, source).await;
     probe
+        .under(permit)
         .run(|fates, asked| {
             let mut outcomes = Vec::with_capacity(fates.len());
             for (recipient, fate) in fates {
@@ -113,9 +118,11 @@ fn outcome(
         Fate::Settled(told) => told,
         Fate::Later { told, after_ms, why, same_source } => {
             let source = same_source.then_some(asked.source).flatten();
+            let source = source.map(|source| inner.config.sources[usize::from(source)].name());
             let held_back = matches!(told.mailbox, Mailbox::NotAsked(NotAsked::Budget | NotAsked::Blocked));
-            let later = Later { after_ms, why, source, held_back };
-            match put_off(inner, &member, &later, started) {
+            let held = held_back.then(|| HeldBack { at: asked.site.clone() });
+            let later = Later { after_ms, why, source, held };
+            match put_off(inner, &member, later, started) {
                 Some(put_off) => return put_off,
                 None => told,
             }
@@ -143,17 +150,17 @@ fn settled(
 struct Later {
     after_ms: i64,
     why: &'static str,
-    source: Option<u16>,
+    source: Option<Arc<str>>,
     /// Nobody was asked: our own limits held it back, or an open circuit.
-    held_back: bool,
+    held: Option<HeldBack>,
 }
 
 /// To be asked again, unless that would be once too often or too late. What was held back is no attempt, and is waited for
 /// longer than a server that was asked and put us off.
-fn put_off(inner: &Arc<Inner>, member: &Member, later: &Later, started: Millis) -> Option<Outcome> {
+fn put_off(inner: &Arc<Inner>, member: &Member, later: Later, started: Millis) -> Option<Outcome> {
     let since = member.tries.since.unwrap_or(started);
     let not_before = inner.clock.now() + later.after_ms;
-    let (count, patience_ms) = if later.held_back {
+    let (count, patience_ms) = if later.held.is_some() {
         (member.tries.count, inner.config.held_back_ms.max(inner.config.patience_ms))
     } else {
         (member.tries.count + 1, inner.config.patience_ms)
@@ -161,6 +168,6 @@ fn put_off(inner: &Arc<Inner>, member: &Member, later: &Later, started: Millis) 
     if count >= inner.config.attempts_max || not_before.since(since) > patience_ms {
         return None;
     }
-    let tries = Tries { count, since: Some(since), source: later.source.or(member.tries.source) };
-    Some(Outcome::PutOff { not_before, tries, why: later.why })
+    let tries = Tries { count, since: Some(since), source: later.source.or_else(|| member.tries.source.clone()) };
+    Some(Outcome::PutOff { not_before, tries, why: later.why, held: later.held })
 }

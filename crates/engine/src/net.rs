@@ -35,6 +35,17 @@ pub struct Source {
     pub proxy: Option<Proxy>,
 }
 
+impl Source {
+    /// What this source is called wherever several machines must mean the same: the address that servers see, or, where none
+    /// is configured, the HELO name.
+    pub fn name(&self) -> std::sync::Arc<str> {
+        match self.public.or(self.bind) {
+            Some(address) => address.to_canonical().to_string().into(),
+            None => self.helo.to_ascii_lowercase().into(),
+        }
+    }
+}
+
 /// A SOCKS5 proxy (RFC 1928), with a user and a password (RFC 1929) or without.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Proxy {

@@ -8,6 +8,7 @@
 
 pub(crate) mod breaker;
 mod governor;
+mod presence;
 mod site;
 mod warmth;
 pub(crate) mod watch;
@@ -18,13 +19,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use probity_core::policy::Policy;
 
-pub(crate) use site::{Hold, Presence, Site, Slot};
+pub(crate) use presence::Presence;
+pub(crate) use site::{Hold, Site, Slot, WAIT_MS};
 pub(crate) use warmth::percent as warmth_percent;
 
 use watch::Watch;
 
 /// Sites that are remembered; the one unused for longest is forgotten with its state. A site takes about 1 KiB.
 const SITES_MAX: usize = 65_536;
+/// Domains of whom it is remembered which site takes their mail.
+const HOMES_MAX: usize = 16_384;
 
 /// What kind of work asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +39,32 @@ pub(crate) enum Effort {
     Batch,
 }
 
+/// Who asks: for what kind of work, and for which customer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub(crate) effort: Effort,
+    pub(crate) customer: u64,
+}
+
 /// Which source, and the name of the exchanger or provider.
 pub(crate) type Key = (u16, Arc<str>);
 
 /// All sites.
 pub(crate) struct Pace {
     sites: Mutex<LruCache<Key, Arc<Site>>>,
+    /// The sites of domains of which many addresses were asked about.
+    homes: Mutex<LruCache<Arc<str>, Arc<str>>>,
     watch: Arc<Watch>,
 }
 
 impl Pace {
     pub(crate) fn new() -> Self {
-        let size = NonZeroUsize::new(SITES_MAX).expect("not zero");
-        Self { sites: Mutex::new(LruCache::sparse(size)), watch: Arc::default() }
+        let size = |entries| NonZeroUsize::new(entries).expect("not zero");
+        Self {
+            sites: Mutex::new(LruCache::sparse(size(SITES_MAX))),
+            homes: Mutex::new(LruCache::sparse(size(HOMES_MAX))),
+            watch: Arc::default(),
+        }
     }
 
     /// The site of an exchanger as one source sees it.
@@ -56,6 +73,23 @@ impl Pace {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (source, name.clone());
         sites.get_or_insert(key.clone(), || Site::new(key, policy, self.watch.clone())).clone()
+    }
+
+    /// The site of this name as one source sees it, if it is remembered.
+    pub(crate) fn known(&self, source: u16, name: &Arc<str>) -> Option<Arc<Site>> {
+        let sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
+        sites.peek(&(source, name.clone())).cloned()
+    }
+
+    /// Remembers which site takes a domain's mail.
+    pub(crate) fn settle_home(&self, domain: &Arc<str>, site: &Site) {
+        let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
+        homes.put(domain.clone(), site.name().clone());
+    }
+
+    /// The site that took a domain's mail when it was asked last.
+    pub(crate) fn home(&self, domain: &str) -> Option<Arc<str>> {
+        self.homes.lock().unwrap_or_else(PoisonError::into_inner).get(domain).cloned()
     }
 
     /// How many sites are remembered.

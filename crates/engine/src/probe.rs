@@ -9,21 +9,27 @@ use probity_core::address::Address;
 use probity_core::plan::{Action, DialFault, Fate, Found, Known, Plan};
 use probity_core::policy::{Policy, TlsPolicy};
 use probity_core::smtp::session::{Config, End, Flight, Recipient, Timeouts, TlsMode};
+use probity_core::time::Millis;
 use probity_core::verdict::{CatchAll, Mailbox, NotAsked, Timings};
 
 use crate::destination::{Destination, addresses};
 use crate::facts::DomainFacts;
 use crate::inner::Inner;
+use crate::line::Permit;
 use crate::link::{Goodbye, Link, Refused};
 use crate::net::Dial;
-use crate::pace::{Effort, Hold, Presence, Site};
+use crate::pace::{Asker, Effort, Hold, Presence, Site, WAIT_MS};
 
-/// How long a pacing limit is waited for on the spot; what takes longer is put off.
-const WAIT_MS: i64 = 3_000;
-/// How long a connection's slot is waited for.
+/// How long a live call waits for a connection's slot, in milliseconds.
 const SLOT_MS: u64 = 10_000;
+/// How long a batch stands in line for one, in milliseconds.
+const LINE_MS: u64 = 300_000;
+/// How long a batch keeps a connection while other customers wait for it, in milliseconds.
+const TURN_MS: i64 = 5_000;
 /// When to come back to a site whose slots were taken for all that time, in milliseconds.
 const CROWDED_MS: i64 = 30_000;
+/// From so many addresses of a domain on it is remembered which site takes its mail: its next ones may ask for room there.
+const HOME_ROWS: usize = 100;
 /// When names are looked up again whose DNS does not answer.
 const DNS_AGAIN_MS: i64 = 300_000;
 /// How long a warm session is kept for the next question, in milliseconds. Servers drop idle clients after minutes.
@@ -35,6 +41,8 @@ pub(crate) struct Asked {
     pub(crate) address: Option<IpAddr>,
     pub(crate) tls: bool,
     pub(crate) source: Option<u16>,
+    /// The site whose limits count, once one was chosen.
+    pub(crate) site: Option<Arc<str>>,
     pub(crate) timings: Timings,
 }
 
@@ -43,7 +51,9 @@ pub(crate) struct Probe<'a> {
     inner: &'a Arc<Inner>,
     destination: &'a Destination,
     recipients: &'a [Address],
-    effort: Effort,
+    asker: Asker,
+    /// The right to work on a domain of a batch; given back while the plan stands in line for a connection.
+    domain: Option<Permit>,
     source: u16,
     source_fixed: bool,
     plan: Plan,
@@ -54,6 +64,10 @@ pub(crate) struct Probe<'a> {
     randoms: u64,
     site: Option<Presence>,
     link: Option<(Link, crate::pace::Slot)>,
+    /// When the connection was had.
+    turn_since: Millis,
+    /// The connection is wanted by somebody else.
+    wanted: bool,
     asked: Asked,
     /// Fates that rest on flights of several recipients of the open session. Replies are matched to commands by order alone,
     /// so they are told when the session has ended without a reply too many.
@@ -80,7 +94,7 @@ impl<'a> Probe<'a> {
         inner: &'a Arc<Inner>,
         destination: &'a Destination,
         recipients: &'a [Address],
-        effort: Effort,
+        asker: Asker,
         source: Option<u16>,
     ) -> Self {
         let mut rng = inner.rng(&destination.domain);
@@ -91,7 +105,8 @@ impl<'a> Probe<'a> {
             inner,
             destination,
             recipients,
-            effort,
+            asker,
+            domain: None,
             source: source.unwrap_or_else(|| inner.first_source(&destination.domain)),
             source_fixed: source.is_some(),
             plan,
@@ -100,10 +115,17 @@ impl<'a> Probe<'a> {
             randoms: 0,
             site: None,
             link: None,
+            turn_since: Millis::default(),
+            wanted: false,
             asked: Asked::default(),
             held: Vec::new(),
             session: Count::Fine,
         }
+    }
+
+    /// A probe that works under the right to work on one more domain.
+    pub(crate) fn under(self, domain: Permit) -> Self {
+        Self { domain: Some(domain), ..self }
     }
 
     /// Runs until each recipient has its fate; `tell` gets them with where they were decided.
@@ -122,12 +144,13 @@ impl<'a> Probe<'a> {
                 Action::Dial { exchanger, address, clear } => self.dial(exchanger, address, clear).await,
                 Action::Ask { recipients, random } => self.ask(&recipients, random).await,
                 Action::Leave => {
-                    self.release(false).await;
+                    let giving_up = std::mem::take(&mut self.wanted);
+                    self.release(giving_up, false).await;
                     self.plan.left();
                 }
                 Action::Done => {
                     self.hand_out(&mut tell);
-                    self.release(true).await;
+                    self.release(true, true).await;
                     if !self.hand_out(&mut tell) {
                         break;
                     }
@@ -161,6 +184,9 @@ impl<'a> Probe<'a> {
                 settled.for_each(|(_, fate)| *fate = self.plan.withdrawn());
             }
             if !fates.is_empty() {
+                if let Some(here) = &mut self.site {
+                    here.told(fates.len());
+                }
                 tell(fates, &asked);
             }
         }
@@ -179,9 +205,15 @@ impl<'a> Probe<'a> {
         if want == 0 {
             return Some(room);
         }
+        if self.asker.effort == Effort::Batch
+            && site.is_wanted(self.asker.customer, now.since(self.turn_since) >= TURN_MS)
+        {
+            self.wanted = true;
+            return Some(0);
+        }
         loop {
             let now = self.inner.clock.now();
-            match site.admit(now, want, self.effort, self.inner.warmth(self.source)) {
+            match site.admit(now, want, self.asker.effort, self.inner.warmth(self.source)) {
                 Ok(granted) => return Some(granted),
                 Err(hold) if hold.why == NotAsked::Budget && hold.until.since(now) <= WAIT_MS => {
                     self.inner.wait_until(hold.until).await;
@@ -226,15 +258,21 @@ impl<'a> Probe<'a> {
         if let Some(how) = self.inner.reach.dead(address, now) {
             return self.plan.dial_failed(DialFault::Silent(how, None));
         }
-        let Some(slot) = site.slot(self.effort, Duration::from_millis(SLOT_MS)).await else {
+        let Some(slot) = self.slot(&site).await else {
             return self.plan.defer(NotAsked::Budget, CROWDED_MS);
         };
+        // Whoever stood before us may have been refused.
+        let now = self.inner.clock.now();
+        if let Some(hold) = site.closed(now) {
+            return self.hold(hold);
+        }
         let clear = clear || (policy.tls == TlsPolicy::Opportunistic && self.inner.reach.tls_is_broken(address, now));
         match self.link(&site, &host, &policy, address, clear).await {
             Ok(link) => {
                 self.asked.address = Some(address);
                 self.asked.tls = link.is_tls();
                 self.asked.source = Some(self.source);
+                self.turn_since = self.inner.clock.now();
                 self.link = Some((link, slot));
                 self.plan.linked();
             }
@@ -242,21 +280,52 @@ impl<'a> Probe<'a> {
         }
     }
 
+    /// A connection's slot at a site. A batch that must stand in line for it gives its place among the domains up meanwhile:
+    /// others can use it, and their sites are not this one.
+    async fn slot(&mut self, site: &Site) -> Option<crate::pace::Slot> {
+        let Asker { effort, customer } = self.asker;
+        if let Some(slot) = site.slot_now(effort) {
+            return Some(slot);
+        }
+        if effort == Effort::Live {
+            return site.slot(self.asker, Duration::from_millis(SLOT_MS)).await;
+        }
+        if site.is_crowded(customer) {
+            return None;
+        }
+        let under_way = self.domain.take();
+        let was_under_way = under_way.is_some();
+        drop(under_way);
+        let slot = site.slot(self.asker, Duration::from_millis(LINE_MS)).await;
+        if was_under_way {
+            self.domain = Some(self.inner.domains.acquire(customer).await);
+        }
+        slot
+    }
+
     /// The site of an exchanger for the first source that it has not shut out; stays with the source once chosen.
     fn choose_site(&mut self, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
         let now = self.inner.clock.now();
-        let sources = u16::try_from(self.inner.config.sources.len()).unwrap_or(u16::MAX);
         if !self.source_fixed && self.site.is_none() {
-            let open = (0..sources)
-                .map(|n| (self.source + n) % sources)
+            let open = self
+                .inner
+                .sources_from(self.source)
                 .find(|source| self.site_of(*source, host, policy).closed(now).is_none());
             self.source = open.unwrap_or(self.source);
         }
         let site = self.site_of(self.source, host, policy);
         if self.site.as_ref().is_none_or(|old| !old.is_at(&site)) {
-            self.site = Some(Presence::at(site.clone()));
+            self.arrive(&site);
         }
         site
+    }
+
+    fn arrive(&mut self, site: &Arc<Site>) {
+        self.site = Some(Presence::at(site.clone(), self.asker.effort, self.plan.wants()));
+        self.asked.site = Some(site.name().clone());
+        if self.recipients.len() >= HOME_ROWS {
+            self.inner.pace.settle_home(&self.destination.domain, site);
+        }
     }
 
     fn site_of(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
@@ -282,10 +351,10 @@ impl<'a> Probe<'a> {
             link.quit().await;
         }
         let started = self.inner.clock.now();
-        let permit = self.inner.session_permit(self.effort).await;
+        let permit = self.inner.session_permit(self.asker).await;
         let source = self.inner.config.sources[usize::from(self.source)].clone();
         let config = self.config(&source.helo, policy, clear);
-        let deadlines = self.inner.deadlines(self.effort);
+        let deadlines = self.inner.deadlines(self.asker.effort);
         let timeout_ms = u64::try_from(deadlines.connect_ms).unwrap_or(0);
         let dial = Dial { address, port: self.inner.config.port, source, timeout_ms };
         let tls_free = config.tls != TlsMode::Never;
@@ -301,7 +370,7 @@ impl<'a> Probe<'a> {
     }
 
     fn config(&self, helo: &str, policy: &Policy, clear: bool) -> Config {
-        let deadlines = self.inner.deadlines(self.effort);
+        let deadlines = self.inner.deadlines(self.asker.effort);
         let tls = match policy.tls {
             TlsPolicy::Required => TlsMode::Required,
             TlsPolicy::Opportunistic if clear || !self.inner.config.starttls => TlsMode::Never,
@@ -389,11 +458,14 @@ impl<'a> Probe<'a> {
         Flight { recipients: all, rset: true }
     }
 
-    /// Gives the session up: to the next plan that wants it, or with a goodbye. `leaving` where this plan is done with the
-    /// site. Where fates rest on how the server counts, the goodbye is waited for.
-    async fn release(&mut self, leaving: bool) {
-        let wanted =
-            if leaving { self.site.take().map(|here| (here.has_company(), here.site().clone())) } else { None };
+    /// Gives the session up: with `kept`, to the next plan that wants it, else with a goodbye. `leaving` where this plan is done
+    /// with the site. Where fates rest on how the server counts, the goodbye is waited for.
+    async fn release(&mut self, kept: bool, leaving: bool) {
+        let here = self.site.as_ref().filter(|_| kept);
+        let wanted = here.map(|here| (here.has_company(), here.site().clone()));
+        if leaving {
+            self.site = None;
+        }
         let Some((link, slot)) = self.link.take() else { return };
         if self.session == Count::Open {
             self.session = match link.quit().await {
@@ -408,7 +480,7 @@ impl<'a> Probe<'a> {
         }
         let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.inner.clock.now()) > 0);
         match wanted {
-            Some((others, site)) if spare && (others || self.effort == Effort::Live) => {
+            Some((others, site)) if spare && (others || self.asker.effort == Effort::Live) => {
                 self.inner.keep_warm(site, link, IDLE_MS);
                 drop(slot);
             }

@@ -16,14 +16,15 @@ pub struct Live {
 }
 
 /// What is known of earlier tries at an item. [`Tries::default`] for a new one; hand back what [`Outcome::PutOff`] brought.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tries {
     /// How often the address was asked about.
     pub count: u32,
     /// When the first try began.
     pub since: Option<Millis>,
-    /// The source (index into the configuration's) that must ask again: greylisting knows us by it.
-    pub source: Option<u16>,
+    /// The name ([`Source::name`](crate::net::Source::name)) of the source that must ask again: greylisting knows us by it. An
+    /// engine that has no source of that name asks from any.
+    pub source: Option<Arc<str>>,
 }
 
 /// One address of a batch.
@@ -33,8 +34,41 @@ pub struct Item {
     pub key: u64,
     /// The address.
     pub email: Arc<str>,
+    /// For whom: waiting lines are shared equally by customers, whose numbers mean nothing else here.
+    pub customer: u64,
     /// Earlier tries.
     pub tries: Tries,
+}
+
+/// How much can be asked of a destination soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// So many addresses within about a minute; `u32::MAX` where no limit is known.
+    Now(u32),
+    /// None before that time.
+    At(Millis),
+}
+
+impl Room {
+    /// The better the more there is, and the sooner.
+    fn rank(self) -> (u32, std::cmp::Reverse<Millis>) {
+        match self {
+            Self::Now(rows) => (rows, std::cmp::Reverse(Millis(0))),
+            Self::At(at) => (0, std::cmp::Reverse(at)),
+        }
+    }
+}
+
+impl Ord for Room {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Room {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// What became of an item.
@@ -50,7 +84,17 @@ pub enum Outcome {
         tries: Tries,
         /// Why, as a short token (`greylisted`, `budget`, `blocked`, ...).
         why: &'static str,
+        /// Where nobody was asked, because our own limits or an open circuit held it back.
+        held: Option<HeldBack>,
     },
+}
+
+/// An address that was held back: its count of tries is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// The destination whose limits held it back, as [`Engine::room`](crate::Engine::room) knows it; none where it was a limit of
+    /// another kind.
+    pub at: Option<Arc<str>>,
 }
 
 /// Takes outcomes as they come: groups of (key, outcome). Called from the engine's tasks; must not block.

@@ -8,7 +8,6 @@
 use std::sync::{Arc, PoisonError};
 
 use probity_core::time::Millis;
-use tokio::sync::Semaphore;
 
 use crate::BACKGROUND_MAX;
 use crate::inner::Inner;
@@ -192,8 +191,8 @@ impl Snapshot {
             held,
             tight,
             budgets,
-            background: usage(&inner.background, BACKGROUND_MAX),
-            domains: usage(&inner.domains, inner.config.domains_max.max(1)),
+            background: usage(inner.background.available_permits(), BACKGROUND_MAX),
+            domains: usage(inner.domains.free(), inner.config.domains_max.max(1)),
             tasks: inner.tasks.len(),
             counters,
             caches: Caches {
@@ -207,15 +206,15 @@ impl Snapshot {
     }
 }
 
-fn usage(semaphore: &Semaphore, limit: usize) -> Usage {
-    Usage { used: limit.saturating_sub(semaphore.available_permits()), limit }
+fn usage(free: usize, limit: usize) -> Usage {
+    Usage { used: limit.saturating_sub(free), limit }
 }
 
 fn sessions(inner: &Inner, open: u64) -> Sessions {
     let [all, batch, idle] = Inner::session_limits(inner.config.sessions_max);
     Sessions {
         all: Usage { used: usize::try_from(open).unwrap_or(usize::MAX), limit: all },
-        batch: usage(&inner.sessions_batch, batch),
+        batch: usage(inner.sessions_batch.free(), batch),
         idle: Usage { used: inner.pace.watch().idle(), limit: idle },
     }
 }

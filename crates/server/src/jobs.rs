@@ -12,6 +12,7 @@ mod import;
 mod kinds;
 mod overrides;
 mod pack;
+mod rest;
 mod stop;
 mod work;
 
@@ -44,11 +45,13 @@ pub struct JobsConfig {
     pub lease_ms: i64,
     /// For how many days the rows of a closed job are kept, where its organization does not wish otherwise.
     pub keep_days: i64,
+    /// How much a node works on at a time, in chunks of a thousand addresses.
+    pub slots: usize,
 }
 
 impl Default for JobsConfig {
     fn default() -> Self {
-        Self { lease_ms: 60_000, keep_days: 30 }
+        Self { lease_ms: 60_000, slots: 64, keep_days: 30 }
     }
 }
 

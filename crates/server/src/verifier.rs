@@ -4,11 +4,13 @@
 //! given one of simulated outcomes, and tests of the machinery around it bring one that answers by rule. A service has two,
 //! for live keys and for test keys, and they share nothing: neither caches nor facts nor pacing.
 
+use std::sync::Arc;
+
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
 use probity_engine::snapshot::Snapshot;
-use probity_engine::{Counters, Engine, Item, Live, Sink};
+use probity_engine::{Counters, Engine, Item, Live, Room, Sink};
 
 /// Something that answers about addresses. The methods are those of [`Engine`].
 pub trait Verifier: Send + Sync + 'static {
@@ -16,6 +18,12 @@ pub trait Verifier: Send + Sync + 'static {
     fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification>;
     /// Verdicts about many; each key reaches the sink exactly once.
     fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()>;
+    /// How much can be asked of a destination soon.
+    fn room(&self, _destination: &str, _source: Option<&str>) -> Room {
+        Room::Now(u32::MAX)
+    }
+    /// The names of the sources that it asks from: what was greylisted from one of them is asked again from there.
+    fn source_names(&self) -> Vec<Arc<str>>;
     /// The clock.
     fn now(&self) -> Millis;
     /// Waits until a point in time.
@@ -37,6 +45,14 @@ impl Verifier for Engine {
 
     fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
         Box::pin(Engine::verify_many(self, items, sink))
+    }
+
+    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        Engine::room(self, destination, source)
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        Engine::source_names(self)
     }
 
     fn now(&self) -> Millis {

@@ -68,12 +68,22 @@ CREATE TABLE chunk (
     ready_at BIGINT NOT NULL,
     size BIGINT NOT NULL,
     body {bytes} NOT NULL,
+    -- Where all of its addresses go: `@` and a domain, or the name of a place whose limits have held them back; '' where they
+    -- go to many places.
+    destination TEXT NOT NULL,
+    -- The name of the source that alone should ask, because servers know these addresses from there; '' for any.
+    source TEXT NOT NULL,
+    -- Which of the body's rows are left, a bit each; NULL: all.
+    left_rows {bytes},
+    -- Since when rows that say nothing else have been waiting because limits of ours hold them back.
+    held_since BIGINT,
     -- +1 each time that somebody takes it up: results of an earlier holder are refused.
     epoch BIGINT NOT NULL,
     leased_until BIGINT,
     PRIMARY KEY (org_no, job_no, chunk_no)
 );
 CREATE INDEX chunk_ready ON chunk (org_no, job_no, ready_at);
+CREATE INDEX chunk_destination ON chunk (org_no, job_no, destination, source, ready_at);
 
 -- One row for each address that was verified, as short as it can be: the number of its kind, how many rows have this address,
 -- when, and the suggestion (`jobs/code.rs`).

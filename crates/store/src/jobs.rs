@@ -36,7 +36,7 @@ pub use packing::{Packing, claim_packing, pack};
 pub use purge::{forget, mark_due, purge_rows};
 pub use reading::{Filter, by_id, page, reasons, starters};
 pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
-pub use work::{Claimed, Fence, Open, Settled, claim_chunks, extend, free, open, settle};
+pub use work::{Claimed, Fence, Head, Open, SOURCE_MS, Settled, Stay, claim_chunks, extend, free, heads, open, settle};
 
 /// A job's number within the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

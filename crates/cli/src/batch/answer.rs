@@ -131,7 +131,7 @@ fn bits(flags: Flags) -> u8 {
 }
 
 /// A row that must be asked about again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutOff {
     /// The row.
     pub row: u32,
@@ -147,17 +147,17 @@ impl PutOff {
         out.extend_from_slice(&self.not_before.0.to_le_bytes());
         out.extend_from_slice(&self.tries.count.to_le_bytes());
         out.extend_from_slice(&self.tries.since.map_or(i64::MIN, |since| since.0).to_le_bytes());
-        out.extend_from_slice(&self.tries.source.map_or(-1, i32::from).to_le_bytes());
+        out.extend_from_slice(self.tries.source.as_deref().unwrap_or_default().as_bytes());
     }
 
     pub(super) fn read(from: &[u8]) -> Option<Self> {
         let (row, from) = from.split_first_chunk::<4>()?;
         let (not_before, from) = from.split_first_chunk::<8>()?;
         let (count, from) = from.split_first_chunk::<4>()?;
-        let (since, from) = from.split_first_chunk::<8>()?;
-        let (source, _) = from.split_first_chunk::<4>()?;
+        let (since, source) = from.split_first_chunk::<8>()?;
         let since = Some(i64::from_le_bytes(*since)).filter(|since| *since != i64::MIN).map(Millis);
-        let source = u16::try_from(i32::from_le_bytes(*source)).ok();
+        let source = std::str::from_utf8(source).ok()?;
+        let source = (!source.is_empty()).then(|| source.into());
         let tries = Tries { count: u32::from_le_bytes(*count), since, source };
         Some(Self { row: u32::from_le_bytes(*row), not_before: Millis(i64::from_le_bytes(*not_before)), tries })
     }
@@ -270,7 +270,7 @@ mod tests {
         for cut in 0..bytes.len() {
             assert_eq!(Answer::read(&bytes[..cut]), None);
         }
-        for tries in [Tries::default(), Tries { count: 3, since: Some(Millis(5)), source: Some(2) }] {
+        for tries in [Tries::default(), Tries { count: 3, since: Some(Millis(5)), source: Some("192.0.2.1".into()) }] {
             let put_off = PutOff { row: 9, not_before: Millis(77), tries };
             let mut bytes = Vec::new();
             put_off.write(&mut bytes);

@@ -207,7 +207,7 @@ impl Shared {
         let mut buffer = Vec::new();
         let item = |(row, tries): Wanted| {
             let email = self.feed.reader.email(self.feed.order.places[row as usize], &mut buffer)?;
-            Ok(Item { key: u64::from(row), email, tries })
+            Ok(Item { key: u64::from(row), email, customer: 0, tries })
         };
         wanted.into_iter().map(item).collect()
     }
@@ -219,7 +219,7 @@ impl Shared {
         Arc::new(move |outcomes| {
             for (key, outcome) in &outcomes {
                 if let (Ok(row), Outcome::PutOff { not_before, tries, .. }) = (u32::try_from(*key), outcome) {
-                    let _ = again.send(PutOff { row, not_before: *not_before, tries: *tries });
+                    let _ = again.send(PutOff { row, not_before: *not_before, tries: tries.clone() });
                 }
             }
             let freed = places.lock().unwrap_or_else(PoisonError::into_inner).split(outcomes.len());

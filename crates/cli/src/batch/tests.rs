@@ -59,8 +59,8 @@ impl Fake {
             self.unstuck.send_replace(true);
         }
         if item.email.starts_with("later") && item.tries.count < 2 {
-            let tries = Tries { count: item.tries.count + 1, since: Some(Millis(1)), source: Some(0) };
-            return Some(Outcome::PutOff { not_before: self.now() + 60_000, tries, why: "greylisted" });
+            let tries = Tries { count: item.tries.count + 1, since: Some(Millis(1)), source: Some("192.0.2.1".into()) };
+            return Some(Outcome::PutOff { not_before: self.now() + 60_000, tries, why: "greylisted", held: None });
         }
         Some(Outcome::Settled(Self::verdict(&item.email)))
     }
@@ -86,6 +86,10 @@ impl Verifier for Fake {
                 sink(vec![(item.key, Outcome::Settled(Self::verdict(&item.email)))]);
             }
         })
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        vec!["192.0.2.1".into()]
     }
 
     fn now(&self) -> Millis {

@@ -130,7 +130,7 @@ impl Writer {
             let Ok(row) = u32::try_from(key) else { continue };
             match outcome {
                 Outcome::Settled(verification) => self.settle(row, &verification)?,
-                Outcome::PutOff { not_before, tries, why } => {
+                Outcome::PutOff { not_before, tries, why, .. } => {
                     self.waiting.insert(row);
                     self.work.put_off(&PutOff { row, not_before, tries })?;
                     if let Some(reach) = &mut self.reach {

@@ -92,6 +92,7 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("batch.body_max", Kind::Size(1 << 10, 1 << 30)),
     ("batch.lease", Kind::Deadline),
     ("batch.keep_days", Kind::Whole(1, 3_650)),
+    ("batch.slots", Kind::Whole(0, 1_000)),
     ("credits.plan", Kind::Word(&["unlimited", "metered"])),
     ("credits.initial", Kind::Whole(0, 1_000_000_000)),
     ("credits.hold", Kind::Deadline),

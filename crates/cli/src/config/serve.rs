@@ -26,6 +26,11 @@ const PEPPER_FILE: &str = "pepper";
 const REQUEST_MIN_MS: i64 = 2_000;
 /// The shortest lease of work, in milliseconds: its holder shows four times as often that it lives.
 const LEASE_MIN_MS: i64 = 1_000;
+/// Where nobody says how much of jobs is worked on at a time: one slot for so many domains, within bounds. A slot takes about a
+/// megabyte of memory.
+const DOMAINS_PER_SLOT: usize = 32;
+const SLOTS_MIN: usize = 16;
+const SLOTS_MAX: usize = 128;
 /// The least characters of a pepper: 128 bits even in hexadecimal.
 const PEPPER_MIN: usize = 32;
 /// The least characters of the token for metrics.
@@ -71,6 +76,8 @@ pub(crate) struct ServeSettings {
     pub batch_lease_ms: i64,
     /// For how many days the rows of closed jobs are kept.
     pub batch_keep_days: i64,
+    /// How much of jobs is worked on at a time, in chunks of a thousand addresses.
+    pub batch_slots: usize,
     /// Plans and holds.
     pub credits: CreditSettings,
     /// Whether callbacks go to https only.
@@ -152,6 +159,7 @@ impl ServeSettings {
             batch_body_max: read.bytes("batch.body_max"),
             batch_lease_ms: read.time("batch.lease"),
             batch_keep_days: read.whole("batch.keep_days"),
+            batch_slots: batch_slots(read),
             credits: credits(read)?,
             webhooks_https_only: read.flag("webhooks.https_only"),
             pepper,
@@ -307,6 +315,14 @@ fn rate(read: &Reader<'_>) -> Result<RateSettings> {
         return Err(read.wrong("rate.organization_per_minute", &what));
     }
     Ok(rate)
+}
+
+/// As many as configured, else as many as keep the domains busy that are worked on at a time.
+fn batch_slots(read: &Reader<'_>) -> usize {
+    match read.count("batch.slots") {
+        0 => (read.count("limits.domains") / DOMAINS_PER_SLOT).clamp(SLOTS_MIN, SLOTS_MAX),
+        slots => slots,
+    }
 }
 
 fn credits(read: &Reader<'_>) -> Result<CreditSettings> {

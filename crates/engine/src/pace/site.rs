@@ -15,8 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::breaker::Breaker;
 use super::governor::Governor;
 use super::watch::{Spent, View, Watch};
-use super::{Effort, Key};
+use super::{Asker, Effort, Key};
+use crate::line::{Line, Permit};
 use crate::link::Link;
+use crate::request::Room;
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
@@ -24,6 +26,13 @@ const HOUR_MS: i64 = 3_600_000;
 const MISSES_FORGOTTEN_MS: i64 = 2 * HOUR_MS;
 /// A batch leaves this part of a site's rate and of its hourly budget to live calls: one in four.
 const LIVE_SHARE: u32 = 4;
+
+/// How long a limit is waited for on the spot, in milliseconds; what takes longer is put off.
+pub(crate) const WAIT_MS: i64 = 3_000;
+/// What a site takes within this time may wait for it, in milliseconds. More is better kept where no memory holds it.
+const AHEAD_MS: i64 = MINUTE_MS;
+/// The shortest time after which a site that has enough to do is looked at again, in milliseconds.
+const LOOK_MS: i64 = 1_000;
 
 /// Not now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +44,7 @@ pub(crate) struct Hold {
 /// The right to one connection; given back when dropped.
 pub(crate) struct Slot {
     _all: OwnedSemaphorePermit,
-    _batch: Option<OwnedSemaphorePermit>,
+    _batch: Option<Permit>,
 }
 
 struct State {
@@ -55,8 +64,7 @@ impl State {
         if let Some(missing) = &self.missing {
             granted = granted.min(missing_left(missing, now, effort, warmth)?);
         }
-        // A cold source pays more for each recipient, and so does one that asks for too many who do not exist.
-        let cost = (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, Governor::cost);
+        let cost = self.cost(warmth);
         if let Some(rate) = &mut self.rate {
             let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
             // What costs more than may be spent at once would never be there.
@@ -68,6 +76,22 @@ impl State {
             rate.charge(now, granted * cost);
         }
         Ok(granted)
+    }
+
+    /// What a recipient costs of the rate: a cold source pays more, and so does one that asks for too many who do not exist.
+    fn cost(&self, warmth: u32) -> u32 {
+        (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, Governor::cost)
+    }
+
+    /// Until when a batch must wait for a limit, where that is longer than it waits on the spot.
+    fn short_until(&self, now: Millis, warmth: u32) -> Option<Millis> {
+        let missing = self.missing.as_ref().and_then(|missing| missing_left(missing, now, Effort::Batch, warmth).err());
+        let rate = self.rate.as_ref().map(|rate| {
+            let kept = rate.burst() / LIVE_SHARE;
+            rate.ready_at(kept + self.cost(warmth).min(rate.burst() - kept))
+        });
+        let until = missing.map(|hold| hold.until).max(rate)?;
+        (until.since(now) > WAIT_MS).then_some(until)
     }
 
     fn spent(limit: Option<&Gcra>, now: Millis) -> Option<Spent> {
@@ -96,12 +120,17 @@ pub(crate) struct Site {
     itself: Weak<Self>,
     connections: usize,
     all: Arc<Semaphore>,
-    /// What a batch may hold of `all`: one connection is kept for live calls.
-    batch: Arc<Semaphore>,
+    /// What a batch may hold of `all`: one connection is kept for live calls. Customers take turns.
+    batch: Arc<Line>,
+    /// Live calls that wait for a connection.
+    live_waiting: AtomicU32,
+    rcpt_per_minute: u32,
     state: Mutex<State>,
     idle: Mutex<Vec<Link>>,
     /// Plans that are at this site or on their way to it.
-    interest: AtomicU32,
+    pub(super) interest: AtomicU32,
+    /// Addresses of batches that these plans still have to ask about.
+    pub(super) queued: AtomicU32,
 }
 
 impl Site {
@@ -116,7 +145,9 @@ impl Site {
             itself: itself.clone(),
             connections,
             all: Arc::new(Semaphore::new(connections)),
-            batch: Arc::new(Semaphore::new((connections - 1).max(1))),
+            batch: Line::new((connections - 1).max(1)),
+            live_waiting: AtomicU32::new(0),
+            rcpt_per_minute: policy.rcpt_per_minute,
             state: Mutex::new(State {
                 rate: limit(policy.rcpt_per_minute, MINUTE_MS, policy.burst.max(1)),
                 missing: limit(policy.missing_per_hour, HOUR_MS, policy.missing_per_hour),
@@ -127,20 +158,71 @@ impl Site {
             }),
             idle: Mutex::new(Vec::new()),
             interest: AtomicU32::new(0),
+            queued: AtomicU32::new(0),
         })
     }
 
+    /// The name that limits count for: a provider's id or a host.
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.key.1
+    }
+
+    /// A connection's slot, if one is free.
+    pub(crate) fn slot_now(&self, effort: Effort) -> Option<Slot> {
+        let batch = match effort {
+            Effort::Batch => Some(self.batch.try_acquire()?),
+            Effort::Live => None,
+        };
+        let all = self.all.clone().try_acquire_owned().ok()?;
+        Some(Slot { _all: all, _batch: batch })
+    }
+
     /// Waits for a connection's slot, at most `wait`.
-    pub(crate) async fn slot(&self, effort: Effort, wait: Duration) -> Option<Slot> {
+    pub(crate) async fn slot(&self, asker: Asker, wait: Duration) -> Option<Slot> {
         let acquire = async {
-            let batch = match effort {
-                Effort::Batch => Some(self.batch.clone().acquire_owned().await.ok()?),
-                Effort::Live => None,
+            let (batch, _waits) = match asker.effort {
+                Effort::Batch => (Some(self.batch.acquire(asker.customer).await), None),
+                Effort::Live => (None, Some(LiveWaits::at(&self.live_waiting))),
             };
             let all = self.all.clone().acquire_owned().await.ok()?;
             Some(Slot { _all: all, _batch: batch })
         };
         tokio::time::timeout(wait, acquire).await.ok().flatten()
+    }
+
+    /// Whether a batch should give its connection up for somebody: a live call, or after `a_turn` another customer.
+    pub(crate) fn is_wanted(&self, customer: u64, a_turn: bool) -> bool {
+        self.live_waiting.load(Ordering::Relaxed) > 0 || (a_turn && self.batch.others_wait(customer))
+    }
+
+    /// Whether a customer has as many plans in line here as the site can take within a minute.
+    pub(crate) fn is_crowded(&self, customer: u64) -> bool {
+        let plans = u32::try_from(self.batch.waiting_of(customer)).unwrap_or(u32::MAX);
+        self.rcpt_per_minute > 0 && plans >= self.rcpt_per_minute
+    }
+
+    /// How many more addresses of batches may come to wait here. `warmth` is the share of the limits that the source may use,
+    /// in percent.
+    pub(crate) fn outlook(&self, now: Millis, warmth: u32) -> Room {
+        if let Some(hold) = self.closed(now) {
+            return Room::At(hold.until);
+        }
+        let state = self.state();
+        if let Some(until) = state.short_until(now, warmth) {
+            return Room::At(until);
+        }
+        if self.rcpt_per_minute == 0 {
+            return Room::Now(u32::MAX);
+        }
+        let minute = (self.rcpt_per_minute / state.cost(warmth)).max(1);
+        let queued = self.queued.load(Ordering::Relaxed);
+        match minute.checked_sub(queued) {
+            Some(room) if room > 0 => Room::Now(room),
+            _ => {
+                let too_many = i64::from(queued - minute) + 1;
+                Room::At(now + (too_many * AHEAD_MS / i64::from(minute)).max(LOOK_MS))
+            }
+        }
     }
 
     /// Until when the site must be left alone.
@@ -283,6 +365,22 @@ impl Site {
     }
 }
 
+/// A live call that waits for a connection; it does so until dropped.
+struct LiveWaits<'a>(&'a AtomicU32);
+
+impl<'a> LiveWaits<'a> {
+    fn at(waiting: &'a AtomicU32) -> Self {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Self(waiting)
+    }
+}
+
+impl Drop for LiveWaits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 /// How many recipients may turn out to be missing before the hour's budget is used up: a batch leaves a part to live calls,
 /// and a cold source uses only a part at all. At least one is left to whoever has not used any.
 fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Result<u32, Hold> {
@@ -293,35 +391,6 @@ fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Res
     match missing.available(now).saturating_sub(kept) {
         0 => Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
         left => Ok(left),
-    }
-}
-
-/// A plan that is at a site or on its way to it. Dropping it, whatever the reason, tells the site.
-pub(crate) struct Presence(Arc<Site>);
-
-impl Presence {
-    pub(crate) fn at(site: Arc<Site>) -> Self {
-        site.interest.fetch_add(1, Ordering::Relaxed);
-        Self(site)
-    }
-
-    pub(crate) fn site(&self) -> &Arc<Site> {
-        &self.0
-    }
-
-    pub(crate) fn is_at(&self, site: &Arc<Site>) -> bool {
-        Arc::ptr_eq(&self.0, site)
-    }
-
-    /// Whether somebody else is there too.
-    pub(crate) fn has_company(&self) -> bool {
-        self.0.interest.load(Ordering::Relaxed) > 1
-    }
-}
-
-impl Drop for Presence {
-    fn drop(&mut self) {
-        self.0.interest.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

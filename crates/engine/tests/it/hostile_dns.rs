@@ -151,6 +151,7 @@ async fn random_subdomains_of_one_zone_cost_no_more_questions_than_its_budget() 
     let items = (0..2_000).map(|key| Item {
         key,
         email: format!("ann@{:x}.victim.com", key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into(),
+        customer: 0,
         tries: Tries::default(),
     });
     let started = lab.engine.now();

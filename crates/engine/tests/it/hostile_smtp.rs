@@ -41,8 +41,12 @@ async fn a_tarpit_holds_neither_a_live_call_nor_a_batch_beyond_its_deadline() {
         assert!(lab.engine.now().since(started) <= 21_000, "live: {} ms", lab.engine.now().since(started));
         let lab = Lab::open(&site(dripping(byte_ms)));
         let started = lab.engine.now();
-        let item =
-            probity_engine::Item { key: 0, email: at_one("ann").into(), tries: probity_engine::Tries::default() };
+        let item = probity_engine::Item {
+            key: 0,
+            email: at_one("ann").into(),
+            customer: 0,
+            tries: probity_engine::Tries::default(),
+        };
         lab.once(vec![item]).await;
         // Two sessions, for what gets lost is asked once more.
         assert!(lab.engine.now().since(started) <= 601_000, "batch: {} ms", lab.engine.now().since(started));

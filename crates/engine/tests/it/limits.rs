@@ -24,7 +24,9 @@ fn tarpits(count: usize) -> Arc<World> {
 }
 
 fn at_tarpits(count: u64) -> Vec<Item> {
-    (0..count).map(|key| Item { key, email: format!("ann@t{key}-pit.net").into(), tries: Tries::default() }).collect()
+    (0..count)
+        .map(|key| Item { key, email: format!("ann@t{key}-pit.net").into(), customer: 0, tries: Tries::default() })
+        .collect()
 }
 
 /// Ten live calls, and how long each took.
@@ -108,7 +110,12 @@ async fn one_site_holds_no_more_connections_than_its_policy_allows() {
         builder = builder.zone(&format!("s{n}.example.com"), zone);
     }
     let lab = Lab::polite(&builder.build().expect("a world"));
-    let items = (0..50).map(|key| Item { key, email: format!("a@s{key}.example.com").into(), tries: Tries::default() });
+    let items = (0..50).map(|key| Item {
+        key,
+        email: format!("a@s{key}.example.com").into(),
+        customer: 0,
+        tries: Tries::default(),
+    });
     let engine = lab.engine.clone();
     let batch = tokio::spawn(async move { engine.verify_many(items.collect(), Arc::new(|_| {})).await });
     lab.live("b@s1.example.com").await;
@@ -122,8 +129,12 @@ async fn a_batch_leaves_a_quarter_of_a_sites_rate_to_live_calls() {
     let people = people.fold(Mailboxes::default(), |all, name| all.with(&name, MailboxState::Exists));
     let world = World::builder().site("one.example.com", people, Personality::default()).build().expect("a world");
     let lab = Lab::polite(&world);
-    let items =
-        (0..60).map(|key| Item { key, email: format!("u{key}@one.example.com").into(), tries: Tries::default() });
+    let items = (0..60).map(|key| Item {
+        key,
+        email: format!("u{key}@one.example.com").into(),
+        customer: 0,
+        tries: Tries::default(),
+    });
     let engine = lab.engine.clone();
     let batch = tokio::spawn(async move { engine.verify_many(items.collect(), Arc::new(|_| {})).await });
     lab.engine.wait_until(lab.engine.now() + 500).await;

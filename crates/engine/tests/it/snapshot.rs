@@ -35,8 +35,12 @@ async fn sessions_and_domains_of_a_batch_are_counted_while_it_runs() {
         builder = builder.site(&format!("s{n}.example.com"), Mailboxes::only(&["ann"]), slow.clone());
     }
     let lab = Lab::new(&builder.build().expect("a world"), 1, |config| config.sessions_max = 8);
-    let items =
-        (0..10).map(|key| Item { key, email: format!("ann@s{key}.example.com").into(), tries: Tries::default() });
+    let items = (0..10).map(|key| Item {
+        key,
+        email: format!("ann@s{key}.example.com").into(),
+        customer: 0,
+        tries: Tries::default(),
+    });
     let (engine, items) = (lab.engine.clone(), items.collect());
     let batch = tokio::spawn(async move { engine.verify_many(items, Arc::new(|_| {})).await });
     lab.engine.wait_until(lab.engine.now() + 2_000).await;

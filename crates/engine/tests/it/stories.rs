@@ -98,7 +98,7 @@ async fn in_a_batch_names_that_cannot_be_looked_up_are_asked_again() {
     let broken = Zone::failing(DnsFault::Servfail);
     let lab = Lab::polite(&World::builder().zone("broken.example.com", broken).build().expect("a world"));
     let email = "a@broken.example.com".to_owned();
-    let item = Item { key: 0, email: email.as_str().into(), tries: Tries::default() };
+    let item = Item { key: 0, email: email.as_str().into(), customer: 0, tries: Tries::default() };
     let first = lab.once(vec![item]).await;
     assert!(matches!(first[0].1, Outcome::PutOff { why: "dns_temporary", .. }), "{first:?}");
     assert_eq!(brief(&lab.batch(&[email]).await[0]), "unknown/unverified/dns_temporary");
@@ -291,6 +291,7 @@ async fn budgets_put_off_and_never_decide() {
             .map(|key| probity_engine::Item {
                 key,
                 email: format!("nobody{key}@one.example.com").into(),
+                customer: 0,
                 tries: probity_engine::Tries::default(),
             })
             .collect()
@@ -339,6 +340,7 @@ async fn a_source_on_its_first_day_asks_a_tenth() {
         let item = |key: u64| probity_engine::Item {
             key,
             email: format!("nobody{key}@one.example.com").into(),
+            customer: 0,
             tries: probity_engine::Tries::default(),
         };
         lab.once((0..100).map(item).collect()).await;
@@ -387,12 +389,14 @@ async fn sources_behind_one_address_share_its_limits() {
                 std::sync::Arc::new(Source { bind: None, public, helo: "probe.example.org".into(), proxy: None })
             })
             .collect();
+        let names: Vec<_> = sources.iter().map(|source| source.name()).collect();
         async move {
             let lab = Lab::new(&site(Personality::default()), 1, |config| config.sources = sources);
             let fixed = |key: u64| Item {
                 key,
                 email: format!("nobody{key}@one.example.com").into(),
-                tries: Tries { source: Some(u16::from(key % 2 == 1)), ..Tries::default() },
+                customer: 0,
+                tries: Tries { source: Some(names[usize::from(key % 2 == 1)].clone()), ..Tries::default() },
             };
             lab.once((0..200).map(fixed).collect()).await;
             lab.net.hosts().rcpt

@@ -69,7 +69,7 @@ impl Lab {
     /// Verdicts about all, coming back to what was put off for as long as it takes.
     pub(crate) async fn batch(&self, emails: &[String]) -> Vec<Verification> {
         let mut done: Vec<Option<Verification>> = vec![None; emails.len()];
-        let item = |key: usize, tries| Item { key: key as u64, email: emails[key].as_str().into(), tries };
+        let item = |key: usize, tries| Item { key: key as u64, email: emails[key].as_str().into(), customer: 0, tries };
         let mut waiting: Vec<Item> = (0..emails.len()).map(|key| item(key, Tries::default())).collect();
         for _ in 0..200 {
             let mut next = Vec::new();

@@ -183,7 +183,12 @@ async fn greylisting_is_seen_by_whoever_comes_later() {
 async fn many_get_what_one_gets() {
     let sandbox = sandbox();
     let addresses = ["spam+delay-60s@sandbox.test", "valid@sandbox.test", "greta.lee@acme-widgets.com", "no address"];
-    let items = (0..).zip(addresses).map(|(key, email)| Item { key, email: email.into(), tries: Tries::default() });
+    let items = (0..).zip(addresses).map(|(key, email)| Item {
+        key,
+        email: email.into(),
+        customer: 0,
+        tries: Tries::default(),
+    });
     let came = Arc::new(Mutex::new(Vec::new()));
     let sink = came.clone();
     sandbox.verify_many(items.collect(), Arc::new(move |outcomes| sink.lock().unwrap().extend(outcomes))).await;

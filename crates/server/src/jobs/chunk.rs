@@ -1,6 +1,7 @@
 //! The body of a chunk: rows of work, as they are stored between import, put-offs and workers.
 //!
-//! A block of addresses ([`probity_core::block`]) behind a JSON list with a row's numbers: index, copies, tries.
+//! A block of addresses ([`probity_core::block`]) behind a JSON list with a row's numbers: index, copies, tries. A body never
+//! changes; which of its rows are left is said beside it, a bit each.
 
 use probity_core::block::{Block, BlockError};
 use probity_core::time::Millis;
@@ -37,14 +38,14 @@ pub(super) enum Unreadable {
 
 /// Index, copies, count of tries, when the first one was, and from which source.
 #[derive(Serialize, Deserialize)]
-struct Numbers(i64, i64, u32, Option<i64>, Option<u16>);
+struct Numbers(i64, i64, u32, Option<i64>, Option<Box<str>>);
 
-/// The chunk of these rows, at most [`ROWS_MAX`].
+/// The chunk of these rows, at most [`ROWS_MAX`], which go to many places.
 pub(super) fn pack(rows: &[Row], ready_at: Millis) -> NewChunk {
     let numbers: Vec<Numbers> = rows
         .iter()
         .map(|Row { idx, copies, tries, .. }| {
-            Numbers(*idx, *copies, tries.count, tries.since.map(|at| at.0), tries.source)
+            Numbers(*idx, *copies, tries.count, tries.since.map(|at| at.0), tries.source.as_deref().map(Into::into))
         })
         .collect();
     let head = serde_json::to_vec(&numbers).expect("numbers are plain JSON");
@@ -53,7 +54,8 @@ pub(super) fn pack(rows: &[Row], ready_at: Millis) -> NewChunk {
     let mut body = u32::try_from(head.len()).expect("a thousand rows are short").to_le_bytes().to_vec();
     body.extend(head);
     body.extend(block);
-    NewChunk { ready_at, size: i64::try_from(rows.len()).unwrap_or(i64::MAX), body }
+    let size = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    NewChunk { ready_at, size, body, destination: String::new(), source: String::new() }
 }
 
 /// The rows of a chunk.
@@ -69,11 +71,28 @@ pub(super) fn unpack(body: &[u8]) -> Result<Vec<Row>, Unreadable> {
     let row = |(Numbers(idx, copies, count, since, source), email): (Numbers, &[u8])| Row {
         idx,
         copies,
-        tries: Tries { count, since: since.map(Millis), source },
+        tries: Tries { count, since: since.map(Millis), source: source.map(Into::into) },
         // Addresses come in as text; what is none is no address either.
         email: String::from_utf8_lossy(email).into(),
     };
     Ok(numbers.into_iter().zip(block.iter()).map(row).collect())
+}
+
+/// The rows at these places of a body, a bit each.
+pub(super) fn left_rows(places: impl Iterator<Item = usize>) -> Vec<u8> {
+    let mut bits = Vec::new();
+    for place in places {
+        if bits.len() <= place / 8 {
+            bits.resize(place / 8 + 1, 0);
+        }
+        bits[place / 8] |= 1 << (place % 8);
+    }
+    bits
+}
+
+/// Whether the row at a place is left.
+pub(super) fn is_left(bits: &[u8], place: usize) -> bool {
+    bits.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1)
 }
 
 #[cfg(test)]
@@ -82,7 +101,7 @@ mod tests {
 
     #[test]
     fn rows_come_out_as_they_went_in() {
-        let tries = Tries { count: 2, since: Some(Millis(7)), source: Some(3) };
+        let tries = Tries { count: 2, since: Some(Millis(7)), source: Some("192.0.2.7".into()) };
         let rows = vec![
             Row { idx: 5, copies: 1, tries: Tries::default(), email: "a@example.org".into() },
             Row { idx: 999_999, copies: 12, tries, email: "ä\0 @".into() },
@@ -90,6 +109,8 @@ mod tests {
         let packed = pack(&rows, Millis(9));
         assert_eq!((packed.size, packed.ready_at), (2, Millis(9)));
         assert_eq!(unpack(&packed.body).unwrap(), rows);
+        let left = left_rows([3, 0, 11].into_iter());
+        assert_eq!((0..40).filter(|place| is_left(&left, *place)).collect::<Vec<_>>(), [0, 3, 11]);
         for cut in 0..packed.body.len() {
             assert!(unpack(&packed.body[..cut]).is_err(), "{cut}");
         }

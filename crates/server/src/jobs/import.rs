@@ -1,4 +1,5 @@
-//! The import: a job's addresses are normalized, repeated ones found, and the rest sorted by domain into chunks.
+//! The import: a job's addresses are normalized, repeated ones found, and the rest sorted by domain into chunks. A domain with
+//! many addresses gets chunks of its own, which can wait until it has room; small ones share chunks.
 //!
 //! One job at a time on a node, in memory: a million addresses take about a hundred megabytes while they are sorted. An
 //! import that loses its holder is begun anew by the next; nothing of it is visible before its end.
@@ -30,6 +31,9 @@ const BLOCKS: i64 = 50;
 const CHUNKS: usize = 10;
 /// Repeated rows that are written in one transaction.
 const DUPLICATES: usize = 5_000;
+
+/// A domain with so many addresses gets chunks of its own: fewer would make many small chunks, each with its transactions.
+const OWN_CHUNKS_ROWS: usize = ROWS_MAX / 2;
 
 /// Imports one job after the other until it is told to end.
 pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
@@ -92,8 +96,8 @@ async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
     }
     let ready_at = jobs.now();
     let mut chunks = Vec::with_capacity(CHUNKS);
-    for rows in &sorted.chunks {
-        chunks.push(chunk::pack(rows, ready_at));
+    for Chunk { rows, destination } in &sorted.chunks {
+        chunks.push(NewChunk { destination: destination.clone(), ..chunk::pack(rows, ready_at) });
         if chunks.len() == CHUNKS {
             add(jobs, claim, &chunks, &[]).await?;
             chunks.clear();
@@ -131,9 +135,16 @@ async fn read(jobs: &Jobs, claim: &ImportClaim) -> Result<Sorted, Failed> {
 /// What an import comes to.
 struct Sorted {
     /// Rows of work by chunk.
-    chunks: Vec<Vec<Row>>,
+    chunks: Vec<Chunk>,
     /// Repeated rows, each with the first one of its address.
     duplicates: Vec<(i64, i64)>,
+}
+
+/// Rows that are worked on together.
+struct Chunk {
+    rows: Vec<Row>,
+    /// `@` and the domain where all are of one that has many; empty where they are of many domains.
+    destination: String,
 }
 
 /// Addresses on their way into chunks.
@@ -185,19 +196,56 @@ impl Sorter {
     fn sorted(self) -> Sorted {
         let Self { mut unique, duplicates, .. } = self;
         unique.sort_unstable_by(|a, b| a.domain.cmp(&b.domain).then(a.idx.cmp(&b.idx)));
-        let row = |unique: Unique| Row {
-            idx: unique.idx,
-            copies: unique.copies,
-            tries: Tries::default(),
-            email: unique.email,
-        };
         let mut chunks = Vec::with_capacity(unique.len() / ROWS_MAX + 1);
-        let mut rows = unique.into_iter().map(row).peekable();
-        while rows.peek().is_some() {
-            chunks.push(rows.by_ref().take(ROWS_MAX).collect());
+        let mut shared: Vec<Row> = Vec::new();
+        let mut rows = unique.into_iter().peekable();
+        while let Some(first) = rows.next() {
+            let domain = first.domain.clone();
+            let mut own = vec![Row::from(first)];
+            own.extend(std::iter::from_fn(|| rows.next_if(|next| next.domain == domain)).map(Row::from));
+            if own.len() < OWN_CHUNKS_ROWS || domain.is_empty() {
+                shared.extend(own);
+                for rows in full(&mut shared) {
+                    chunks.push(Chunk { rows, destination: String::new() });
+                }
+            } else {
+                let destination = format!("@{domain}");
+                chunks.extend(evenly(own).map(|rows| Chunk { rows, destination: destination.clone() }));
+            }
+        }
+        if !shared.is_empty() {
+            chunks.push(Chunk { rows: shared, destination: String::new() });
         }
         Sorted { chunks, duplicates }
     }
+}
+
+impl From<Unique> for Row {
+    fn from(Unique { idx, copies, email, .. }: Unique) -> Self {
+        Self { idx, copies, tries: Tries::default(), email }
+    }
+}
+
+/// Takes as many full chunks as there are off the front.
+fn full(rows: &mut Vec<Row>) -> Vec<Vec<Row>> {
+    let mut chunks = Vec::new();
+    while rows.len() >= ROWS_MAX {
+        let rest = rows.split_off(ROWS_MAX);
+        chunks.push(std::mem::replace(rows, rest));
+    }
+    chunks
+}
+
+/// Rows in as few chunks as they fit into, of about the same size.
+fn evenly(mut rows: Vec<Row>) -> impl Iterator<Item = Vec<Row>> {
+    let mut left = rows.len().div_ceil(ROWS_MAX);
+    std::iter::from_fn(move || {
+        let size = rows.len().div_ceil(left.max(1));
+        left = left.saturating_sub(1);
+        let rest = rows.split_off(size);
+        let chunk = std::mem::replace(&mut rows, rest);
+        (!chunk.is_empty()).then_some(chunk)
+    })
 }
 
 /// What two rows with the same mailbox have in common, and the domain: of what is no address, the text itself and none.
@@ -227,11 +275,19 @@ mod tests {
         Sorter::default().take(&[(0, block)]).unwrap().sorted()
     }
 
+    fn rows_of(sorted: &Sorted) -> Vec<&Row> {
+        sorted.chunks.iter().flat_map(|chunk| &chunk.rows).collect()
+    }
+
+    fn sizes(sorted: &Sorted) -> Vec<(&str, usize)> {
+        sorted.chunks.iter().map(|chunk| (&*chunk.destination, chunk.rows.len())).collect()
+    }
+
     #[test]
     fn repeated_addresses_are_asked_about_once() {
         let sorted =
             sorted(&["jo@B.example.org", "x", "JO@b.EXAMPLE.org", " x ", "a@a.example.org", "jo@b.example.org"]);
-        let rows: Vec<_> = sorted.chunks.concat().into_iter().map(|row| (row.idx, row.copies)).collect();
+        let rows: Vec<_> = rows_of(&sorted).iter().map(|row| (row.idx, row.copies)).collect();
         assert_eq!(rows, [(1, 2), (4, 1), (0, 3)], "sorted by domain, texts without one first");
         assert_eq!(sorted.duplicates, [(2, 0), (3, 1), (5, 0)]);
     }
@@ -240,7 +296,7 @@ mod tests {
     fn names_for_special_use_are_names() {
         let sorted =
             sorted(&["jo@Sandbox.TEST", "x@a.example.com", "jo@sandbox.test", "jo@x.localhost", "jo@X.localhost"]);
-        let rows: Vec<_> = sorted.chunks.concat().into_iter().map(|row| (row.idx, row.copies)).collect();
+        let rows: Vec<_> = rows_of(&sorted).iter().map(|row| (row.idx, row.copies)).collect();
         assert_eq!(rows, [(1, 1), (0, 2), (3, 2)]);
     }
 
@@ -257,7 +313,24 @@ mod tests {
         for n in 0..2_500 {
             sorter.add(&format!("user{n}@d{}.example.org", n % 7));
         }
-        let sizes: Vec<_> = sorter.sorted().chunks.iter().map(Vec::len).collect();
-        assert_eq!(sizes, [1_000, 1_000, 500]);
+        assert_eq!(sizes(&sorter.sorted()), [("", 1_000), ("", 1_000), ("", 500)]);
+    }
+
+    #[test]
+    fn a_domain_with_many_addresses_has_chunks_of_its_own() {
+        let mut sorter = Sorter::default();
+        for n in 0..1_300 {
+            sorter.add(&format!("user{n}@big.example.org"));
+        }
+        for n in 0..OWN_CHUNKS_ROWS - 1 {
+            sorter.add(&format!("user{n}@a.example.org"));
+            sorter.add(&format!("user{n}@z.example.org"));
+            sorter.add(&format!("no address {n}"));
+        }
+        let sorted = sorter.sorted();
+        let big = "@big.example.org";
+        assert_eq!(sizes(&sorted), [(big, 650), (big, 650), ("", 1_000), ("", 497)]);
+        let all = sorted.chunks.iter().map(|chunk| chunk.rows.len()).sum::<usize>();
+        assert_eq!(rows_of(&sorted).iter().map(|row| row.idx).collect::<std::collections::BTreeSet<_>>().len(), all);
     }
 }

@@ -1,24 +1,25 @@
 //! One chunk at work: verified by the engine, settled in parts, kept alive by heartbeats.
 //!
-//! A part is settled after [`PART_ROWS`] results or [`PART_MS`], so that a crash loses little and readers see progress. Rows that
-//! must wait go, with the last part, into later chunks: none is lost, and no lease lasts through a wait. Whoever loses the
+//! A part is settled after [`PART_ROWS`] results or [`PART_MS`], so that a crash loses little and readers see progress. What
+//! becomes of rows that must wait is settled with the last part ([`super::rest`]): none is lost, and no lease lasts through a wait. Whoever loses the
 //! lease stops at once; what it has found out since its last part is thrown away.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use probity_core::overrides::Overrides;
-use probity_core::time::Millis;
 use probity_engine::{Item, Outcome, Sink};
-use probity_store::jobs::{self, Claimed, Fence, Kinds, Settled};
-use probity_store::{ScopedFutureExt as _, StoreError, settings};
+use probity_store::jobs::{self, Claimed, Fence, Kinds, Settled, Stay};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, settings};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::chunk::{self, ROWS_MAX, Row};
+use super::chunk::{self, Row};
 use super::found::Found;
+use super::rest::Waiting;
 use super::{Jobs, announce};
 use crate::error::Detail;
 use crate::nodes::Work;
@@ -28,16 +29,14 @@ use crate::ops::metrics::Origin;
 const PART_ROWS: usize = 500;
 /// How long results wait to be settled, in milliseconds.
 const PART_MS: u64 = 2_000;
-/// Rows that are put off wait together when their times differ by less than this, in milliseconds.
-const TOGETHER_MS: i64 = 5_000;
 /// How often a part is tried to be written while the database is away; the lease ends meanwhile.
 const WRITES_MAX: u32 = 5;
 
-/// Works on a chunk until it is done, lost, or the node ends.
-pub(super) async fn run(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationToken) {
+/// Works on a chunk until it is done, lost, or the node ends. `left` tells how many of its rows have no outcome yet.
+pub(super) async fn run(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationToken, left: &AtomicUsize) {
     let fence = claimed.fence;
     let _working = jobs.presence.works_on(Work::Chunk);
-    match work(jobs, claimed, test, ending).await {
+    match work(jobs, claimed, test, ending, left).await {
         Ok(()) => {}
         Err(Stop::Lost) => tracing::info!(job = fence.job.0, chunk = fence.chunk, "another node has the chunk"),
         Err(Stop::Failed(error)) => {
@@ -67,15 +66,22 @@ struct Progress {
     kinds: Arc<Kinds>,
     rows: HashMap<u64, Row>,
     found: Vec<Found>,
-    put_off: Vec<(Millis, Row)>,
+    waiting: Waiting,
     parts: u32,
 }
 
-async fn work(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationToken) -> Result<(), Stop> {
+async fn work(
+    jobs: &Jobs,
+    claimed: Claimed,
+    test: bool,
+    ending: &CancellationToken,
+    left: &AtomicUsize,
+) -> Result<(), Stop> {
     let rows = unsettled(jobs, &claimed).await?;
-    let (items, rows) = numbered(rows);
+    left.store(rows.len(), Ordering::Relaxed);
+    let (items, rows) = numbered(rows, claimed.fence.org);
     let (fence, kinds) = (claimed.fence, jobs.kinds.of(&claimed.fence));
-    let mut progress = Progress { fence, kinds, rows, found: Vec::new(), put_off: Vec::new(), parts: 0 };
+    let mut progress = Progress { fence, kinds, rows, found: Vec::new(), waiting: Waiting::default(), parts: 0 };
     let (mut outcomes, engine) = ask(jobs, items, test);
     let mut heartbeat = tokio::time::interval(heartbeat(jobs.lease_ms()));
     let mut part = tokio::time::interval(Duration::from_millis(PART_MS));
@@ -85,20 +91,24 @@ async fn work(jobs: &Jobs, claimed: Claimed, test: bool, ending: &CancellationTo
             () = ending.cancelled() => break false,
             group = outcomes.recv() => match group {
                 None => break true,
-                Some(group) => progress.take(jobs, group, test),
+                Some(group) => {
+                    progress.take(jobs, group, test);
+                    left.store(progress.rows.len(), Ordering::Relaxed);
+                }
             },
             _ = heartbeat.tick() => extend(jobs, progress.fence).await?,
-            _ = part.tick() => progress.settle(jobs, false).await?,
+            _ = part.tick() => progress.settle(jobs).await?,
         }
         if progress.found.len() >= PART_ROWS {
-            progress.settle(jobs, false).await?;
+            progress.settle(jobs).await?;
         }
     };
     engine.0.abort();
     // The engine answers each row; where it did not (it panicked, or the node ends), the chunk is taken up again.
-    let done = ended && progress.rows.is_empty();
-    progress.settle(jobs, done).await?;
-    if !done {
+    if ended && progress.rows.is_empty() {
+        progress.end(jobs, &claimed.destination).await?;
+    } else {
+        progress.settle(jobs).await?;
         jobs.store.write(|tx| jobs::free(tx, &progress.fence).scope_boxed()).await?;
     }
     Ok(())
@@ -109,25 +119,35 @@ fn heartbeat(lease_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(lease_ms / 4).unwrap_or(0).max(1))
 }
 
-/// The rows of a chunk that have no result: all of them, unless an earlier holder died half-way.
-async fn unsettled(jobs: &Jobs, claimed: &Claimed) -> Result<Vec<Row>, Stop> {
-    let mut rows = chunk::unpack(&claimed.body).map_err(|error| Stop::Failed(error.into()))?;
+/// The rows of a chunk that have no result, with their places: all of them, unless it was let go before, or an earlier
+/// holder died half-way.
+async fn unsettled(jobs: &Jobs, claimed: &Claimed) -> Result<Vec<(usize, Row)>, Stop> {
+    let rows = chunk::unpack(&claimed.body).map_err(|error| Stop::Failed(error.into()))?;
+    let mut rows: Vec<(usize, Row)> = rows.into_iter().enumerate().collect();
+    if let Some(left) = &claimed.left_rows {
+        rows.retain(|(place, _)| chunk::is_left(left, *place));
+    }
+    for (_, row) in &mut rows {
+        row.tries.since = row.tries.since.or(claimed.held_since);
+    }
     let Fence { org, job, epoch, .. } = claimed.fence;
     if epoch > 1 {
-        let indexes: Vec<i64> = rows.iter().map(|row| row.idx).collect();
+        let indexes: Vec<i64> = rows.iter().map(|(_, row)| row.idx).collect();
         let standing = jobs::standing(&mut jobs.store.read().await?, org, job, &indexes).await?;
-        rows.retain(|row| !standing.contains(&row.idx));
+        rows.retain(|(_, row)| !standing.contains(&row.idx));
     }
     Ok(rows)
 }
 
-/// The engine's items, and the rows by the items' keys.
-fn numbered(rows: Vec<Row>) -> (Vec<Item>, HashMap<u64, Row>) {
+/// The engine's items, and the rows by the items' keys: their places.
+fn numbered(rows: Vec<(usize, Row)>, org: OrgNo) -> (Vec<Item>, HashMap<u64, Row>) {
+    let customer = org.0.cast_unsigned();
     let mut items = Vec::with_capacity(rows.len());
     let mut by_key = HashMap::with_capacity(rows.len());
-    for (key, row) in (0..).zip(rows) {
+    for (place, row) in rows {
+        let key = u64::try_from(place).expect("a chunk is short");
         let email: Arc<str> = row.email.trim_ascii().into();
-        items.push(Item { key, email, tries: row.tries });
+        items.push(Item { key, email, customer, tries: row.tries.clone() });
         by_key.insert(key, row);
     }
     (items, by_key)
@@ -175,21 +195,44 @@ impl Progress {
                     jobs.metrics.verdicts().record(origin, &verification);
                     self.found.push(Found::new(row, &verification));
                 }
-                Outcome::PutOff { not_before, tries, .. } => {
+                Outcome::PutOff { not_before, tries, held, .. } => {
                     row.tries = tries;
-                    self.put_off.push((not_before, row));
+                    match held {
+                        None => self.waiting.put_off(not_before, row),
+                        Some(held) => {
+                            let place = usize::try_from(key).expect("keys are places");
+                            self.waiting.hold(place, not_before, held.at, row);
+                        }
+                    }
                 }
             }
         }
     }
 
-    /// Writes what has come. The last part ends the chunk and, where it was the job's last, the job.
-    async fn settle(&mut self, jobs: &Jobs, done: bool) -> Result<(), Stop> {
-        if self.found.is_empty() && !done {
+    /// Writes the results that have come.
+    async fn settle(&mut self, jobs: &Jobs) -> Result<(), Stop> {
+        if self.found.is_empty() {
             return Ok(());
         }
-        let put_off = if done { later(std::mem::take(&mut self.put_off)) } else { Vec::new() };
-        let part = Part { found: std::mem::take(&mut self.found), put_off, done, no: self.parts };
+        self.write(jobs, Vec::new(), None, false).await
+    }
+
+    /// Writes the last part: what must wait is put where it waits. Where nothing stays, that ends the chunk and, where it was
+    /// the job's last, the job.
+    async fn end(&mut self, jobs: &Jobs, destination: &str) -> Result<(), Stop> {
+        let (put_off, stay) = std::mem::take(&mut self.waiting).part(destination);
+        let done = stay.is_none();
+        self.write(jobs, put_off, stay, done).await
+    }
+
+    async fn write(
+        &mut self,
+        jobs: &Jobs,
+        put_off: Vec<jobs::NewChunk>,
+        stay: Option<Stay>,
+        done: bool,
+    ) -> Result<(), Stop> {
+        let part = Part { found: std::mem::take(&mut self.found), put_off, stay, done, no: self.parts };
         self.parts += 1;
         let mut tries = 1;
         loop {
@@ -208,6 +251,7 @@ impl Progress {
 struct Part {
     found: Vec<Found>,
     put_off: Vec<jobs::NewChunk>,
+    stay: Option<Stay>,
     done: bool,
     no: u32,
 }
@@ -215,7 +259,8 @@ struct Part {
 impl Part {
     fn settled(&self, overrides: Option<&Overrides>) -> Settled {
         let results = self.found.iter().map(|found| found.after(overrides)).collect();
-        Settled { results, put_off: self.put_off.clone(), done: self.done, part: self.no }
+        let (put_off, stay) = (self.put_off.clone(), self.stay.clone());
+        Settled { results, put_off, done: self.done, part: self.no, stay }
     }
 }
 
@@ -238,33 +283,4 @@ async fn write(jobs: &Jobs, fence: &Fence, part: &Part, kinds: &Kinds) -> Result
         jobs.callbacks.wake();
     }
     Ok(())
-}
-
-/// Rows that must wait, in chunks by the time for which they wait.
-fn later(rows: Vec<(Millis, Row)>) -> Vec<jobs::NewChunk> {
-    let mut by_time: BTreeMap<i64, Vec<Row>> = BTreeMap::new();
-    for (not_before, row) in rows {
-        by_time.entry(not_before.0.div_euclid(TOGETHER_MS)).or_default().push(row);
-    }
-    let mut chunks = Vec::new();
-    for (time, rows) in by_time {
-        let ready_at = Millis((time + 1) * TOGETHER_MS);
-        chunks.extend(rows.chunks(ROWS_MAX).map(|rows| chunk::pack(rows, ready_at)));
-    }
-    chunks
-}
-
-#[cfg(test)]
-mod tests {
-    use probity_engine::Tries;
-
-    use super::*;
-
-    #[test]
-    fn rows_that_wait_for_the_same_time_wait_together_and_never_too_short() {
-        let row = |idx| Row { idx, copies: 1, tries: Tries::default(), email: "a@example.org".into() };
-        let chunks = later(vec![(Millis(12_000), row(1)), (Millis(10_000), row(2)), (Millis(99_999), row(3))]);
-        let seen: Vec<_> = chunks.iter().map(|chunk| (chunk.ready_at.0, chunk.size)).collect();
-        assert_eq!(seen, [(15_000, 2), (100_000, 1)]);
-    }
 }

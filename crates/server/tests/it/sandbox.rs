@@ -5,7 +5,7 @@ use std::sync::Arc;
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
-use probity_engine::{Counters, EngineConfig, Item, Live, Sink};
+use probity_engine::{Counters, EngineConfig, Item, Live, Room, Sink};
 use probity_mailworld::sandbox::Sandbox;
 use probity_server::verifier::Verifier;
 
@@ -19,6 +19,14 @@ impl Verifier for Simulated {
 
     fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
         Box::pin(self.0.verify_many(items, sink))
+    }
+
+    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        self.0.engine().room(destination, source)
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        self.0.engine().source_names()
     }
 
     fn now(&self) -> Millis {

@@ -11,7 +11,7 @@ use probity_trialdb::postgres;
 use super::{Discrepancy, Invariant, everything};
 use crate::credits::{self, Booking};
 use crate::db::{Statement, args};
-use crate::jobs::{self, Kind, Kinds, NewChunk, NewJob, RowResult, Settled};
+use crate::jobs::{self, Head, Kind, Kinds, NewChunk, NewJob, RowResult, Settled};
 use crate::orgs::{self, Org};
 use crate::outbox::{self, Delivery};
 use crate::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
@@ -93,10 +93,12 @@ async fn job(store: &Store, new: &NewJob, whole: bool) {
             let no = jobs::begin(tx, new).await?;
             jobs::accept(tx, new, 4, Some(URL), NOW).await?;
             let claim = jobs::claim_import(tx, NOW, 1_000).await?.expect("the job waits");
-            let chunk = NewChunk { ready_at: NOW, size: 3, body: vec![] };
+            let chunk =
+                NewChunk { ready_at: NOW, size: 3, body: vec![], destination: String::new(), source: String::new() };
             jobs::add_chunks(tx, &claim, &[chunk], &[(3, 0)], NOW, 1_000).await?;
             jobs::imported(tx, &claim, 1, NOW).await?;
-            let claimed = jobs::claim_chunks(tx, org, no, NOW, 1_000, 1).await?;
+            let head = Head { org, job: no, destination: String::new(), source: String::new() };
+            let claimed = jobs::claim_chunks(tx, &head, NOW, 1_000, 1).await?;
             let mut results = vec![result(0, 2, Reason::Valid)];
             if whole {
                 results.extend([result(1, 1, Reason::Valid), result(2, 1, Reason::Nonexistent)]);

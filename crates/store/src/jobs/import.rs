@@ -31,6 +31,10 @@ pub struct NewChunk {
     pub size: i64,
     /// The addresses, in the worker's own form.
     pub body: Vec<u8>,
+    /// Where all of them go, in the worker's own form; empty where they go to many places.
+    pub destination: String,
+    /// The source that alone should ask; empty for any.
+    pub source: String,
 }
 
 statements! {
@@ -42,7 +46,8 @@ statements! {
     CLEAR_CHUNKS = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2";
     CLEAR_DUPLICATES = "DELETE FROM job_duplicate WHERE org_no = $1 AND job_no = $2";
     EXTEND = "UPDATE job SET leased_until = $3, next_chunk = $4, progress_at = $5 WHERE org_no = $1 AND job_no = $2";
-    ADD_CHUNK = "INSERT INTO chunk (org_no, job_no, chunk_no, ready_at, size, body, epoch) VALUES ($1, $2, $3, $4, $5, $6, 0)";
+    ADD_CHUNK = "INSERT INTO chunk (org_no, job_no, chunk_no, ready_at, size, body, destination, source, epoch) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)";
     ADD_DUPLICATES = "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) SELECT $2, $3, \
                       CAST(each.value ->> 0 AS BIGINT), CAST(each.value ->> 1 AS BIGINT) FROM {each:$1}";
     READY = "UPDATE job SET state = 'ready', leased_until = NULL, progress_at = $3 WHERE org_no = $1 AND job_no = $2";
@@ -101,7 +106,8 @@ pub async fn add_chunks(
 pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunks: &[NewChunk]) -> Result<i64> {
     let mut number = next;
     for chunk in chunks {
-        let values = args![org, job, number, chunk.ready_at, chunk.size, chunk.body.as_slice()];
+        let (body, destination, source) = (chunk.body.as_slice(), &*chunk.destination, &*chunk.source);
+        let values = args![org, job, number, chunk.ready_at, chunk.size, body, destination, source];
         tx.execute(&ADD_CHUNK, values).await?;
         number += 1;
     }

@@ -1,6 +1,7 @@
 //! Work: chunks are taken up under a lease, and settled in parts under a fence.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
@@ -32,6 +33,26 @@ pub struct Open {
     pub created_at: Millis,
 }
 
+/// Chunks of a job that are alike: to be taken up now, for one destination and one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Whose.
+    pub org: OrgNo,
+    /// Which job.
+    pub job: JobNo,
+    /// Where all of their addresses go; empty where they go to many places.
+    pub destination: String,
+    /// The source that alone should ask; empty for any.
+    pub source: String,
+}
+
+impl Head {
+    /// Names the kind among those of all jobs: neither part has a space in it.
+    pub fn key(&self) -> String {
+        format!("{} {}", self.destination, self.source)
+    }
+}
+
 /// A chunk that somebody has taken up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
@@ -41,6 +62,12 @@ pub struct Claimed {
     pub size: i64,
     /// The addresses.
     pub body: Vec<u8>,
+    /// Where all of them go; empty where they go to many places.
+    pub destination: String,
+    /// Which of them are left, as [`Stay::left_rows`] says it; none: all.
+    pub left_rows: Option<Vec<u8>>,
+    /// Since when rows that say nothing else wait for our own limits.
+    pub held_since: Option<Millis>,
 }
 
 /// What a holder of a chunk shows.
@@ -67,6 +94,21 @@ pub struct Settled {
     pub done: bool,
     /// Tells this part of the chunk from the others.
     pub part: u32,
+    /// Rows that must wait where they are: the chunk is let go, and may be taken up later. Not together with `done`.
+    pub stay: Option<Stay>,
+}
+
+/// A chunk that is let go with what is left of it, without being written anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// When it may be taken up again.
+    pub ready_at: Millis,
+    /// How many addresses are left.
+    pub size: i64,
+    /// Which of the body's rows they are, in the worker's own form.
+    pub left_rows: Vec<u8>,
+    /// Since when they wait; where the chunk was let go before, the earlier time counts.
+    pub since: Millis,
 }
 
 statements! {
@@ -75,14 +117,22 @@ statements! {
             AND EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = j.org_no AND c.job_no = j.job_no AND c.ready_at <= $1 \
             AND (c.leased_until IS NULL OR c.leased_until <= $1)) \
             ORDER BY j.created_at, j.org_no, j.job_no LIMIT $2";
-    FREE_CHUNKS = "SELECT chunk_no, epoch, size, body FROM chunk WHERE org_no = $1 AND job_no = $2 AND ready_at <= $3 \
-                   AND (leased_until IS NULL OR leased_until <= $3) ORDER BY ready_at, chunk_no LIMIT $4 {skip_locked}";
+    HEADS = "SELECT destination, source, MIN(ready_at) AS first_at, MIN(chunk_no) AS first_no FROM chunk WHERE org_no = $1 \
+             AND job_no = $2 AND ready_at <= $3 AND (leased_until IS NULL OR leased_until <= $3) \
+             AND (source = '' OR ready_at <= $4 OR source IN (SELECT each.value ->> 0 FROM {each:$5})) \
+             AND (destination || ' ' || source) NOT IN (SELECT each.value ->> 0 FROM {each:$6}) \
+             GROUP BY destination, source ORDER BY first_at, first_no LIMIT $7";
+    FREE_CHUNKS = "SELECT chunk_no, epoch, size, body, left_rows, held_since FROM chunk WHERE org_no = $1 AND job_no = $2 \
+                   AND destination = $3 AND source = $4 AND ready_at <= $5 \
+                   AND (leased_until IS NULL OR leased_until <= $5) ORDER BY ready_at, chunk_no LIMIT $6 {skip_locked}";
     TAKE = "UPDATE chunk SET epoch = epoch + 1, leased_until = $4 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     START = "UPDATE job SET state = 'processing', started_at = COALESCE(started_at, $3), progress_at = $3 \
              WHERE org_no = $1 AND job_no = $2 AND state IN ('ready', 'processing')";
     EXTEND = "UPDATE chunk SET leased_until = $5 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
     FREE = "UPDATE chunk SET leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
     HOLDER = "SELECT epoch FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 {for_update}";
+    STAY = "UPDATE chunk SET ready_at = $4, leased_until = NULL, size = $5, left_rows = $6, \
+            held_since = COALESCE(held_since, $7) WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     DONE = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     LEFT = "SELECT chunk_no FROM chunk WHERE org_no = $1 AND job_no = $2 LIMIT 1";
     INSERT = "INSERT INTO result (org_no, job_no, idx, body) SELECT $2, $3, CAST(each.value ->> 'i' AS BIGINT), \
@@ -111,24 +161,50 @@ pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open
     rows.iter().map(open).collect()
 }
 
-/// Takes up to `at_most` chunks of a job up. None where there are none, or the job is closed.
-pub async fn claim_chunks(
-    tx: &mut Tx,
-    org: OrgNo,
-    job: JobNo,
+/// Chunks that are kept for the source that servers know them from may be taken up by others after this time, in milliseconds:
+/// its node may be gone.
+pub const SOURCE_MS: i64 = 3_600_000;
+
+/// Kinds of chunks of a job that can be taken up now by one that has these sources, the one that waits for longest first.
+/// None of those in `without` ([`Head::key`]).
+pub async fn heads(
+    conn: &mut Conn,
+    (org, job): (OrgNo, JobNo),
+    sources: &[Arc<str>],
+    without: &[&str],
     now: Millis,
-    lease_ms: i64,
     at_most: i64,
-) -> Result<Vec<Claimed>> {
+) -> Result<Vec<Head>> {
+    let texts = |texts: Vec<[&str; 1]>| json!(texts).to_string();
+    let (sources, without) =
+        (texts(sources.iter().map(|name| [&**name]).collect()), texts(without.iter().map(|name| [*name]).collect()));
+    let rows = conn.rows(&HEADS, args![org, job, now, now - SOURCE_MS, sources, without, at_most]).await?;
+    let head =
+        |row: &crate::db::Row| Ok(Head { org, job, destination: row.get("destination")?, source: row.get("source")? });
+    rows.iter().map(head).collect()
+}
+
+/// Takes up to `at_most` chunks of a kind up. None where there are none any more, or the job is closed.
+pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, at_most: i64) -> Result<Vec<Claimed>> {
+    let Head { org, job, destination, source } = head;
+    let (org, job) = (*org, *job);
     if !matches!(lock(tx, org, job).await?.state, State::Ready | State::Processing) {
         return Ok(Vec::new());
     }
     let mut claimed = Vec::new();
-    for row in tx.rows(&FREE_CHUNKS, args![org, job, now, at_most]).await? {
+    let wanted = args![org, job, &**destination, &**source, now, at_most];
+    for row in tx.rows(&FREE_CHUNKS, wanted).await? {
         let chunk: i64 = row.get("chunk_no")?;
         tx.execute(&TAKE, args![org, job, chunk, now + lease_ms]).await?;
         let fence = Fence { org, job, chunk, epoch: row.get::<i64>("epoch")? + 1 };
-        claimed.push(Claimed { fence, size: row.get("size")?, body: row.get("body")? });
+        claimed.push(Claimed {
+            fence,
+            size: row.get("size")?,
+            body: row.get("body")?,
+            destination: destination.clone(),
+            left_rows: row.get("left_rows")?,
+            held_since: row.get::<Option<i64>>("held_since")?.map(Millis),
+        });
     }
     if !claimed.is_empty() {
         tx.execute(&START, args![org, job, now]).await?;
@@ -182,6 +258,10 @@ pub async fn settle(
     }
     let next = import::insert(tx, org, job, locked.next_chunk, &settled.put_off).await?;
     count(tx, fence, &new, charged, next, now).await?;
+    if let Some(stay) = &settled.stay {
+        let Stay { ready_at, size, left_rows, since } = stay;
+        tx.execute(&STAY, args![org, job, chunk, *ready_at, *size, left_rows.as_slice(), *since]).await?;
+    }
     if !settled.done {
         return Ok(None);
     }

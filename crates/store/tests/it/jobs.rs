@@ -6,12 +6,14 @@ use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_store::credits::{self, Booking};
 use probity_store::jobs::{
-    self, Claimed, ImportClaim, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State,
+    self, Claimed, Head, ImportClaim, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State,
 };
 use probity_store::orgs::{self, Org};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, audit, settings};
 
 use crate::databases::for_each_database;
+
+mod chunks;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 const LEASE_MS: i64 = 60_000;
@@ -55,9 +57,14 @@ async fn claim_import(store: &Store, now: Millis) -> Option<ImportClaim> {
     store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await.unwrap()
 }
 
+/// A chunk of one address.
+fn chunk_at(ready_at: Millis) -> NewChunk {
+    NewChunk { ready_at, size: 1, body: vec![7], destination: String::new(), source: String::new() }
+}
+
 /// Imports `uniques` addresses in two chunks; the rows behind them repeat the first.
 async fn import(store: &Store, claim: &ImportClaim, uniques: i64) -> Result<()> {
-    let chunk = |size: i64| NewChunk { ready_at: NOW, size, body: vec![7] };
+    let chunk = |size: i64| NewChunk { size, ..chunk_at(NOW) };
     let chunks = [chunk(uniques / 2), chunk(uniques - uniques / 2)];
     let duplicates: Vec<(i64, i64)> = (uniques..claim.rows).map(|idx| (idx, 0)).collect();
     let repeated = claim.rows - uniques;
@@ -73,7 +80,8 @@ async fn import(store: &Store, claim: &ImportClaim, uniques: i64) -> Result<()> 
 }
 
 async fn claim(store: &Store, org: OrgNo, job: JobNo, now: Millis, at_most: i64) -> Vec<Claimed> {
-    store.write(|tx| jobs::claim_chunks(tx, org, job, now, LEASE_MS, at_most).scope_boxed()).await.unwrap()
+    let head = Head { org, job, destination: String::new(), source: String::new() };
+    store.write(|tx| jobs::claim_chunks(tx, &head, now, LEASE_MS, at_most).scope_boxed()).await.unwrap()
 }
 
 fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
@@ -130,9 +138,9 @@ async fn a_job_goes_from_its_first_block_to_its_last_result() {
         assert_eq!(claimed.iter().map(|claimed| claimed.size).collect::<Vec<_>>(), [2, 2]);
         assert!(claim(&store, org, no, NOW, 10).await.is_empty(), "each chunk has one holder");
 
-        let late = NewChunk { ready_at: NOW + 1_000, size: 1, body: vec![8] };
+        let late = chunk_at(NOW + 1_000);
         let results = vec![result(0, 3, Reason::Valid)];
-        let first = Settled { results, put_off: vec![late], done: true, part: 0 };
+        let first = Settled { results, put_off: vec![late], done: true, ..Settled::default() };
         assert_eq!(settle(&store, &claimed[0], &first).await.unwrap(), None);
         let both = vec![result(2, 1, Reason::Nonexistent), result(3, 1, Reason::Unverified)];
         let second = Settled { results: both, done: true, ..Settled::default() };

@@ -6,7 +6,7 @@ use probity_core::policy::Profile;
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
-use probity_engine::{Counters, Engine, EngineConfig, Item, Live, Sink};
+use probity_engine::{Counters, Engine, EngineConfig, Item, Live, Room, Sink};
 use probity_mailworld::{At, MailboxState, Mailboxes, MemoryNet, Personality, Tls, World, Zone};
 use probity_server::verifier::Verifier;
 use tokio::sync::Semaphore;
@@ -77,6 +77,14 @@ impl Verifier for Rigged {
                 self.engine.verify_many(vec![item], sink.clone()).await;
             }
         })
+    }
+
+    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        self.engine.room(destination, source)
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        self.engine.source_names()
     }
 
     fn now(&self) -> Millis {

@@ -12,7 +12,7 @@ use probity_core::verdict::Reason;
 use probity_store::credits::{self, Booking};
 use probity_store::idempotency::{self, Attempt, Begun};
 use probity_store::jobs::{
-    self, Claimed, Closed, Fence, Job, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State,
+    self, Claimed, Closed, Fence, Job, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State, Stay,
 };
 use probity_store::orgs::{self, Org};
 use probity_store::outbox::{self, Delivery};
@@ -199,7 +199,9 @@ impl Story {
     async fn work(&mut self) -> Result<()> {
         let (store, org, now) = (self.store.clone(), self.org, self.now);
         for open in jobs::open(&mut store.read().await?, now, 10).await? {
-            let claim = store.write(|tx| jobs::claim_chunks(tx, org, open.job, now, LEASE_MS, 2).scope_boxed());
+            let heads = jobs::heads(&mut store.read().await?, (org, open.job), &[], &[], now, 1).await?;
+            let Some(head) = heads.first() else { continue };
+            let claim = store.write(|tx| jobs::claim_chunks(tx, head, now, LEASE_MS, 2).scope_boxed());
             let claimed = claim.await?;
             let Some((first, rest)) = claimed.split_first() else { continue };
             for other in rest {
@@ -213,16 +215,22 @@ impl Story {
         Ok(())
     }
 
-    /// A chunk in two parts. The second address of a job is put off at first; the second job is cancelled in between.
+    /// A chunk in two parts. The second address of a job is put off at first, and the fourth held back in its chunk; the second
+    /// job is cancelled in between.
     async fn work_on(&mut self, claimed: &Claimed) -> Result<()> {
         let Fence { org, job, epoch, .. } = claimed.fence;
         let mut rows: Vec<Row> = serde_json::from_slice(&claimed.body).unwrap();
+        if claimed.left_rows.is_some() {
+            rows.retain(|row| row.0 == 3);
+        }
         if epoch > 1 {
             let indexes: Vec<i64> = rows.iter().map(|(idx, ..)| *idx).collect();
             let standing = jobs::standing(&mut self.store.read().await?, org, job, &indexes).await?;
             rows.retain(|(idx, ..)| !standing.contains(idx));
         }
         let (later, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| (row.0, row.2) == (1, 0));
+        let (held, rows): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|row| row.0 == 3 && claimed.held_since.is_none());
         let later: Vec<Row> = later.into_iter().map(|(idx, copies, tries)| (idx, copies, tries + 1)).collect();
         let put_off = if later.is_empty() { vec![] } else { vec![chunk(&later, self.now + 5_000)] };
         let mut results: Vec<RowResult> = rows.iter().map(|(idx, copies, _)| result(*idx, *copies)).collect();
@@ -231,7 +239,9 @@ impl Story {
         self.settle(claimed, Settled { results, ..Settled::default() }).await?;
         self.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await?;
         self.cancel(job).await;
-        self.settle(claimed, Settled { results: rest, put_off, done: true, part: 1 }).await
+        let since = self.now;
+        let stay = (!held.is_empty()).then(|| Stay { ready_at: since + 5_000, size: 1, left_rows: vec![0b10], since });
+        self.settle(claimed, Settled { results: rest, put_off, done: stay.is_none(), part: 1, stay }).await
     }
 
     /// A worker writes its part again where it does not know whether it stands.
@@ -390,7 +400,8 @@ fn event(job: JobId) -> EventId {
 }
 
 fn chunk(rows: &[Row], ready_at: Millis) -> NewChunk {
-    NewChunk { ready_at, size: i64::try_from(rows.len()).unwrap(), body: serde_json::to_vec(rows).unwrap() }
+    let (size, body) = (i64::try_from(rows.len()).unwrap(), serde_json::to_vec(rows).unwrap());
+    NewChunk { ready_at, size, body, destination: String::new(), source: String::new() }
 }
 
 /// Even addresses are valid and cost a credit, the others do not exist.

@@ -1,0 +1,50 @@
+//! Who is at a site or on its way to it, and with how much: dropping a presence, whatever the reason, tells the site.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::{Effort, Site};
+
+/// A plan that is at a site or on its way to it.
+pub(crate) struct Presence {
+    site: Arc<Site>,
+    /// Addresses of a batch that the plan still has to ask about.
+    rows: u32,
+}
+
+impl Presence {
+    /// With so many addresses to ask about.
+    pub(crate) fn at(site: Arc<Site>, effort: Effort, rows: u32) -> Self {
+        site.interest.fetch_add(1, Ordering::Relaxed);
+        let rows = if effort == Effort::Batch { rows } else { 0 };
+        site.queued.fetch_add(rows, Ordering::Relaxed);
+        Self { site, rows }
+    }
+
+    pub(crate) fn site(&self) -> &Arc<Site> {
+        &self.site
+    }
+
+    pub(crate) fn is_at(&self, site: &Arc<Site>) -> bool {
+        Arc::ptr_eq(&self.site, site)
+    }
+
+    /// So many addresses have their fate.
+    pub(crate) fn told(&mut self, rows: usize) {
+        let rows = u32::try_from(rows).unwrap_or(u32::MAX).min(self.rows);
+        self.rows -= rows;
+        self.site.queued.fetch_sub(rows, Ordering::Relaxed);
+    }
+
+    /// Whether somebody else is there too.
+    pub(crate) fn has_company(&self) -> bool {
+        self.site.interest.load(Ordering::Relaxed) > 1
+    }
+}
+
+impl Drop for Presence {
+    fn drop(&mut self) {
+        self.site.interest.fetch_sub(1, Ordering::Relaxed);
+        self.site.queued.fetch_sub(self.rows, Ordering::Relaxed);
+    }
+}
