@@ -9,6 +9,7 @@ mod hostile_smtp;
 mod limits;
 mod name_server;
 mod real_net;
+mod sharing;
 mod simulation;
 mod snapshot;
 mod stories;
