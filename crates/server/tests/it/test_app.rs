@@ -34,7 +34,7 @@ use tempfile::TempDir;
 use tower::ServiceExt as _;
 
 pub(crate) use answer::Answer;
-pub(crate) use world::Rigged;
+pub(crate) use world::{BURST, Rigged};
 
 /// The brand of the keys.
 pub(crate) const BRAND: &str = "probity";

@@ -3,6 +3,7 @@
 mod callback;
 mod download;
 mod lists;
+mod pacing;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
