@@ -7,6 +7,7 @@
 //! ([`watch`]), so that looking at them costs nothing for all others.
 
 pub(crate) mod breaker;
+mod budget;
 mod governor;
 mod presence;
 mod site;
@@ -19,8 +20,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use probity_core::policy::Policy;
 
+pub(crate) use budget::{Hold, WAIT_MS};
 pub(crate) use presence::Presence;
-pub(crate) use site::{Hold, Site, Slot, WAIT_MS};
+pub(crate) use site::{Site, Slot};
 pub(crate) use warmth::percent as warmth_percent;
 
 use watch::Watch;

@@ -13,8 +13,9 @@ use probity_core::verdict::NotAsked;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::breaker::Breaker;
+use super::budget::{Hold, State};
 use super::governor::Governor;
-use super::watch::{Spent, View, Watch};
+use super::watch::{View, Watch};
 use super::{Asker, Effort, Key};
 use crate::line::{Line, Permit};
 use crate::link::Link;
@@ -24,90 +25,16 @@ const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 3_600_000;
 /// After this time without a missing recipient the earlier ones are forgotten.
 const MISSES_FORGOTTEN_MS: i64 = 2 * HOUR_MS;
-/// A batch leaves this part of a site's rate and of its hourly budget to live calls: one in four.
-const LIVE_SHARE: u32 = 4;
 
-/// How long a limit is waited for on the spot, in milliseconds; what takes longer is put off.
-pub(crate) const WAIT_MS: i64 = 3_000;
 /// What a site takes within this time may wait for it, in milliseconds. More is better kept where no memory holds it.
 const AHEAD_MS: i64 = MINUTE_MS;
 /// The shortest time after which a site that has enough to do is looked at again, in milliseconds.
 const LOOK_MS: i64 = 1_000;
 
-/// Not now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hold {
-    pub(crate) why: NotAsked,
-    pub(crate) until: Millis,
-}
-
 /// The right to one connection; given back when dropped.
 pub(crate) struct Slot {
     _all: OwnedSemaphorePermit,
     _batch: Option<Permit>,
-}
-
-struct State {
-    rate: Option<Gcra>,
-    missing: Option<Gcra>,
-    governor: Option<Governor>,
-    breaker: Breaker,
-    /// Refused recipients that did not exist, the made-up ones included, and when the last one was.
-    misses: u32,
-    misses_since: Millis,
-}
-
-impl State {
-    /// Books as many of `want` recipients as the limits let pass.
-    fn admit(&mut self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
-        let mut granted = want;
-        if let Some(missing) = &self.missing {
-            granted = granted.min(missing_left(missing, now, effort, warmth)?);
-        }
-        let cost = self.cost(warmth);
-        if let Some(rate) = &mut self.rate {
-            let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
-            // What costs more than may be spent at once would never be there.
-            let cost = cost.min(rate.burst() - kept);
-            granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
-            if granted == 0 {
-                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
-            }
-            rate.charge(now, granted * cost);
-        }
-        Ok(granted)
-    }
-
-    /// What a recipient costs of the rate: a cold source pays more, and so does one that asks for too many who do not exist.
-    fn cost(&self, warmth: u32) -> u32 {
-        (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, Governor::cost)
-    }
-
-    /// Until when a batch must wait for a limit, where that is longer than it waits on the spot.
-    fn short_until(&self, now: Millis, warmth: u32) -> Option<Millis> {
-        let missing = self.missing.as_ref().and_then(|missing| missing_left(missing, now, Effort::Batch, warmth).err());
-        let rate = self.rate.as_ref().map(|rate| {
-            let kept = rate.burst() / LIVE_SHARE;
-            rate.ready_at(kept + self.cost(warmth).min(rate.burst() - kept))
-        });
-        let until = missing.map(|hold| hold.until).max(rate)?;
-        (until.since(now) > WAIT_MS).then_some(until)
-    }
-
-    fn spent(limit: Option<&Gcra>, now: Millis) -> Option<Spent> {
-        limit.map(|limit| Spent { used: limit.burst() - limit.available(now), limit: limit.burst() })
-    }
-
-    /// Whether little is left of a limit.
-    fn is_tight(&self, now: Millis) -> bool {
-        [&self.rate, &self.missing]
-            .into_iter()
-            .any(|limit| Self::spent(limit.as_ref(), now).is_some_and(Spent::is_tight))
-    }
-
-    fn paused_until(&self, now: Millis) -> Option<Millis> {
-        self.governor.as_ref().and_then(|governor| governor.paused_until(now))
-    }
 }
 
 /// The pacing state of one site.
@@ -378,19 +305,6 @@ impl<'a> LiveWaits<'a> {
 impl Drop for LiveWaits<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// How many recipients may turn out to be missing before the hour's budget is used up: a batch leaves a part to live calls,
-/// and a cold source uses only a part at all. At least one is left to whoever has not used any.
-fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Result<u32, Hold> {
-    let burst = missing.burst();
-    let usable = if effort == Effort::Batch { burst - burst / LIVE_SHARE } else { burst };
-    let usable = (u64::from(usable) * u64::from(warmth.min(100)) / 100).max(1);
-    let kept = burst - u32::try_from(usable).unwrap_or(burst).min(burst);
-    match missing.available(now).saturating_sub(kept) {
-        0 => Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
-        left => Ok(left),
     }
 }
 

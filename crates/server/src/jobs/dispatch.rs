@@ -97,12 +97,11 @@ impl Node {
         let mut open = jobs::open(&mut self.jobs.store.read().await?, now, LOOK_MAX).await?;
         open.retain(|open| !open.org_status.is_stopped());
         while let Some(chosen) = self.busy.choose(&open, now) {
-            match self.take(&chosen, now).await? {
-                Some((head, claimed)) => self.begin(chosen, &head, claimed, now),
-                None => {
-                    self.busy.rest(chosen.job, now);
-                    open.retain(|open| open.job != chosen.job);
-                }
+            if let Some((head, claimed)) = self.take(&chosen, now).await? {
+                self.begin(chosen, &head, claimed, now);
+            } else {
+                self.busy.rest(chosen.job, now);
+                open.retain(|open| open.job != chosen.job);
             }
         }
         Ok(())

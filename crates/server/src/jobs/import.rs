@@ -318,16 +318,16 @@ mod tests {
 
     #[test]
     fn a_domain_with_many_addresses_has_chunks_of_its_own() {
-        let mut sorter = Sorter::default();
+        let mut list = Sorter::default();
         for n in 0..1_300 {
-            sorter.add(&format!("user{n}@big.example.org"));
+            list.add(&format!("user{n}@big.example.org"));
         }
         for n in 0..OWN_CHUNKS_ROWS - 1 {
-            sorter.add(&format!("user{n}@a.example.org"));
-            sorter.add(&format!("user{n}@z.example.org"));
-            sorter.add(&format!("no address {n}"));
+            list.add(&format!("user{n}@a.example.org"));
+            list.add(&format!("user{n}@z.example.org"));
+            list.add(&format!("no address {n}"));
         }
-        let sorted = sorter.sorted();
+        let sorted = list.sorted();
         let big = "@big.example.org";
         assert_eq!(sizes(&sorted), [(big, 650), (big, 650), ("", 1_000), ("", 497)]);
         let all = sorted.chunks.iter().map(|chunk| chunk.rows.len()).sum::<usize>();

@@ -64,13 +64,16 @@ impl Waiting {
     }
 }
 
+/// Rows with their times, by the place that they wait for.
+type ByPlace = BTreeMap<Arc<str>, Vec<(Millis, Row)>>;
+
 /// Rows of which many wait for the same place, and all others.
-fn by_place(held: Vec<HeldRow>) -> (BTreeMap<Arc<str>, Vec<(Millis, Row)>>, Vec<HeldRow>) {
+fn by_place(held: Vec<HeldRow>) -> (ByPlace, Vec<HeldRow>) {
     let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for at in held.iter().filter_map(|held| held.at.as_ref()) {
         *counts.entry(at.clone()).or_default() += 1;
     }
-    let mut many: BTreeMap<Arc<str>, Vec<(Millis, Row)>> = BTreeMap::new();
+    let mut many = ByPlace::new();
     let mut few = Vec::new();
     for held in held {
         match &held.at {

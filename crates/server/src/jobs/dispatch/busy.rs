@@ -261,14 +261,14 @@ mod tests {
     #[tokio::test]
     async fn places_without_room_and_their_jobs_are_left_alone_for_a_while() {
         let mut node = Node::new();
-        let (held, other) = (open(1, 1, 0), open(2, 2, 50));
-        let head = Head { org: held.org, job: held.job, destination: "google".into(), source: String::new() };
+        let (first, other) = (open(1, 1, 0), open(2, 2, 50));
+        let head = Head { org: first.org, job: first.job, destination: "google".into(), source: String::new() };
         node.busy.shut(&head, Millis(i64::MAX), Millis(100));
-        node.busy.rest(held.job, Millis(100));
-        assert_eq!(node.choose(&[held, other]), Some(2));
+        node.busy.rest(first.job, Millis(100));
+        assert_eq!(node.choose(&[first, other]), Some(2));
         assert_eq!(node.busy.without(), ["google "]);
         node.busy.forget(Millis(100 + JOB_RESTS_MS));
-        assert_eq!(node.choose(&[held, other]), Some(1));
+        assert_eq!(node.choose(&[first, other]), Some(1));
         node.busy.forget(Millis(100 + LOOK_AGAIN_MS));
         assert!(node.busy.without().is_empty(), "it is looked at again");
     }

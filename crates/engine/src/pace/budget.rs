@@ -1,0 +1,99 @@
+//! What may be asked of a site now: its rate, its budget of missing recipients, its governor and its breaker.
+
+use probity_core::limits::Gcra;
+use probity_core::time::Millis;
+use probity_core::verdict::NotAsked;
+
+use super::Effort;
+use super::breaker::Breaker;
+use super::governor::Governor;
+use super::watch::Spent;
+
+/// A batch leaves this part of a site's rate and of its hourly budget to live calls: one in four.
+const LIVE_SHARE: u32 = 4;
+/// How long a limit is waited for on the spot, in milliseconds; what takes longer is put off.
+pub(crate) const WAIT_MS: i64 = 3_000;
+
+/// Not now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hold {
+    pub(crate) why: NotAsked,
+    pub(crate) until: Millis,
+}
+
+/// The limits of a site, and what it has held against us lately.
+pub(super) struct State {
+    pub(super) rate: Option<Gcra>,
+    pub(super) missing: Option<Gcra>,
+    pub(super) governor: Option<Governor>,
+    pub(super) breaker: Breaker,
+    /// Refused recipients that did not exist, the made-up ones included, and when the last one was.
+    pub(super) misses: u32,
+    pub(super) misses_since: Millis,
+}
+
+impl State {
+    /// Books as many of `want` recipients as the limits let pass.
+    pub(super) fn admit(&mut self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
+        let mut granted = want;
+        if let Some(missing) = &self.missing {
+            granted = granted.min(missing_left(missing, now, effort, warmth)?);
+        }
+        let cost = self.cost(warmth);
+        if let Some(rate) = &mut self.rate {
+            let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
+            // What costs more than may be spent at once would never be there.
+            let cost = cost.min(rate.burst() - kept);
+            granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
+            if granted == 0 {
+                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
+            }
+            rate.charge(now, granted * cost);
+        }
+        Ok(granted)
+    }
+
+    /// What a recipient costs of the rate: a cold source pays more, and so does one that asks for too many who do not exist.
+    pub(super) fn cost(&self, warmth: u32) -> u32 {
+        (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, Governor::cost)
+    }
+
+    /// Until when a batch must wait for a limit, where that is longer than it waits on the spot.
+    pub(super) fn short_until(&self, now: Millis, warmth: u32) -> Option<Millis> {
+        let missing = self.missing.as_ref().and_then(|missing| missing_left(missing, now, Effort::Batch, warmth).err());
+        let rate = self.rate.as_ref().map(|rate| {
+            let kept = rate.burst() / LIVE_SHARE;
+            rate.ready_at(kept + self.cost(warmth).min(rate.burst() - kept))
+        });
+        let until = missing.map(|hold| hold.until).max(rate)?;
+        (until.since(now) > WAIT_MS).then_some(until)
+    }
+
+    pub(super) fn spent(limit: Option<&Gcra>, now: Millis) -> Option<Spent> {
+        limit.map(|limit| Spent { used: limit.burst() - limit.available(now), limit: limit.burst() })
+    }
+
+    /// Whether little is left of a limit.
+    pub(super) fn is_tight(&self, now: Millis) -> bool {
+        [&self.rate, &self.missing]
+            .into_iter()
+            .any(|limit| Self::spent(limit.as_ref(), now).is_some_and(Spent::is_tight))
+    }
+
+    pub(super) fn paused_until(&self, now: Millis) -> Option<Millis> {
+        self.governor.as_ref().and_then(|governor| governor.paused_until(now))
+    }
+}
+
+/// How many recipients may turn out to be missing before the hour's budget is used up: a batch leaves a part to live calls,
+/// and a cold source uses only a part at all. At least one is left to whoever has not used any.
+fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Result<u32, Hold> {
+    let burst = missing.burst();
+    let usable = if effort == Effort::Batch { burst - burst / LIVE_SHARE } else { burst };
+    let usable = (u64::from(usable) * u64::from(warmth.min(100)) / 100).max(1);
+    let kept = burst - u32::try_from(usable).unwrap_or(burst).min(burst);
+    match missing.available(now).saturating_sub(kept) {
+        0 => Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
+        left => Ok(left),
+    }
+}

@@ -1,0 +1,201 @@
+//! The way to a session: addresses of the exchanger, its site, a place in line, a warm session or a new one.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use probity_core::plan::{DialFault, Found};
+use probity_core::policy::{Policy, TlsPolicy};
+use probity_core::smtp::session::{Config, Timeouts, TlsMode};
+use probity_core::verdict::{Mailbox, NotAsked};
+
+use super::{CROWDED_MS, Probe, add};
+use crate::destination::addresses;
+use crate::link::{Link, Refused};
+use crate::net::Dial;
+use crate::pace::{Asker, Effort, Presence, Site, Slot};
+
+/// How long a live call waits for a connection's slot, in milliseconds.
+const SLOT_MS: u64 = 10_000;
+/// How long a batch stands in line for one, in milliseconds.
+const LINE_MS: u64 = 300_000;
+/// From so many addresses of a domain on it is remembered which site takes its mail: its next ones may ask for room there.
+const HOME_ROWS: usize = 100;
+
+impl Probe<'_> {
+    pub(super) async fn resolve(&mut self, exchanger: usize) {
+        let started = self.inner.clock.now();
+        let (mx, policy) = self.plan.exchanger(exchanger);
+        let (host, budgeted) = (mx.host.clone(), policy.provider.is_none());
+        let bind = self.inner.config.sources[usize::from(self.source)].bind;
+        let found = addresses(self.inner, &host, budgeted, bind).await;
+        let nothing = found == Found::Nothing;
+        self.plan.resolved(exchanger, found);
+        add(&mut self.asked.timings.dns, self.inner.clock.now().since(started));
+        if nothing && self.destination.is_implicit() && self.destination.evidence.exists == Some(true) {
+            // The name exists and has neither MX nor an address: nobody takes its mail.
+            let unlisted = self.inner.has_no_address(&host).await;
+            self.plan.settle_all(&Mailbox::Unroutable(if unlisted { "no_mx" } else { "mx_unroutable" }));
+        }
+    }
+
+    pub(super) async fn dial(&mut self, exchanger: usize, address: IpAddr, clear: bool) {
+        let (mx, policy) = self.plan.exchanger(exchanger);
+        let (host, policy) = (mx.host.clone(), policy.clone());
+        let now = self.inner.clock.now();
+        let site = self.choose_site(&host, &policy);
+        if let Some(hold) = site.closed(now) {
+            return self.hold(hold);
+        }
+        if let Some(how) = self.inner.reach.dead(address, now) {
+            return self.plan.dial_failed(DialFault::Silent(how, None));
+        }
+        let Some(slot) = self.slot(&site).await else {
+            return self.plan.defer(NotAsked::Budget, CROWDED_MS);
+        };
+        // Whoever stood before us may have been refused.
+        let now = self.inner.clock.now();
+        if let Some(hold) = site.closed(now) {
+            return self.hold(hold);
+        }
+        let clear = clear || (policy.tls == TlsPolicy::Opportunistic && self.inner.reach.tls_is_broken(address, now));
+        match self.link(&site, &host, &policy, address, clear).await {
+            Ok(link) => {
+                self.asked.address = Some(address);
+                self.asked.tls = link.is_tls();
+                self.asked.source = Some(self.source);
+                self.turn_since = self.inner.clock.now();
+                self.link = Some((link, slot));
+                self.plan.linked();
+            }
+            Err(refused) => self.refused(*refused, &site, &policy, address),
+        }
+    }
+
+    /// A connection's slot at a site. A batch that must stand in line for it gives its place among the domains up meanwhile:
+    /// others can use it, and their sites are not this one.
+    async fn slot(&mut self, site: &Site) -> Option<Slot> {
+        let Asker { effort, customer } = self.asker;
+        if let Some(slot) = site.slot_now(effort) {
+            return Some(slot);
+        }
+        if effort == Effort::Live {
+            return site.slot(self.asker, Duration::from_millis(SLOT_MS)).await;
+        }
+        if site.is_crowded(customer) {
+            return None;
+        }
+        let under_way = self.domain.take();
+        let was_under_way = under_way.is_some();
+        drop(under_way);
+        let slot = site.slot(self.asker, Duration::from_millis(LINE_MS)).await;
+        if was_under_way {
+            self.domain = Some(self.inner.domains.acquire(customer).await);
+        }
+        slot
+    }
+
+    /// The site of an exchanger for the first source that it has not shut out; stays with the source once chosen.
+    fn choose_site(&mut self, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
+        let now = self.inner.clock.now();
+        if !self.source_fixed && self.site.is_none() {
+            let open = self
+                .inner
+                .sources_from(self.source)
+                .find(|source| self.site_of(*source, host, policy).closed(now).is_none());
+            self.source = open.unwrap_or(self.source);
+        }
+        let site = self.site_of(self.source, host, policy);
+        if self.site.as_ref().is_none_or(|old| !old.is_at(&site)) {
+            self.arrive(&site);
+        }
+        site
+    }
+
+    fn arrive(&mut self, site: &Arc<Site>) {
+        self.site = Some(Presence::at(site.clone(), self.asker.effort, self.plan.wants()));
+        self.asked.site = Some(site.name().clone());
+        if self.recipients.len() >= HOME_ROWS {
+            self.inner.pace.settle_home(&self.destination.domain, site);
+        }
+    }
+
+    fn site_of(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
+        self.inner.pace.site(self.inner.paced_as(source), host, policy)
+    }
+
+    async fn link(
+        &mut self,
+        site: &Arc<Site>,
+        host: &Arc<str>,
+        policy: &Policy,
+        address: IpAddr,
+        clear: bool,
+    ) -> Result<Link, Box<Refused>> {
+        let now = self.inner.clock.now();
+        while let Some(mut link) = site.take_idle(address, clear) {
+            if link.room(policy, now) > 0 && link.is_fresh() {
+                return Ok(link);
+            }
+            self.inner.end(link);
+        }
+        if let Some(link) = site.crowded_out() {
+            link.quit().await;
+        }
+        let started = self.inner.clock.now();
+        let permit = self.inner.session_permit(self.asker).await;
+        let source = self.inner.config.sources[usize::from(self.source)].clone();
+        let config = self.config(&source.helo, policy, clear);
+        let deadlines = self.inner.deadlines(self.asker.effort);
+        let timeout_ms = u64::try_from(deadlines.connect_ms).unwrap_or(0);
+        let dial = Dial { address, port: self.inner.config.port, source, timeout_ms };
+        let tls_free = config.tls != TlsMode::Never;
+        let link = Link::open(self.inner.ground.clone(), dial, host, config, permit).await;
+        if let Ok(link) = &link
+            && tls_free
+            && self.inner.reach.opened(address, link.is_tls())
+        {
+            self.inner.ground.tally.tls_downgrades.fetch_add(1, Ordering::Relaxed);
+        }
+        add(&mut self.asked.timings.connect, self.inner.clock.now().since(started));
+        link
+    }
+
+    fn config(&self, helo: &str, policy: &Policy, clear: bool) -> Config {
+        let deadlines = self.inner.deadlines(self.asker.effort);
+        let tls = match policy.tls {
+            TlsPolicy::Required => TlsMode::Required,
+            TlsPolicy::Opportunistic if clear || !self.inner.config.starttls => TlsMode::Never,
+            TlsPolicy::Opportunistic => TlsMode::Opportunistic,
+        };
+        Config {
+            helo: helo.to_owned(),
+            mail_from: self.inner.config.mail_from.clone(),
+            tls,
+            timeouts: Timeouts {
+                banner_ms: deadlines.banner_ms,
+                command_ms: deadlines.command_ms,
+                session_ms: deadlines.session_ms.min(policy.session_ms),
+                read_ms: deadlines.command_ms.max(deadlines.banner_ms),
+            },
+        }
+    }
+
+    fn refused(&mut self, refused: Refused, site: &Site, policy: &Policy, address: IpAddr) {
+        let now = self.inner.clock.now();
+        let fault = refused.fault(&self.inner.rules, policy.provider.as_deref());
+        self.asked.address = Some(address);
+        match &fault {
+            DialFault::Silent(how, None) => self.inner.reach.failed(address, *how, now),
+            DialFault::Silent(_, Some(_)) => {}
+            DialFault::Tls => self.inner.reach.tls_failed(address, now),
+            DialFault::SentAway { reading, .. } => {
+                if reading.meaning.is_about_us().is_some() {
+                    site.refused_us(now, reading.retry_after_ms, policy);
+                }
+            }
+        }
+        self.plan.dial_failed(fault);
+    }
+}
