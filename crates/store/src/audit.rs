@@ -119,7 +119,8 @@ pub async fn sums(store: &Store, messages_since: Millis) -> Result<Vec<Discrepan
     sums_of(&mut store.read().await?, messages_since).await
 }
 
-async fn sums_of(conn: &mut Conn, messages_since: Millis) -> Result<Vec<Discrepancy>> {
+/// The same within a transaction.
+pub(crate) async fn sums_of(conn: &mut Conn, messages_since: Millis) -> Result<Vec<Discrepancy>> {
     let mut found = accounts(conn).await?;
     found.extend(sums::sums(conn, messages_since).await?);
     Ok(found)

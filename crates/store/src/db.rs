@@ -11,6 +11,7 @@ mod connection;
 mod dialect;
 #[cfg(debug_assertions)]
 pub mod failpoint;
+mod made;
 mod migrate;
 mod open;
 mod statement;
@@ -25,6 +26,7 @@ use sqlx::AnyPool;
 pub(crate) use connection::{Args, Argument, Row, args};
 pub use connection::{Conn, Tx};
 pub use dialect::Dialect;
+pub(crate) use made::Kind;
 pub use migrate::SchemaState;
 pub use open::{Place, StoreConfig};
 pub(crate) use statement::{Statement, statements};

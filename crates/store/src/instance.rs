@@ -8,6 +8,8 @@ use crate::error::{Result, StoreError};
 statements! {
     VALUE = "SELECT value FROM instance WHERE name = $1";
     SET_ONCE = "INSERT INTO instance (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
+    SET = "INSERT INTO instance (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
+    REMOVE = "DELETE FROM instance WHERE name = $1";
 }
 
 /// The text of this name, if one was set.
@@ -22,4 +24,14 @@ pub async fn set_once(tx: &mut Tx, name: &str, text: &str) -> Result<String> {
     value(tx, name)
         .await?
         .ok_or_else(|| StoreError::corrupt("a text of the installation was removed while it was read"))
+}
+
+/// Sets a text, whatever it was.
+pub(crate) async fn set(tx: &mut Tx, name: &str, text: &str) -> Result<()> {
+    tx.execute(&SET, args![name, text]).await.map(drop)
+}
+
+/// Removes a text; says whether there was one.
+pub(crate) async fn remove(tx: &mut Tx, name: &str) -> Result<bool> {
+    Ok(tx.execute(&REMOVE, args![name]).await? > 0)
 }

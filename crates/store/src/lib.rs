@@ -21,6 +21,7 @@ pub mod instance;
 pub mod jobs;
 pub mod keys;
 pub mod limits;
+pub mod moving;
 pub mod nodes;
 mod number;
 pub mod orgs;

@@ -94,7 +94,7 @@ impl Conn {
         self.dialect
     }
 
-    fn any(&mut self) -> &mut AnyConnection {
+    pub(super) fn any(&mut self) -> &mut AnyConnection {
         match &mut self.held {
             Held::Pooled(connection) => connection,
             Held::Begun(transaction) => transaction,
@@ -150,7 +150,7 @@ impl Conn {
 }
 
 /// A row of an answer. Columns are asked for by name.
-pub(crate) struct Row(AnyRow);
+pub(crate) struct Row(pub(super) AnyRow);
 
 impl Row {
     /// A value; `Option<T>` where the column may be NULL.

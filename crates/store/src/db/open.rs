@@ -86,6 +86,28 @@ impl Store {
             Place::Postgres(url) => postgres(url, config),
         }
     }
+
+    /// Opens a SQLite file that is there, and for this process alone: fails where another process has it open, be it idle, and
+    /// keeps every other one out until it is closed.
+    pub async fn open_alone(path: &Path, config: &StoreConfig) -> Result<Self> {
+        sqlx::any::install_default_drivers();
+        if !path.is_file() {
+            return Err(StoreError::NotFound);
+        }
+        let options = connect_options(&sqlite_url(path)?)?;
+        // Before the file is read for the first time: a connection that has the log open already shares it with others
+        // (sqlite.org/wal.html, section 8).
+        let settings: Arc<str> = format!(
+            "PRAGMA busy_timeout = {}; PRAGMA locking_mode = EXCLUSIVE; {SQLITE_SETTINGS}",
+            config.acquire_timeout_ms
+        )
+        .into();
+        check_file(&options, &settings).await?;
+        let pool = sqlite_pool(&options, &settings, config, 1, SQLITE_WRITER);
+        // The lock is the connection's, which the pool keeps.
+        drop(pool.acquire().await?);
+        assemble(Dialect::Sqlite, pool.clone(), pool, None)
+    }
 }
 
 /// Makes a file that is missing, for nobody but the service's user. SQLite gives its log the mode of the database, and tells
@@ -99,30 +121,37 @@ fn make_private(path: &Path) {
 }
 
 fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Result<Store> {
-    let pool = |connections: u32, extra: &'static str| {
-        let settings = settings.clone();
-        let pool = AnyPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            // A full disk ends SQLite's transaction by itself (sqlite.org/lang_transaction.html, section 3); rolling it back
-            // then fails, and the library counts it as open for ever: no other could begin on that connection.
-            .before_acquire(|connection, _| Box::pin(std::future::ready(Ok(!connection.is_in_transaction()))))
-            .after_connect(move |connection, _| {
-                let settings = settings.clone();
-                Box::pin(async move {
-                    connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await?;
-                    connection.execute(sqlx::raw_sql(extra)).await?;
-                    Ok(())
-                })
-            });
-        pool.connect_lazy_with(options.clone())
-    };
-    let writers = pool(1, SQLITE_WRITER);
-    let readers = pool(SQLITE_READERS, "PRAGMA query_only = ON;");
+    let writers = sqlite_pool(options, settings, config, 1, SQLITE_WRITER);
+    let readers = sqlite_pool(options, settings, config, SQLITE_READERS, "PRAGMA query_only = ON;");
     assemble(Dialect::Sqlite, readers, writers, None)
+}
+
+fn sqlite_pool(
+    options: &AnyConnectOptions,
+    settings: &Arc<str>,
+    config: &StoreConfig,
+    connections: u32,
+    extra: &'static str,
+) -> AnyPool {
+    let settings = settings.clone();
+    let pool = AnyPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
+        .test_before_acquire(false)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        // A full disk ends SQLite's transaction by itself (sqlite.org/lang_transaction.html, section 3); rolling it back
+        // then fails, and the library counts it as open for ever: no other could begin on that connection.
+        .before_acquire(|connection, _| Box::pin(std::future::ready(Ok(!connection.is_in_transaction()))))
+        .after_connect(move |connection, _| {
+            let settings = settings.clone();
+            Box::pin(async move {
+                connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await?;
+                connection.execute(sqlx::raw_sql(extra)).await?;
+                Ok(())
+            })
+        });
+    pool.connect_lazy_with(options.clone())
 }
 
 /// The path as a URL: percent-encoded, because `?` and `#` end a URL's path.

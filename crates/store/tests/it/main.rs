@@ -13,6 +13,7 @@ mod idempotency;
 mod instance;
 mod jobs;
 mod limits;
+mod moving;
 mod nodes;
 mod opening;
 mod outbox;

@@ -1,0 +1,66 @@
+//! Statements that are made while the program runs, from the names of tables and columns: only a move needs them, because it
+//! must not forget a table that is added later. All others are in the list (`statement.rs`).
+
+use std::sync::Arc;
+
+use futures_util::TryStreamExt as _;
+use futures_util::stream::{BoxStream, StreamExt as _};
+use sqlx::{Any, Arguments as _, AssertSqlSafe, Row as _};
+
+use super::connection::{Args, Conn, Row};
+use crate::error::{Result, StoreError};
+
+/// The types that columns have in both databases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// `BIGINT`.
+    Whole,
+    /// `DOUBLE PRECISION`.
+    Double,
+    /// `TEXT`.
+    Text,
+    /// `BYTEA` or `BLOB`.
+    Bytes,
+}
+
+impl Conn {
+    /// Runs a made text. `again`: the same text will come again and is kept prepared.
+    pub(crate) async fn execute_made(&mut self, text: Arc<str>, args: Args, again: bool) -> Result<u64> {
+        let query = sqlx::query_with(AssertSqlSafe(text), args.0).persistent(again);
+        Ok(query.execute(self.any()).await?.rows_affected())
+    }
+
+    /// The rows of a made text.
+    pub(crate) async fn rows_made(&mut self, text: String, args: Args) -> Result<Vec<Row>> {
+        let rows = sqlx::query_with(AssertSqlSafe(text), args.0).persistent(false).fetch_all(self.any()).await?;
+        Ok(rows.into_iter().map(Row).collect())
+    }
+
+    /// The rows of a made text as they come, a few at a time in memory.
+    pub(crate) fn stream_made(&mut self, text: String) -> BoxStream<'_, Result<Row>> {
+        let rows = sqlx::query(AssertSqlSafe(text)).persistent(false).fetch(self.any());
+        rows.map_ok(Row).map_err(StoreError::from).boxed()
+    }
+}
+
+impl Row {
+    /// Puts the value of a column behind the arguments; says how many bytes it has.
+    pub(crate) fn pass(&self, column: usize, kind: Kind, args: &mut Args) -> Result<usize> {
+        match kind {
+            Kind::Whole => self.pass_as(column, args, |_: &i64| size_of::<i64>()),
+            Kind::Double => self.pass_as(column, args, |_: &f64| size_of::<f64>()),
+            Kind::Text => self.pass_as(column, args, String::len),
+            Kind::Bytes => self.pass_as(column, args, Vec::<u8>::len),
+        }
+    }
+
+    fn pass_as<'r, T>(&'r self, column: usize, args: &mut Args, size: impl FnOnce(&T) -> usize) -> Result<usize>
+    where
+        T: sqlx::Decode<'r, Any> + sqlx::Encode<'r, Any> + sqlx::Type<Any> + 'r,
+    {
+        let value: Option<T> = self.0.try_get(column)?;
+        let size = value.as_ref().map_or(0, size);
+        args.0.add(value).expect("plain values encode");
+        Ok(size)
+    }
+}
