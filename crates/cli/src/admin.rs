@@ -11,7 +11,7 @@ mod keys;
 mod moment;
 mod nodes;
 mod orgs;
-mod table;
+pub(crate) mod table;
 
 use std::io::Write as _;
 
@@ -241,7 +241,7 @@ pub(crate) fn only(orgs: &[Org]) -> Result<&Org> {
 }
 
 /// A point in time as RFC 3339 in UTC, to the second.
-fn moment_text(at: Millis) -> String {
+pub(crate) fn moment_text(at: Millis) -> String {
     let time = jiff::Timestamp::from_second(at.0.div_euclid(1000));
     time.map_or_else(|_| at.0.to_string(), |time| time.to_string())
 }

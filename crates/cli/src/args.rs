@@ -12,7 +12,7 @@ pub(crate) use admin::{
     AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs,
     NodesArgs, OrgsArgs, OrgsCommand,
 };
-pub(crate) use service::{HealthArgs, MigrateArgs, ServeArgs};
+pub(crate) use service::{HealthArgs, MigrateArgs, MoveArgs, ServeArgs};
 
 /// Shown below every command's help.
 const EXIT_CODES: &str = "\
@@ -68,6 +68,9 @@ pub(crate) enum Command {
     /// Brings the database up to date; `serve` does it too
     #[command(after_help = service::MIGRATE_EXAMPLES)]
     Migrate(MigrateArgs),
+    /// Moves an installation from SQLite to PostgreSQL, with all that it knows
+    #[command(after_help = service::MOVE_EXAMPLES)]
+    Move(MoveArgs),
     /// Organizations: the customers of the service
     #[command(after_help = admin::ORGS_EXAMPLES)]
     Orgs(OrgsArgs),

@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod health;
 mod log;
+mod moving;
 mod net;
 mod output;
 mod sandbox;
@@ -108,6 +109,7 @@ fn overrides(command: &Command) -> Vec<String> {
             vec![flag("server.data", &args.data), flag("server.listen", &listen), flag("server.roles", &roles)]
         }
         Command::Migrate(args) => data(&args.data),
+        Command::Move(args) => data(&args.data),
         Command::Orgs(args) => data(&args.options.data),
         Command::Keys(args) => data(&args.options.data),
         Command::Credits(args) => data(&args.options.data),
@@ -131,6 +133,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Serve(args) => serve::run(args, settings).await,
         Command::Health(args) => health::run(args, settings).await,
         Command::Migrate(args) => serve::migrate(args, settings).await,
+        Command::Move(args) => moving::run(args, settings).await,
         Command::Orgs(args) => admin::orgs(args, settings).await,
         Command::Keys(args) => admin::keys(args, settings).await,
         Command::Credits(args) => admin::credits(args, settings).await,
@@ -185,7 +188,7 @@ mod tests {
         let served = set("probity serve --data /d --listen 127.0.0.1:80 --listen [::1]:80");
         assert_eq!(served, ["server.data=/d", "server.listen=127.0.0.1:80,[::1]:80"]);
         assert_eq!(set("probity serve --roles worker,delivery"), ["server.roles=worker,delivery"]);
-        for line in ["migrate", "orgs list", "keys list", "credits show", "deliveries list", "nodes"] {
+        for line in ["migrate", "move", "orgs list", "keys list", "credits show", "deliveries list", "nodes"] {
             assert_eq!(set(&format!("probity {line} --data /d")), ["server.data=/d"], "{line}");
         }
         assert!(set("probity serve").is_empty());

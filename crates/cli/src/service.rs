@@ -1,6 +1,7 @@
 //! The seam between the commands and the service in `probity-server`: starting it, and asking about its data.
 
 mod answers;
+pub(crate) mod moving;
 mod pepper;
 
 use std::net::SocketAddr;

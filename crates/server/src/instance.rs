@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use probity_engine::clock::Clock;
-use probity_store::{SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance};
+use probity_core::time::Millis;
+use probity_store::{SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance, moving};
 
 use crate::facts::StoredFacts;
 use crate::secrets::{PEPPER_BYTES, Secrets};
@@ -33,6 +34,18 @@ pub enum OpenError {
     /// The database was changed by a newer version.
     #[error("the database was changed by a newer version of this program; run that one, or restore a backup")]
     Ahead,
+    /// What it held was moved to PostgreSQL. Serving both would spend the same credits twice.
+    #[error(
+        "this database was moved to PostgreSQL at {}: set database.url, and start with the same pepper. Where the move broke \
+         off, run `probity move` again; `probity move --undo` lets this database be used once more",
+        moment(*.0)
+    )]
+    Moved(Millis),
+}
+
+/// A point in time for people, in UTC.
+fn moment(at: Millis) -> String {
+    jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| at.to_string())
 }
 
 impl Instance {
@@ -42,8 +55,24 @@ impl Instance {
         Ok(Self { store, secrets: Arc::new(Secrets::of(pepper)), clock: Clock::system() })
     }
 
-    /// Brings the tables up to date, and makes sure that the pepper belongs to them; says how many migrations were applied.
+    /// Opens a SQLite file that is there for this process alone ([`Store::open_alone`]).
+    pub(crate) async fn open_alone(config: &StoreConfig, pepper: &[u8; PEPPER_BYTES]) -> Result<Self, OpenError> {
+        let store = Store::open_alone(config).await?;
+        Ok(Self { store, secrets: Arc::new(Secrets::of(pepper)), clock: Clock::system() })
+    }
+
+    /// Brings the tables up to date, makes sure that the pepper belongs to them and that they were not moved elsewhere; says
+    /// how many migrations were applied.
     pub async fn prepare(&self) -> Result<usize, OpenError> {
+        let applied = self.prepare_moved().await?;
+        match moving::moved_at(&mut self.store.read().await?).await? {
+            None => Ok(applied),
+            Some(at) => Err(OpenError::Moved(at)),
+        }
+    }
+
+    /// The same for a database that may have been moved.
+    pub(crate) async fn prepare_moved(&self) -> Result<usize, OpenError> {
         if self.store.schema_state().await? == SchemaState::Ahead {
             return Err(OpenError::Ahead);
         }

@@ -20,6 +20,7 @@ mod limits;
 pub mod listen;
 mod meter;
 mod minting;
+pub mod moving;
 pub mod nodes;
 pub mod openapi;
 pub mod ops;
@@ -38,6 +39,7 @@ pub mod shell;
 pub mod store {
     pub use probity_store::audit::Discrepancy;
     pub use probity_store::keys::Key;
+    pub use probity_store::moving::{Copied, MoveError, Outcome};
     pub use probity_store::orgs::{Org, OrgStatus};
     pub use probity_store::outbox::{Logged, State};
     pub use probity_store::{Place, StoreConfig, StoreError};

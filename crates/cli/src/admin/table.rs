@@ -6,7 +6,7 @@ use crate::output::plain;
 
 /// A head and its rows in columns as wide as their widest cell. Names are text of strangers, so nothing of them steers the
 /// terminal.
-pub(super) fn lines(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+pub(crate) fn lines(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|cell| (*cell).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head)
         .chain(rows)

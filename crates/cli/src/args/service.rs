@@ -1,4 +1,4 @@
-//! The command line of the service itself: `serve`, `health`, `migrate`.
+//! The command line of the service itself: `serve`, `health`, `migrate`, `move`.
 
 use clap::Args;
 
@@ -22,6 +22,15 @@ Examples:
 pub(super) const MIGRATE_EXAMPLES: &str = "\
 Example:
     PROBITY_DATABASE__URL=postgres://probity@db/probity probity migrate";
+
+/// Shown below the help of `move`.
+pub(super) const MOVE_EXAMPLES: &str = "\
+Examples:
+    PROBITY_DATABASE__URL=postgres://probity:password@db/probity probity move
+    probity move --data /srv/probity --to postgres://probity@db/probity
+    probity move --undo                              lets the SQLite database be used again
+
+Stop the service first. The PostgreSQL database must be empty. Afterwards it needs the same pepper.";
 
 /// `serve`.
 #[derive(Debug, Args)]
@@ -54,4 +63,22 @@ pub(crate) struct MigrateArgs {
     /// The directory for database and pepper: overrides `server.data`
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,
+}
+
+/// `move`.
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// The directory with the database and the pepper: overrides `server.data`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+    /// Where to, as in `postgres://user:password@host/name`; default: database.url, which other users of this machine do
+    /// not see
+    #[arg(long, value_name = "URL")]
+    pub to: Option<String>,
+    /// Lets a SQLite database that was moved be used again; PostgreSQL stays as it is
+    #[arg(long, conflicts_with = "to")]
+    pub undo: bool,
+    /// Writes one JSON object a line for each table (also where the output is no terminal)
+    #[arg(long)]
+    pub json: bool,
 }

@@ -179,6 +179,14 @@ impl ServeSettings {
         Ok(settings)
     }
 
+    /// The SQLite file: the configured one or, where a server is configured, that of the data directory.
+    pub(crate) fn file(&self) -> PathBuf {
+        match &self.database.place {
+            Database::Sqlite(path) => path.clone(),
+            Database::Postgres(_) => self.data.join(DATABASE_FILE),
+        }
+    }
+
     /// The address that customers use: the configured one, or one of this machine.
     pub(crate) fn base_url(&self, listening: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(listening)))

@@ -28,17 +28,28 @@ pub(super) fn read(pepper: &Pepper) -> Result<[u8; 32]> {
     }
 }
 
+/// The same, where there must be one: nothing is made.
+pub(super) fn existing(pepper: &Pepper) -> Result<[u8; 32]> {
+    match pepper {
+        Pepper::Given(text) => Ok(bytes(text.expose_secret())),
+        Pepper::File(path) => read_file(path),
+    }
+}
+
 fn bytes(text: &str) -> [u8; 32] {
     digest(&SHA256, text.trim().as_bytes()).as_ref().try_into().expect("SHA-256 has 32 bytes")
 }
 
 fn from_file(path: &Path) -> Result<[u8; 32]> {
-    let place = path.display();
     match create(path) {
-        Ok(text) => return Ok(bytes(&text)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        Err(error) => return Err(error).with_context(|| format!("cannot make the pepper {place}")),
+        Ok(text) => Ok(bytes(&text)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => read_file(path),
+        Err(error) => Err(error).with_context(|| format!("cannot make the pepper {}", path.display())),
     }
+}
+
+fn read_file(path: &Path) -> Result<[u8; 32]> {
+    let place = path.display();
     let file = File::open(path).with_context(|| format!("cannot read the pepper {place}"))?;
     warn_if_open(&file, path);
     let mut text = String::new();

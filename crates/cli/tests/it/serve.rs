@@ -12,6 +12,7 @@ mod ending;
 mod first_start;
 mod jobs;
 mod killed;
+mod moving;
 mod node;
 mod nodes;
 mod roles;

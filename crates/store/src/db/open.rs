@@ -89,7 +89,10 @@ impl Store {
 
     /// Opens a SQLite file that is there, and for this process alone: fails where another process has it open, be it idle, and
     /// keeps every other one out until it is closed.
-    pub async fn open_alone(path: &Path, config: &StoreConfig) -> Result<Self> {
+    pub async fn open_alone(config: &StoreConfig) -> Result<Self> {
+        let Place::Sqlite(path) = &config.place else {
+            return Err(StoreError::corrupt("only a SQLite file can be kept from others"));
+        };
         sqlx::any::install_default_drivers();
         if !path.is_file() {
             return Err(StoreError::NotFound);

@@ -37,8 +37,7 @@ impl Pair {
     }
 
     async fn source(&self) -> Store {
-        let path = file_in(&self.directory);
-        Store::open_alone(&path, &impatient(Place::Sqlite(path.clone()))).await.unwrap()
+        Store::open_alone(&impatient(Place::Sqlite(file_in(&self.directory)))).await.unwrap()
     }
 
     async fn moved(&self, now: Millis) -> std::result::Result<Outcome, MoveError> {
@@ -256,10 +255,10 @@ async fn a_file_that_another_has_open_is_not_taken() {
     let config = impatient(Place::Sqlite(path.clone()));
     let idle = open(config.clone()).await;
     write_something(&idle).await.unwrap();
-    let error = Store::open_alone(&path, &config).await.unwrap_err();
+    let error = Store::open_alone(&config).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
     idle.close().await;
-    let alone = Store::open_alone(&path, &config).await.unwrap();
+    let alone = Store::open_alone(&config).await.unwrap();
     let error = Store::open(&config).await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
     write_something(&alone).await.unwrap();
@@ -271,7 +270,7 @@ async fn a_file_that_another_has_open_is_not_taken() {
 async fn no_file_is_made_to_be_moved() {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
-    let error = Store::open_alone(&path, &impatient(Place::Sqlite(path.clone()))).await.unwrap_err();
+    let error = Store::open_alone(&impatient(Place::Sqlite(path.clone()))).await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound), "{error:?}");
     assert!(!path.exists());
 }

@@ -55,6 +55,11 @@ impl Installation {
         Self { place: Place::new(), database: Some(database), settings: Vec::new() }
     }
 
+    /// The same directory, from here on with a database of a PostgreSQL server.
+    pub(crate) fn moved_to(self, database: Database) -> Self {
+        Self { database: Some(database), ..self }
+    }
+
     /// Sets keys of the configuration, as `key=value`.
     pub(crate) fn set(mut self, pairs: &[&str]) -> Self {
         self.settings.extend(pairs.iter().map(|pair| (*pair).to_owned()));

@@ -1,0 +1,87 @@
+//! `probity move`: what it says while and after an installation is moved from SQLite to PostgreSQL.
+//!
+//! What was moved goes to standard output, everything else to standard error. The URL is never repeated: it holds a password.
+
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use probity_server::store::{Copied, Outcome};
+use secrecy::SecretString;
+use serde::Serialize;
+
+use crate::admin::{moment_text, table};
+use crate::args::MoveArgs;
+use crate::config::Settings;
+use crate::exit::Exit;
+use crate::log;
+use crate::output::Style;
+use crate::service::moving;
+
+/// How often a long move tells how far it is.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// What is to be done next.
+const NEXT: &str = "\
+The books agree there. Next:
+  1. Set database.url (PROBITY_DATABASE__URL) to the PostgreSQL database, for every node.
+  2. Give every node the same pepper: this `server.data` with its file `pepper`, a copy of that file, or secrets.pepper.
+  3. Start `probity serve`.
+The SQLite database is as it was and refuses to be served; `probity move --undo` lets it be used again.";
+
+/// Runs `move`.
+pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
+    if args.undo {
+        let undone = moving::undo(settings).await?;
+        log::say(if undone { "The SQLite database may be used again." } else { "It was not moved." });
+        return Ok(Exit::Done);
+    }
+    let begun = Instant::now();
+    let last = Mutex::new(begun);
+    let told = |table: &str, rows: u64| {
+        let mut last = last.lock().expect("nobody panics with it");
+        if last.elapsed() >= TOLD_EVERY {
+            *last = Instant::now();
+            log::say(&format!("{table}: {rows} rows so far"));
+        }
+    };
+    let to = args.to.as_deref().map(SecretString::from);
+    match moving::run(settings, to.as_ref(), &told).await? {
+        Outcome::Done(copied) => {
+            say(&copied, Style::choose(args.json))?;
+            let rows: u64 = copied.iter().map(|copied| copied.rows).sum();
+            let tables = copied.len();
+            log::say(&format!("Moved {rows} rows of {tables} tables in {:.1} s.", begun.elapsed().as_secs_f64()));
+            log::say(NEXT);
+        }
+        Outcome::Before(at) => log::say(&format!("It was moved there at {}; nothing is left to be done.", moment_text(at))),
+    }
+    Ok(Exit::Done)
+}
+
+/// A table as programs read it.
+#[derive(Serialize)]
+struct Line<'a> {
+    table: &'a str,
+    rows: u64,
+}
+
+fn say(copied: &[Copied], style: Style) -> Result<()> {
+    let text = match style {
+        Style::Table { .. } => {
+            let row = |copied: &Copied| vec![copied.table.clone(), copied.rows.to_string()];
+            table::lines(&["TABLE", "ROWS"], copied.iter().map(row))
+        }
+        Style::Json => {
+            let mut text = String::new();
+            for Copied { table, rows } in copied {
+                text += &serde_json::to_string(&Line { table, rows: *rows }).context("a line that is no JSON")?;
+                text.push('\n');
+            }
+            text
+        }
+    };
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to standard output")
+}

@@ -1,0 +1,59 @@
+//! Moving an installation: the settings, put together for `probity-server`.
+
+use anyhow::{Result, anyhow, bail};
+use probity_server::moving::{self, Failed};
+use probity_server::store::{MoveError, Outcome, Place, StoreConfig};
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::{pepper, store};
+use crate::config::Settings;
+use crate::config::serve::{Database, ServeSettings};
+use crate::exit::{Ends, Exit};
+
+/// How long the database may take to be ours alone, in milliseconds: a service that ends writes its log back first.
+const ALONE_MS: u64 = 3_000;
+
+/// Moves the installation to the database at `to` or, without it, to the configured one.
+pub(crate) async fn run(
+    settings: &Settings,
+    to: Option<&SecretString>,
+    told: &(dyn Fn(&str, u64) + Sync),
+) -> Result<Outcome> {
+    let serve = &settings.serve;
+    let url = match (to, &serve.database.place) {
+        (Some(url), _) | (None, Database::Postgres(url)) => url.expose_secret(),
+        (None, Database::Sqlite(_)) => {
+            bail!("where to? Give --to postgres://user:password@host/name, or set database.url")
+        }
+    };
+    if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
+        bail!("--to must look like postgres://user:password@host/name");
+    }
+    let target = StoreConfig { place: Place::Postgres(url.to_owned()), ..store(serve) };
+    let source = source(serve)?;
+    moving::run(&source, &pepper::existing(&serve.pepper)?, &target, told).await.map_err(|error| failed(serve, error))
+}
+
+/// Lets the SQLite database be used again; says whether it was moved.
+pub(crate) async fn undo(settings: &Settings) -> Result<bool> {
+    let serve = &settings.serve;
+    let source = source(serve)?;
+    moving::undo(&source, &pepper::existing(&serve.pepper)?).await.map_err(|error| failed(serve, error))
+}
+
+fn source(serve: &ServeSettings) -> Result<StoreConfig> {
+    let path = serve.file();
+    if !path.is_file() {
+        bail!("there is no database {}", path.display());
+    }
+    Ok(StoreConfig { place: Place::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(serve) })
+}
+
+/// With the file that it is about, and the exit code: what the caller can change is no failure of the machine.
+fn failed(serve: &ServeSettings, error: Failed) -> anyhow::Error {
+    let exit = match error {
+        Failed::Missing | Failed::Ahead | Failed::Move(MoveError::Occupied) => Exit::Usage,
+        _ => Exit::Local,
+    };
+    anyhow!(error).context(format!("cannot move {}", serve.file().display())).context(Ends(exit))
+}
