@@ -62,25 +62,55 @@ fn read_file(path: &Path) -> Result<[u8; 32]> {
     Ok(bytes(&text))
 }
 
-/// Makes a pepper where there is none.
+/// Makes a pepper where there is none. It gets its name when it is whole: a process that is killed meanwhile leaves no empty
+/// pepper, for which no later start could do anything.
 fn create(path: &Path) -> std::io::Result<String> {
+    if path.exists() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    let text = hex(&random()?) + "\n";
+    let unfinished = path.with_added_extension(hex(&random()?[..8]));
+    let created = write(&unfinished, &text).and_then(|()| {
+        // Unlike a renaming, a link never takes the place of another's pepper.
+        std::fs::hard_link(&unfinished, path)
+    });
+    let removed = std::fs::remove_file(&unfinished);
+    created.and(removed)?;
+    sync_directory(path)?;
+    Ok(text)
+}
+
+/// Keys will be hashed with it: it must survive whatever they survive.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut file = options.open(path)?;
-    let random: [u8; 32] = ring::rand::generate(&ring::rand::SystemRandom::new())
-        .map_err(|_| std::io::Error::other("the operating system gives no random bytes"))?
-        .expose();
-    let mut text = random.iter().fold(String::new(), |mut text, byte| {
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+/// A name survives a power cut when its directory is written (fsync(2)).
+fn sync_directory(path: &Path) -> std::io::Result<()> {
+    #[cfg(unix)]
+    if let Some(directory) = path.parent() {
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+fn random() -> std::io::Result<[u8; 32]> {
+    let random = ring::rand::generate(&ring::rand::SystemRandom::new());
+    Ok(random.map_err(|_| std::io::Error::other("the operating system gives no random bytes"))?.expose())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
-    });
-    text.push('\n');
-    file.write_all(text.as_bytes())?;
-    // Keys will be hashed with it: it must survive whatever they survive.
-    file.sync_all()?;
-    Ok(text)
+    })
 }
 
 #[cfg(unix)]
@@ -98,6 +128,20 @@ fn warn_if_open(_: &File, _: &Path) {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_who_start_at_once_read_one_whole_pepper() {
+        for _ in 0..50 {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("pepper");
+            let read = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| from_file(&path))).collect();
+                threads.into_iter().map(|thread| thread.join().unwrap().unwrap()).collect::<Vec<_>>()
+            });
+            assert!(read.iter().all(|pepper| *pepper == read[0]));
+            assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+        }
+    }
 
     #[test]
     fn a_pepper_is_made_once_and_for_nobody_else() {
