@@ -55,7 +55,9 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
             log::say(&format!("Moved {rows} rows of {tables} tables in {:.1} s.", begun.elapsed().as_secs_f64()));
             log::say(NEXT);
         }
-        Outcome::Before(at) => log::say(&format!("It was moved there at {}; nothing is left to be done.", moment_text(at))),
+        Outcome::Before(at) => {
+            log::say(&format!("It was moved there at {}; nothing is left to be done.", moment_text(at)))
+        }
     }
     Ok(Exit::Done)
 }

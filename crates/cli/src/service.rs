@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use probity_engine::facts::{Layered, LayeredConfig};
 use probity_engine::net::BoxFuture;
 use probity_engine::{Engine, EngineConfig, descriptors};
@@ -95,11 +95,17 @@ pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Answers one request about the data.
+/// Answers one request about the data, which must be there: whoever mistypes a place would otherwise administer a new and
+/// empty one.
 pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer> {
     let serve = &settings.serve;
-    make_directory(&serve.data)?;
-    let instance = open(serve).await?;
+    if let Database::Sqlite(path) = &serve.database.place
+        && !path.is_file()
+    {
+        bail!("there is no database {}; `probity serve` or `probity migrate` makes one", path.display());
+    }
+    let pepper = pepper::existing(&serve.pepper)?;
+    let instance = Instance::open(&store(serve), &pepper).await.map_err(unopened)?;
     instance.prepare().await.map_err(unopened)?;
     let admin = Admin::new(instance.clone(), &serve.brand);
     let answer = answers::answer(&admin, serve.credits, request).await;

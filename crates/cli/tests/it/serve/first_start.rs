@@ -133,3 +133,29 @@ fn two_first_starts_at_once_make_one_pair_of_keys() {
         assert_eq!(node.client(&key).verify("valid@sandbox.test").unwrap().status, 200);
     }
 }
+
+#[test]
+fn a_mistyped_place_is_told_and_not_made() {
+    let installation = Installation::on_sqlite();
+    let commands: [&[&str]; 7] = [
+        &["orgs", "list"],
+        &["orgs", "create", "Example Ltd"],
+        &["keys", "list"],
+        &["keys", "create"],
+        &["credits", "show"],
+        &["credits", "audit"],
+        &["deliveries", "list"],
+    ];
+    for command in commands {
+        let ran = installation.run(command);
+        assert_eq!(ran.code, Some(2), "{command:?}: {ran:?}");
+        assert!(ran.err.contains("there is no database data/probity.db"), "{command:?}: {ran:?}");
+    }
+    assert!(!installation.place.has("data"), "nothing was made");
+    assert_eq!(installation.run(&["migrate"]).code, Some(0));
+    assert_eq!(installation.run(&["orgs", "create", "Example Ltd"]).code, Some(0));
+    std::fs::remove_file(installation.place.path("data/pepper")).unwrap();
+    let ran = installation.run(&["keys", "list"]);
+    assert!(ran.code == Some(2) && ran.err.contains("cannot read the pepper data/pepper"), "{ran:?}");
+    assert!(!installation.place.has("data/pepper"));
+}
