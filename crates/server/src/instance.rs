@@ -51,7 +51,7 @@ fn moment(at: Millis) -> String {
 impl Instance {
     /// Opens the database without touching its tables.
     pub async fn open(config: &StoreConfig, pepper: &[u8; PEPPER_BYTES]) -> Result<Self, OpenError> {
-        let store = Store::open(config).await?;
+        let store = Store::connect(config).await?;
         Ok(Self { store, secrets: Arc::new(Secrets::of(pepper)), clock: Clock::system() })
     }
 

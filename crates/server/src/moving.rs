@@ -63,7 +63,7 @@ async fn open_source(source: &StoreConfig, pepper: &[u8; PEPPER_BYTES]) -> Resul
 }
 
 async fn open_target(target: &StoreConfig) -> Result<Store, Failed> {
-    let there = Store::open(target).await.map_err(Failed::Target)?;
+    let there = Store::connect(target).await.map_err(Failed::Target)?;
     if there.schema_state().await.map_err(Failed::Target)? == SchemaState::Ahead {
         return Err(Failed::Ahead);
     }

@@ -14,6 +14,7 @@ pub mod failpoint;
 mod made;
 mod migrate;
 mod open;
+mod reach;
 mod statement;
 
 use std::sync::Arc;

@@ -10,6 +10,7 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
 use super::dialect::Dialect;
+use super::reach::reach;
 use super::{Inner, Store};
 use crate::error::{Result, StoreError};
 use crate::wake::Address;
@@ -85,6 +86,16 @@ impl Store {
             }
             Place::Postgres(url) => postgres(url, config),
         }
+    }
+
+    /// Opens a database that must be usable now: where PostgreSQL cannot be reached, the error says why.
+    pub async fn connect(config: &StoreConfig) -> Result<Self> {
+        let store = Self::open(config).await?;
+        if let Place::Postgres(url) = &config.place {
+            let patience = Duration::from_millis(config.acquire_timeout_ms);
+            reach(&store.inner.writers, &connect_options(url)?, patience).await?;
+        }
+        Ok(store)
     }
 
     /// Opens a SQLite file that is there, and for this process alone: fails where another process has it open, be it idle, and
@@ -173,6 +184,8 @@ fn sqlite_url(path: &Path) -> Result<String> {
 }
 
 fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
+    let options = connect_options(url)?;
+    let patience = Duration::from_millis(config.acquire_timeout_ms);
     let settings = format!(
         "SET application_name = 'probity'; SET statement_timeout = {}; SET lock_timeout = 10000; \
          SET idle_in_transaction_session_timeout = 10000; SET TIME ZONE 'UTC';",
@@ -181,7 +194,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
     let settings: Arc<str> = settings.into();
     let pool = AnyPoolOptions::new()
         .max_connections(config.connections_max.max(2))
-        .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
+        .acquire_timeout(patience)
         .idle_timeout(Duration::from_mins(10))
         .max_lifetime(Duration::from_mins(30))
         .after_connect(move |connection, _| {
@@ -191,7 +204,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
                 Ok(())
             })
         })
-        .connect_lazy_with(connect_options(url)?);
+        .connect_lazy_with(options);
     assemble(Dialect::Postgres, pool.clone(), pool, Address::of(url))
 }
 
@@ -200,7 +213,8 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions> {
     let options: AnyConnectOptions = url.parse().map_err(|_| {
         // The parser's message may quote the URL, which holds a password.
         StoreError::corrupt(
-            "the database's URL cannot be read; it must be like postgres://user:password@host:5432/name",
+            "the database's URL cannot be read; it must be like postgres://user:password@host:5432/name, \
+             with what is special in the password percent-encoded",
         )
     })?;
     Ok(options.disable_statement_logging())

@@ -98,6 +98,50 @@ async fn a_url_that_cannot_be_read_is_told_without_its_password() {
     assert!(!format!("{error:?} {}", told(&error)).contains("s3cret"));
 }
 
+#[tokio::test]
+async fn a_server_that_cannot_be_used_is_told_without_the_password() {
+    let Some(cluster) = postgres() else { return };
+    let database = cluster.create_database();
+    let with = |from: &str, to: &str| database.url().replace(from, to);
+    let user_and_password = database.url().split("//").nth(1).unwrap().split('@').next().unwrap().to_owned();
+    let port = database.url().rsplit_once(':').unwrap().1.split('/').next().unwrap().to_owned();
+    let host = format!("PostgreSQL at 127.0.0.1:{port}, database ");
+    let cases = [
+        (
+            with(&user_and_password, "postgres:s3cret"),
+            format!("{host}{:?}: password authentication failed", database.name()),
+        ),
+        (
+            with(&user_and_password, "nobody:s3cret"),
+            format!("{host}{:?}: password authentication failed", database.name()),
+        ),
+        (with(database.name(), "missing"), format!("{host}\"missing\": database \"missing\" does not exist")),
+        (
+            "postgres://x:s3cret@127.0.0.1:1/x".into(),
+            "PostgreSQL at 127.0.0.1:1, database \"x\": Connection refused".into(),
+        ),
+        ("postgres://x:s3cret@no.invalid/x".into(), "PostgreSQL at no.invalid, database \"x\": ".into()),
+    ];
+    for (url, told_so) in cases {
+        let error = Store::connect(&impatient(Place::Postgres(url))).await.unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+        assert!(told(&error).contains(&told_so), "{}", told(&error));
+        assert!(
+            !told(&error).contains("s3cret") && !told(&error).contains("timed out while waiting"),
+            "{}",
+            told(&error)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_told() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://x:s3cret@{}/x", silent.local_addr().unwrap());
+    let error = Store::connect(&impatient(Place::Postgres(url))).await.unwrap_err();
+    assert!(told(&error).ends_with("no answer within 500 ms"), "{}", told(&error));
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_file_and_its_log_are_their_owners_alone() {

@@ -89,3 +89,20 @@ fn a_database_that_stands_still_keeps_nobody_waiting_for_ever() {
     assert_eq!(seen.lost, 0, "every request was answered");
     node.stop();
 }
+
+#[test]
+fn a_start_tells_why_the_server_cannot_be_used_and_never_the_password() {
+    let installation = Installation::on_sqlite().set(&["database.acquire_timeout=500ms"]);
+    let cases = [
+        ("postgres://x:s3cret@127.0.0.1:1/x", "PostgreSQL at 127.0.0.1:1, database \"x\": Connection refused"),
+        ("postgres://x:s3cret@127.0.0.1:99999/x", "the database's URL cannot be read"),
+    ];
+    for (url, told) in cases {
+        for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {
+            let set = format!("database.url={url}");
+            let ran = installation.run(&[command, &["--set", &set]].concat());
+            assert_eq!(ran.code, Some(5), "{ran:?}");
+            assert!(ran.err.contains(told) && !ran.err.contains("s3cret"), "{ran:?}");
+        }
+    }
+}
