@@ -37,6 +37,8 @@ use crate::wake::Address;
 
 /// How often a transaction that lost a race is run.
 const RUNS_MAX: u32 = 8;
+/// How long a caller waits for the end of a transaction that failed; then the pool ends it.
+const ROLLBACK_MAX: Duration = Duration::from_secs(1);
 /// The pause before the second run, in milliseconds; it doubles.
 const PAUSE_MS: u64 = 2;
 
@@ -120,10 +122,14 @@ impl Store {
         let begun = self.inner.writers.begin_with(self.inner.dialect.begin()).await;
         let begun = begun.map_err(|error| StoreError::from(error).not_again())?;
         let mut tx = Tx::new(begun, self);
-        // An error drops the transaction, which rolls it back.
-        let value = work(&mut tx).await?;
-        tx.commit().await?;
-        Ok(value)
+        match work(&mut tx).await {
+            Ok(value) => tx.commit().await.map(|()| value),
+            Err(error) => {
+                // Dropping it would do, but some time later: others would wait for its locks, or skip what it has locked.
+                let _ = tokio::time::timeout(ROLLBACK_MAX, tx.rollback()).await;
+                Err(error)
+            }
+        }
     }
 
     /// Whether the database answers.

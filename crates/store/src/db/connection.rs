@@ -67,6 +67,14 @@ impl Tx {
         conn.failpoints.pass_commit(conn.last, When::After)?;
         Ok(())
     }
+
+    /// Undoes it all. A connection that cannot is given up by the pool.
+    pub(super) async fn rollback(self) -> Result<()> {
+        match self.0.held {
+            Held::Begun(begun) => Ok(begun.rollback().await?),
+            Held::Pooled(_) => unreachable!("a transaction is made of a begun one"),
+        }
+    }
 }
 
 impl Conn {

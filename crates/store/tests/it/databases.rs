@@ -1,9 +1,9 @@
 //! The databases that every test of the store runs against.
 
+use std::any::Any;
 use std::path::{Path, PathBuf};
 
 use probity_store::{Place, Result, ScopedFutureExt as _, Store, StoreConfig, instance};
-use probity_trialdb::postgres;
 
 /// Runs a test against an empty, migrated database of each kind: SQLite always, PostgreSQL where its programs are found.
 pub(crate) async fn for_each_database(test: impl AsyncFn(Store)) {
@@ -13,25 +13,47 @@ pub(crate) async fn for_each_database(test: impl AsyncFn(Store)) {
 
 /// The first half of [`for_each_database`].
 pub(crate) async fn on_sqlite(test: &impl AsyncFn(Store)) {
-    // In memory where that is a directory: what is asked here is what stands, not whether a power cut leaves it there.
-    let memory = Path::new("/dev/shm");
-    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
-    run(Place::Sqlite(file_in(&directory)), test).await;
+    run(sqlite().await, test).await;
 }
 
 /// The second half.
 pub(crate) async fn on_postgres(test: &impl AsyncFn(Store)) {
-    let Some(cluster) = postgres() else { return };
-    let database = cluster.create_database();
-    run(Place::Postgres(database.url().to_owned()), test).await;
+    if let Some(database) = postgres().await {
+        run(database, test).await;
+    }
 }
 
-async fn run(place: Place, test: &impl AsyncFn(Store)) {
-    // Patient: on a busy machine, many tasks at once wait long for their turns.
-    let store = open(StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place) }).await;
-    eprintln!("on {:?}", store.dialect());
-    test(store.clone()).await;
-    store.close().await;
+/// An empty, migrated database, gone when it is dropped.
+pub(crate) struct Database {
+    pub(crate) store: Store,
+    _place: Box<dyn Any + Send>,
+}
+
+/// One in a file of SQLite.
+pub(crate) async fn sqlite() -> Database {
+    // In memory where that is a directory: what is asked here is what stands, not whether a power cut leaves it there.
+    let memory = Path::new("/dev/shm");
+    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+    let store = open(patient(Place::Sqlite(file_in(&directory)))).await;
+    Database { store, _place: Box::new(directory) }
+}
+
+/// One of PostgreSQL, where its programs are found.
+pub(crate) async fn postgres() -> Option<Database> {
+    let database = probity_trialdb::postgres()?.create_database();
+    let store = open(patient(Place::Postgres(database.url().to_owned()))).await;
+    Some(Database { store, _place: Box::new(database) })
+}
+
+async fn run(database: Database, test: &impl AsyncFn(Store)) {
+    eprintln!("on {:?}", database.store.dialect());
+    test(database.store.clone()).await;
+    database.store.close().await;
+}
+
+/// On a busy machine, many tasks at once wait long for their turns.
+fn patient(place: Place) -> StoreConfig {
+    StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place) }
 }
 
 /// A migrated store.

@@ -13,6 +13,7 @@ mod idempotency;
 mod instance;
 mod jobs;
 mod limits;
+mod model;
 mod moving;
 mod nodes;
 mod opening;

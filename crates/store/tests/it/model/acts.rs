@@ -1,0 +1,91 @@
+//! What the model's steps have in common.
+
+use std::collections::BTreeMap;
+
+use probity_core::id::{DeliveryId, EventId};
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+use probity_store::jobs::{self, Closed, Kind, NewChunk, RowResult};
+use probity_store::outbox::{self, Delivery};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
+
+/// How long every lease is.
+pub(super) const LEASE_MS: i64 = 60_000;
+pub(super) const URL: &str = "https://hooks.example.com/x";
+const REASONS: [Reason; 4] = [Reason::Valid, Reason::Nonexistent, Reason::Spam, Reason::Unverified];
+
+/// The index of an address's first row, and how many rows have it.
+pub(super) type Row = (i64, i64);
+
+pub(super) fn holds_or_lost<T: std::fmt::Debug>(done: &Result<T>, holds: bool) {
+    let as_expected = match done {
+        Ok(_) => holds,
+        Err(StoreError::LeaseLost) => !holds,
+        Err(_) => false,
+    };
+    assert!(as_expected, "{done:?}, but that the lease is held is {holds}");
+}
+
+/// The one that is meant among some: mostly one of the last.
+pub(super) fn among(place: u8, len: usize) -> Option<usize> {
+    let back = usize::from(place).pow(2) * len / usize::from(u8::MAX).pow(2);
+    len.checked_sub(1 + back.min(len.saturating_sub(1)))
+}
+
+/// An error by which a test ends a transaction that it does not want.
+pub(super) fn broken() -> StoreError {
+    StoreError::Unavailable { source: "the connection broke".into(), contended: false }
+}
+
+pub(super) async fn announce(tx: &mut Tx, closed: Option<Closed>, id: DeliveryId, now: Millis) -> Result<()> {
+    let Some(closed) = closed else { return Ok(()) };
+    let job = jobs::by_no(tx, closed.org, closed.job).await?;
+    let message = Delivery {
+        org: closed.org,
+        id,
+        event: event(&job),
+        kind: "job.finished".into(),
+        url: URL.into(),
+        body: vec![],
+        signer: String::new(),
+        created_at: now,
+    };
+    assert!(outbox::put(tx, &message).await?, "a job is closed once");
+    Ok(())
+}
+
+/// The event of a job: always the same.
+pub(super) fn event(job: &jobs::Job) -> EventId {
+    EventId::from_bits(job.id.bits())
+}
+
+/// How often each event of an organization is about to be sent.
+pub(super) async fn messages(store: &Store, org: OrgNo, now: Millis) -> BTreeMap<EventId, u32> {
+    let due = store.write(|tx| outbox::claim(tx, now, LEASE_MS, "all", 1_000).scope_boxed()).await.unwrap();
+    let mut told = BTreeMap::new();
+    for message in due.iter().filter(|message| message.org == org) {
+        *told.entry(message.event).or_default() += 1;
+    }
+    told
+}
+
+pub(super) fn packed(rows: &[Row], ready_at: Millis) -> NewChunk {
+    NewChunk { ready_at, size: i64::try_from(rows.len()).unwrap(), body: serde_json::to_vec(rows).unwrap() }
+}
+
+pub(super) fn result((idx, copies): Row, salt: u8) -> RowResult {
+    let reason = REASONS[(usize::try_from(idx).unwrap() + usize::from(salt)) % REASONS.len()];
+    let kind = Kind {
+        reason,
+        findings: vec![],
+        meta: String::new(),
+        rule: "rule".into(),
+        smtp_code: None,
+        enhanced: None,
+        host: None,
+        source: "smtp".into(),
+        flags: 0,
+        charged: matches!(reason, Reason::Valid | Reason::Spam),
+    };
+    RowResult { idx, copies, kind, suggestion: None }
+}

@@ -1,0 +1,92 @@
+//! The steps of a story, and how stories are made.
+
+use proptest::prelude::*;
+
+/// Steps of a story.
+const STEPS: std::ops::Range<usize> = 1..240;
+
+/// A step. Jobs, claims, calls and holders are meant by their places, mostly one of the last.
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    /// Somebody submits a list, of which so many addresses are distinct.
+    Submit { rows: i64, distinct: i64 },
+    /// Somebody submits half a list.
+    BreakOff,
+    /// An importer takes a job up.
+    ClaimImport,
+    /// An importer does its work, perhaps not to the end.
+    Import { claim: u8, finish: bool },
+    /// A worker takes chunks of a job up.
+    Claim { job: u8, at_most: i64 },
+    /// A holder shows that it lives.
+    Extend { holder: u8 },
+    /// A holder settles so many results and, where this is its last part, puts the rest off.
+    Settle { holder: u8, keep: usize, salt: u8, done: bool, fate: Fate },
+    /// A holder lets its chunk go.
+    Free { holder: u8 },
+    /// A holder forgets what it has.
+    Die { holder: u8 },
+    /// The customer stops a job.
+    Cancel { job: u8 },
+    /// The system stops a job.
+    ForceStop { job: u8 },
+    /// A live call sets a credit aside.
+    Call,
+    /// A live call comes to its end.
+    CallEnds { call: u8, charged: bool },
+    /// Time goes by.
+    Wait { ms: i64 },
+    /// Upkeep: submissions that broke off, holds that have ended, old rows of the ledger.
+    Sweep,
+    /// Results of closed jobs are packed.
+    Pack,
+    /// Rows of jobs that were closed so long ago, in days, are removed.
+    Purge { days: i64 },
+}
+
+/// What becomes of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is written, and its writer is told.
+    Told,
+    /// It is written, its writer does not know, and writes it again.
+    Untold,
+    /// It is lost before it stands, and its writer dies.
+    Lost,
+}
+
+/// A day, in milliseconds.
+pub(super) const DAY_MS: i64 = 86_400_000;
+
+/// Stories.
+pub(super) fn story() -> impl Strategy<Value = Vec<Op>> {
+    prop::collection::vec(op(), STEPS)
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let fate = prop_oneof![8 => Just(Fate::Told), 2 => Just(Fate::Untold), 1 => Just(Fate::Lost)];
+    let batch = prop_oneof![
+        3 => (1_i64..8, 1_i64..8).prop_map(|(rows, distinct)| Op::Submit { rows, distinct: distinct.min(rows) }),
+        5 => Just(Op::ClaimImport),
+        6 => (any::<u8>(), prop::bool::weighted(0.8)).prop_map(|(claim, finish)| Op::Import { claim, finish }),
+        8 => (any::<u8>(), 1_i64..4).prop_map(|(job, at_most)| Op::Claim { job, at_most }),
+        2 => any::<u8>().prop_map(|holder| Op::Extend { holder }),
+        16 => (any::<u8>(), 0_usize..3, any::<u8>(), any::<bool>(), fate)
+            .prop_map(|(holder, keep, salt, done, fate)| Op::Settle { holder, keep, salt, done, fate }),
+        1 => any::<u8>().prop_map(|holder| Op::Free { holder }),
+        1 => any::<u8>().prop_map(|holder| Op::Die { holder }),
+        1 => any::<u8>().prop_map(|job| Op::Cancel { job }),
+        1 => any::<u8>().prop_map(|job| Op::ForceStop { job }),
+    ];
+    let other = prop_oneof![
+        2 => Just(Op::BreakOff),
+        4 => Just(Op::Call),
+        4 => (any::<u8>(), any::<bool>()).prop_map(|(call, charged)| Op::CallEnds { call, charged }),
+        8 => prop_oneof![Just(1_i64), Just(5_000), Just(60_000)].prop_map(|ms| Op::Wait { ms }),
+        1 => Just(Op::Wait { ms: DAY_MS }),
+        4 => Just(Op::Sweep),
+        4 => Just(Op::Pack),
+        1 => (0_i64..2).prop_map(|days| Op::Purge { days }),
+    ];
+    prop_oneof![3 => batch, 1 => other]
+}

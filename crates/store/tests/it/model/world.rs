@@ -1,0 +1,225 @@
+//! The model beside the store: each step is done to both, and both must say the same.
+
+mod calls;
+mod ending;
+mod importing;
+mod working;
+
+use std::collections::BTreeMap;
+
+use probity_core::credits::{Bucket, Split};
+use probity_core::id::{HoldId, JobId, OrgId};
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+use probity_store::credits::{self, Booking};
+use probity_store::jobs::{self, Counts, Fence, ImportClaim, JobNo, State};
+use probity_store::orgs::{self, Org};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store};
+
+use super::acts::{LEASE_MS, Row, among};
+use super::ops::{DAY_MS, Fate, Op};
+
+const BEGINNING: Millis = Millis(1_800_000_000_000);
+/// So few that some submissions cannot be paid.
+const CREDITS: i64 = 25;
+/// How far one story begins after the one before, in days: after its end.
+const APART_DAYS: i64 = 1_000;
+
+#[derive(Debug)]
+struct Chunk {
+    rows: Vec<Row>,
+    ready_at: Millis,
+    epoch: i64,
+    leased_until: Option<Millis>,
+}
+
+#[derive(Debug)]
+struct Job {
+    id: JobId,
+    no: JobNo,
+    created_at: Millis,
+    rows: i64,
+    distinct: i64,
+    state: State,
+    counts: Counts,
+    charged: i64,
+    held: i64,
+    /// The results of distinct addresses: what came first counts.
+    settled: BTreeMap<i64, Reason>,
+    chunks: BTreeMap<i64, Chunk>,
+    next_chunk: i64,
+    epoch: i64,
+    leased_until: Option<Millis>,
+    /// Whether repeated rows are known: from the import's first part on.
+    sorted: bool,
+    finished_at: Option<Millis>,
+    packed: bool,
+    purged: bool,
+}
+
+/// A worker with a chunk, or one that believes so.
+#[derive(Debug)]
+struct Holder {
+    job: usize,
+    fence: Fence,
+    left: Vec<Row>,
+    parts: u32,
+}
+
+/// A live call with a credit, or one that believes so.
+#[derive(Debug)]
+struct Call {
+    hold: HoldId,
+    ends_at: Millis,
+    /// Whether its credit was given back, because nobody settled it in time.
+    lapsed: bool,
+}
+
+pub(super) struct World {
+    store: Store,
+    org: OrgNo,
+    now: Millis,
+    made: u16,
+    available: i64,
+    /// What live calls have spent.
+    called: i64,
+    jobs: Vec<Job>,
+    unborn: Vec<Millis>,
+    imports: Vec<(usize, ImportClaim)>,
+    holders: Vec<Holder>,
+    calls: Vec<Call>,
+    /// How often what has happened.
+    seen: BTreeMap<String, u32>,
+}
+
+impl World {
+    /// A world of its own in this database: a new organization, later than all others.
+    pub(super) async fn new(store: &Store, n: i64) -> Self {
+        let now = BEGINNING + n * APART_DAYS * DAY_MS;
+        let org = Org::new(OrgId::new(now, [9; 10]), None, "metered".into(), now);
+        let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: CREDITS, cause: "first", at: now };
+        let made = store.write(|tx| {
+            async {
+                orgs::insert(tx, &org).await?;
+                credits::grant(tx, &booking, None).await
+            }
+            .scope_boxed()
+        });
+        made.await.unwrap();
+        Self {
+            store: store.clone(),
+            org: org.no,
+            now,
+            made: 0,
+            available: CREDITS,
+            called: 0,
+            jobs: Vec::new(),
+            unborn: Vec::new(),
+            imports: Vec::new(),
+            holders: Vec::new(),
+            calls: Vec::new(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a step and compares.
+    pub(super) async fn play(&mut self, op: Op) {
+        match op {
+            Op::Submit { rows, distinct } => self.submit(rows, distinct).await,
+            Op::BreakOff => {
+                self.begin().await;
+                self.unborn.push(self.now);
+            }
+            Op::ClaimImport => self.claim_import().await,
+            Op::Import { claim, finish } => self.import(claim, finish).await,
+            Op::Claim { job, at_most } => self.claim(job, at_most).await,
+            Op::Extend { holder } => self.extend(holder).await,
+            Op::Settle { holder, keep, salt, done, fate } => self.settle(holder, keep, salt, done, fate).await,
+            Op::Free { holder } => self.free(holder).await,
+            Op::Die { holder } => {
+                among(holder, self.holders.len()).map(|place| self.holders.remove(place));
+            }
+            Op::Cancel { job } => self.stop(job, State::Cancelled).await,
+            Op::ForceStop { job } => self.stop(job, State::ForceStopped).await,
+            Op::Call => self.call().await,
+            Op::CallEnds { call, charged } => self.call_ends(call, charged).await,
+            Op::Wait { ms } => self.now = self.now + ms,
+            Op::Sweep => self.sweep().await,
+            Op::Pack => self.pack().await,
+            Op::Purge { days } => self.purge(days).await,
+        }
+        self.compare().await;
+    }
+
+    /// Honest workers bring everything to its end, whatever was left lying about.
+    pub(super) async fn finish(&mut self) {
+        // What is seen is what the steps before have met, and how jobs have ended.
+        let seen = self.seen.clone();
+        let everything = u8::MAX;
+        for _ in 0..2 * self.jobs.len() + 4 {
+            self.play(Op::Wait { ms: LEASE_MS }).await;
+            self.play(Op::ClaimImport).await;
+            self.play(Op::Import { claim: 0, finish: true }).await;
+            self.holders.clear();
+            for job in 0..self.jobs.len() {
+                self.claim_of(job, CREDITS).await;
+            }
+            while !self.holders.is_empty() {
+                let settle = Op::Settle { holder: 0, keep: everything.into(), salt: 0, done: true, fate: Fate::Told };
+                self.play(settle).await;
+            }
+        }
+        assert!(self.jobs.iter().all(|job| job.state.is_closed()), "{:?}", self.jobs);
+        self.play(Op::Wait { ms: DAY_MS }).await;
+        self.play(Op::Sweep).await;
+        self.play(Op::Pack).await;
+        self.seen = seen;
+    }
+
+    async fn compare(&self) {
+        let mut conn = self.store.read().await.unwrap();
+        for job in &self.jobs {
+            let read = jobs::by_no(&mut conn, self.org, job.no).await.unwrap();
+            let [model, store] = [(job.state, job.counts, job.charged), (read.state, read.counts, read.charged)];
+            assert_eq!(store, model, "{job:?}");
+            assert_eq!((read.finished_at, read.purged_at.is_some()), (job.finished_at, job.purged), "{job:?}");
+        }
+        let live = self.calls.iter().filter(|call| !call.lapsed).count();
+        let held = self.jobs.iter().map(|job| job.held).sum::<i64>() + i64::try_from(live).unwrap();
+        let spent = self.jobs.iter().map(|job| job.charged).sum::<i64>() + self.called;
+        let balance = credits::balance(&mut conn, self.org).await.unwrap();
+        let balance = [balance.available, balance.held, balance.spent].map(Split::total);
+        assert_eq!(balance, [self.available, held, spent], "available, held, spent");
+    }
+
+    /// What stands in a job's rows, row by row, is what was settled first, however it is kept.
+    async fn compare_rows(&self, job: usize) {
+        let job = &self.jobs[job];
+        let mut conn = self.store.read().await.unwrap();
+        let read = jobs::outcomes(&mut conn, self.org, job.no, 0, job.rows).await.unwrap();
+        let mut read: Vec<_> = read.iter().map(|(idx, at)| (*idx, at.result.idx, at.result.kind.reason)).collect();
+        read.sort_unstable_by_key(|(idx, ..)| *idx);
+        let first = |idx: i64| if job.sorted { idx % job.distinct } else { idx };
+        let row = |idx: i64| job.settled.get(&first(idx)).map(|reason| (idx, first(idx), *reason));
+        let expected: Vec<_> = (0..job.rows).filter(|_| !job.purged).filter_map(row).collect();
+        assert_eq!(read, expected, "{job:?}");
+    }
+
+    /// Bytes that are in no other id.
+    fn bytes(&mut self) -> [u8; 10] {
+        self.made += 1;
+        let [high, low] = self.made.to_be_bytes();
+        [0, 0, 0, 0, 0, 0, 0, 0, high, low]
+    }
+
+    fn met(&mut self, what: &str) {
+        *self.seen.entry(what.to_owned()).or_default() += 1;
+    }
+}
+
+impl Job {
+    fn add_chunk(&mut self, rows: Vec<Row>, ready_at: Millis) {
+        self.chunks.insert(self.next_chunk, Chunk { rows, ready_at, epoch: 0, leased_until: None });
+        self.next_chunk += 1;
+    }
+}

@@ -1,0 +1,152 @@
+//! Workers: chunks that are taken up, held, settled, let go.
+
+use std::collections::btree_map::Entry;
+
+use probity_core::id::DeliveryId;
+use probity_core::time::Millis;
+use probity_store::jobs::{self, Closed, Fence, Kinds, Settled, State};
+use probity_store::{Result, ScopedFutureExt as _};
+
+use super::super::acts::{LEASE_MS, Row, among, announce, broken, holds_or_lost, packed, result};
+use super::super::ops::Fate;
+use super::{Chunk, Holder, World};
+
+/// What settling comes to: a job's end, or nothing yet; an error where the lease is lost.
+type Settling = std::result::Result<Option<Closed>, ()>;
+
+impl World {
+    pub(super) async fn claim(&mut self, job: u8, at_most: i64) {
+        // Mostly one that has something to do.
+        let open = |place: &usize| job == u8::MAX || !self.jobs[*place].state.is_closed();
+        let open: Vec<usize> = (0..self.jobs.len()).filter(open).collect();
+        if let Some(place) = among(job, open.len()) {
+            self.claim_of(open[place], at_most).await;
+        }
+    }
+
+    pub(super) async fn claim_of(&mut self, place: usize, at_most: i64) {
+        let (now, org) = (self.now, self.org);
+        let job = &mut self.jobs[place];
+        let no = job.no;
+        let claim = self.store.write(|tx| jobs::claim_chunks(tx, org, no, now, LEASE_MS, at_most).scope_boxed());
+        let claimed = claim.await.unwrap();
+        let mut free: Vec<(Millis, i64)> = Vec::new();
+        if matches!(job.state, State::Ready | State::Processing) {
+            let is_free = |chunk: &Chunk| chunk.ready_at <= now && chunk.leased_until.is_none_or(|until| until <= now);
+            free.extend(job.chunks.iter().filter(|(_, chunk)| is_free(chunk)).map(|(no, chunk)| (chunk.ready_at, *no)));
+        }
+        free.sort_unstable();
+        free.truncate(usize::try_from(at_most).unwrap());
+        let mut expected = Vec::new();
+        for (_, number) in free {
+            let chunk = job.chunks.get_mut(&number).unwrap();
+            chunk.epoch += 1;
+            chunk.leased_until = Some(now + LEASE_MS);
+            job.state = State::Processing;
+            let fence = Fence { org, job: no, chunk: number, epoch: chunk.epoch };
+            expected.push((fence, chunk.rows.clone()));
+            self.holders.push(Holder { job: place, fence, left: chunk.rows.clone(), parts: 0 });
+        }
+        let claimed: Vec<(Fence, Vec<Row>)> =
+            claimed.iter().map(|one| (one.fence, serde_json::from_slice(&one.body).unwrap())).collect();
+        assert_eq!(claimed, expected);
+    }
+
+    /// The chunk of a holder, if it is its still.
+    fn held(&mut self, holder: usize) -> Option<&mut Chunk> {
+        let Holder { job, fence, .. } = &self.holders[holder];
+        self.jobs[*job].chunks.get_mut(&fence.chunk).filter(|chunk| chunk.epoch == fence.epoch)
+    }
+
+    pub(super) async fn extend(&mut self, holder: u8) {
+        let Some(holder) = among(holder, self.holders.len()) else { return };
+        let (fences, until) = ([self.holders[holder].fence], self.now + LEASE_MS);
+        let extended = self.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await;
+        let held = self.held(holder).map(|chunk| chunk.leased_until = Some(until));
+        holds_or_lost(&extended, held.is_some());
+    }
+
+    pub(super) async fn free(&mut self, holder: u8) {
+        let Some(place) = among(holder, self.holders.len()) else { return };
+        let fence = self.holders[place].fence;
+        self.store.write(|tx| jobs::free(tx, &fence).scope_boxed()).await.unwrap();
+        if let Some(chunk) = self.held(place) {
+            chunk.leased_until = None;
+        }
+        self.holders.remove(place);
+    }
+
+    pub(super) async fn settle(&mut self, holder: u8, keep: usize, salt: u8, done: bool, fate: Fate) {
+        let Some(place) = among(holder, self.holders.len()) else { return };
+        let Holder { job, fence, left, parts } = &mut self.holders[place];
+        let (job, fence) = (*job, *fence);
+        let kept = left.drain(..keep.min(left.len())).collect::<Vec<_>>();
+        let rest = if done { std::mem::take(left) } else { Vec::new() };
+        // Whoever puts rows off knows that they have no results; whoever brings results need not.
+        let rest: Vec<Row> = rest.into_iter().filter(|(idx, _)| !self.jobs[job].settled.contains_key(idx)).collect();
+        let put_off = if rest.is_empty() { vec![] } else { vec![packed(&rest, self.now + 5_000)] };
+        let results = kept.iter().map(|row| result(*row, salt)).collect();
+        let settled = Settled { results, put_off, done, part: *parts };
+        *parts += 1;
+        if fate == Fate::Lost {
+            let lost = self.write_part(fence, &settled, true).await;
+            assert!(lost.is_err(), "{lost:?}");
+            self.holders.remove(place);
+            return;
+        }
+        for _ in 0..=usize::from(fate == Fate::Untold) {
+            let written = self.write_part(fence, &settled, false).await;
+            let expected = self.settled(job, fence, &settled, &rest);
+            holds_or_lost(&written, expected.is_ok());
+            self.met(if expected.is_ok() { "part" } else { "lost part" });
+            assert_eq!(written.map_err(drop), expected);
+        }
+        self.compare_rows(job).await;
+        if done {
+            self.holders.remove(place);
+        }
+    }
+
+    /// A part as the service writes it: with the message of the job's end, if it is that.
+    async fn write_part(&mut self, fence: Fence, part: &Settled, lose: bool) -> Result<Option<Closed>> {
+        let (now, message, kinds) = (self.now, DeliveryId::new(self.now, self.bytes()), Kinds::default());
+        let written = self.store.write(|tx| {
+            async {
+                let closed = jobs::settle(tx, &fence, part, &kinds, now).await?;
+                announce(tx, closed, message, now).await?;
+                if lose { Err(broken()) } else { Ok(closed) }
+            }
+            .scope_boxed()
+        });
+        written.await
+    }
+
+    /// What the model makes of a part; an error where the lease is lost.
+    fn settled(&mut self, job: usize, fence: Fence, settled: &Settled, rest: &[Row]) -> Settling {
+        let job = &mut self.jobs[job];
+        let held = job.chunks.get(&fence.chunk).is_some_and(|chunk| chunk.epoch == fence.epoch);
+        if job.state != State::Processing || !held {
+            return Err(());
+        }
+        for row in &settled.results {
+            if let Entry::Vacant(free) = job.settled.entry(row.idx) {
+                free.insert(row.kind.reason);
+                job.counts.add(row.kind.reason, row.copies);
+                job.held -= 1;
+                job.charged += i64::from(row.kind.charged);
+                self.available += i64::from(!row.kind.charged);
+            }
+        }
+        if let Some(later) = settled.put_off.first() {
+            job.add_chunk(rest.to_vec(), later.ready_at);
+        }
+        if settled.done {
+            job.chunks.remove(&fence.chunk);
+            if job.chunks.is_empty() {
+                assert_eq!((job.held, job.counts.processed), (0, job.rows), "the model itself");
+                return Ok(Some(self.closed(fence.job, State::Completed)));
+            }
+        }
+        Ok(None)
+    }
+}
