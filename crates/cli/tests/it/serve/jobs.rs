@@ -2,6 +2,8 @@
 
 mod customer;
 mod kills;
+mod points;
 mod receiver;
 mod submission;
+mod takeover;
 mod trial;

@@ -15,6 +15,9 @@ use crate::program::{Place, Ran};
 /// What no test should ever have to wait for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
+/// A service that asks simulated mail servers, at a port of its own.
+const SERVE: [&str; 4] = ["serve", "--sandbox", "--listen", "127.0.0.1:0"];
+
 /// A number that the environment may set.
 pub(crate) fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
@@ -109,10 +112,16 @@ impl Installation {
 
     /// Starts `serve --sandbox` with these flags at a port of its own, and waits until it says that it listens.
     pub(crate) fn start_as(&self, flags: &[&str]) -> Node {
-        let mut launched = self.launch_with(&[&["serve", "--sandbox", "--listen", "127.0.0.1:0"], flags].concat());
-        let listening = launched.line_with("Listening on ");
-        let url = listening.split_whitespace().nth(2).unwrap().trim_start_matches("http://").trim_end_matches(',');
-        Node { address: url.parse().unwrap(), launched }
+        let started = self.launch_with(&[&SERVE, flags].concat()).listening();
+        started.unwrap_or_else(|ended| panic!("it ended without listening, after {:?}", ended.seen))
+    }
+
+    /// The same with a failpoint: what happens to the process as it passes a statement or a commit. An error: it ended before it
+    /// listened.
+    pub(crate) fn start_armed(&self, failpoint: &str) -> Result<Node, Launched> {
+        let mut command = self.command(&SERVE);
+        command.env("PROBITY_FAILPOINT", failpoint);
+        self.spawn(command).listening()
     }
 
     /// Starts `serve --sandbox` and kills it at some moment of its start, which is drawn from a random number.
@@ -137,8 +146,11 @@ impl Installation {
 
     /// Starts a command that serves, and waits for nothing.
     pub(crate) fn launch_with(&self, args: &[&str]) -> Launched {
+        self.spawn(self.command(args))
+    }
+
+    fn spawn(&self, mut command: std::process::Command) -> Launched {
         let log = std::fs::File::options().create(true).append(true).open(self.place.path("log")).unwrap();
-        let mut command = self.command(args);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (lines, printed) = channel();
@@ -146,9 +158,9 @@ impl Installation {
         Launched { child, printed, seen: String::new() }
     }
 
-    /// Changes the database behind the program's back; PostgreSQL only.
-    pub(crate) fn sql(&self, statement: &str) {
-        self.database.as_ref().unwrap().query(statement).unwrap();
+    /// Asks or changes the database behind the program's back; PostgreSQL only.
+    pub(crate) fn sql(&self, statement: &str) -> String {
+        self.database.as_ref().unwrap().query(statement).unwrap()
     }
 
     /// What the services of this installation have logged.
@@ -167,18 +179,30 @@ pub(crate) struct Launched {
 }
 
 impl Launched {
+    /// Waits until it listens; gives it back where it ends before that.
+    fn listening(mut self) -> Result<Node, Self> {
+        let Some(listening) = self.find_line("Listening on ") else { return Err(self) };
+        let url = listening.split_whitespace().nth(2).unwrap().trim_start_matches("http://").trim_end_matches(',');
+        Ok(Node { address: url.parse().unwrap(), launched: self })
+    }
+
     /// Waits for a line of standard output that holds this; fails where the output ends without it.
     pub(crate) fn line_with(&mut self, text: &str) -> String {
+        self.find_line(text).unwrap_or_else(|| panic!("it ended without {text:?}, after {:?}", self.seen))
+    }
+
+    /// Waits for a line of standard output that holds this; none where the output ends without it.
+    fn find_line(&mut self, text: &str) -> Option<String> {
         loop {
             let line = match self.printed.recv_timeout(PATIENCE) {
                 Ok(line) => line,
                 Err(RecvTimeoutError::Timeout) => panic!("no {text:?} in time after {:?}", self.seen),
-                Err(RecvTimeoutError::Disconnected) => panic!("it ended without {text:?}, after {:?}", self.seen),
+                Err(RecvTimeoutError::Disconnected) => return None,
             };
             self.seen += &line;
             self.seen.push('\n');
             if line.contains(text) {
-                return line;
+                return Some(line);
             }
         }
     }
@@ -203,6 +227,12 @@ impl Launched {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).unwrap();
+    }
+
+    /// Whether SIGSTOP has stopped it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid().as_raw_nonzero())).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
     }
 
     pub(crate) fn pid(&self) -> Pid {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::receiver::Receiver;
 use super::submission::Submission;
 use crate::serve::client::{Answer, Client, Failed};
-use crate::serve::node::wait_within;
+use crate::serve::node::{wait_for, wait_within};
 
 /// Jobs that are open at a time.
 const OPEN_MAX: usize = 6;
@@ -19,9 +19,6 @@ const OPEN_MAX: usize = 6;
 const UNANSWERED_MAX: usize = 3;
 /// How long a customer waits who was told that the service is unavailable.
 const RETRY: Duration = Duration::from_millis(20);
-/// How long everything may take to come to its end: leases of dead runs, addresses that were put off, and a busy machine.
-const END_MAX: Duration = Duration::from_mins(4);
-
 /// Why a request came to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Miss {
@@ -47,6 +44,22 @@ impl Miss {
                 Err(Self::Unavailable)
             }
             _ => panic!("{answer:?}"),
+        }
+    }
+}
+
+/// What came of a request that is repeated where a busy machine was too slow for it.
+pub(super) trait OrUnavailable<T> {
+    /// The answer, or none where the service was unavailable; no answer at all is an error.
+    fn or_unavailable(self) -> Option<T>;
+}
+
+impl<T> OrUnavailable<T> for Result<T, Miss> {
+    fn or_unavailable(self) -> Option<T> {
+        match self {
+            Ok(value) => Some(value),
+            Err(Miss::Unavailable) => None,
+            Err(Miss::Failed(failed)) => panic!("nobody answered: {failed:?}"),
         }
     }
 }
@@ -168,21 +181,21 @@ impl Customer {
         Ok(())
     }
 
-    /// Has every answer, and every job at its end.
-    pub(super) fn come_to_an_end(&mut self, client: &mut Client) {
-        wait_within(END_MAX, "the end of all jobs", || {
+    /// Has every answer, and every job at its end, and in time.
+    pub(super) fn come_to_an_end(&mut self, client: &mut Client, patience: Duration) {
+        wait_within(patience, "the end of all jobs", || {
             let unanswered = self.places(Submission::is_unanswered);
             for place in unanswered {
-                self.repeat(client, place).unwrap();
+                self.repeat(client, place).or_unavailable();
             }
             let open = self.places(|job| !job.is_unanswered() && !job.is_over());
             for place in open {
-                self.jobs[place].glance(client).unwrap();
+                self.jobs[place].glance(client).or_unavailable();
             }
             self.places(|job| job.is_unanswered() || !job.is_over()).is_empty().then_some(())
         });
         for job in &mut self.jobs {
-            job.look(client).unwrap();
+            wait_for("all of a job", || job.look(client).or_unavailable());
             job.check_end();
         }
     }

@@ -4,12 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::customer::{Customer, Seen, listed};
+use super::customer::{Customer, OrUnavailable as _, Seen, listed};
 use super::receiver::Receiver;
 use crate::serve::account::{Account, audit};
-use crate::serve::node::{Installation, Node, wait_for};
+use crate::serve::node::{Installation, Node, wait_for, wait_within};
 
 const GRANTED: u32 = 10_000_000;
+/// How long everything may take to come to its end: leases of dead runs, addresses that were put off, and a busy machine.
+const END_MAX: Duration = Duration::from_mins(4);
+/// The same for each start, whose process may have left work behind.
+const END_MAX_EACH: Duration = Duration::from_secs(2);
 
 /// An installation with customers.
 pub(super) struct Trial {
@@ -69,7 +73,7 @@ impl Trial {
 
     /// Every job whose id a customer was given is there; what else is there was submitted by one who waits for an answer.
     pub(super) fn check_listed(&self, node: &Node) {
-        let listed = listed(&mut node.client(&self.key)).unwrap();
+        let listed = wait_for("the list of jobs", || listed(&mut node.client(&self.key)).or_unavailable());
         let known: BTreeSet<String> = self.customers.iter().flat_map(Customer::ids).collect();
         let unanswered =
             self.customers.iter().flat_map(|customer| &customer.jobs).filter(|job| job.id.is_none()).count();
@@ -84,14 +88,15 @@ impl Trial {
     }
 
     /// Waits for the end of every job, and looks at all that came of it.
-    pub(super) fn end(mut self) {
+    pub(super) fn end(mut self) -> Installation {
         let node = self.start();
+        let patience = END_MAX + END_MAX_EACH * u32::try_from(self.starts.len()).unwrap();
         let mut client = node.client(&self.key);
-        self.customers.iter_mut().for_each(|customer| customer.come_to_an_end(&mut client));
+        self.customers.iter_mut().for_each(|customer| customer.come_to_an_end(&mut client, patience));
         self.check_listed(&node);
         let jobs: Vec<_> = self.customers.iter().flat_map(|customer| &customer.jobs).collect();
         let expected = jobs.iter().filter(|job| job.told).count();
-        let told = wait_for("the callbacks", || {
+        let told = wait_within(patience, "the callbacks", || {
             let told = self.receiver.told();
             (told.len() >= expected).then_some(told)
         });
@@ -111,6 +116,7 @@ impl Trial {
         let available = u64::from(GRANTED) - spent;
         assert_eq!(Account::of(&self.installation), Account { available, held: 0, spent });
         self.report(jobs.len(), spent);
+        self.installation
     }
 
     fn report(&self, jobs: usize, spent: u64) {
