@@ -79,6 +79,8 @@ kinds! {
     Hold "hld" HoldId;
     /// A process of this program that shares a database with others.
     Node "node" NodeId;
+    /// A person's session in a browser.
+    Session "ses" SessionId;
 }
 
 /// The id of a thing of kind `K`. Ids order by time of birth, to the millisecond.

@@ -8,9 +8,9 @@
 //! (what lists and models say of it), [`dns`] (who takes its mail), [`plan`] and [`smtp`] (how to ask them),
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
 //!
-//! And of the accounts that pay for it: [`id`] (names of things), [`api_key`] and [`scope`] (who may ask what), [`credits`]
-//! (what an answer costs and how balances move), [`overrides`] (what an organization changes in the verdicts of its batches),
-//! [`block`] (how the addresses of a job are kept) and [`time`] (days and months of usage).
+//! And of the accounts that pay for it: [`id`] (names of things), [`api_key`], [`scope`] and [`role`] (who may ask what),
+//! [`credits`] (what an answer costs and how balances move), [`overrides`] (what an organization changes in the verdicts of
+//! its batches), [`block`] (how the addresses of a job are kept) and [`time`] (days and months of usage).
 
 pub mod address;
 pub mod api_key;
@@ -28,6 +28,7 @@ pub mod overrides;
 pub mod plan;
 pub mod policy;
 pub mod rng;
+pub mod role;
 pub mod scope;
 pub mod smtp;
 pub mod spf;

@@ -47,11 +47,21 @@ pub enum AccountEvent {
     HoldLifted,
     /// The secret of batch callbacks was replaced.
     CallbackSecretRotated,
+    /// Somebody signed in.
+    Login,
+    /// Somebody set or changed their password.
+    PasswordChanged,
+    /// Somebody is asked for a second factor from now on.
+    SecondFactorEnabled,
+    /// Somebody is not asked for it any more.
+    SecondFactorDisabled,
+    /// Somebody ended sessions of theirs.
+    SessionsRevoked,
 }
 
 impl AccountEvent {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 12] = [
         Self::KeyCreated,
         Self::KeyRevoked,
         Self::CreditsGranted,
@@ -59,6 +69,11 @@ impl AccountEvent {
         Self::Hold,
         Self::HoldLifted,
         Self::CallbackSecretRotated,
+        Self::Login,
+        Self::PasswordChanged,
+        Self::SecondFactorEnabled,
+        Self::SecondFactorDisabled,
+        Self::SessionsRevoked,
     ];
 
     /// The name in the timeline.
@@ -71,6 +86,11 @@ impl AccountEvent {
             Self::Hold => "hold",
             Self::HoldLifted => "hold_lifted",
             Self::CallbackSecretRotated => "callback_secret_rotated",
+            Self::Login => "login",
+            Self::PasswordChanged => "password_changed",
+            Self::SecondFactorEnabled => "second_factor_enabled",
+            Self::SecondFactorDisabled => "second_factor_disabled",
+            Self::SessionsRevoked => "sessions_revoked",
         }
     }
 }

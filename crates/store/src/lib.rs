@@ -8,6 +8,7 @@
 //! Tables of a customer begin their keys with the organization's number. Text of users is never sorted or compared by
 //! order in SQL.
 
+pub mod attempts;
 pub mod audit;
 #[cfg(test)]
 mod contention;
@@ -26,6 +27,9 @@ pub mod nodes;
 mod number;
 pub mod orgs;
 pub mod outbox;
+pub mod passwords;
+pub mod second_factor;
+pub mod sessions;
 pub mod settings;
 #[cfg(test)]
 mod statement_rules;
@@ -49,6 +53,7 @@ pub use scoped_futures::ScopedFutureExt;
 )]
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
     [
+        attempts::STATEMENTS,
         &audit::all_statements(),
         &credits::all_statements(),
         events::STATEMENTS,
@@ -61,6 +66,9 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         nodes::STATEMENTS,
         orgs::STATEMENTS,
         &outbox::all_statements(),
+        passwords::STATEMENTS,
+        second_factor::STATEMENTS,
+        sessions::STATEMENTS,
         settings::STATEMENTS,
         usage::STATEMENTS,
         users::STATEMENTS,

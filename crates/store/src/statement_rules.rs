@@ -43,7 +43,7 @@ const SORTABLE_ENDS: &[&str] = &["_no", "_at", "_until", "_us"];
 const COUNTING: &[&str] = &["users::SEATS"];
 
 /// Tables that belong to the installation and not to a customer; and the table of customers.
-const SHARED_TABLES: &[&str] = &["instance", "domain_fact", "org", "node", "lease"];
+const SHARED_TABLES: &[&str] = &["instance", "domain_fact", "org", "node", "lease", "attempt"];
 
 /// The types that both databases give back alike.
 const TYPES: &[&str] = &["BIGINT", "TEXT", "DOUBLE", "{bytes}"];

@@ -1,30 +1,12 @@
 //! The people of an organization.
 
 use probity_core::id::UserId;
+pub use probity_core::role::Role;
 use probity_core::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-
-/// What a person may do in the dashboard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Everything.
-    Administrator,
-    /// Everything but money, keys and people.
-    Contributor,
-}
-
-impl Role {
-    /// The name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Administrator => "administrator",
-            Self::Contributor => "contributor",
-        }
-    }
-}
 
 /// A person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +63,7 @@ fn read(org: OrgNo, row: &Row) -> Result<User> {
         id: row.parse("id")?,
         email,
         name: row.get("name")?,
-        role: if role == "administrator" { Role::Administrator } else { Role::Contributor },
+        role: Role::from_name(&role).ok_or_else(|| StoreError::corrupt("a person's role"))?,
         is_primary: row.get::<i64>("is_primary")? == 1,
         created_at: Millis(row.get("created_at")?),
     })

@@ -18,6 +18,7 @@ mod moving;
 mod nodes;
 mod opening;
 mod outbox;
+mod people;
 mod settings;
 mod usage;
 mod wake;
