@@ -70,7 +70,8 @@ pub(super) async fn messages(store: &Store, org: OrgNo, now: Millis) -> BTreeMap
 }
 
 pub(super) fn packed(rows: &[Row], ready_at: Millis) -> NewChunk {
-    NewChunk { ready_at, size: i64::try_from(rows.len()).unwrap(), body: serde_json::to_vec(rows).unwrap() }
+    let (size, body) = (i64::try_from(rows.len()).unwrap(), serde_json::to_vec(rows).unwrap());
+    NewChunk { ready_at, size, body, destination: String::new(), source: String::new() }
 }
 
 pub(super) fn result((idx, copies): Row, salt: u8) -> RowResult {

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 
 use probity_core::id::DeliveryId;
 use probity_core::time::Millis;
-use probity_store::jobs::{self, Closed, Fence, Kinds, Settled, State};
+use probity_store::jobs::{self, Closed, Fence, Head, Kinds, Settled, State};
 use probity_store::{Result, ScopedFutureExt as _};
 
 use super::super::acts::{LEASE_MS, Row, among, announce, broken, holds_or_lost, packed, result};
@@ -28,7 +28,9 @@ impl World {
         let (now, org) = (self.now, self.org);
         let job = &mut self.jobs[place];
         let no = job.no;
-        let claim = self.store.write(|tx| jobs::claim_chunks(tx, org, no, now, LEASE_MS, at_most).scope_boxed());
+        let head = Head { org, job: no, destination: String::new(), source: String::new() };
+        let head = &head;
+        let claim = self.store.write(|tx| jobs::claim_chunks(tx, head, now, LEASE_MS, at_most).scope_boxed());
         let claimed = claim.await.unwrap();
         let mut free: Vec<(Millis, i64)> = Vec::new();
         if matches!(job.state, State::Ready | State::Processing) {
@@ -86,7 +88,7 @@ impl World {
         let rest: Vec<Row> = rest.into_iter().filter(|(idx, _)| !self.jobs[job].settled.contains_key(idx)).collect();
         let put_off = if rest.is_empty() { vec![] } else { vec![packed(&rest, self.now + 5_000)] };
         let results = kept.iter().map(|row| result(*row, salt)).collect();
-        let settled = Settled { results, put_off, done, part: *parts };
+        let settled = Settled { results, put_off, done, part: *parts, stay: None };
         *parts += 1;
         if fate == Fate::Lost {
             let lost = self.write_part(fence, &settled, true).await;
