@@ -85,6 +85,13 @@ pub fn mint(brand: &str, kind: KeyKind, secret: [u8; 32]) -> String {
     format!("{brand}_{}_{text}", kind.as_str())
 }
 
+/// 32 random bytes as the text of a secret: 43 characters of base62, which need no escaping anywhere. Keys have it inside, and
+/// links that open something once.
+pub fn secret_text(secret: [u8; 32]) -> String {
+    let text: [u8; SECRET_CHARS] = base62(secret);
+    String::from_utf8(text.to_vec()).expect("base62 is ASCII")
+}
+
 /// What the form of a text says of it as a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checksum {

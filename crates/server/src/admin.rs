@@ -13,7 +13,7 @@ use probity_store::keys::Key;
 use probity_store::nodes::{self, Node};
 use probity_store::orgs::{Org, OrgStatus};
 use probity_store::outbox::{self, Logged, State};
-use probity_store::users::{Role, User};
+use probity_store::users::{Role, User, UserStatus};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
 use secrecy::SecretString;
 
@@ -341,6 +341,7 @@ async fn insert_org(tx: &mut Tx, org: &Org, plan: Plan) -> Result<()> {
         name: None,
         role: Role::Administrator,
         is_primary: true,
+        status: UserStatus::Active,
         created_at: org.created_at,
     };
     users::insert(tx, &owner).await?;

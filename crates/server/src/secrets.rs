@@ -18,6 +18,8 @@ pub struct Secrets {
     api_keys: hmac::Key,
     idempotency: hmac::Key,
     bodies: hmac::Key,
+    links: hmac::Key,
+    mailed_links: hmac::Key,
     answers: hkdf::Prk,
     cursors: [u8; 32],
     callbacks: LessSafeKey,
@@ -44,6 +46,8 @@ impl Secrets {
             api_keys: mac("api keys"),
             idempotency: mac("idempotency keys"),
             bodies: mac("bodies"),
+            links: mac("links"),
+            mailed_links: mac("mailed links"),
             cursors: derived(&root, &[b"cursors"]),
             callbacks: cipher(&derived(&root, &[b"callback secrets"])),
             fingerprint: hex(&derived(&root, &[b"fingerprint"])[..8]),
@@ -64,6 +68,16 @@ impl Secrets {
     /// Under what an Idempotency-Key is stored. Each part is told from the next: no two requests share a hash.
     pub fn idempotency_key(&self, method: &str, path: &str, key: &str) -> [u8; 32] {
         tag(&self.idempotency, &[method.as_bytes(), path.as_bytes(), key.as_bytes()])
+    }
+
+    /// Under what a one-time link is stored.
+    pub fn link(&self, token: &str) -> [u8; 32] {
+        tag(&self.links, &[token.as_bytes()])
+    }
+
+    /// The secret of the link that a mail has: the same for every attempt to send it, without being stored.
+    pub fn mailed_link(&self, seed: &[u8; 16]) -> [u8; 32] {
+        tag(&self.mailed_links, &[seed])
     }
 
     /// What a body is compared by. Keyed, because a short body could be found again from a plain hash.
@@ -200,7 +214,10 @@ mod tests {
     #[test]
     fn each_use_has_hashes_of_its_own() {
         let secrets = Secrets::of(&[1; 32]);
-        assert_ne!(secrets.api_key("a"), secrets.body(b"a"));
+        let hashes = [secrets.api_key("a"), secrets.body(b"a"), secrets.link("a")];
+        assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
+        assert_ne!(secrets.mailed_link(&[1; 16]), secrets.mailed_link(&[2; 16]));
+        assert_ne!(secrets.mailed_link(&[1; 16]), Secrets::of(&[2; 32]).mailed_link(&[1; 16]));
         assert_ne!(secrets.idempotency_key("POST", "/a", "b"), secrets.idempotency_key("POST", "/", "ab"));
         assert_ne!(secrets.fingerprint(), Secrets::of(&[2; 32]).fingerprint());
         assert_eq!(secrets.fingerprint().len(), 16);

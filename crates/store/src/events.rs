@@ -57,11 +57,19 @@ pub enum AccountEvent {
     SecondFactorDisabled,
     /// Somebody ended sessions of theirs.
     SessionsRevoked,
+    /// Somebody was invited.
+    MemberInvited,
+    /// Somebody who was invited has accepted.
+    MemberJoined,
+    /// A member's name, role or status was changed.
+    MemberChanged,
+    /// A member was removed, or an invitation withdrawn.
+    MemberRemoved,
 }
 
 impl AccountEvent {
     /// Every kind.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::KeyCreated,
         Self::KeyRevoked,
         Self::CreditsGranted,
@@ -74,6 +82,10 @@ impl AccountEvent {
         Self::SecondFactorEnabled,
         Self::SecondFactorDisabled,
         Self::SessionsRevoked,
+        Self::MemberInvited,
+        Self::MemberJoined,
+        Self::MemberChanged,
+        Self::MemberRemoved,
     ];
 
     /// The name in the timeline.
@@ -91,6 +103,10 @@ impl AccountEvent {
             Self::SecondFactorEnabled => "second_factor_enabled",
             Self::SecondFactorDisabled => "second_factor_disabled",
             Self::SessionsRevoked => "sessions_revoked",
+            Self::MemberInvited => "member_invited",
+            Self::MemberJoined => "member_joined",
+            Self::MemberChanged => "member_changed",
+            Self::MemberRemoved => "member_removed",
         }
     }
 }

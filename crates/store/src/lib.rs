@@ -71,7 +71,7 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         sessions::STATEMENTS,
         settings::STATEMENTS,
         usage::STATEMENTS,
-        users::STATEMENTS,
+        &users::all_statements(),
         wake::STATEMENTS,
     ]
     .concat()

@@ -1,12 +1,58 @@
 //! The people of an organization.
+//!
+//! What every list shows of a person is a [`User`]; what they say of themselves is in [`profile`], the one-time links with
+//! which they come in are in [`invitations`]. Of the rules of a team the store keeps those that must hold whoever writes:
+//! two members never have the same address, and the primary user is never removed. Who asks first has locked the team
+//! ([`lock_team`]), so of two invitations for the last seat one finds it taken.
 
+pub mod invitations;
+pub mod profile;
+
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use probity_core::address::Address;
+use probity_core::domain::SpecialUse;
 use probity_core::id::UserId;
 pub use probity_core::role::Role;
 use probity_core::time::Millis;
 
-use crate::db::{Conn, Row, Tx, args, statements};
+use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::{passwords, second_factor, sessions};
+
+/// Where a member stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserStatus {
+    /// They may sign in.
+    Active,
+    /// They have yet to accept.
+    Invited,
+    /// They may not sign in until somebody lets them.
+    Paused,
+}
+
+impl UserStatus {
+    /// Every status.
+    pub const ALL: [Self; 3] = [Self::Active, Self::Invited, Self::Paused];
+
+    /// The name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Invited => "invited",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+impl FromStr for UserStatus {
+    type Err = ();
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name).ok_or(())
+    }
+}
 
 /// A person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +61,7 @@ pub struct User {
     pub org: OrgNo,
     /// The id outside.
     pub id: UserId,
-    /// Their address; the owner of a new installation has none yet.
+    /// Their address as it was written; the owner of a new installation has none yet.
     pub email: Option<String>,
     /// What they are called.
     pub name: Option<String>,
@@ -23,48 +69,152 @@ pub struct User {
     pub role: Role,
     /// The one who cannot be removed.
     pub is_primary: bool,
+    /// Where they stand.
+    pub status: UserStatus,
     /// When they were added.
     pub created_at: Millis,
 }
 
 statements! {
-    INSERT = "INSERT INTO users (org_no, id, email, name, role, is_primary, status, created_at) \
-              VALUES ($1, $2, $3, $4, $5, $6, 'active', $7)";
-    PRIMARY = "SELECT id, email, name, role, is_primary, created_at FROM users WHERE org_no = $1 AND is_primary = 1";
+    INSERT = "INSERT INTO users (org_no, id, email, email_key, name, role, is_primary, status, created_at) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    PRIMARY = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+               WHERE org_no = $1 AND is_primary = 1";
+    BY_ID = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+             WHERE org_no = $1 AND id = $2";
+    MEMBER = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+              WHERE org_no = $1 AND email_key = $2";
+    // Of all organizations: a person may be in several.
+    BY_EMAIL = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+                WHERE email_key = $1 ORDER BY created_at, id LIMIT 100";
+    // The newest first; ids of one millisecond are told apart by their random part.
+    PAGE = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+            WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3)) \
+            ORDER BY created_at DESC, id DESC LIMIT $4";
     SEATS = "SELECT COUNT(*) AS seats FROM users WHERE org_no = $1";
+    LOCK_TEAM = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    WRITE = "UPDATE users SET name = $3, role = $4, status = $5 WHERE org_no = $1 AND id = $2";
+    SET_EMAIL = "UPDATE users SET email = $3, email_key = $4, email_verified = 0 WHERE org_no = $1 AND id = $2";
+    REMOVE = "DELETE FROM users WHERE org_no = $1 AND id = $2 AND is_primary = 0";
+    RELEASE_KEYS = "UPDATE api_key SET user_id = NULL WHERE org_no = $1 AND user_id = $2";
 }
 
-/// Adds a person.
+/// Every statement about people.
+pub(crate) fn all_statements() -> Vec<&'static Statement> {
+    [STATEMENTS, profile::STATEMENTS, &invitations::all_statements()].concat()
+}
+
+/// Under what an address is compared: as people do, without regard to case. None for what is no address. Names of private
+/// networks are let through: a team may have its mail there.
+pub fn email_key(email: &str) -> Option<Vec<u8>> {
+    static PRIVATE: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
+    Address::parse_with(email, &PRIVATE).ok().map(|address| address.normalized().into_bytes())
+}
+
+/// Adds a person. Conflict: their address is another member's, or their id stands already. Corrupt: what is given as their
+/// address is none.
 pub async fn insert(tx: &mut Tx, user: &User) -> Result<()> {
-    let email = user.email.as_ref().map(|email| email.clone().into_bytes());
-    let (id, name) = (user.id.to_string(), user.name.as_deref());
-    let values = args![user.org, id, email, name, user.role.as_str(), user.is_primary, user.created_at];
+    let (email, key) = stored_email(user.email.as_deref())?;
+    let values = args![
+        user.org,
+        user.id.to_string(),
+        email,
+        key,
+        user.name.as_deref(),
+        user.role.as_str(),
+        user.is_primary,
+        user.status.as_str(),
+        user.created_at,
+    ];
     tx.execute(&INSERT, values).await?;
     Ok(())
 }
 
-/// The person whom the organization belongs to.
-pub async fn primary(conn: &mut Conn, org: OrgNo) -> Result<User> {
-    let row = conn.first(&PRIMARY, args![org]).await?;
-    row.as_ref().map_or(Err(StoreError::NotFound), |row| read(org, row))
+type Bytes = Option<Vec<u8>>;
+
+fn stored_email(email: Option<&str>) -> Result<(Bytes, Bytes)> {
+    let Some(email) = email else { return Ok((None, None)) };
+    let key = email_key(email).ok_or_else(|| StoreError::corrupt("a member's address is none"))?;
+    Ok((Some(email.as_bytes().to_vec()), Some(key)))
 }
 
-/// How many people belong to it.
+/// The person whom the organization belongs to.
+pub async fn primary(conn: &mut Conn, org: OrgNo) -> Result<User> {
+    conn.first(&PRIMARY, args![org]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// One member.
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<User> {
+    conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// The member who has an address, however it is written.
+pub async fn member(conn: &mut Conn, org: OrgNo, email: &str) -> Result<Option<User>> {
+    let Some(key) = email_key(email) else { return Ok(None) };
+    conn.first(&MEMBER, args![org, key]).await?.as_ref().map(read).transpose()
+}
+
+/// Everybody who has an address, of whatever organization and status, the oldest first; at most a hundred.
+pub async fn by_email(conn: &mut Conn, email: &str) -> Result<Vec<User>> {
+    let Some(key) = email_key(email) else { return Ok(Vec::new()) };
+    conn.rows(&BY_EMAIL, args![key]).await?.iter().map(read).collect()
+}
+
+/// Members of an organization, the newest first, after the one that a page ended with; at most `at_most`.
+pub async fn page(conn: &mut Conn, org: OrgNo, after: Option<(Millis, UserId)>, at_most: i64) -> Result<Vec<User>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    conn.rows(&PAGE, args![org, at, id, at_most]).await?.iter().map(read).collect()
+}
+
+/// How many people belong to it, invited and paused ones included.
 pub async fn seats_used(conn: &mut Conn, org: OrgNo) -> Result<i64> {
     conn.first(&SEATS, args![org]).await?.ok_or(StoreError::NotFound)?.get("seats")
 }
 
-fn read(org: OrgNo, row: &Row) -> Result<User> {
+/// Nobody else changes the team until the transaction ends.
+pub async fn lock_team(tx: &mut Tx, org: OrgNo) -> Result<()> {
+    tx.first(&LOCK_TEAM, args![org]).await?.map(drop).ok_or(StoreError::NotFound)
+}
+
+/// Writes a member's name, role and status; the rest of a person stays as it is.
+pub async fn write(tx: &mut Tx, user: &User) -> Result<()> {
+    let (name, role, status) = (user.name.as_deref(), user.role.as_str(), user.status.as_str());
+    changed(tx.execute(&WRITE, args![user.org, user.id.to_string(), name, role, status]).await?)
+}
+
+/// Gives a member another address, which is not verified then. Conflict: it is another member's.
+pub async fn set_email(tx: &mut Tx, org: OrgNo, id: UserId, email: &str) -> Result<()> {
+    let (email, key) = stored_email(Some(email))?;
+    changed(tx.execute(&SET_EMAIL, args![org, id.to_string(), email, key]).await?)
+}
+
+/// Removes a member with their link and all with which they sign in. Their keys stay, and are nobody's in particular then: they act for the primary user. Not
+/// found: there is no such member, or it is the primary user.
+pub async fn remove(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
+    changed(tx.execute(&REMOVE, args![org, id.to_string()]).await?)?;
+    tx.execute(&RELEASE_KEYS, args![org, id.to_string()]).await?;
+    sessions::revoke_all(tx, org, id, None).await?;
+    passwords::forget(tx, org, id).await?;
+    second_factor::forget(tx, org, id).await?;
+    invitations::withdraw(tx, org, id).await
+}
+
+fn changed(rows: u64) -> Result<()> {
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+fn read(row: &Row) -> Result<User> {
     let email: Option<Vec<u8>> = row.get("email")?;
     let email = email.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;
     let role: String = row.get("role")?;
     Ok(User {
-        org,
+        org: OrgNo(row.get("org_no")?),
         id: row.parse("id")?,
         email,
         name: row.get("name")?,
-        role: Role::from_name(&role).ok_or_else(|| StoreError::corrupt("a person's role"))?,
+        role: Role::from_name(&role).ok_or_else(|| StoreError::corrupt("a role"))?,
         is_primary: row.get::<i64>("is_primary")? == 1,
+        status: row.parse("status")?,
         created_at: Millis(row.get("created_at")?),
     })
 }

@@ -26,6 +26,7 @@ fn keys_have_their_published_form() {
     for (brand, kind, secret, text) in cases {
         assert_eq!(mint(brand, kind, secret), text);
         assert_eq!(check(text), Checksum::Good, "{text}");
+        assert_eq!(text.split('_').next_back().unwrap().split_at(43).0, secret_text(secret));
     }
 }
 

@@ -18,6 +18,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (4, "nodes", include_str!("../../migrations/0004_nodes.sql")),
     (5, "settings", include_str!("../../migrations/0005_settings.sql")),
     (6, "keeping", include_str!("../../migrations/0006_keeping.sql")),
+    (7, "team", include_str!("../../migrations/0007_team.sql")),
     (8, "signin", include_str!("../../migrations/0008_signin.sql")),
 ];
 

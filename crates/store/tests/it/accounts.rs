@@ -6,7 +6,7 @@ use probity_core::scope::Scopes;
 use probity_core::time::Millis;
 use probity_store::keys::Key;
 use probity_store::orgs::{Org, OrgStatus};
-use probity_store::users::{Role, User};
+use probity_store::users::{Role, User, UserStatus};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, keys, orgs, users};
 
 use crate::databases::for_each_database;
@@ -96,6 +96,7 @@ async fn people_belong_to_one_organization() {
             name: None,
             role: Role::Administrator,
             is_primary: true,
+            status: UserStatus::Active,
             created_at: NOW,
         };
         let email = Some("jörg@example.org".into());

@@ -20,5 +20,6 @@ mod opening;
 mod outbox;
 mod people;
 mod settings;
+mod team;
 mod usage;
 mod wake;

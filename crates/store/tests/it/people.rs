@@ -6,7 +6,7 @@ use probity_store::attempts::{self, Backoff, Slot};
 use probity_store::orgs::Org;
 use probity_store::passwords::{self, Cost, Password};
 use probity_store::sessions::{self, Lifetimes, Session};
-use probity_store::users::{self, Role, User};
+use probity_store::users::{self, Role, User, UserStatus};
 use probity_store::{ScopedFutureExt as _, Store, StoreError, orgs, second_factor};
 
 use crate::databases::for_each_database;
@@ -20,8 +20,16 @@ async fn owner(store: &Store, n: u8) -> User {
     let org = Org::new(OrgId::new(NOW, [n; 10]), Some(format!("Org {n}")), "metered".into(), NOW);
     let id = UserId::new(NOW, [n; 10]);
     let email = Some("owner@example.com".to_owned());
-    let owner =
-        User { org: org.no, id, email, name: None, role: Role::Administrator, is_primary: true, created_at: NOW };
+    let owner = User {
+        org: org.no,
+        id,
+        email,
+        name: None,
+        role: Role::Administrator,
+        is_primary: true,
+        status: UserStatus::Active,
+        created_at: NOW,
+    };
     let made = store.write(|tx| {
         async {
             orgs::insert(tx, &org).await?;

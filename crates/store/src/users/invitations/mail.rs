@@ -1,0 +1,100 @@
+//! The mail that carries a link: it waits with its invitation until a relay has taken it.
+//!
+//! An invitation that is replaced, used or withdrawn takes its mail with it, so nobody is ever sent a link that has ended.
+//! [`claim`] leases mail that is due to one run, [`record`] writes what came of it and is fenced by the run's name.
+
+use probity_core::id::UserId;
+use probity_core::time::Millis;
+
+use crate::db::{Conn, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+/// Mail that a run holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// Whose.
+    pub org: OrgNo,
+    /// To whom.
+    pub user: UserId,
+    /// Their address.
+    pub email: String,
+    /// The organization's name.
+    pub org_name: Option<String>,
+    /// What the link follows from.
+    pub seed: [u8; 16],
+    /// From when on the link opens nothing.
+    pub expires_at: Millis,
+    /// How many attempts have come to an end.
+    pub attempts: i64,
+    /// By what its run is known.
+    pub run: String,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The relay has taken it.
+    Sent,
+    /// It is tried again then.
+    Again(Millis),
+    /// It is not tried any more.
+    Failed,
+}
+
+statements! {
+    ANY_DUE = "SELECT 1 AS one FROM invitation WHERE mail_state = 'waiting' AND mail_next_at <= $1 \
+               AND (mail_lease_until IS NULL OR mail_lease_until <= $1) LIMIT 1";
+    CLAIM = "WITH due AS MATERIALIZED (
+            SELECT org_no, user_id FROM invitation WHERE mail_state = 'waiting' AND mail_next_at <= $1
+            AND (mail_lease_until IS NULL OR mail_lease_until <= $1) ORDER BY mail_next_at LIMIT $2 {skip_locked})
+        UPDATE invitation SET mail_lease_until = $3, mail_run = $4
+        WHERE (org_no, user_id) IN (SELECT org_no, user_id FROM due)";
+    HELD = "SELECT i.org_no, i.user_id, i.mail_seed, i.mail_attempts, i.expires_at, u.email, o.name AS org_name \
+            FROM invitation i JOIN users u ON u.org_no = i.org_no AND u.id = i.user_id JOIN org o ON o.org_no = i.org_no \
+            WHERE i.mail_run = $1 AND i.mail_state = 'waiting' AND u.email IS NOT NULL ORDER BY i.mail_next_at LIMIT $2";
+    RECORD = "UPDATE invitation SET mail_state = $4, mail_attempts = mail_attempts + 1, mail_next_at = $5, \
+              mail_lease_until = NULL, mail_run = NULL \
+              WHERE org_no = $1 AND user_id = $2 AND mail_run = $3 AND mail_state = 'waiting'";
+}
+
+/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
+pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+}
+
+/// Leases up to `at_most` mails that are due to a run, those that were due first first. `run` must be a text that no other
+/// claim uses: a random one.
+pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<Claimed>> {
+    let at_most = i64::from(at_most);
+    if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
+        return Ok(Vec::new());
+    }
+    let rows = tx.rows(&HELD, args![run, at_most]).await?;
+    let read = |row: &crate::db::Row| {
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).map_err(|error| StoreError::Corrupt(error.into()));
+        let seed: Vec<u8> = row.get("mail_seed")?;
+        Ok(Claimed {
+            org: OrgNo(row.get("org_no")?),
+            user: row.parse("user_id")?,
+            email: text(row.get("email")?)?,
+            org_name: row.get("org_name")?,
+            seed: seed.try_into().map_err(|_| StoreError::corrupt("the seed of a link"))?,
+            expires_at: Millis(row.get("expires_at")?),
+            attempts: row.get("mail_attempts")?,
+            run: run.to_owned(),
+        })
+    };
+    rows.iter().map(read).collect()
+}
+
+/// Writes what became of an attempt, and ends the lease. Lease lost: another run has the mail, or its invitation has ended.
+pub async fn record(tx: &mut Tx, claimed: &Claimed, outcome: Outcome, now: Millis) -> Result<()> {
+    let (state, next_at) = match outcome {
+        Outcome::Sent => ("sent", now),
+        Outcome::Again(at) => ("waiting", at),
+        Outcome::Failed => ("failed", now),
+    };
+    let args = args![claimed.org, claimed.user.to_string(), claimed.run.as_str(), state, next_at];
+    if tx.execute(&RECORD, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}
