@@ -5,6 +5,7 @@
 
 use probity_core::credits::{Balance, Bucket, UNLIMITED};
 use probity_core::id::{DeliveryId, Id, KeyId, OrgId};
+use probity_core::name::NameFault;
 use probity_core::time::Millis;
 use probity_store::audit::{self, Discrepancy};
 use probity_store::credits::Booking;
@@ -71,6 +72,17 @@ pub struct Listed {
     pub leases: Vec<String>,
 }
 
+/// Why an organization or a key was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum MakeError {
+    /// It cannot be called that.
+    #[error("a name {0}")]
+    Name(#[from] NameFault),
+    /// The database failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
 /// What an administrator may do.
 #[derive(Clone, Debug)]
 pub struct Admin {
@@ -118,8 +130,8 @@ impl Admin {
     }
 
     /// Makes an organization with its owner.
-    pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org> {
-        let org = new_org(name, plan, self.now());
+    pub async fn create_org(&self, name: &str, plan: Plan) -> std::result::Result<Org, MakeError> {
+        let org = new_org(probity_core::name::name(name)?, plan, self.now());
         self.instance.store.write(|tx| insert_org(tx, &org, plan).scope_boxed()).await?;
         Ok(org)
     }
@@ -162,8 +174,9 @@ impl Admin {
     }
 
     /// Makes a key. The secret is nowhere else.
-    pub async fn create_key(&self, org: &Org, wanted: NewKey) -> Result<(Key, SecretString)> {
+    pub async fn create_key(&self, org: &Org, wanted: NewKey) -> std::result::Result<(Key, SecretString), MakeError> {
         let now = self.now();
+        let wanted = NewKey { name: probity_core::name::name(&wanted.name)?.to_owned(), ..wanted };
         let minted = self.mint(org, wanted, now);
         let made = self.instance.store.write(|tx| {
             async {

@@ -9,8 +9,6 @@ use probity_store::keys::Key;
 
 use crate::secrets::Secrets;
 
-/// The longest name of a key or an organization, in characters.
-const NAME_MAX: usize = 200;
 /// Origins of a `pub` key, at most.
 pub(crate) const ORIGINS_MAX: usize = 100;
 
@@ -86,14 +84,6 @@ pub(crate) fn mint(
     Minted { hash: secrets.api_key(&secret), key, secret }
 }
 
-/// A name as it is kept: outer white space off; none where nothing is left of it, or where what was sent is too long or has
-/// control characters.
-pub(crate) fn name(text: &str) -> Option<String> {
-    let name = text.trim();
-    let fits = !name.is_empty() && text.chars().count() <= NAME_MAX && !text.chars().any(char::is_control);
-    fits.then(|| name.to_owned())
-}
-
 /// An origin as browsers write it (RFC 6454 §6.2): scheme, host, and a port that is not the usual one; none for anything else.
 pub fn origin(text: &str) -> Option<String> {
     let url = url::Url::parse(text).ok()?;
@@ -122,15 +112,6 @@ mod tests {
             ["example.com", "https://example.com/page", "https://a@example.com", "ftp://example.com", "null", ""]
         {
             assert_eq!(origin(refused), None, "{refused}");
-        }
-    }
-
-    #[test]
-    fn names_are_bounded_and_plain() {
-        assert_eq!(name("  Sign-up form ").as_deref(), Some("Sign-up form"));
-        assert!(name(&"ä".repeat(200)).is_some());
-        for refused in ["", "  ", "a\nb", "a\n", "a\0", &"x".repeat(201)] {
-            assert_eq!(name(refused), None, "{refused:?}");
         }
     }
 }

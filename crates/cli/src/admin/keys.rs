@@ -103,7 +103,7 @@ fn new(args: &NewKeyArgs) -> Result<NewKey> {
     }
     Ok(NewKey {
         kind: args.kind,
-        name: args.name.clone(),
+        name: args.name.clone().unwrap_or_default(),
         scopes: sorted(&args.scope),
         origins: args.origin.iter().map(|text| origin(text)).collect::<Result<_>>()?,
         expires: args.expires,

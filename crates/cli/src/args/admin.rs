@@ -2,6 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
+use probity_core::name::NameFault;
 use probity_core::scope::Scope;
 
 use crate::admin::{Bucket, DeliveryState, KeyKind, Moment, Plan};
@@ -156,9 +157,9 @@ pub(crate) struct NewKeyArgs {
     /// What it is for
     #[arg(long, value_enum, default_value = "live")]
     pub kind: KeyKind,
-    /// A name by which people know it
-    #[arg(long, default_value = "", value_parser = name)]
-    pub name: String,
+    /// A name by which people know it; default: the kind
+    #[arg(long, value_parser = name)]
+    pub name: Option<String>,
     /// What a key of kind rk may do; several may be given
     #[arg(long, value_name = "SCOPE", value_parser = PossibleValuesParser::new(Scope::ALL.iter().map(|scope| scope.as_str())))]
     pub scope: Vec<String>,
@@ -279,14 +280,7 @@ pub(crate) struct OneDelivery {
     pub org: SomeOrg,
 }
 
-/// The most characters of a name.
-const NAME_MAX: usize = 200;
-
-/// A name that can be shown on one line.
-fn name(text: &str) -> Result<String, String> {
-    let name = text.trim();
-    if name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(format!("must be at most {NAME_MAX} characters on one line"));
-    }
-    Ok(name.to_owned())
+/// A name as the API takes it.
+fn name(text: &str) -> Result<String, NameFault> {
+    probity_core::name::name(text).map(str::to_owned)
 }

@@ -5,7 +5,7 @@ use probity_core::api_key;
 use probity_core::credits as core;
 use probity_core::id::OrgId;
 use probity_core::scope::Scope;
-use probity_server::admin::{Admin, Listed, NewKey, Plan};
+use probity_server::admin::{Admin, Listed, MakeError, NewKey, Plan};
 use probity_server::store::{Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError};
 use secrecy::ExposeSecret as _;
 
@@ -18,7 +18,7 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
     match request {
         Request::CreateOrg { name, plan } => {
             let plan = plan.map_or_else(|| super::plan(credits), |plan| named(plan, credits));
-            Ok(Answer::Orgs(vec![org_view(&admin.create_org(&name, plan).await.map_err(failed)?)]))
+            Ok(Answer::Orgs(vec![org_view(&admin.create_org(&name, plan).await.map_err(unmade)?)]))
         }
         Request::ListOrgs => Ok(Answer::Orgs(all(admin).await?)),
         Request::SetStatus { org, status } => {
@@ -27,7 +27,7 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
         }
         Request::CreateKey { org, key } => {
             let org = find(admin, org.as_deref()).await?;
-            let (key, secret) = admin.create_key(&org, wanted(key)?).await.map_err(failed)?;
+            let (key, secret) = admin.create_key(&org, wanted(key)?).await.map_err(unmade)?;
             Ok(Answer::NewKey(key_view(&org, key), secret.expose_secret().to_owned()))
         }
         Request::ListKeys { org } => {
@@ -122,6 +122,13 @@ fn failed(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::InsufficientCredits { .. } => anyhow!("{error}"),
         other => anyhow::Error::new(other).context(Ends(Exit::Local)),
+    }
+}
+
+fn unmade(error: MakeError) -> anyhow::Error {
+    match error {
+        MakeError::Name(_) => anyhow!("{error}"),
+        MakeError::Store(error) => failed(error),
     }
 }
 

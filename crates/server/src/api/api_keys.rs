@@ -9,6 +9,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use probity_core::api_key::KeyKind;
 use probity_core::id::KeyId;
+use probity_core::name::name;
 use probity_core::scope::Scope;
 use probity_core::time::Millis;
 use probity_store::events::{self, AccountEvent, What};
@@ -131,9 +132,7 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
         return Err(ApiError::invalid("allowed_origins", "may be given for keys of kind `pub` only"));
     }
     Ok(Wanted {
-        name: minting::name(&asked.name).ok_or_else(|| {
-            ApiError::invalid("name", "must have 1 to 200 characters, none of them a control character")
-        })?,
+        name: name(&asked.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?.to_owned(),
         kind,
         scopes,
         origins: origins(asked.allowed_origins.unwrap_or_default())?,

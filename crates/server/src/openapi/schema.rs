@@ -1,5 +1,6 @@
 //! Schemas that no Rust type says by itself: names from a frozen list, ids, scopes, origins.
 
+use probity_core::name;
 use probity_core::scope::Scope;
 use serde_json::json;
 use utoipa::openapi::RefOr;
@@ -95,6 +96,24 @@ fn origin_pattern() -> String {
     format!("^https?://({host})(:({port}))?$")
 }
 
+/// Names as [`mod@probity_core::name`] takes them, as a pattern: characters that can be seen, each perhaps with selectors; between two
+/// of them a joiner, white space, or nothing; white space around all.
+pub fn name_pattern() -> String {
+    let class = |ranges: &[(char, char)]| ranges.iter().map(|&(first, last)| range(first, last)).collect::<String>();
+    let (space, joiner, selector) = (class(&name::SPACES), class(&name::JOINERS), class(&name::SELECTORS));
+    let seen = format!("[^{}{space}{joiner}{selector}][{selector}]*", class(&name::FORBIDDEN));
+    format!("^[{space}]*{seen}(([{joiner}]|[{space}]+)?{seen})*[{space}]*$")
+}
+
+/// A range of a class, in the words that ECMA-262 and Python share: those beyond four hexadecimal digits stand for themselves.
+fn range(first: char, last: char) -> String {
+    let word = |c: char| {
+        let code = u32::from(c);
+        if code > 0xffff { c.to_string() } else { format!("\\u{code:04x}") }
+    };
+    if first == last { word(first) } else { format!("{}-{}", word(first), word(last)) }
+}
+
 /// A flag that has one value.
 pub fn always_true() -> Object {
     ObjectBuilder::new()
@@ -134,3 +153,30 @@ macro_rules! with_optional_part {
     };
 }
 pub(crate) use with_optional_part;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pattern_of_names_is_their_rule() {
+        let pattern = json!({ "pattern": name_pattern() });
+        let pattern = jsonschema::validator_for(&pattern).unwrap();
+        let ranges = [&name::FORBIDDEN[..], &name::SPACES, &name::SELECTORS, &name::JOINERS].concat();
+        let beside =
+            |c: char| [char::from_u32(u32::from(c).wrapping_sub(1)), Some(c), char::from_u32(u32::from(c) + 1)];
+        for c in ranges.into_iter().flat_map(|(first, last)| [first, last]).flat_map(beside).flatten() {
+            for text in [
+                format!("{c}"),
+                format!("a{c}"),
+                format!("{c}a"),
+                format!("a{c}a"),
+                format!("a {c}a"),
+                format!("a{c}{c}a"),
+            ] {
+                assert_eq!(pattern.is_valid(&json!(text)), name::name(&text).is_ok(), "{text:?}");
+            }
+        }
+        assert!(!pattern.is_valid(&json!("")) && pattern.is_valid(&json!(" Sign-up form ")));
+    }
+}

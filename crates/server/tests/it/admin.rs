@@ -1,6 +1,7 @@
 //! What the command line does, beside a service or before its first start.
 
-use probity_server::admin::Plan;
+use probity_core::api_key::KeyKind;
+use probity_server::admin::{MakeError, NewKey, Plan};
 
 use crate::test_app::TestApp;
 
@@ -19,5 +20,21 @@ async fn of_first_starts_one_makes_keys() {
     assert!(app.admin.first_start("My organization", Plan::Unlimited).await.unwrap().is_some());
     assert!(app.admin.first_start("My organization", Plan::Unlimited).await.unwrap().is_none());
     assert_eq!(app.admin.list_orgs().await.unwrap().len(), 1);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn nothing_is_made_that_cannot_be_called_so() {
+    let app = TestApp::start().await;
+    let (org, _) = app.customer().await;
+    for name in ["", " ", "a\u{202e}b", "a\nb"] {
+        let made = app.admin.create_org(name, Plan::Unlimited).await;
+        assert!(matches!(made, Err(MakeError::Name(_))), "{made:?}");
+        let made = app.admin.create_key(&org, NewKey::plain(name, KeyKind::Live)).await;
+        assert!(matches!(made, Err(MakeError::Name(_))), "{made:?}");
+    }
+    assert_eq!(app.admin.list_orgs().await.unwrap().len(), 1);
+    let (key, _) = app.admin.create_key(&org, NewKey::plain(" Shop ", KeyKind::Live)).await.unwrap();
+    assert_eq!(key.name, "Shop");
     app.stop().await;
 }

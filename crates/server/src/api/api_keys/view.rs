@@ -19,9 +19,6 @@ use crate::api::timestamp::Timestamp;
 use crate::api::whole::Whole;
 use crate::openapi::schema;
 
-/// The names of keys: no control characters, and not white space alone.
-const NAME: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
-
 /// A key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApiKey {
@@ -75,7 +72,7 @@ pub struct NewKey {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreateKey {
-    /// What to call it: 1 to 200 characters, none of them a control character.
+    /// What to call it: a name ([`mod@probity_core::name`]).
     pub name: String,
     /// What it is for.
     #[serde(deserialize_with = "kind_of")]
@@ -101,7 +98,7 @@ impl CreateKey {
             .schema_type(Type::String)
             .min_length(Some(1))
             .max_length(Some(200))
-            .pattern(Some(NAME))
+            .pattern(Some(schema::name_pattern()))
             .description(Some("What to call it."))
             .examples(["Sign-up form"]);
         let rate = ObjectBuilder::new()

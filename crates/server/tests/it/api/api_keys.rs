@@ -81,6 +81,8 @@ async fn what_is_wrong_with_a_wish_is_said_by_field() {
         (json!({"name": "", "kind": "live"}), "name"),
         (json!({"name": "x".repeat(201), "kind": "live"}), "name"),
         (json!({"name": "a\nb", "kind": "live"}), "name"),
+        (json!({"name": "Live\u{202e}key", "kind": "live"}), "name"),
+        (json!({"name": "Live\u{200b}key", "kind": "live"}), "name"),
         (json!({"name": 7, "kind": "live"}), "name"),
         (json!({"name": "a"}), "kind"),
         (json!({"name": "a", "kind": "oauth"}), "kind"),
