@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::Method;
+use axum::http::{Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::routing::any;
 use probity_core::scope::Scope;
@@ -60,7 +60,11 @@ pub(crate) fn api(app: &Arc<App>) -> Router {
         } else {
             methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer))
         };
-        let methods = methods.route_layer(from_fn_with_state(guard, auth::layer));
+        let mut methods = methods.route_layer(from_fn_with_state(guard, auth::layer));
+        if spends(&paths) {
+            let refused = async || ([(header::ALLOW, "GET")], ApiError::method_not_allowed());
+            methods = methods.head(refused).fallback(refused);
+        }
         (schemas, paths, methods)
     };
     let routes = contents().into_iter().map(guarded).fold(OpenApiRouter::new(), OpenApiRouter::routes);
@@ -78,6 +82,13 @@ pub(crate) fn elsewhere() -> Router {
 /// memory, and the layer would hold it.
 fn streams(paths: &utoipa::openapi::Paths) -> bool {
     paths.paths.contains_key("/v1/batch-verify")
+}
+
+/// Whether GET spends credits and asks mail servers there. Whoever sends HEAD wants to know something about an answer and not
+/// to pay for one, and nothing is known of this answer before it is there; so HEAD is no method of the path, as RFC 9110,
+/// section 15.5.6, has it.
+fn spends(paths: &utoipa::openapi::Paths) -> bool {
+    paths.paths.contains_key("/v1/verify")
 }
 
 /// What the annotations say of the routes; needs nothing that runs.

@@ -10,13 +10,13 @@ use crate::test_app::{Call, TestApp, every_byte_encoded};
 #[tokio::test]
 async fn head_is_get_without_a_body() {
     let app = TestApp::start().await;
-    let (org, key) = app.customer().await;
+    let (_, key) = app.customer().await;
     for (path, status) in [
         ("/v1/organization", 200),
         ("/v1/check-key", 200),
         ("/v1/api-keys", 200),
-        ("/v1/verify?email=no-address", 200),
-        ("/v1/verify", 400),
+        ("/v1/reports/usage", 200),
+        ("/v1/reports/usage?period=never", 400),
         ("/v1/unknown", 404),
     ] {
         let (head, get) = (app.send(Call::new("HEAD", path).key(&key)).await, app.get(&key, path).await);
@@ -25,7 +25,22 @@ async fn head_is_get_without_a_body() {
         assert_eq!(head.headers.contains_key("x-ratelimit-limit"), status != 404, "{path}");
     }
     app.send(Call::new("HEAD", "/v1/organization")).await.assert_status(401);
-    assert_eq!(app.balance(&org).await.spent.total(), 2, "each verdict has its price");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn head_never_buys_a_verdict() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    for path in ["/v1/verify?email=jo@example.com", "/v1/verify"] {
+        let answer = app.send(Call::new("HEAD", path).key(&key)).await;
+        answer.assert_status(405);
+        assert_eq!(answer.header("allow"), Some("GET"));
+    }
+    let balance = app.balance(&org).await;
+    assert_eq!((balance.spent.total(), balance.held.total()), (0, 0));
+    app.get(&key, "/v1/verify?email=no-address").await.ok(200);
+    assert_eq!(app.balance(&org).await.spent.total(), 1, "the verdict has its price");
     app.stop().await;
 }
 
@@ -34,7 +49,7 @@ async fn other_methods_are_refused_and_no_other_site_is_let_in() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;
     let routes = [
-        ("/v1/verify", ["GET", "HEAD"].as_slice()),
+        ("/v1/verify", ["GET"].as_slice()),
         ("/v1/check-key", &["GET", "HEAD"]),
         ("/v1/organization", &["GET", "HEAD"]),
         ("/v1/api-keys", &["GET", "HEAD", "POST"]),
