@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderName, HeaderValue, Version, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
@@ -26,6 +27,7 @@ use tracing::Instrument as _;
 
 use crate::body::{BodyRules, Reading};
 use crate::error::{ApiError, Code, Marked};
+use crate::peer::Peer;
 use crate::request_id::{RequestId, RequestIds};
 
 pub use access::{Answered, Observer};
@@ -94,16 +96,46 @@ async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -
         request.extensions_mut().insert(reading.clone());
     }
     let answer = async {
-        if request.headers().len() > HEADERS_MAX {
-            return ApiError::invalid_request("a request may have at most 100 header fields").into_response();
-        }
-        let mut response = within(edge.config.deadline, reading, next.run(request)).await;
+        let mut response = match problem(&request) {
+            Some(problem) => ApiError::invalid_request(problem).into_response(),
+            None => within(edge.config.deadline, reading, next.run(request)).await,
+        };
         finish(&mut response, id, &assured);
         response
     };
     let response = answer.instrument(span).await;
     line.end(&response);
     response
+}
+
+/// What is wrong with a request, whatever its route.
+fn problem(request: &Request) -> Option<&'static str> {
+    if request.headers().len() > HEADERS_MAX {
+        return Some("a request may have at most 100 header fields");
+    }
+    // In process there is no message that could lack a field.
+    let came_in = request.extensions().get::<Peer>().is_some();
+    (came_in && !names_host(request)).then_some("a request must have one Host field, with a host in it")
+}
+
+/// RFC 9112 §3.2: a request of HTTP/1.1 has one Host field that can be read. Older ones may leave it out; in HTTP/2 it is part of
+/// the target (RFC 9113 §8.3.1).
+fn names_host(request: &Request) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) => request.version() != Version::HTTP_11,
+        // Nothing is in it where the target has no host.
+        (Some(host), None) => host.is_empty() || is_host(host.as_bytes()),
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// `uri-host [ ":" port ]` (RFC 9110 §7.2).
+fn is_host(text: &[u8]) -> bool {
+    let Ok(authority) = Authority::try_from(text) else { return false };
+    // Its host is all but the port; somebody's name before it belongs to no Host field.
+    let rest = authority.as_str().strip_prefix(authority.host());
+    rest.is_some_and(|rest| rest.strip_prefix(':').unwrap_or(rest).bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Runs the route until its deadline; the time that its body takes to arrive does not count, since that has rules of its own.

@@ -46,6 +46,39 @@ async fn good_answers_carry_the_common_headers_and_a_name_of_their_own() {
     assert_eq!(served.get("/cached").await.header("cache-control"), Some("max-age=60"));
 }
 
+/// RFC 9112 §3.2.
+#[tokio::test]
+async fn a_request_names_one_host() {
+    let served = Served::start().await;
+    let ask = async |version: &str, fields: &str| served.ask(&format!("GET /id {version}\r\n{fields}\r\n")).await;
+    for (version, fields) in [
+        ("HTTP/1.1", ""),
+        ("HTTP/1.1", "host: a\r\nhost: a\r\n"),
+        ("HTTP/1.0", "host: a\r\nhost: b\r\n"),
+        ("HTTP/1.1", "host: a b\r\n"),
+        ("HTTP/1.1", "host: a/b\r\n"),
+        ("HTTP/1.1", "host: http://a\r\n"),
+        ("HTTP/1.0", "host: \u{e4}\r\n"),
+        ("HTTP/1.1", "host: a:80:80\r\n"),
+        ("HTTP/1.1", "host: a:port\r\n"),
+        ("HTTP/1.1", "host: jo@a\r\n"),
+    ] {
+        let answer = ask(version, fields).await;
+        let message = answer.assert_error(400, "invalid_request", "invalid_request_error");
+        assert!(message.contains("Host"), "{version} {fields:?}: {message}");
+    }
+    for (version, fields) in [
+        ("HTTP/1.0", ""),
+        ("HTTP/1.0", "host: a\r\n"),
+        ("HTTP/1.1", "host:\r\n"),
+        ("HTTP/1.1", "HOST: Probity.Example:8080\r\n"),
+        ("HTTP/1.1", "host: [::1]:8080\r\n"),
+        ("HTTP/1.1", "host: a_b.internal\r\n"),
+    ] {
+        assert_eq!(ask(version, fields).await.status, 200, "{version} {fields:?}");
+    }
+}
+
 #[tokio::test]
 async fn paths_are_never_mended() {
     let served = Served::start().await;

@@ -105,10 +105,10 @@ impl Call {
         self.header("idempotency-key", idempotency_key)
     }
 
-    /// From where it comes.
+    /// From where it comes. What comes from somewhere names its host.
     pub(crate) fn from(mut self, address: &str) -> Self {
         self.peer = Some(SocketAddr::new(address.parse().unwrap(), 50_000));
-        self
+        self.header("host", "probity.example")
     }
 
     pub(crate) fn into_request(self) -> Request<Body> {
