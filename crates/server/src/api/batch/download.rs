@@ -160,6 +160,10 @@ struct File {
 
 impl File {
     /// The body of the answer.
+    #[cfg_attr(
+        not(feature = "xlsx"),
+        expect(clippy::unused_async, reason = "only a workbook is packed before it is sent")
+    )]
     async fn send(self) -> Result<Response, ApiError> {
         #[cfg(feature = "xlsx")]
         if let Format::Xlsx = self.wanted.format {
@@ -183,7 +187,9 @@ impl File {
         };
         let text = match self.wanted.format {
             Format::Csv { raw } => CsvRows { raw }.text(&rows, !self.begun),
-            _ => lines(&rows),
+            Format::Ndjson => lines(&rows),
+            #[cfg(feature = "xlsx")]
+            Format::Xlsx => return Err("a workbook is not sent in parts".into()),
         };
         self.begun = true;
         Ok(Some((text.into(), self)))
