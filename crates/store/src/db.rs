@@ -14,6 +14,7 @@ pub mod failpoint;
 mod made;
 mod migrate;
 mod open;
+mod patience;
 mod reach;
 mod statement;
 
@@ -53,6 +54,7 @@ struct Inner {
     dialect: Dialect,
     readers: AnyPool,
     writers: AnyPool,
+    patience: patience::Patience,
     retries: AtomicU64,
     /// Where bells of other nodes are heard; none on SQLite.
     listen_at: Option<Address>,
@@ -88,7 +90,8 @@ impl Store {
 
     /// A connection for reading whose statements all see what was committed before the first of them.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        let begun = self.inner.readers.begin_with(self.inner.dialect.begin_snapshot()).await?;
+        let begun = self.inner.readers.begin_with(self.inner.dialect.begin_snapshot());
+        let begun = self.inner.patience.wait(begun).await?;
         Ok(Conn::begun(begun, self))
     }
 
@@ -119,8 +122,8 @@ impl Store {
         T: Send + 'env,
     {
         // Where SQLite is busy here, it has waited for the other writer's end as long as a request may wait.
-        let begun = self.inner.writers.begin_with(self.inner.dialect.begin()).await;
-        let begun = begun.map_err(|error| StoreError::from(error).not_again())?;
+        let begun = self.inner.writers.begin_with(self.inner.dialect.begin());
+        let begun = self.inner.patience.wait(begun).await.map_err(StoreError::not_again)?;
         let mut tx = Tx::new(begun, self);
         match work(&mut tx).await {
             Ok(value) => tx.commit().await.map(|()| value),

@@ -12,6 +12,7 @@ use super::Store;
 use super::dialect::Dialect;
 #[cfg(debug_assertions)]
 use super::failpoint::{Failpoints, When};
+use super::patience::Patience;
 use super::statement::Statement;
 use crate::error::{Result, StoreError};
 
@@ -20,6 +21,7 @@ use crate::error::{Result, StoreError};
 pub struct Conn {
     held: Held,
     dialect: Dialect,
+    patience: Patience,
     #[cfg(debug_assertions)]
     failpoints: Arc<Failpoints>,
     /// The last statement, whose name the commit's failpoints have.
@@ -60,7 +62,7 @@ impl Tx {
         #[cfg(debug_assertions)]
         conn.failpoints.pass_commit(conn.last, When::Before)?;
         match conn.held {
-            Held::Begun(begun) => begun.commit().await?,
+            Held::Begun(begun) => conn.patience.wait(begun.commit()).await?,
             Held::Pooled(_) => unreachable!("a transaction is made of a begun one"),
         }
         #[cfg(debug_assertions)]
@@ -90,6 +92,7 @@ impl Conn {
         Self {
             held,
             dialect: store.inner.dialect,
+            patience: store.inner.patience,
             #[cfg(debug_assertions)]
             failpoints: Arc::clone(&store.inner.failpoints),
             #[cfg(debug_assertions)]
@@ -110,7 +113,8 @@ impl Conn {
     }
 
     pub(super) async fn ping(&mut self) -> Result<()> {
-        Ok(self.any().ping().await?)
+        let patience = self.patience;
+        patience.wait(self.any().ping()).await
     }
 
     /// Runs a statement and says how many rows it touched.
@@ -118,7 +122,8 @@ impl Conn {
         #[cfg(debug_assertions)]
         self.pass(statement, When::Before)?;
         let text = statement.text(self.dialect);
-        let touched = sqlx::query_with(text, args.0).execute(self.any()).await?.rows_affected();
+        let patience = self.patience;
+        let touched = patience.wait(sqlx::query_with(text, args.0).execute(self.any())).await?.rows_affected();
         #[cfg(debug_assertions)]
         self.pass(statement, When::After)?;
         Ok(touched)
@@ -129,7 +134,8 @@ impl Conn {
         #[cfg(debug_assertions)]
         self.pass(statement, When::Before)?;
         let text = statement.text(self.dialect);
-        let rows = sqlx::query_with(text, args.0).fetch_all(self.any()).await?;
+        let patience = self.patience;
+        let rows = patience.wait(sqlx::query_with(text, args.0).fetch_all(self.any())).await?;
         #[cfg(debug_assertions)]
         self.pass(statement, When::After)?;
         Ok(rows.into_iter().map(Row).collect())

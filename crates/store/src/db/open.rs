@@ -10,6 +10,7 @@ use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
 use super::dialect::Dialect;
+use super::patience::Patience;
 use super::reach::reach;
 use super::{Inner, Store};
 use crate::error::{Result, StoreError};
@@ -120,7 +121,7 @@ impl Store {
         let pool = sqlite_pool(&options, &settings, config, 1, SQLITE_WRITER);
         // The lock is the connection's, which the pool keeps.
         drop(pool.acquire().await?);
-        assemble(Dialect::Sqlite, pool.clone(), pool, None)
+        assemble(Dialect::Sqlite, pool.clone(), pool, None, None)
     }
 }
 
@@ -137,7 +138,7 @@ fn make_private(path: &Path) {
 fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Result<Store> {
     let writers = sqlite_pool(options, settings, config, 1, SQLITE_WRITER);
     let readers = sqlite_pool(options, settings, config, SQLITE_READERS, "PRAGMA query_only = ON;");
-    assemble(Dialect::Sqlite, readers, writers, None)
+    assemble(Dialect::Sqlite, readers, writers, None, None)
 }
 
 fn sqlite_pool(
@@ -185,7 +186,8 @@ fn sqlite_url(path: &Path) -> Result<String> {
 
 fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
     let options = connect_options(url)?;
-    let patience = Duration::from_millis(config.acquire_timeout_ms);
+    let acquire_max = Duration::from_millis(config.acquire_timeout_ms);
+    let answer_max = acquire_max.saturating_add(Duration::from_millis(config.statement_timeout_ms));
     let settings = format!(
         "SET application_name = 'probity'; SET statement_timeout = {}; SET lock_timeout = 10000; \
          SET idle_in_transaction_session_timeout = 10000; SET TIME ZONE 'UTC';",
@@ -194,9 +196,16 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
     let settings: Arc<str> = settings.into();
     let pool = AnyPoolOptions::new()
         .max_connections(config.connections_max.max(2))
-        .acquire_timeout(patience)
+        .acquire_timeout(acquire_max)
         .idle_timeout(Duration::from_mins(10))
         .max_lifetime(Duration::from_mins(30))
+        // One on which nobody answers would keep its place in the pool until the system gives it up, minutes later.
+        .after_release(move |connection, _| {
+            Box::pin(async move {
+                let answered = tokio::time::timeout(answer_max, connection.ping()).await;
+                answered.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map(|()| true)
+            })
+        })
         .after_connect(move |connection, _| {
             let settings = settings.clone();
             Box::pin(async move {
@@ -205,7 +214,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
             })
         })
         .connect_lazy_with(options);
-    assemble(Dialect::Postgres, pool.clone(), pool, Address::of(url))
+    assemble(Dialect::Postgres, pool.clone(), pool, Some(answer_max), Address::of(url))
 }
 
 /// Statements are never logged: arguments are not in them, but errors of a database quote values.
@@ -221,11 +230,18 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions> {
 }
 
 #[cfg_attr(not(debug_assertions), expect(clippy::unnecessary_wraps, reason = "failpoints may be armed wrongly"))]
-fn assemble(dialect: Dialect, readers: AnyPool, writers: AnyPool, listen_at: Option<Address>) -> Result<Store> {
+fn assemble(
+    dialect: Dialect,
+    readers: AnyPool,
+    writers: AnyPool,
+    patience: Option<Duration>,
+    listen_at: Option<Address>,
+) -> Result<Store> {
     let inner = Inner {
         dialect,
         readers,
         writers,
+        patience: Patience(patience),
         retries: AtomicU64::new(0),
         listen_at,
         #[cfg(debug_assertions)]

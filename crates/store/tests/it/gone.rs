@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use probity_store::{Place, ScopedFutureExt as _, Store, StoreError};
+use probity_store::{Place, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance, nodes};
 use probity_trialdb::Cluster;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -44,6 +44,36 @@ async fn postgres_that_crashed_comes_back_to_the_same_store() {
 }
 
 #[tokio::test]
+async fn postgres_that_falls_silent_is_given_up_with_its_connections() {
+    let Some(cluster) = Cluster::private() else { return };
+    let database = cluster.create_database();
+    let config = impatient(Place::Postgres(database.url().to_owned()));
+    let store = open(StoreConfig { statement_timeout_ms: 500, ..config }).await;
+    let mut reading = store.read().await.unwrap();
+    let writing = store.write(|tx| {
+        async {
+            cluster.pause();
+            instance::set_once(tx, "something", "y").await
+        }
+        .scope_boxed()
+    });
+    let written = timeout(LONG, writing).await.expect("writing gives up half-way");
+    assert!(matches!(written, Err(StoreError::Unavailable { .. })), "{written:?}");
+    let read = timeout(LONG, nodes::all(&mut reading)).await.expect("reading gives up");
+    assert!(matches!(read, Err(StoreError::Unavailable { .. })), "{read:?}");
+    drop(reading);
+    let closed = async {
+        while store.pool_use().open > 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(LONG, closed).await.expect("connections on which nobody answers are closed");
+    cluster.resume();
+    assert_back(&store).await;
+    store.close().await;
+}
+
+#[tokio::test]
 async fn postgres_that_is_not_there_yet_is_waited_for_later() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
@@ -69,7 +99,7 @@ async fn a_writer_of_another_process_is_waited_for_and_then_given_up() {
         let held = theirs.write(move |tx| {
             let (holding, released) = once.lock().unwrap().take().expect("the lock is had at once");
             async move {
-                probity_store::instance::set_once(tx, "theirs", "y").await?;
+                instance::set_once(tx, "theirs", "y").await?;
                 holding.send(()).unwrap();
                 released.await.unwrap();
                 Ok(())
