@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::account::nothing_lost;
@@ -12,16 +12,22 @@ use super::node::Installation;
 use super::traffic::{Asking, Traffic};
 
 const GRANTED: u32 = 50_000;
+const ROOM: &str = "6m";
 
 /// A small file system on the data directory, gone with the value.
-struct Small(PathBuf);
+pub(crate) struct Small(PathBuf);
 
 impl Small {
-    fn under(installation: &Installation) -> Option<Self> {
-        let data = installation.place.path("data");
+    /// With so much room, as `mount` reads it.
+    pub(crate) fn under(installation: &Installation, room: &str) -> Option<Self> {
+        Self::at(installation.place.path("data"), room)
+    }
+
+    /// On a new directory.
+    pub(crate) fn at(data: PathBuf, room: &str) -> Option<Self> {
         std::fs::create_dir(&data).unwrap();
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs"]).arg(&data).output();
+        let options = format!("size={room},mode=700");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&data).output();
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(data));
         }
@@ -29,19 +35,28 @@ impl Small {
         None
     }
 
-    fn remount(&self, how: &str) {
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Makes another user its owner.
+    pub(crate) fn give_to(&self, uid: u32) {
+        std::os::unix::fs::chown(&self.0, Some(uid), None).unwrap();
+    }
+
+    pub(crate) fn remount(&self, how: &str) {
         let done = Command::new("mount").args(["-o", how]).arg(&self.0).status().unwrap();
         assert!(done.success(), "{how}");
     }
 
     /// Takes all the room that is left.
-    fn fill(&self) {
+    pub(crate) fn fill(&self) {
         let mut file = File::create(self.0.join("filler")).unwrap();
         let piece = [0; 4096];
         while file.write_all(&piece).is_ok() {}
     }
 
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         std::fs::remove_file(self.0.join("filler")).unwrap();
     }
 }
@@ -56,7 +71,7 @@ impl Drop for Small {
 #[test]
 fn a_full_disk_costs_answers_and_no_credits() {
     let installation = Installation::on_sqlite().metered(GRANTED);
-    let Some(small) = Small::under(&installation) else { return };
+    let Some(small) = Small::under(&installation, ROOM) else { return };
     let node = installation.start();
     let key = node.key("Live key");
     let traffic = Traffic::start(node.address, &key, 8);
@@ -78,7 +93,7 @@ fn a_full_disk_costs_answers_and_no_credits() {
 #[test]
 fn a_database_that_cannot_be_written_is_told_at_the_start() {
     let installation = Installation::on_sqlite();
-    let Some(small) = Small::under(&installation) else { return };
+    let Some(small) = Small::under(&installation, ROOM) else { return };
     let first = installation.start();
     let key = first.key("Live key");
     first.stop();

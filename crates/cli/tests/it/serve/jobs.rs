@@ -4,6 +4,7 @@ mod customer;
 mod kills;
 mod points;
 mod receiver;
+mod storage;
 mod submission;
 mod takeover;
 mod trial;

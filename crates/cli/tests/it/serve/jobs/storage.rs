@@ -1,0 +1,164 @@
+//! The storage under jobs: full, read-only, gone, standing still. Requests that need it are answered 503 as the contract has it;
+//! when it is back, the service goes on by itself, and nothing that was accepted is lost.
+
+use std::os::unix::fs::MetadataExt as _;
+
+use probity_trialdb::Cluster;
+
+use super::customer::Miss;
+use super::submission::Submission;
+use super::trial::Trial;
+use crate::serve::disk::Small;
+use crate::serve::node::{Installation, Node, wait_for};
+
+/// Rows of a list that takes a while.
+const ROWS: usize = 12_000;
+/// Room in which it fits.
+const ROOM: &str = "24m";
+/// The same beside the server's own tables.
+const ROOM_OF_POSTGRESQL: &str = "64m";
+
+impl Trial {
+    /// Submits a list whose end is to be told, until it is accepted or the storage says no.
+    fn submit_anew(&mut self, node: &Node, rows: usize) -> Result<(), Miss> {
+        let url = self.receiver.url();
+        let customer = &mut self.customers[0];
+        let key = format!("list-{}", customer.jobs.len());
+        let emails = (0..rows).map(|n| format!("u{n}@company{}.com", n % 500)).collect();
+        customer.jobs.push(Submission::of(emails, key, Some(&url)));
+        self.submit_again(node)
+    }
+
+    /// Submits the last list again, under its key.
+    fn submit_again(&mut self, node: &Node) -> Result<(), Miss> {
+        let customer = &mut self.customers[0];
+        customer.submit(&mut node.client(&self.key), customer.jobs.len() - 1)
+    }
+
+    /// Submits a list of which some rows have their verdicts when this returns.
+    fn begin(&mut self, node: &Node) {
+        self.submit_anew(node, ROWS).unwrap();
+        let path = format!("/v1/batch-verify/{}/status", self.customers[0].jobs.last().unwrap().id.as_ref().unwrap());
+        let mut client = node.client(&self.key);
+        wait_for("the first verdicts", || {
+            let status = Miss::or_json(&client.get(&path).unwrap()).ok()?;
+            assert_ne!(status["status"], "completed", "nothing is left to go wrong");
+            status["emailsProcessed"].as_u64().is_some_and(|n| n > 0).then_some(())
+        });
+    }
+
+    /// Waits until a submission is answered 503 and nothing else: what was accepted before stands.
+    fn is_refused(&mut self, node: &Node) {
+        wait_for("a submission that is refused", || self.submit_anew(node, 10).err());
+        let job = self.customers[0].jobs.last().unwrap();
+        let answer = node.client(&self.key).post("/v1/batch-verify", &job.idempotency_key, &job.body).unwrap();
+        assert!(answer.is_unavailable(), "{answer:?}");
+    }
+
+    /// Waits until the worker has met with it, too.
+    fn is_felt(&self, before: usize) {
+        let words = ["a chunk could not be held for longer", "a chunk failed", "no work could be taken up"];
+        wait_for("trouble at work", || {
+            let log = self.installation.log();
+            words.iter().any(|word| log[before..].contains(word)).then_some(())
+        });
+    }
+
+    /// Waits until the same submission is accepted, without a new start of anything.
+    fn is_accepted_again(&mut self, node: &Node) {
+        wait_for("the same submission's acceptance", || self.submit_again(node).ok());
+        assert!(self.customers[0].jobs.last().unwrap().id.is_some());
+    }
+
+    /// A list is under way; something happens to the storage, and is put right again; then everything is as it should be.
+    fn survives(mut self, happens: impl Fn(), put_right: impl Fn()) {
+        let node = self.start();
+        for _ in 0..2 {
+            self.begin(&node);
+            let before = self.installation.log().len();
+            happens();
+            self.is_refused(&node);
+            self.is_felt(before);
+            put_right();
+            self.is_accepted_again(&node);
+        }
+        node.stop();
+        self.end();
+    }
+}
+
+#[test]
+fn jobs_outlast_a_full_disk_under_sqlite() {
+    let installation = Installation::on_sqlite();
+    let Some(small) = Small::under(&installation, ROOM) else { return };
+    Trial::new(installation, 1, 1).survives(|| small.fill(), || small.clear());
+}
+
+#[test]
+fn jobs_outlast_a_death_on_a_full_disk_that_cannot_be_written() {
+    let installation = Installation::on_sqlite();
+    let Some(small) = Small::under(&installation, ROOM) else { return };
+    let mut trial = Trial::new(installation, 1, 1);
+    let node = trial.start();
+    trial.begin(&node);
+    small.fill();
+    trial.is_refused(&node);
+    node.kill();
+    let refuses_to_start = |trial: &Trial| {
+        let (status, printed) = trial.installation.launch().ended();
+        assert_eq!((status.code(), printed.as_str()), (Some(5), ""), "{}", trial.installation.log());
+    };
+    refuses_to_start(&trial);
+    small.clear();
+    small.remount("remount,ro");
+    refuses_to_start(&trial);
+    small.remount("remount,rw");
+    trial.end();
+}
+
+/// A service on a PostgreSQL of its own, which may be stopped.
+fn on_postgres(cluster: &Cluster) -> Trial {
+    Trial::new(Installation::on(cluster.create_database()), 1, 1)
+}
+
+#[test]
+fn jobs_outlast_a_full_disk_under_postgresql() {
+    let Some(cluster) = Cluster::private() else { return };
+    let Some(small) = Small::at(cluster.directory().join("small"), ROOM_OF_POSTGRESQL) else { return };
+    // Its log lies elsewhere: only the tables meet the end of the disk.
+    small.give_to(std::fs::metadata(cluster.directory()).unwrap().uid());
+    let (database, by_hand) = (cluster.create_database(), cluster.create_database());
+    by_hand.query(&format!("CREATE TABLESPACE small LOCATION '{}'", small.path().display())).unwrap();
+    by_hand.query(&format!("ALTER DATABASE {} SET TABLESPACE small", database.name())).unwrap();
+    Trial::new(Installation::on(database), 1, 1).survives(|| small.fill(), || small.clear());
+}
+
+#[test]
+fn jobs_outlast_a_crash_of_postgresql() {
+    let Some(cluster) = Cluster::private() else { return };
+    on_postgres(&cluster).survives(|| cluster.stop_immediate(), || cluster.start_again());
+}
+
+#[test]
+fn jobs_outlast_a_postgresql_that_stands_still() {
+    let Some(cluster) = Cluster::private() else { return };
+    let mut trial = on_postgres(&cluster);
+    // Nobody tells the worker's tasks that time is up; they must find it out.
+    trial.installation = trial.installation.set(&["database.statement_timeout=2s"]);
+    trial.survives(|| cluster.pause(), || cluster.resume());
+}
+
+#[test]
+fn jobs_outlast_a_postgresql_that_takes_no_writes() {
+    let Some(cluster) = Cluster::private() else { return };
+    let by_hand = cluster.create_database();
+    // As a standby that the service is sent to.
+    let set = |sql: &str| {
+        by_hand.query(sql).unwrap();
+        by_hand.query("SELECT pg_reload_conf()").unwrap();
+    };
+    on_postgres(&cluster).survives(
+        || set("ALTER SYSTEM SET default_transaction_read_only = on"),
+        || set("ALTER SYSTEM RESET default_transaction_read_only"),
+    );
+}
