@@ -9,8 +9,9 @@
 
 use std::time::Duration;
 
-use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
+use sqlx::{ConnectOptions as _, Executor as _};
+use tokio::time::timeout;
 
 use crate::db::{Dialect, Store, Tx, args, statements};
 use crate::error::{Result, StoreError};
@@ -19,11 +20,14 @@ use crate::error::{Result, StoreError};
 const CHANNEL: &str = "probity";
 /// How the connection is called in `pg_stat_activity`.
 const APPLICATION: &str = "probity listener";
-/// How long it may take to connect.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// How long it may take to connect, and until the server answers on a connection that stands.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// After how much silence the server is asked whether it is still there: whoever only listens never finds out otherwise.
+const SILENCE: Duration = Duration::from_secs(30);
 
 statements! {
     RING = "SELECT {notify:$1} AS rung";
+    STILL_THERE = "SELECT 1 AS one";
 }
 
 /// What may be there to be done.
@@ -83,7 +87,7 @@ impl Store {
     /// Begins to listen. None on SQLite, where nobody else could ring.
     pub async fn listen(&self) -> Result<Option<Listener>> {
         let Some(Address(options)) = self.listen_at() else { return Ok(None) };
-        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT_MAX).max_lifetime(None);
+        let pool = PgPoolOptions::new().max_connections(1).acquire_timeout(ANSWER_MAX).max_lifetime(None);
         let pool = pool.idle_timeout(None).connect_with(options.clone()).await?;
         let mut listener = PgListener::connect_with(&pool).await?;
         // Whoever listens must know of each gap: it says so and begins anew.
@@ -97,13 +101,26 @@ impl Listener {
     /// The next bell that is rung. An error is the end of the connection: what was rung meanwhile is lost.
     pub async fn next(&mut self) -> Result<Bell> {
         loop {
-            let Some(told) = self.0.try_recv().await? else {
-                return Err(StoreError::Unavailable { source: "the listener was cut off".into(), contended: false });
+            let Ok(told) = timeout(SILENCE, self.0.try_recv()).await else {
+                self.ask().await?;
+                continue;
             };
+            let told = told?.ok_or_else(|| away("the listener was cut off"))?;
             // Nodes of a newer version may ring bells that are not known here.
             if let Some(bell) = Bell::ALL.into_iter().find(|bell| bell.as_str() == told.payload()) {
                 return Ok(bell);
             }
         }
     }
+
+    /// Whether the server is still there. Bells that are rung meanwhile are kept.
+    async fn ask(&mut self) -> Result<()> {
+        let answer = timeout(ANSWER_MAX, self.0.execute(STILL_THERE.text(Dialect::Postgres))).await;
+        answer.map_err(|_| away("the server of the listener does not answer"))??;
+        Ok(())
+    }
+}
+
+fn away(why: &'static str) -> StoreError {
+    StoreError::Unavailable { source: why.into(), contended: false }
 }

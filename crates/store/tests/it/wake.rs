@@ -7,12 +7,12 @@ use probity_core::time::Millis;
 use probity_store::outbox::{self, Delivery};
 use probity_store::wake::{Bell, Listener};
 use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
-use probity_trialdb::{Database, postgres};
+use probity_trialdb::{Cluster, Database, postgres};
 
 use crate::databases::{file_in, open};
 
 /// What no test should ever have to wait for.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn message(n: u128) -> Delivery {
     Delivery {
@@ -76,6 +76,35 @@ async fn a_listener_that_is_cut_off_says_so_and_another_can_follow() {
     let mut listener = store.listen().await.unwrap().unwrap();
     put(&store, 1).await;
     assert_eq!(heard(&mut listener).await.unwrap(), Bell::Outbox);
+    store.close().await;
+}
+
+/// Lets time pass for somebody who listens, and nobody else.
+async fn silence<T>(listening: &tokio::task::JoinHandle<T>) {
+    // So that it has begun to wait.
+    tokio::task::yield_now().await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    tokio::time::resume();
+    assert!(!listening.is_finished());
+}
+
+#[tokio::test]
+async fn a_listener_asks_a_silent_server_whether_it_is_there() {
+    let Some(cluster) = Cluster::private() else { return };
+    let database = cluster.create_database();
+    let store = open(StoreConfig::new(Place::Postgres(database.url().to_owned()))).await;
+    let mut listener = store.listen().await.unwrap().unwrap();
+    let listening = tokio::spawn(async move { (heard(&mut listener).await, listener) });
+    silence(&listening).await;
+    put(&store, 1).await;
+    let (bell, mut listener) = listening.await.unwrap();
+    assert_eq!(bell.unwrap(), Bell::Outbox, "it is there");
+    cluster.pause();
+    let listening = tokio::spawn(async move { heard(&mut listener).await });
+    silence(&listening).await;
+    assert!(matches!(listening.await.unwrap(), Err(StoreError::Unavailable { .. })), "it is not");
+    cluster.resume();
     store.close().await;
 }
 
