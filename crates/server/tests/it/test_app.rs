@@ -20,6 +20,7 @@ use probity_core::credits::Balance;
 use probity_core::scope::Scope;
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
+use probity_mailworld::MemoryNet;
 use probity_server::admin::{Admin, NewKey, Plan};
 use probity_server::instance::Instance;
 use probity_server::ops::log::capture;
@@ -133,7 +134,7 @@ impl TestApp {
     pub(crate) async fn with(config: ServiceConfig) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = Place::Sqlite(file_in(directory.path()));
-        Self::on(place, directory, None, config).await
+        Self::on(place, directory, None, config, None).await
     }
 
     /// Runs a test against a service on each database: SQLite always, PostgreSQL where its programs are found.
@@ -144,7 +145,7 @@ impl TestApp {
         let Some(cluster) = postgres() else { return };
         let database = cluster.create_database();
         let place = Place::Postgres(database.url().to_owned());
-        let app = Self::on(place, tempfile::tempdir().unwrap(), Some(database), config).await;
+        let app = Self::on(place, tempfile::tempdir().unwrap(), Some(database), config, None).await;
         test(&app).await;
         app.stop().await;
     }
@@ -153,12 +154,13 @@ impl TestApp {
     pub(crate) async fn on_postgres(config: ServiceConfig) -> Option<Self> {
         let database = postgres()?.create_database();
         let place = Place::Postgres(database.url().to_owned());
-        Some(Self::on(place, tempfile::tempdir().unwrap(), Some(database), config).await)
+        Some(Self::on(place, tempfile::tempdir().unwrap(), Some(database), config, None).await)
     }
 
-    /// Another node on the same database.
+    /// Another node on the same database, before the same mail servers.
     pub(crate) async fn beside(&self, config: ServiceConfig) -> Self {
-        Self::on(self.place.clone(), tempfile::tempdir().unwrap(), None, config).await
+        let net = Some(self.live.net.clone());
+        Self::on(self.place.clone(), tempfile::tempdir().unwrap(), None, config, net).await
     }
 
     /// Asks the database behind the service's back; PostgreSQL only.
@@ -166,13 +168,19 @@ impl TestApp {
         self.database.as_ref().unwrap().query(statement).unwrap()
     }
 
-    async fn on(place: Place, directory: TempDir, database: Option<Database>, config: ServiceConfig) -> Self {
+    async fn on(
+        place: Place,
+        directory: TempDir,
+        database: Option<Database>,
+        config: ServiceConfig,
+        net: Option<Arc<MemoryNet>>,
+    ) -> Self {
         // Patient: on a busy machine, many tasks at once wait long for their turns.
         let opened = StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place.clone()) };
         let instance = Instance::open(&opened, &PEPPER).await.unwrap();
         instance.prepare().await.unwrap();
         let store = Store::open(&opened).await.unwrap();
-        let live = Arc::new(Rigged::new());
+        let live = Arc::new(Rigged::new(net, config.node.sources.first().copied().flatten()));
         let verifiers = Verifiers { live: live.clone(), sandbox: crate::sandbox::verifier() };
         let admin = Admin::new(instance.clone(), BRAND);
         let core = Core::start(instance, &config, verifiers);

@@ -2,12 +2,13 @@
 
 mod tight;
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use probity_core::policy::Profile;
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
-use probity_engine::net::BoxFuture;
+use probity_engine::net::{BoxFuture, Source};
 use probity_engine::{Counters, Engine, EngineConfig, Item, Live, Room, Sink};
 use probity_mailworld::{At, MailboxState, Mailboxes, MemoryNet, Personality, Tls, World, Zone};
 use probity_server::verifier::Verifier;
@@ -29,14 +30,16 @@ pub(crate) struct Rigged {
 }
 
 impl Rigged {
-    pub(super) fn new() -> Self {
-        let net = world().net(1);
-        let config = EngineConfig {
+    /// Asks the servers of a network that others may use too; one of its own without. `seen_as` is the address that they see.
+    pub(super) fn new(net: Option<Arc<MemoryNet>>, seen_as: Option<IpAddr>) -> Self {
+        let net = net.unwrap_or_else(|| world().net(1));
+        let mut config = EngineConfig {
             profile: Profile::Open,
             networks_allowed: vec!["0.0.0.0/0".into()],
             seed: Some(1),
             ..EngineConfig::default()
         };
+        config.sources = vec![Arc::new(Source { public: seen_as, ..(*config.sources[0]).clone() })];
         let engine = Engine::new(config, net.clone()).expect("a sound configuration");
         Self { engine, net, gate: Semaphore::new(0), tight: Tight::default(), timeouts: Mutex::default() }
     }

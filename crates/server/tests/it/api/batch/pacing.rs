@@ -1,6 +1,8 @@
 //! Work that must wait for mail servers, and work that need not.
 
 use probity_server::jobs::JobsConfig;
+use probity_server::nodes::NodeConfig;
+use probity_server::roles::Role;
 
 use super::*;
 
@@ -46,4 +48,68 @@ async fn a_small_list_gets_through_while_a_large_one_of_the_same_customer_waits_
         cancel(app, &key, &large).await.ok(200);
     })
     .await;
+}
+
+/// A node that only works, seen by mail servers under this address.
+fn worker(seen_as: &str) -> ServiceConfig {
+    let (roles, sources) = ([Role::Worker].into_iter().collect(), vec![seen_as.parse().ok()]);
+    ServiceConfig { node: NodeConfig { roles, sources, ..NodeConfig::default() }, ..ServiceConfig::default() }
+}
+
+/// A service without workers, the job of one greylisted address in it, and that job's owner's key. It was asked about from
+/// 198.51.100.1, by a node that is gone.
+async fn greylisted() -> Option<(TestApp, String, String)> {
+    let node = NodeConfig { roles: [Role::Api].into_iter().collect(), ..NodeConfig::default() };
+    let app = TestApp::on_postgres(ServiceConfig { node, ..ServiceConfig::default() }).await?;
+    let first = app.beside(worker("198.51.100.1")).await;
+    let (_, key) = app.customer().await;
+    let id = submit(&app, &key, &["ann@greylists.com"]).await;
+    for _ in 0..200 {
+        if app.sql("SELECT source FROM chunk") == "198.51.100.1" {
+            first.stop().await;
+            return Some((app, key, id));
+        }
+        pass(Duration::from_millis(200)).await;
+    }
+    panic!("it was not put off for its source: {}", app.sql("SELECT source, ready_at, leased_until FROM chunk"));
+}
+
+async fn minutes(count: u32) {
+    for _ in 0..count {
+        pass(Duration::from_mins(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_greylisted_address_waits_for_the_node_that_servers_know() {
+    let Some((app, key, id)) = greylisted().await else { return };
+    let asked = app.live.net.hosts().rcpt;
+    let another = app.beside(worker("198.51.100.2")).await;
+    minutes(20).await;
+    assert_eq!(status(&app, &key, &id).await["processed"], false);
+    assert_eq!(app.live.net.hosts().rcpt, asked, "nobody has asked again");
+    let back = app.beside(worker("198.51.100.1")).await;
+    minutes(20).await;
+    done(&app, &key, &id).await;
+    assert_eq!(rows(&app, &key, &id, 10).await[0]["reason"], "valid");
+    for node in [back, another, app] {
+        node.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_greylisted_address_whose_node_stays_away_is_free_after_an_hour() {
+    let Some((app, key, id)) = greylisted().await else { return };
+    let asked = app.live.net.hosts().rcpt;
+    let another = app.beside(worker("198.51.100.2")).await;
+    minutes(55).await;
+    assert_eq!(app.live.net.hosts().rcpt, asked, "nobody has asked again");
+    minutes(20).await;
+    done(&app, &key, &id).await;
+    assert!(app.live.net.hosts().rcpt > asked);
+    // There it is new, and its patience is over: no statement about the mailbox.
+    assert_eq!(rows(&app, &key, &id, 10).await[0]["reason"], "unverified");
+    for node in [another, app] {
+        node.stop().await;
+    }
 }
