@@ -82,9 +82,9 @@ impl Instance {
         if standing == fingerprint { Ok(applied) } else { Err(OpenError::OtherPepper) }
     }
 
-    /// Where the engine may keep its facts.
+    /// Where the engine may keep its facts. Call within a tokio runtime.
     pub fn facts(&self) -> StoredFacts {
-        StoredFacts(self.store.clone())
+        StoredFacts::new(self.store.clone())
     }
 
     /// Closes the database.

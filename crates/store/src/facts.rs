@@ -7,13 +7,15 @@
 use std::collections::BTreeMap;
 
 use probity_core::time::Millis;
+use serde::Serialize;
 use serde_json::json;
 
-use crate::db::{Conn, Tx, args, statements};
+use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::Result;
 
 statements! {
-    RECALL = "SELECT catch_all, catch_all_until, accepted_until FROM domain_fact WHERE domain = $1 AND host = $2";
+    RECALL = "SELECT f.domain, f.host, f.catch_all, f.catch_all_until, f.accepted_until FROM {each:$1} \
+              JOIN domain_fact f ON f.domain = each.value ->> 0 AND f.host = each.value ->> 1";
     REMEMBER = "INSERT INTO domain_fact (domain, host, catch_all, catch_all_until, accepted_until, known_until)
         SELECT each.value ->> 'domain', each.value ->> 'host', CAST(each.value ->> 'catch_all' AS BIGINT),
             CAST(each.value ->> 'catch_all_until' AS BIGINT), CAST(each.value ->> 'accepted_until' AS BIGINT),
@@ -46,18 +48,21 @@ pub struct Fact {
 /// Both parts of a fact, as in [`Fact`].
 type Parts = (Option<(bool, Millis)>, Option<Millis>);
 
-/// What is known of a domain at an exchanger. Parts whose time has passed are still told until they are purged.
-pub async fn recall(conn: &mut Conn, domain: &str, host: &str) -> Result<Option<Fact>> {
-    let Some(row) = conn.first(&RECALL, args![domain, host]).await? else { return Ok(None) };
-    let catch_all: Option<i64> = row.get("catch_all")?;
-    let catch_all_until: Option<i64> = row.get("catch_all_until")?;
-    let accepted_until: Option<i64> = row.get("accepted_until")?;
-    Ok(Some(Fact {
-        domain: domain.to_owned(),
-        host: host.to_owned(),
-        catch_all: catch_all.zip(catch_all_until).map(|(is, until)| (is != 0, Millis(until))),
-        accepted_until: accepted_until.map(Millis),
-    }))
+/// What is known of domains at exchangers, each asked for as a pair of domain and host, in no order; those of which nothing
+/// is known are left out. Parts whose time has passed are still told until they are purged.
+pub async fn recall<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<Vec<Fact>> {
+    let fact = |row: &Row| {
+        let catch_all: Option<i64> = row.get("catch_all")?;
+        let catch_all_until: Option<i64> = row.get("catch_all_until")?;
+        let accepted_until: Option<i64> = row.get("accepted_until")?;
+        Ok(Fact {
+            domain: row.get("domain")?,
+            host: row.get("host")?,
+            catch_all: catch_all.zip(catch_all_until).map(|(is, until)| (is != 0, Millis(until))),
+            accepted_until: accepted_until.map(Millis),
+        })
+    };
+    conn.rows(&RECALL, args![json!(wanted).to_string()]).await?.iter().map(fact).collect()
 }
 
 /// Keeps facts. Parts that are none leave what is known; of several facts about the same domain and host the last counts.
