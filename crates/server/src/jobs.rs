@@ -9,7 +9,6 @@ mod chunk;
 mod dispatch;
 mod found;
 mod import;
-mod kinds;
 mod overrides;
 mod pack;
 mod rest;
@@ -33,7 +32,6 @@ use crate::ops::metrics::Metrics;
 use crate::verifier::Verifier;
 use crate::webhooks::Callbacks;
 
-use self::kinds::KindsByJob;
 use self::overrides::OverridesByOrg;
 pub(crate) use self::stop::stop_jobs;
 
@@ -71,7 +69,6 @@ pub(crate) struct Jobs {
     pub(crate) wake: Arc<Wake>,
     pub(crate) callbacks: Callbacks,
     pub(crate) config: JobsConfig,
-    kinds: Arc<KindsByJob>,
     overrides: Arc<OverridesByOrg>,
 }
 
@@ -97,7 +94,6 @@ impl Jobs {
             wake: app.wake.clone(),
             callbacks: app.callbacks.clone(),
             config,
-            kinds: Arc::default(),
             overrides: Arc::default(),
         }
     }

@@ -34,6 +34,7 @@ pub use open::{Place, StoreConfig};
 pub(crate) use statement::{Statement, statements};
 
 use crate::error::{Result, StoreError};
+use crate::jobs::Sheets;
 use crate::wake::Address;
 
 /// How often a transaction that lost a race is run.
@@ -56,6 +57,7 @@ struct Inner {
     writers: AnyPool,
     patience: patience::Patience,
     retries: AtomicU64,
+    sheets: Arc<Sheets>,
     /// Where bells of other nodes are heard; none on SQLite.
     listen_at: Option<Address>,
     #[cfg(debug_assertions)]
@@ -81,6 +83,10 @@ impl Store {
 
     pub(crate) fn listen_at(&self) -> Option<&Address> {
         self.inner.listen_at.as_ref()
+    }
+
+    pub(crate) fn sheets(&self) -> &Sheets {
+        &self.inner.sheets
     }
 
     /// A connection for reading. Statements on it stand alone; there is no common snapshot.

@@ -9,14 +9,15 @@
 
 mod accept;
 mod close;
-mod code;
 mod depth;
 mod import;
-mod kinds;
+mod kind;
 mod packing;
+mod part;
 mod purge;
 mod reading;
 mod results;
+mod sheet;
 mod work;
 
 use probity_core::id::JobId;
@@ -31,11 +32,12 @@ pub use accept::{NewJob, accept, add_block, begin, discard, sweep_unborn};
 pub use close::{Closed, cancel, force_stop, of_banned, stalled};
 pub use depth::{Depth, depth};
 pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, imported, restart_import};
-pub use kinds::{Kind, Kinds};
+pub use kind::Kind;
 pub use packing::{Packing, claim_packing, pack};
 pub use purge::{forget, mark_due, purge_rows};
 pub use reading::{Filter, by_id, page, reasons, starters};
 pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
+pub(crate) use sheet::Sheets;
 pub use work::{Claimed, Fence, Head, Open, SOURCE_MS, Settled, Stay, claim_chunks, extend, free, heads, open, settle};
 
 /// A job's number within the database.
@@ -179,7 +181,7 @@ pub struct Job {
 }
 
 statements! {
-    LOCK = "SELECT state, test, epoch, next_chunk, id, source FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
+    LOCK = "SELECT state, test, epoch, next_chunk, parts, id, source FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
 }
 
 /// The statements of this aggregate, those of its parts included.
@@ -190,11 +192,11 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
         close::STATEMENTS,
         depth::STATEMENTS,
         import::STATEMENTS,
-        kinds::STATEMENTS,
         packing::STATEMENTS,
         purge::STATEMENTS,
         reading::STATEMENTS,
         results::STATEMENTS,
+        sheet::STATEMENTS,
         work::STATEMENTS,
     ]
     .concat()
@@ -206,6 +208,8 @@ pub(crate) struct Locked {
     pub(crate) test: bool,
     pub(crate) epoch: i64,
     pub(crate) next_chunk: i64,
+    /// The number of its last part.
+    pub(crate) parts: i64,
     /// The name of its hold: its id.
     pub(crate) id: String,
     pub(crate) source: String,
@@ -218,6 +222,7 @@ pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Locked> 
         test: row.get::<i64>("test")? == 1,
         epoch: row.get("epoch")?,
         next_chunk: row.get("next_chunk")?,
+        parts: row.get("parts")?,
         id: row.get("id")?,
         source: row.get("source")?,
     })

@@ -1,5 +1,7 @@
 //! What was found out about a row: the raw verdict, and the result that the organization's settings make of it.
 
+use std::sync::Arc;
+
 use probity_core::credits::is_free;
 use probity_core::overrides::Overrides;
 use probity_core::verdict::{Flags, Verdict, Verification};
@@ -32,7 +34,12 @@ impl Found {
             flags: bits(verification.flags),
             charged: !is_free(verdict.reason),
         };
-        let raw = RowResult { idx: row.idx, copies: row.copies, kind, suggestion: verification.suggestion.clone() };
+        let raw = RowResult {
+            idx: row.idx,
+            copies: row.copies,
+            kind: kind.into(),
+            suggestion: verification.suggestion.clone(),
+        };
         Self { email: row.email, verdict: verdict.clone(), raw }
     }
 
@@ -41,9 +48,10 @@ impl Found {
         let mut result = self.raw.clone();
         if let Some(overrides) = overrides {
             let verdict = overrides.apply(&self.verdict, self.email.trim_ascii());
-            result.kind.reason = verdict.reason;
-            result.kind.meta = verdict.meta.into_owned();
-            result.kind.rule = verdict.rule.to_string();
+            let kind = Arc::make_mut(&mut result.kind);
+            kind.reason = verdict.reason;
+            kind.meta = verdict.meta.into_owned();
+            kind.rule = verdict.rule.to_string();
         }
         result
     }

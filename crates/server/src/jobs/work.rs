@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use probity_core::overrides::Overrides;
 use probity_engine::{Item, Outcome, Sink};
-use probity_store::jobs::{self, Claimed, Fence, Kinds, Settled, Stay};
+use probity_store::jobs::{self, Claimed, Fence, Settled, Stay};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, settings};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, Interval};
 use tokio_util::sync::CancellationToken;
 
-use super::chunk::{self, Row};
+use super::chunk::{self, ROWS_MAX, Row};
 use super::found::Found;
 use super::rest::Waiting;
 use super::{Jobs, announce};
@@ -25,8 +26,8 @@ use crate::error::Detail;
 use crate::nodes::Work;
 use crate::ops::metrics::Origin;
 
-/// Results that are settled together.
-const PART_ROWS: usize = 500;
+/// Results that are settled together: all of a chunk, where they come fast enough.
+const PART_ROWS: usize = ROWS_MAX;
 /// How long results wait to be settled, in milliseconds.
 const PART_MS: u64 = 2_000;
 /// How often a part is tried to be written while the database is away; the lease ends meanwhile.
@@ -63,7 +64,6 @@ impl From<StoreError> for Stop {
 /// What has come back and is not settled.
 struct Progress {
     fence: Fence,
-    kinds: Arc<Kinds>,
     rows: HashMap<u64, Row>,
     found: Vec<Found>,
     waiting: Waiting,
@@ -80,11 +80,11 @@ async fn work(
     let rows = unsettled(jobs, &claimed).await?;
     left.store(rows.len(), Ordering::Relaxed);
     let (items, rows) = numbered(rows, claimed.fence.org);
-    let (fence, kinds) = (claimed.fence, jobs.kinds.of(&claimed.fence));
-    let mut progress = Progress { fence, kinds, rows, found: Vec::new(), waiting: Waiting::default(), parts: 0 };
+    let fence = claimed.fence;
+    let mut progress = Progress { fence, rows, found: Vec::new(), waiting: Waiting::default(), parts: 0 };
     let (mut outcomes, engine) = ask(jobs, items, test);
-    let mut heartbeat = tokio::time::interval(heartbeat(jobs.lease_ms()));
-    let mut part = tokio::time::interval(Duration::from_millis(PART_MS));
+    let mut heartbeat = every(heartbeat(jobs.lease_ms()));
+    let mut part = every(Duration::from_millis(PART_MS));
     let ended = loop {
         tokio::select! {
             biased;
@@ -114,6 +114,11 @@ async fn work(
     Ok(())
 }
 
+/// Ticks for the first time when the time has passed once.
+fn every(time: Duration) -> Interval {
+    tokio::time::interval_at(Instant::now() + time, time)
+}
+
 /// How often the holder of a lease shows that it lives.
 fn heartbeat(lease_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(lease_ms / 4).unwrap_or(0).max(1))
@@ -130,10 +135,8 @@ async fn unsettled(jobs: &Jobs, claimed: &Claimed) -> Result<Vec<(usize, Row)>, 
     for (_, row) in &mut rows {
         row.tries.since = row.tries.since.or(claimed.held_since);
     }
-    let Fence { org, job, epoch, .. } = claimed.fence;
-    if epoch > 1 {
-        let indexes: Vec<i64> = rows.iter().map(|(_, row)| row.idx).collect();
-        let standing = jobs::standing(&mut jobs.store.read().await?, org, job, &indexes).await?;
+    if claimed.fence.epoch > 1 {
+        let standing = jobs::standing(&mut jobs.store.read().await?, &claimed.fence).await?;
         rows.retain(|(_, row)| !standing.contains(&row.idx));
     }
     Ok(rows)
@@ -236,7 +239,7 @@ impl Progress {
         self.parts += 1;
         let mut tries = 1;
         loop {
-            match write(jobs, &self.fence, &part, &self.kinds).await {
+            match write(jobs, &self.fence, &part).await {
                 Err(StoreError::Unavailable { .. }) if tries < WRITES_MAX => {
                     tries += 1;
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -265,13 +268,13 @@ impl Part {
 }
 
 /// In one transaction with the settings that count: a change of them is in all of a part or in none of it.
-async fn write(jobs: &Jobs, fence: &Fence, part: &Part, kinds: &Kinds) -> Result<(), StoreError> {
+async fn write(jobs: &Jobs, fence: &Fence, part: &Part) -> Result<(), StoreError> {
     let now = jobs.now();
     let written = jobs.store.write(|tx| {
         async {
             let wishes = settings::read(tx, fence.org).await?.overrides;
             let settled = part.settled(jobs.overrides.of(fence.org, wishes).as_deref());
-            let closed = jobs::settle(tx, fence, &settled, kinds, now).await?;
+            let closed = jobs::settle(tx, fence, &settled, now).await?;
             if let Some(closed) = &closed {
                 announce(tx, closed, now).await?;
             }

@@ -11,7 +11,7 @@ use probity_trialdb::postgres;
 use super::{Discrepancy, Invariant, everything};
 use crate::credits::{self, Booking};
 use crate::db::{Statement, args};
-use crate::jobs::{self, Head, Kind, Kinds, NewChunk, NewJob, RowResult, Settled};
+use crate::jobs::{self, Head, Kind, NewChunk, NewJob, RowResult, Settled};
 use crate::orgs::{self, Org};
 use crate::outbox::{self, Delivery};
 use crate::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
@@ -49,13 +49,18 @@ const BROKEN: &[(Invariant, &str)] = &[
     (Invariant::EventOnce, "DELETE FROM outbox"),
     (Invariant::EventOnce, "UPDATE job SET webhook_url = NULL"),
     (Invariant::EventOnce, "UPDATE outbox SET created_at = created_at + 1"),
-    (Invariant::RowOnce, "DELETE FROM result"),
+    (Invariant::RowOnce, "DELETE FROM result_part"),
     (
         Invariant::RowOnce,
         "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) \
       SELECT org_no, job_no, 1, 0 FROM job WHERE state = 'completed'",
     ),
-    (Invariant::RowBeyond, "UPDATE result SET idx = idx + 100"),
+    (
+        Invariant::RowOnce,
+        "INSERT INTO result_part (org_no, job_no, part_no, chunk_no, body) \
+      SELECT org_no, job_no, part_no + 1, chunk_no, body FROM result_part",
+    ),
+    (Invariant::RowBeyond, "UPDATE job_duplicate SET idx = idx + 100"),
     (Invariant::RowCounts, "UPDATE job SET processed = processed - 1, passed = passed - 1"),
     (Invariant::RowCounts, "UPDATE job SET charged = charged + 1"),
     (Invariant::RowCounts, "DELETE FROM job_duplicate WHERE idx = 3"),
@@ -82,7 +87,7 @@ fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
         flags: 0,
         charged: reason == Reason::Valid,
     };
-    RowResult { idx, copies, kind, suggestion: None }
+    RowResult { idx, copies, kind: kind.into(), suggestion: None }
 }
 
 /// Two jobs of four rows, of which the last repeats the first; the first is completed where `whole`, else half done.
@@ -104,7 +109,7 @@ async fn job(store: &Store, new: &NewJob, whole: bool) {
                 results.extend([result(1, 1, Reason::Valid), result(2, 1, Reason::Nonexistent)]);
             }
             let settled = Settled { results, done: whole, ..Settled::default() };
-            let closed = jobs::settle(tx, &claimed[0].fence, &settled, &Kinds::default(), NOW).await?;
+            let closed = jobs::settle(tx, &claimed[0].fence, &settled, NOW).await?;
             if closed.is_some() {
                 outbox::put(tx, &message(org)).await?;
             }

@@ -1,7 +1,6 @@
 //! A connection, a transaction, their arguments and rows.
 
 use std::ops::{Deref, DerefMut};
-#[cfg(debug_assertions)]
 use std::sync::Arc;
 
 use sqlx::any::{AnyArguments, AnyRow};
@@ -15,6 +14,7 @@ use super::failpoint::{Failpoints, When};
 use super::patience::Patience;
 use super::statement::Statement;
 use crate::error::{Result, StoreError};
+use crate::jobs::Sheets;
 
 /// A connection to the database.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Conn {
     held: Held,
     dialect: Dialect,
     patience: Patience,
+    /// What this connection remembers of jobs: what all of a store's do or, within a transaction, only what it sees itself.
+    sheets: Arc<Sheets>,
     #[cfg(debug_assertions)]
     failpoints: Arc<Failpoints>,
     /// The last statement, whose name the commit's failpoints have.
@@ -89,8 +91,13 @@ impl Conn {
     }
 
     fn new(held: Held, store: &Store) -> Self {
+        let sheets = match held {
+            Held::Pooled(_) => Arc::clone(&store.inner.sheets),
+            Held::Begun(_) => Arc::default(),
+        };
         Self {
             held,
+            sheets,
             dialect: store.inner.dialect,
             patience: store.inner.patience,
             #[cfg(debug_assertions)]
@@ -103,6 +110,10 @@ impl Conn {
     /// Which database this is.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    pub(crate) fn sheets(&self) -> &Arc<Sheets> {
+        &self.sheets
     }
 
     pub(super) fn any(&mut self) -> &mut AnyConnection {

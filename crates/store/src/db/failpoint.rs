@@ -1,11 +1,11 @@
 //! Failpoints: places at which a test lets a statement or a commit fail, or the process end. Only debug builds have them.
 //!
-//! Each statement has two, before and after it, under its full name such as `jobs::work::INSERT`; each commit of a
+//! Each statement has two, before and after it, under its full name such as `jobs::work::ADD_PART`; each commit of a
 //! transaction has two, named after the transaction's last statement: `commit/jobs::close::CLOSE`. A test in this process arms
 //! those of a store ([`Store::failpoints`]), or traces which ones are passed. A process is armed by its environment:
 //!
 //! ```text
-//! PROBITY_FAILPOINT=jobs::work::INSERT:after:3:kill,commit/outbox::RECORD:before:1:stop
+//! PROBITY_FAILPOINT=jobs::work::ADD_PART:after:3:kill,commit/outbox::RECORD:before:1:stop
 //! ```
 //!
 //! that is name, moment, which pass of it, and what happens then ([`Action`]). It counts for each [`Store`] that the process
@@ -229,9 +229,9 @@ mod tests {
 
     #[test]
     fn a_part_of_the_environment_says_where_when_and_what() {
-        let point = Point { name: "jobs::work::INSERT".into(), when: When::After };
-        assert_eq!(point.to_string(), "jobs::work::INSERT:after");
-        assert_eq!(armed("jobs::work::INSERT:after:3:kill"), Armed { point, nth: 3, action: Action::Kill });
+        let point = Point { name: "jobs::work::ADD_PART".into(), when: When::After };
+        assert_eq!(point.to_string(), "jobs::work::ADD_PART:after");
+        assert_eq!(armed("jobs::work::ADD_PART:after:3:kill"), Armed { point, nth: 3, action: Action::Kill });
         let point = Point { name: "commit/outbox::RECORD".into(), when: When::Before };
         assert_eq!(armed("commit/outbox::RECORD:before:1:race"), Armed { point, nth: 1, action: Action::Race });
     }
@@ -239,11 +239,11 @@ mod tests {
     #[test]
     fn what_cannot_be_meant_is_refused() {
         for text in [
-            "jobs::work::INSERT",
-            "jobs::work::INSERT:after:1",
-            "jobs::work::INSERT:after:1:melt",
-            "jobs::work::INSERT:after:0:kill",
-            "jobs::work::INSERT:during:1:kill",
+            "jobs::work::ADD_PART",
+            "jobs::work::ADD_PART:after:1",
+            "jobs::work::ADD_PART:after:1:melt",
+            "jobs::work::ADD_PART:after:0:kill",
+            "jobs::work::ADD_PART:during:1:kill",
             "jobs::work::NO_SUCH:after:1:kill",
             "INSERT:after:1:kill",
         ] {

@@ -243,6 +243,7 @@ fn assemble(
         writers,
         patience: Patience(patience),
         retries: AtomicU64::new(0),
+        sheets: Arc::default(),
         listen_at,
         #[cfg(debug_assertions)]
         failpoints: Arc::new(super::failpoint::Failpoints::of_environment()?),

@@ -21,7 +21,7 @@ impl Statement {
         Self { path, text, sqlite: OnceLock::new(), postgres: OnceLock::new() }
     }
 
-    /// Its full name within this crate: `jobs::work::INSERT`.
+    /// Its full name within this crate: `jobs::work::ADD_PART`.
     #[cfg(any(test, debug_assertions))]
     pub(crate) fn name(&self) -> &'static str {
         self.path.split_once("::").map_or(self.path, |(_, name)| name)

@@ -1,11 +1,11 @@
-//! Packing: results of a closed job go from rows of their own into blocks of a thousand.
+//! Packing: results of a closed job go from the parts in which they were settled into blocks of a thousand rows.
 //!
-//! A row of a result costs more in keys than in content. While a job runs, results come in any order, so they need rows; once
-//! it is closed nothing changes any more, and a block for each thousand holds every row's own outcome.
+//! While a job runs, results come in the order of the work, and lie in parts as they came; once it is closed nothing changes any
+//! more, and a block for each thousand rows holds every row's own outcome, so a page is read from one place.
 //!
 //! ```text
-//! packed = 0  rows count     blocks are added, the first first; those of a holder that died are gone on with
-//! packed = 1  blocks count   rows are removed, the first first; whoever goes on after a crash begins at the first that is left
+//! packed = 0  parts count    blocks are added, the first first; those of a holder that died are gone on with
+//! packed = 1  blocks count   parts are removed, the first first
 //! packed = 2  blocks only
 //! ```
 //!
@@ -13,17 +13,14 @@
 //! locks the job's row and looks at `packed` again; two holders at once only do the same twice. Blocks are made outside of
 //! transactions: what they are made of does not change, unless the job was packed meanwhile, and then they are not added.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use probity_core::block::ROWS_MAX;
 use probity_core::block::results::{Outcome, ResultBlock};
 use probity_core::time::Millis;
 use scoped_futures::ScopedFutureExt as _;
 
-use super::JobNo;
-use super::code::{Coded, KindRef};
-use super::kinds;
-use super::results::{self, Stored};
+use super::{JobNo, results, sheet};
 use crate::db::{Conn, Store, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
@@ -33,8 +30,9 @@ pub(super) const BLOCK: i64 = 1_000;
 const _: () = assert!(ROWS_MAX == 1_000, "blocks of results have as many rows as those of addresses");
 /// Blocks that are added in one transaction.
 const BLOCKS_AT_ONCE: i64 = 10;
-/// Rows whose results are removed in one transaction.
-const ROWS_AT_ONCE: i64 = 2_000;
+/// Parts that are removed in one transaction, and rows that repeat others.
+const PARTS_AT_ONCE: i64 = 100;
+const DUPLICATES_AT_ONCE: i64 = 2_000;
 
 statements! {
     CLAIM_PACKING = "SELECT org_no, job_no, rows_total, packed FROM job WHERE packed < 2 AND finished_at <= $1 \
@@ -47,11 +45,10 @@ statements! {
                         ON CONFLICT (org_no, job_no, first_idx) DO NOTHING";
     SET_PACKED = "UPDATE job SET packed = $3 WHERE org_no = $1 AND job_no = $2";
     END_PACKING = "UPDATE job SET packed = 2, keeper_until = NULL WHERE org_no = $1 AND job_no = $2";
-    FIRST_RESULT = "SELECT idx FROM result WHERE org_no = $1 AND job_no = $2 ORDER BY idx LIMIT 1";
-    FIRST_DUPLICATE = "SELECT idx FROM job_duplicate WHERE org_no = $1 AND job_no = $2 ORDER BY idx LIMIT 1";
-    DROP_RESULTS = "DELETE FROM result WHERE org_no = $1 AND job_no = $2 AND idx >= $3 AND idx < $4";
-    DROP_DUPLICATES = "DELETE FROM job_duplicate WHERE org_no = $1 AND job_no = $2 AND idx >= $3 AND idx < $4";
-    DROP_KINDS = "DELETE FROM job_kind WHERE org_no = $1 AND job_no = $2";
+    DROP_PARTS = "DELETE FROM result_part WHERE org_no = $1 AND job_no = $2 AND part_no IN (SELECT part_no FROM result_part \
+                  WHERE org_no = $1 AND job_no = $2 ORDER BY part_no LIMIT $3)";
+    DROP_DUPLICATES = "DELETE FROM job_duplicate WHERE org_no = $1 AND job_no = $2 AND idx IN (SELECT idx FROM job_duplicate \
+                       WHERE org_no = $1 AND job_no = $2 ORDER BY idx LIMIT $3)";
 }
 
 /// A closed job that somebody packs.
@@ -64,7 +61,7 @@ pub struct Packing {
     rows: i64,
     /// Whether blocks count already.
     switched: bool,
-    /// The row at which the next step begins; none where that has to be looked up.
+    /// The row at which the next blocks begin; none where that has to be looked up.
     next: Option<i64>,
 }
 
@@ -119,44 +116,32 @@ async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Pa
         .scope_boxed()
     });
     let next = Some(next).filter(|_| !switched);
+    if switched {
+        store.sheets().forget(org, job);
+    }
     Ok(added.await?.then_some(Packing { switched, next, ..packing }))
 }
 
 async fn remove(store: &Store, packing: Packing, until: Millis) -> Result<Option<Packing>> {
-    let Packing { org, job, rows, next, .. } = packing;
-    let from = match next {
-        Some(next) => next,
-        None => first_left(&mut store.read().await?, org, job).await?.unwrap_or(rows),
-    };
-    let last = from + ROWS_AT_ONCE >= rows;
-    // Kinds go with the last rows: a job has 20,000 at most, and most have some dozen.
-    let to = if last { i64::MAX } else { from + ROWS_AT_ONCE };
+    let Packing { org, job, .. } = packing;
     let removed = store.write(|tx| {
         async move {
             if !is_at(tx, org, job, 1).await? {
                 return Ok(false);
             }
-            tx.execute(&DROP_RESULTS, args![org, job, from, to]).await?;
-            tx.execute(&DROP_DUPLICATES, args![org, job, from, to]).await?;
-            if last {
-                tx.execute(&DROP_KINDS, args![org, job]).await?;
-                tx.execute(&END_PACKING, args![org, job]).await?;
-            } else {
+            let parts = tx.execute(&DROP_PARTS, args![org, job, PARTS_AT_ONCE]).await?;
+            let duplicates = tx.execute(&DROP_DUPLICATES, args![org, job, DUPLICATES_AT_ONCE]).await?;
+            let left = parts + duplicates > 0;
+            if left {
                 tx.execute(&HOLD_PACKING, args![org, job, until]).await?;
+            } else {
+                tx.execute(&END_PACKING, args![org, job]).await?;
             }
-            Ok(!last)
+            Ok(left)
         }
         .scope_boxed()
     });
-    Ok(removed.await?.then_some(Packing { next: Some(to), ..packing }))
-}
-
-/// The first row that has something left to be removed.
-async fn first_left(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<i64>> {
-    let mut left = conn.rows(&FIRST_RESULT, args![org, job]).await?;
-    left.extend(conn.rows(&FIRST_DUPLICATE, args![org, job]).await?);
-    let left = left.iter().map(|row| row.get("idx")).collect::<Result<Vec<i64>>>()?;
-    Ok(left.into_iter().min())
+    Ok(removed.await?.then_some(packing))
 }
 
 /// Whether a job stands there still; locks its row.
@@ -168,33 +153,20 @@ async fn is_at(tx: &mut Tx, org: OrgNo, job: JobNo, packed: i64) -> Result<bool>
 /// The block of the rows within `from..to`.
 async fn block(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<u8>> {
     let damaged = || StoreError::corrupt("a result cannot be packed");
-    let stored = results::stored(conn, org, job, from, to).await?;
-    let coded = stored.iter().map(|row| Ok((row, Coded::decode(&row.body).ok_or_else(damaged)?)));
-    let coded = coded.collect::<Result<Vec<(&Stored, Coded<'_>)>>>()?;
-    let numbers: BTreeSet<i64> = coded.iter().filter_map(|(_, coded)| coded.kind.number()).collect();
-    let known = kinds::bodies(conn, org, job, numbers).await?;
+    let number = |number: i64| u64::try_from(number).map_err(|_| damaged());
     let mut block = ResultBlock::default();
     block.rows.resize(usize::try_from(to - from).map_err(|_| damaged())?, None);
     let mut places = HashMap::new();
-    for (row, coded) in coded {
-        let kind: &[u8] = match coded.kind {
-            KindRef::Numbered(number) => known.get(&number).ok_or_else(damaged)?,
-            KindRef::Whole(kind) => kind,
-        };
-        let place = *places.entry(kind).or_insert_with(|| {
-            block.kinds.push(kind.to_vec());
+    for (idx, standing) in sheet::outcomes(conn, org, job, from, to).await? {
+        let results::Standing { result, at } = standing;
+        let kind = *places.entry(result.kind).or_insert_with_key(|kind| {
+            block.kinds.push(kind.to_bytes());
             block.kinds.len() - 1
         });
-        let number = |number: i64| u64::try_from(number).map_err(|_| damaged());
-        let outcome = Outcome {
-            kind: place,
-            back: number(row.idx - row.first_idx)?,
-            copies: number(coded.copies)?,
-            at: number(coded.at)?,
-            suggestion: coded.suggestion.to_vec(),
-        };
-        let index = usize::try_from(row.idx - from).map_err(|_| damaged())?;
-        *block.rows.get_mut(index).ok_or_else(damaged)? = Some(outcome);
+        let (back, copies, at) = (number(idx - result.idx)?, number(result.copies)?, number(at.0)?);
+        let suggestion = result.suggestion.unwrap_or_default().into_bytes();
+        let place = usize::try_from(idx - from).map_err(|_| damaged())?;
+        *block.rows.get_mut(place).ok_or_else(damaged)? = Some(Outcome { kind, back, copies, at, suggestion });
     }
     block.encode().map_err(|error| StoreError::Corrupt(error.into()))
 }

@@ -8,9 +8,9 @@ use probity_core::verdict::Reason;
 use serde_json::json;
 
 use super::close::{self, Closed};
-use super::code::{Coded, KindRef, hex};
 use super::import::{self, NewChunk};
-use super::{Counts, JobNo, Kinds, RowResult, State, lock};
+use super::part::{self, PART_MAX};
+use super::{Counts, JobNo, Locked, RowResult, State, lock, results};
 use crate::credits::hold::{self, Part};
 use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
@@ -135,11 +135,10 @@ statements! {
             held_since = COALESCE(held_since, $7) WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     DONE = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     LEFT = "SELECT chunk_no FROM chunk WHERE org_no = $1 AND job_no = $2 LIMIT 1";
-    INSERT = "INSERT INTO result (org_no, job_no, idx, body) SELECT $2, $3, CAST(each.value ->> 'i' AS BIGINT), \
-              {unhex:each.value ->> 'b'} FROM {each:$1} WHERE 1 = 1 \
-              ON CONFLICT (org_no, job_no, idx) DO NOTHING RETURNING idx";
+    ADD_PART = "INSERT INTO result_part (org_no, job_no, part_no, chunk_no, body) VALUES ($1, $2, $3, $4, $5)";
     COUNT = "UPDATE job SET processed = processed + $3, passed = passed + $4, undeliverable = undeliverable + $5, \
-             risky = risky + $6, unknown = unknown + $7, charged = charged + $8, progress_at = $9, next_chunk = $10 \
+             risky = risky + $6, unknown = unknown + $7, charged = charged + $8, progress_at = $9, next_chunk = $10, \
+             parts = $11 \
              WHERE org_no = $1 AND job_no = $2";
     COUNT_REASONS = "INSERT INTO job_reason (org_no, job_no, reason, n) SELECT $2, $3, each.value ->> 0, \
                      CAST(each.value ->> 1 AS BIGINT) FROM {each:$1} WHERE 1 = 1 ON CONFLICT (org_no, job_no, reason) \
@@ -232,13 +231,7 @@ pub async fn free(tx: &mut Tx, fence: &Fence) -> Result<()> {
 
 /// Settles a part of a chunk: results where none stand, credits, counters, usage. Tells the job's end where this was its
 /// last part. [`StoreError::LeaseLost`]: another holds the chunk, or the job was closed; nothing of this counts.
-pub async fn settle(
-    tx: &mut Tx,
-    fence: &Fence,
-    settled: &Settled,
-    kinds: &Kinds,
-    now: Millis,
-) -> Result<Option<Closed>> {
+pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) -> Result<Option<Closed>> {
     let Fence { org, job, chunk, epoch } = *fence;
     let locked = lock(tx, org, job).await?;
     let holder = tx.first(&HOLDER, args![org, job, chunk]).await?;
@@ -246,7 +239,8 @@ pub async fn settle(
     if locked.state != State::Processing || holder != Some(epoch) {
         return Err(StoreError::LeaseLost);
     }
-    let new = insert(tx, org, job, &settled.results, kinds, now).await?;
+    let new = new_results(tx, fence, &settled.results).await?;
+    let parts = add_parts(tx, fence, &locked, &new, now).await?;
     let charged = new.iter().filter(|row| row.kind.charged).count();
     let charged = i64::try_from(charged).unwrap_or(i64::MAX);
     let released = i64::try_from(new.len()).unwrap_or(i64::MAX) - charged;
@@ -257,7 +251,7 @@ pub async fn settle(
         usage::add(tx, &deltas(org, &locked.source, &new, now)).await?;
     }
     let next = import::insert(tx, org, job, locked.next_chunk, &settled.put_off).await?;
-    count(tx, fence, &new, charged, next, now).await?;
+    count(tx, fence, &new, charged, Numbers { next_chunk: next, parts }, now).await?;
     if let Some(stay) = &settled.stay {
         let Stay { ready_at, size, left_rows, since } = stay;
         tx.execute(&STAY, args![org, job, chunk, *ready_at, *size, left_rows.as_slice(), *since]).await?;
@@ -272,34 +266,25 @@ pub async fn settle(
     close::complete(tx, org, job, &locked.id, now).await.map(Some)
 }
 
-/// Inserts results where none stand; gives those that were new.
-async fn insert<'a>(
-    tx: &mut Tx,
-    org: OrgNo,
-    job: JobNo,
-    results: &'a [RowResult],
-    kinds: &Kinds,
-    now: Millis,
-) -> Result<Vec<&'a RowResult>> {
+/// Those results whose rows have none. An address is in one chunk at a time, so only the chunk's own parts can have one: of an
+/// earlier holder, or of this one, which does not know whether its last try was committed.
+async fn new_results<'a>(tx: &mut Tx, fence: &Fence, results: &'a [RowResult]) -> Result<Vec<&'a RowResult>> {
     if results.is_empty() {
         return Ok(Vec::new());
     }
-    let bodies: Vec<Vec<u8>> = results.iter().map(|row| row.kind.to_bytes()).collect();
-    let numbers = kinds.number(tx, org, job, &bodies).await?;
-    let row = |((row, whole), number): ((&RowResult, &Vec<u8>), Option<i64>)| {
-        let kind = number.map_or(KindRef::Whole(whole), KindRef::Numbered);
-        let suggestion = row.suggestion.as_deref().unwrap_or_default().as_bytes();
-        let coded = Coded { kind, copies: row.copies, at: now.0, suggestion };
-        json!({ "i": row.idx, "b": hex(&coded.encode()) })
-    };
-    let rows: Vec<_> = results.iter().zip(&bodies).zip(numbers).map(row).collect();
-    let inserted = tx.rows(&INSERT, args![json!(rows).to_string(), org, job, now]).await?;
-    let by_idx: BTreeMap<i64, &RowResult> = results.iter().map(|row| (row.idx, row)).collect();
-    let mut new = Vec::with_capacity(inserted.len());
-    for row in &inserted {
-        new.extend(by_idx.get(&row.get::<i64>("idx")?).copied());
+    let mut standing = results::standing(tx, fence).await?;
+    Ok(results.iter().filter(|result| standing.insert(result.idx)).collect())
+}
+
+/// Adds results, and gives the number of the job's last part. The job's row is locked: parts are seen in the order of their numbers.
+async fn add_parts(tx: &mut Tx, fence: &Fence, locked: &Locked, new: &[&RowResult], now: Millis) -> Result<i64> {
+    let Fence { org, job, chunk, .. } = *fence;
+    let mut last = locked.parts;
+    for part in new.chunks(PART_MAX) {
+        last += 1;
+        tx.execute(&ADD_PART, args![org, job, last, chunk, part::encode(part, now)?]).await?;
     }
-    Ok(new)
+    Ok(last)
 }
 
 /// What the usage counts: each address once.
@@ -316,12 +301,18 @@ fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delt
     new.iter().map(delta).collect()
 }
 
+/// The numbers that a job gives to what is added to it.
+struct Numbers {
+    next_chunk: i64,
+    parts: i64,
+}
+
 async fn count(
     tx: &mut Tx,
     fence: &Fence,
     new: &[&RowResult],
     charged: i64,
-    next_chunk: i64,
+    numbers: Numbers,
     now: Millis,
 ) -> Result<()> {
     let Fence { org, job, .. } = *fence;
@@ -332,7 +323,8 @@ async fn count(
         *reasons.entry(Reason::as_str(row.kind.reason)).or_default() += row.copies;
     }
     let Counts { processed, passed, undeliverable, risky, unknown } = counts;
-    let values = args![org, job, processed, passed, undeliverable, risky, unknown, charged, now, next_chunk];
+    let Numbers { next_chunk, parts } = numbers;
+    let values = args![org, job, processed, passed, undeliverable, risky, unknown, charged, now, next_chunk, parts];
     tx.execute(&COUNT, values).await?;
     if !reasons.is_empty() {
         let pairs: Vec<_> = reasons.into_iter().collect();

@@ -12,7 +12,7 @@ use probity_core::verdict::Reason;
 use probity_store::credits::{self, Booking};
 use probity_store::idempotency::{self, Attempt, Begun};
 use probity_store::jobs::{
-    self, Claimed, Closed, Fence, Job, JobNo, Kind, Kinds, NewChunk, NewJob, RowResult, Settled, State, Stay,
+    self, Claimed, Closed, Fence, Job, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State, Stay,
 };
 use probity_store::orgs::{self, Org};
 use probity_store::outbox::{self, Delivery};
@@ -218,14 +218,13 @@ impl Story {
     /// A chunk in two parts. The second address of a job is put off at first, and the fourth held back in its chunk; the second
     /// job is cancelled in between.
     async fn work_on(&mut self, claimed: &Claimed) -> Result<()> {
-        let Fence { org, job, epoch, .. } = claimed.fence;
+        let Fence { job, epoch, .. } = claimed.fence;
         let mut rows: Vec<Row> = serde_json::from_slice(&claimed.body).unwrap();
         if claimed.left_rows.is_some() {
             rows.retain(|row| row.0 == 3);
         }
         if epoch > 1 {
-            let indexes: Vec<i64> = rows.iter().map(|(idx, ..)| *idx).collect();
-            let standing = jobs::standing(&mut self.store.read().await?, org, job, &indexes).await?;
+            let standing = jobs::standing(&mut self.store.read().await?, &claimed.fence).await?;
             rows.retain(|(idx, ..)| !standing.contains(idx));
         }
         let (later, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| (row.0, row.2) == (1, 0));
@@ -247,12 +246,12 @@ impl Story {
     /// A worker writes its part again where it does not know whether it stands.
     async fn settle(&mut self, claimed: &Claimed, settled: Settled) -> Result<()> {
         let message = DeliveryId::new(self.now, self.next());
-        let (kinds, now) = (Kinds::default(), self.now);
+        let now = self.now;
         let mut tries = 0;
         loop {
             let written = self.store.write(|tx| {
                 async {
-                    let closed = jobs::settle(tx, &claimed.fence, &settled, &kinds, now).await?;
+                    let closed = jobs::settle(tx, &claimed.fence, &settled, now).await?;
                     announce(tx, closed.as_ref(), message, now).await
                 }
                 .scope_boxed()
@@ -421,5 +420,5 @@ fn result(idx: i64, copies: i64) -> RowResult {
         flags: 0,
         charged,
     };
-    RowResult { idx, copies, kind, suggestion: None }
+    RowResult { idx, copies, kind: kind.into(), suggestion: None }
 }

@@ -88,5 +88,5 @@ pub(super) fn result((idx, copies): Row, salt: u8) -> RowResult {
         flags: 0,
         charged: matches!(reason, Reason::Valid | Reason::Spam),
     };
-    RowResult { idx, copies, kind, suggestion: None }
+    RowResult { idx, copies, kind: kind.into(), suggestion: None }
 }

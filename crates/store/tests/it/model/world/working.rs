@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 
 use probity_core::id::DeliveryId;
 use probity_core::time::Millis;
-use probity_store::jobs::{self, Closed, Fence, Head, Kinds, Settled, State};
+use probity_store::jobs::{self, Closed, Fence, Head, Settled, State};
 use probity_store::{Result, ScopedFutureExt as _};
 
 use super::super::acts::{LEASE_MS, Row, among, announce, broken, holds_or_lost, packed, result};
@@ -111,10 +111,10 @@ impl World {
 
     /// A part as the service writes it: with the message of the job's end, if it is that.
     async fn write_part(&mut self, fence: Fence, part: &Settled, lose: bool) -> Result<Option<Closed>> {
-        let (now, message, kinds) = (self.now, DeliveryId::new(self.now, self.bytes()), Kinds::default());
+        let (now, message) = (self.now, DeliveryId::new(self.now, self.bytes()));
         let written = self.store.write(|tx| {
             async {
-                let closed = jobs::settle(tx, &fence, part, &kinds, now).await?;
+                let closed = jobs::settle(tx, &fence, part, now).await?;
                 announce(tx, closed, message, now).await?;
                 if lose { Err(broken()) } else { Ok(closed) }
             }
