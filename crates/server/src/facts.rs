@@ -59,7 +59,7 @@ impl SharedFacts for StoredFacts {
     fn remember(&self, learned: Vec<Learned>) -> BoxFuture<'_, Result<(), SharedError>> {
         Box::pin(async move {
             let rows: Vec<Fact> = learned.into_iter().map(row).collect();
-            Ok(self.store.write(|tx| facts::remember(tx, &rows).scope_boxed()).await?)
+            Ok(self.store.write_bulk(|tx| facts::remember(tx, &rows).scope_boxed()).await?)
         })
     }
 }

@@ -29,6 +29,8 @@ CREATE TABLE job (
     leased_until BIGINT,
     -- Chunks get their numbers from here.
     next_chunk BIGINT NOT NULL,
+    -- The number of the last part of its results.
+    parts BIGINT NOT NULL DEFAULT 0 CHECK (parts >= 0),
     created_at BIGINT NOT NULL,
     started_at BIGINT,
     finished_at BIGINT,
@@ -67,7 +69,6 @@ CREATE TABLE chunk (
     chunk_no BIGINT NOT NULL,
     ready_at BIGINT NOT NULL,
     size BIGINT NOT NULL,
-    body {bytes} NOT NULL,
     -- Where all of its addresses go: `@` and a domain, or the name of a place whose limits have held them back; '' where they
     -- go to many places.
     destination TEXT NOT NULL,
@@ -80,30 +81,27 @@ CREATE TABLE chunk (
     -- +1 each time that somebody takes it up: results of an earlier holder are refused.
     epoch BIGINT NOT NULL,
     leased_until BIGINT,
+    -- Behind the others, which are read without it.
+    body {bytes} NOT NULL,
     PRIMARY KEY (org_no, job_no, chunk_no)
 );
-CREATE INDEX chunk_ready ON chunk (org_no, job_no, ready_at);
-CREATE INDEX chunk_destination ON chunk (org_no, job_no, destination, source, ready_at);
+-- Whether and where there is something to be taken up is seen in these alone, however many chunks are waiting.
+CREATE INDEX chunk_ready ON chunk (org_no, job_no, ready_at, leased_until);
+CREATE INDEX chunk_destination ON chunk (org_no, job_no, destination, source, ready_at, leased_until, chunk_no);
 
--- One row for each address that was verified, as short as it can be: the number of its kind, how many rows have this address,
--- when, and the suggestion (`jobs/code.rs`).
-CREATE TABLE result (
+-- A part of a chunk's results, as it was settled: up to a thousand rows, in no order among parts (`jobs/part.rs`). Parts are added
+-- and, when the job is packed, removed; none is changed.
+CREATE TABLE result_part (
     org_no BIGINT NOT NULL,
     job_no BIGINT NOT NULL,
-    idx BIGINT NOT NULL,
+    -- From 1 on, in the order in which they were settled: whoever has read up to one finds what is new behind it.
+    part_no BIGINT NOT NULL CHECK (part_no > 0),
+    chunk_no BIGINT NOT NULL,
     body {bytes} NOT NULL,
-    PRIMARY KEY (org_no, job_no, idx)
-) {clustered};
-
--- What many results of a job have in common: reason, findings, rule, codes, exchanger.
-CREATE TABLE job_kind (
-    org_no BIGINT NOT NULL,
-    job_no BIGINT NOT NULL,
-    -- From 1 on.
-    kind_no BIGINT NOT NULL CHECK (kind_no > 0),
-    body {bytes} NOT NULL,
-    PRIMARY KEY (org_no, job_no, kind_no)
+    PRIMARY KEY (org_no, job_no, part_no)
 );
+-- What of a chunk has results.
+CREATE UNIQUE INDEX result_part_chunk ON result_part (org_no, job_no, chunk_no, part_no);
 
 -- What is counted by reason, for reports of a job.
 CREATE TABLE job_reason (

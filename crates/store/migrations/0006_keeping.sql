@@ -1,6 +1,6 @@
 -- How results of closed jobs are kept.
 
--- 0: results lie in rows of their own. 1: blocks of them stand and count; the rows are being removed. 2: blocks only.
+-- 0: results lie in parts. 1: blocks of them stand and count; the parts are being removed. 2: blocks only.
 -- 3: neither results nor addresses, because they were old.
 ALTER TABLE job ADD COLUMN packed BIGINT NOT NULL DEFAULT 0 CHECK (packed IN (0, 1, 2, 3));
 -- While somebody packs it: until when.

@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use scoped_futures::ScopedBoxFuture;
 use sqlx::AnyPool;
+use tokio::sync::Semaphore;
 
 pub(crate) use connection::{Args, Argument, Row, args};
 pub use connection::{Conn, Tx};
@@ -57,6 +58,8 @@ struct Inner {
     writers: AnyPool,
     patience: patience::Patience,
     retries: AtomicU64,
+    /// Turns of transactions that nobody waits for.
+    bulk: Semaphore,
     sheets: Arc<Sheets>,
     /// Where bells of other nodes are heard; none on SQLite.
     listen_at: Option<Address>,
@@ -120,6 +123,17 @@ impl Store {
                 done => return done,
             }
         }
+    }
+
+    /// As [`Store::write`], for what nobody waits for, such as the parts of jobs. So few of these run or wait at a time that a request
+    /// stands behind one on SQLite, and finds a connection on PostgreSQL, however many chunks are worked on.
+    pub async fn write_bulk<'env, T, W>(&self, work: W) -> Result<T>
+    where
+        W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
+        T: Send + 'env,
+    {
+        let _turn = self.inner.bulk.acquire().await.expect("the semaphore is never closed");
+        self.write(work).await
     }
 
     async fn run<'env, T, W>(&self, work: &W) -> Result<T>

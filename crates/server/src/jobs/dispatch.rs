@@ -149,7 +149,7 @@ impl Node {
 
     async fn claim(&self, head: &Head, now: Millis) -> Result<Option<Claimed>, StoreError> {
         let lease_ms = self.jobs.lease_ms();
-        let claimed = self.jobs.store.write(|tx| jobs::claim_chunks(tx, head, now, lease_ms, 1).scope_boxed());
+        let claimed = self.jobs.store.write_bulk(|tx| jobs::claim_chunks(tx, head, now, lease_ms, 1).scope_boxed());
         Ok(claimed.await?.into_iter().next())
     }
 

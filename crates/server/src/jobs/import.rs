@@ -88,7 +88,7 @@ impl<E: Into<Detail> + 'static> From<E> for Failed {
 }
 
 async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
-    jobs.store.write(|tx| jobs::restart_import(tx, claim).scope_boxed()).await?;
+    jobs.store.write_bulk(|tx| jobs::restart_import(tx, claim).scope_boxed()).await?;
     let sorted = read(jobs, claim).await?;
     let repeated = sorted.duplicates.len();
     for part in sorted.duplicates.chunks(DUPLICATES) {
@@ -110,7 +110,7 @@ async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
 
 async fn add(jobs: &Jobs, claim: &ImportClaim, chunks: &[NewChunk], repeated: &[(i64, i64)]) -> Result<(), StoreError> {
     let now = jobs.now();
-    jobs.store.write(|tx| jobs::add_chunks(tx, claim, chunks, repeated, now, jobs.lease_ms()).scope_boxed()).await
+    jobs.store.write_bulk(|tx| jobs::add_chunks(tx, claim, chunks, repeated, now, jobs.lease_ms()).scope_boxed()).await
 }
 
 /// Reads all blocks of a job and sorts them, off the threads that serve requests.

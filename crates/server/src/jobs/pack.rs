@@ -49,6 +49,6 @@ async fn round(jobs: &Jobs, ending: &CancellationToken) -> Result<()> {
         tracing::info!(jobs = marked, "rows of old jobs are removed");
         jobs.metrics.jobs_purged(marked);
     }
-    while !ending.is_cancelled() && store.write(|tx| jobs::purge_rows(tx).scope_boxed()).await? {}
+    while !ending.is_cancelled() && store.write_bulk(|tx| jobs::purge_rows(tx).scope_boxed()).await? {}
     store.write(|tx| jobs::forget(tx, now - JOB_KEPT_MS, JOBS_MAX).scope_boxed()).await.map(drop)
 }

@@ -270,7 +270,7 @@ impl Part {
 /// In one transaction with the settings that count: a change of them is in all of a part or in none of it.
 async fn write(jobs: &Jobs, fence: &Fence, part: &Part) -> Result<(), StoreError> {
     let now = jobs.now();
-    let written = jobs.store.write(|tx| {
+    let written = jobs.store.write_bulk(|tx| {
         async {
             let wishes = settings::read(tx, fence.org).await?.overrides;
             let settled = part.settled(jobs.overrides.of(fence.org, wishes).as_deref());

@@ -20,7 +20,6 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "keeping", include_str!("../../migrations/0006_keeping.sql")),
     (7, "team", include_str!("../../migrations/0007_team.sql")),
     (8, "signin", include_str!("../../migrations/0008_signin.sql")),
-    (15, "parts", include_str!("../../migrations/0015_parts.sql")),
 ];
 
 /// The table in which the library keeps what was applied.

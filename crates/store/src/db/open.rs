@@ -9,6 +9,8 @@ use std::time::Duration;
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
 use sqlx::{AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
+use tokio::sync::Semaphore;
+
 use super::dialect::Dialect;
 use super::patience::Patience;
 use super::reach::reach;
@@ -21,6 +23,10 @@ const SQLITE_MIN: i64 = 3_051_003;
 
 /// Readers of a SQLite file. Each is a thread with a page cache of its own.
 const SQLITE_READERS: u32 = 4;
+
+/// Transactions on PostgreSQL that nobody waits for, at a time: fewer than there are connections by far. Those of one job wait
+/// for each other anyway, at its row.
+const POSTGRES_BULK: usize = 3;
 
 /// For each connection to SQLite. WAL lets readers go on beside the writer; FULL syncs the log at each commit, so that a
 /// power cut loses nothing that was acknowledged. `secure_delete` overwrites what is deleted: erased addresses leave no
@@ -243,6 +249,10 @@ fn assemble(
         writers,
         patience: Patience(patience),
         retries: AtomicU64::new(0),
+        bulk: Semaphore::new(match dialect {
+            Dialect::Sqlite => 1,
+            Dialect::Postgres => POSTGRES_BULK,
+        }),
         sheets: Arc::default(),
         listen_at,
         #[cfg(debug_assertions)]

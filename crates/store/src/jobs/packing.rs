@@ -99,7 +99,7 @@ async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Pa
     };
     let next = from + BLOCK * BLOCKS_AT_ONCE;
     let switched = next >= rows;
-    let added = store.write(|tx| {
+    let added = store.write_bulk(|tx| {
         async {
             if !is_at(tx, org, job, 0).await? {
                 return Ok(false);
@@ -124,7 +124,7 @@ async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Pa
 
 async fn remove(store: &Store, packing: Packing, until: Millis) -> Result<Option<Packing>> {
     let Packing { org, job, .. } = packing;
-    let removed = store.write(|tx| {
+    let removed = store.write_bulk(|tx| {
         async move {
             if !is_at(tx, org, job, 1).await? {
                 return Ok(false);

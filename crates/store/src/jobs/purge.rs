@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::number::OrgNo;
 
 const DAY_MS: i64 = 86_400_000;
-/// Rows of a job that are removed in one transaction: two hundred blocks of each kind.
-const ROWS_AT_ONCE: i64 = 200_000;
+/// Rows of a job that are removed in one transaction: fifty blocks of each kind.
+const ROWS_AT_ONCE: i64 = 50_000;
 
 statements! {
     DUE = "SELECT j.org_no, j.job_no FROM job j LEFT JOIN org_settings s ON s.org_no = j.org_no \

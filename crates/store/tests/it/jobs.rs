@@ -5,9 +5,7 @@ use probity_core::id::{JobId, OrgId};
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_store::credits::{self, Booking};
-use probity_store::jobs::{
-    self, Claimed, Head, ImportClaim, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State,
-};
+use probity_store::jobs::{self, Claimed, Head, ImportClaim, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State};
 use probity_store::orgs::{self, Org};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, audit, settings};
 

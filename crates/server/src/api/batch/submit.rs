@@ -147,7 +147,7 @@ async fn receiver(app: &App, url: &str) -> Result<String, ApiError> {
 async fn keep(app: &App, new: &NewJob, no: JobNo, first: i64, full: &mut Vec<Packed>) -> Result<i64, StoreError> {
     let mut next = first;
     for blocks in full.chunks(BLOCKS_MAX) {
-        let kept = app.store.write(|tx| {
+        let kept = app.store.write_bulk(|tx| {
             async {
                 let mut idx = next;
                 for block in blocks {
