@@ -10,8 +10,8 @@
 //!
 //! And of the accounts that pay for it: [`id`] (names of things), [`api_key`], [`scope`] and [`role`] (who may ask what),
 //! [`credits`] (what an answer costs and how balances move), [`overrides`] (what an organization changes in the verdicts of
-//! its batches), [`block`] (how the addresses of a job are kept), [`mod@name`] (what people may call things) and [`time`] (days and
-//! months of usage).
+//! its batches), [`block`] (how the addresses of a job are kept), [`webhook`] (what customers' servers can be told of),
+//! [`mod@name`] (what people may call things) and [`time`] (days and months of usage).
 
 pub mod address;
 pub mod api_key;
@@ -37,3 +37,4 @@ pub mod spf;
 pub mod suggest;
 pub mod time;
 pub mod verdict;
+pub mod webhook;

@@ -294,7 +294,7 @@ impl Admin {
     }
 
     /// One message with its body.
-    pub async fn delivery(&self, org: &Org, id: &str) -> Result<(Logged, Vec<u8>)> {
+    pub async fn delivery(&self, org: &Org, id: &str) -> Result<Logged> {
         outbox::by_id(&mut self.instance.store.read().await?, org.no, delivery_id(id)?).await
     }
 
@@ -302,7 +302,7 @@ impl Admin {
     pub async fn resend_delivery(&self, org: &Org, id: &str) -> Result<Logged> {
         let (id, now) = (delivery_id(id)?, self.now());
         self.instance.store.write(|tx| outbox::resend(tx, org.no, id, now).scope_boxed()).await?;
-        Ok(outbox::by_id(&mut self.instance.store.read().await?, org.no, id).await?.0)
+        outbox::by_id(&mut self.instance.store.read().await?, org.no, id).await
     }
 
     /// The nodes on the database, the oldest first: those that have left are not among them, those that died are for an hour.

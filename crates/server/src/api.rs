@@ -10,4 +10,5 @@ pub(crate) mod reports;
 pub(crate) mod timeline;
 pub mod timestamp;
 pub(crate) mod verify;
+pub(crate) mod webhooks;
 pub mod whole;

@@ -30,7 +30,7 @@ use crate::app::App;
 use crate::nodes::Presence;
 use crate::ops::metrics::Metrics;
 use crate::verifier::Verifier;
-use crate::webhooks::Callbacks;
+use crate::webhooks::{Callbacks, tell};
 
 use self::overrides::OverridesByOrg;
 pub(crate) use self::stop::stop_jobs;
@@ -116,13 +116,19 @@ impl Jobs {
     }
 }
 
-/// What closing a job writes besides its row, in the same transaction: the message to its callback, whose body is that of
-/// `GET /v1/jobs/{id}`. Call [`Callbacks::wake`] when the transaction is committed.
+/// What closing a job writes besides its row, in the same transaction: the messages to its callback, whose body is that of
+/// `GET /v1/jobs/{id}`, and to the webhooks that want to know. Call [`Callbacks::wake`] when the transaction is committed.
 pub(crate) async fn announce(tx: &mut Tx, closed: &Closed, now: Millis) -> Result<()> {
     let job = jobs::by_no(tx, closed.org, closed.job).await?;
-    let Some(url) = &job.webhook_url else { return Ok(()) };
+    let listeners = tell::of_finished_jobs(tx, closed).await?;
+    if job.webhook_url.is_none() && listeners.is_empty() {
+        return Ok(());
+    }
     let reasons = jobs::reasons(tx, closed.org, closed.job).await?;
-    let body = serde_json::to_vec(&JobView::of(&job, Some(&reasons))).expect("a job is plain JSON");
-    outbox::put(tx, &Callbacks::job_finished(closed.org, &job.id.to_string(), url, body, now)).await?;
-    Ok(())
+    let view = JobView::of(&job, Some(&reasons));
+    if let Some(url) = &job.webhook_url {
+        let body = serde_json::to_vec(&view).expect("a job is plain JSON");
+        outbox::put(tx, &Callbacks::job_finished(closed.org, job.id, url, body, now)).await?;
+    }
+    tell::job_finished(tx, closed.org, &listeners, &view, now).await
 }

@@ -41,7 +41,7 @@ pub mod store {
     pub use probity_store::keys::Key;
     pub use probity_store::moving::{Copied, MoveError, Outcome};
     pub use probity_store::orgs::{Org, OrgStatus};
-    pub use probity_store::outbox::{Logged, State};
+    pub use probity_store::outbox::{Content, Logged, State};
     pub use probity_store::{Place, StoreConfig, StoreError};
 }
 pub mod submission;

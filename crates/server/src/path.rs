@@ -22,3 +22,20 @@ impl<T: FromStr + Send, S: Send + Sync> FromRequestParts<S> for PathId<T> {
         text.parse().map(Self).map_err(|_| ApiError::not_found())
     }
 }
+
+/// The two ids in the path of a route that has two. 404 where one of them cannot be read.
+#[derive(Clone, Copy, Debug)]
+pub struct PathIds<A, B>(pub A, pub B);
+
+impl<A: FromStr + Send, B: FromStr + Send, S: Send + Sync> FromRequestParts<S> for PathIds<A, B> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let both = Path::<(String, String)>::from_request_parts(parts, state).await;
+        let Path((first, second)) = both.map_err(|_| ApiError::not_found())?;
+        match (first.parse(), second.parse()) {
+            (Ok(first), Ok(second)) => Ok(Self(first, second)),
+            _ => Err(ApiError::not_found()),
+        }
+    }
+}

@@ -15,14 +15,16 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
-use crate::api::{api_keys, batch, callback_secret, check_key, jobs, organization, reports, timeline, verify};
+use crate::api::{
+    api_keys, batch, callback_secret, check_key, jobs, organization, reports, timeline, verify, webhooks,
+};
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
 use crate::error::{ApiError, Code};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 19] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 25] {
     [
         // Verification
         routes!(verify::verify_email),
@@ -47,6 +49,12 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 19] {
         // Webhooks
         routes!(callback_secret::get_callback_secret),
         routes!(callback_secret::rotate_callback_secret),
+        routes!(webhooks::list_webhooks, webhooks::create_webhook),
+        routes!(webhooks::get_webhook, webhooks::patch_webhook, webhooks::delete_webhook),
+        routes!(webhooks::rotate_webhook_secret),
+        routes!(webhooks::deliveries::test_webhook),
+        routes!(webhooks::deliveries::list_webhook_deliveries),
+        routes!(webhooks::deliveries::redeliver),
     ]
 }
 

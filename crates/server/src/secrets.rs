@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use probity_core::id::WebhookId;
 use probity_store::OrgNo;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::{hkdf, hmac};
@@ -23,6 +24,7 @@ pub struct Secrets {
     answers: hkdf::Prk,
     cursors: [u8; 32],
     callbacks: LessSafeKey,
+    webhooks: LessSafeKey,
     fingerprint: String,
 }
 
@@ -50,6 +52,7 @@ impl Secrets {
             mailed_links: mac("mailed links"),
             cursors: derived(&root, &[b"cursors"]),
             callbacks: cipher(&derived(&root, &[b"callback secrets"])),
+            webhooks: cipher(&derived(&root, &[b"webhook secrets"])),
             fingerprint: hex(&derived(&root, &[b"fingerprint"])[..8]),
             answers: root,
         }
@@ -115,6 +118,16 @@ impl Secrets {
     /// The secret that was sealed for an organization.
     pub fn open_callback_secret(&self, org: OrgNo, sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
         open(&self.callbacks, &org.0.to_be_bytes(), sealed)
+    }
+
+    /// Encrypts the secret of a webhook: under another webhook's id it does not open.
+    pub fn seal_webhook_secret(&self, id: WebhookId, secret: &[u8]) -> Vec<u8> {
+        seal(&self.webhooks, &id.bits().to_be_bytes(), secret)
+    }
+
+    /// The secret that was sealed for a webhook.
+    pub fn open_webhook_secret(&self, id: WebhookId, sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
+        open(&self.webhooks, &id.bits().to_be_bytes(), sealed)
     }
 
     fn answer_key(&self, idempotency_key: &str) -> LessSafeKey {
@@ -209,6 +222,15 @@ mod tests {
         assert_eq!(secrets.open_callback_secret(OrgNo(1), &sealed), Ok(b"secret".to_vec()));
         assert_eq!(secrets.open_callback_secret(OrgNo(2), &sealed), Err(Unopened));
         assert_eq!(Secrets::of(&[2; 32]).open_callback_secret(OrgNo(1), &sealed), Err(Unopened));
+    }
+
+    #[test]
+    fn webhook_secrets_open_for_their_webhook_only() {
+        let secrets = Secrets::of(&[1; 32]);
+        let sealed = secrets.seal_webhook_secret(WebhookId::from_bits(1), b"secret");
+        assert_eq!(secrets.open_webhook_secret(WebhookId::from_bits(1), &sealed), Ok(b"secret".to_vec()));
+        assert_eq!(secrets.open_webhook_secret(WebhookId::from_bits(2), &sealed), Err(Unopened));
+        assert_eq!(secrets.open_callback_secret(OrgNo(1), &sealed), Err(Unopened));
     }
 
     #[test]

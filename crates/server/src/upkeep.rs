@@ -20,6 +20,9 @@ use crate::nodes;
 const UNBORN_MS: i64 = 3_600_000;
 /// How long events of accounts are kept, in milliseconds: 400 days, so that a year can be looked back on.
 const EVENTS_KEEP_MS: i64 = 400 * 24 * 3_600_000;
+/// How long messages about rows are kept at most, in milliseconds: a week. They hold no addresses, but what a receiver has
+/// answered may.
+const ROWS_KEEP_MS: i64 = 7 * 24 * 3_600_000;
 /// How often.
 const ROUND: Duration = Duration::from_secs(5);
 /// Rows of one transaction: so few that no request waits long for the writer.
@@ -54,7 +57,7 @@ pub(crate) async fn round(app: &App) {
     report("ended subscriptions", expire(store, now).await);
     report("the ledger", fold(store, now).await);
     report("idempotency keys", forget_answers(store, now).await);
-    report("deliveries", forget_deliveries(store, now - app.config.deliveries_keep_ms).await);
+    report("deliveries", forget_deliveries(app, now).await);
     report("events of accounts", forget_events(store, now - EVENTS_KEEP_MS).await);
     report("facts of domains", forget_facts(store, now).await);
     report("rate limits", forget_limits(store, now).await);
@@ -113,7 +116,14 @@ async fn forget_answers(store: &Store, now: Millis) -> Result<()> {
     Ok(())
 }
 
-async fn forget_deliveries(store: &Store, before: Millis) -> Result<()> {
+async fn forget_deliveries(app: &App, now: Millis) -> Result<()> {
+    let keep_ms = app.config.deliveries_keep_ms;
+    let (store, before, rows_before) = (&app.store, now - keep_ms, now - keep_ms.min(ROWS_KEEP_MS));
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| outbox::purge_rows(tx, rows_before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
     for _ in 0..SLICES_MAX {
         if store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
             break;

@@ -2,8 +2,11 @@
 //!
 //! ```text
 //! submit:   Callbacks::check(url) ........ guard.rs   what may be a receiver at all
-//! event:    Callbacks::message(..) -> store::outbox::put, in the transaction of the event
+//! event:    tell.rs .. -> store::outbox::put, in the transaction of the event
 //! delivery: Worker::run .................. deliver.rs claims, sends, records
+//!             attempt.rs                              what one attempt needs, and what follows from it
+//!             rows.rs                                 what a message about rows says, read when it is sent
+//!             health.rs                               when a webhook has failed for too long
 //!             lanes.rs                                how many at once to one receiver, how fast, and when not at all
 //!             send.rs                                 one POST to an address that the guard has let through
 //!             sign.rs                                 Standard Webhooks
@@ -13,25 +16,30 @@
 //! name may change between two look-ups, it may redirect, drip, never end or never answer. A message is sent at least once
 //! and always under the same `webhook-id`.
 
+mod attempt;
 pub(crate) mod callback_secret;
 pub mod deliver;
 pub mod guard;
+mod health;
 mod lanes;
+mod rows;
 pub mod send;
 pub mod sign;
 pub mod target;
+pub(crate) mod tell;
 
 use std::sync::Arc;
 
-use probity_core::id::EventId;
+use probity_core::id::{EventId, JobId};
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_engine::egress::{Guard, GuardConfig};
 use probity_store::OrgNo;
-use probity_store::outbox::Delivery;
+use probity_store::outbox::{Content, Delivery};
 use ring::digest;
 use tokio::sync::Notify;
 
+pub use attempt::SCHEDULE_MS;
 pub use deliver::{DeliveryConfig, Parts, Worker};
 pub use guard::{ByNet, Names, NoNames, UrlGuard};
 pub use lanes::LaneConfig;
@@ -40,6 +48,8 @@ pub use target::{Refused, Target};
 
 /// What the event of a finished job is called.
 pub const JOB_FINISHED: &str = "job.finished";
+/// What the event is called that a customer asks for, to try a webhook.
+pub const TEST: &str = "test";
 
 /// How customers' servers are told.
 #[derive(Clone)]
@@ -117,16 +127,17 @@ impl Callbacks {
         self.wake.clone()
     }
 
-    /// The message that a job (`subject` is its id) has finished, to be put in the transaction that finishes it. The body is
+    /// The message to a batch's own URL that its job has finished, to be put in the transaction that finishes it. The body is
     /// that of `GET /v1/jobs/{id}`.
-    pub fn job_finished(org: OrgNo, subject: &str, url: &str, body: Vec<u8>, now: Millis) -> Delivery {
+    pub fn job_finished(org: OrgNo, job: JobId, url: &str, body: Vec<u8>, now: Millis) -> Delivery {
         Delivery {
             org,
             id: crate::random::id(now),
-            event: event_id(JOB_FINISHED, subject),
+            event: event_id(JOB_FINISHED, &job.to_string()),
             kind: JOB_FINISHED.to_owned(),
             url: url.to_owned(),
-            body,
+            content: Content::Bytes(body),
+            job: Some(job),
             signer: String::new(),
             created_at: now,
         }

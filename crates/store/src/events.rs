@@ -65,11 +65,23 @@ pub enum AccountEvent {
     MemberChanged,
     /// A member was removed, or an invitation withdrawn.
     MemberRemoved,
+    /// A webhook was made.
+    WebhookCreated,
+    /// Name, URL or filter of a webhook were changed.
+    WebhookChanged,
+    /// A webhook was removed.
+    WebhookDeleted,
+    /// A webhook was disabled: by somebody, or by the system because it took nothing for too long.
+    WebhookDisabled,
+    /// A webhook was enabled again.
+    WebhookEnabled,
+    /// The secret of a webhook was replaced.
+    WebhookSecretRotated,
 }
 
 impl AccountEvent {
     /// Every kind.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 22] = [
         Self::KeyCreated,
         Self::KeyRevoked,
         Self::CreditsGranted,
@@ -86,6 +98,12 @@ impl AccountEvent {
         Self::MemberJoined,
         Self::MemberChanged,
         Self::MemberRemoved,
+        Self::WebhookCreated,
+        Self::WebhookChanged,
+        Self::WebhookDeleted,
+        Self::WebhookDisabled,
+        Self::WebhookEnabled,
+        Self::WebhookSecretRotated,
     ];
 
     /// The name in the timeline.
@@ -107,6 +125,12 @@ impl AccountEvent {
             Self::MemberJoined => "member_joined",
             Self::MemberChanged => "member_changed",
             Self::MemberRemoved => "member_removed",
+            Self::WebhookCreated => "webhook_created",
+            Self::WebhookChanged => "webhook_changed",
+            Self::WebhookDeleted => "webhook_deleted",
+            Self::WebhookDisabled => "webhook_disabled",
+            Self::WebhookEnabled => "webhook_enabled",
+            Self::WebhookSecretRotated => "webhook_secret_rotated",
         }
     }
 }

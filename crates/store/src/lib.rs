@@ -36,6 +36,7 @@ mod statement_rules;
 pub mod usage;
 pub mod users;
 pub mod wake;
+pub mod webhooks;
 
 #[cfg(debug_assertions)]
 #[doc(hidden)]
@@ -73,6 +74,7 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         usage::STATEMENTS,
         &users::all_statements(),
         wake::STATEMENTS,
+        webhooks::STATEMENTS,
     ]
     .concat()
 }

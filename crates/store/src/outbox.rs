@@ -10,14 +10,14 @@
 mod log;
 mod secrets;
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::str::FromStr;
 
-use probity_core::id::{DeliveryId, EventId};
+use probity_core::id::{DeliveryId, EventId, JobId};
 use probity_core::time::Millis;
 use serde_json::json;
 
-pub use log::{Depth, Logged, by_id, depth, page, purge, resend};
+pub use log::{Depth, Logged, by_id, depth, of_webhook, page, purge, purge_rows, resend};
 pub use secrets::{CallbackSecret, find_secret, rotate, secret_of};
 
 use crate::db::{Conn, Row, Statement, Tx, args, statements};
@@ -26,12 +26,15 @@ use crate::number::OrgNo;
 use crate::wake::{self, Bell};
 
 /// The most bytes of an answer that are kept.
-pub const ANSWER_MAX: usize = 1_024;
+pub const ANSWER_MAX: usize = 4_096;
 
 statements! {
-    PUT = "INSERT INTO outbox (org_no, id, event_id, kind, url, body, signer, state, attempts, next_at, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', 0, $8, $8)
-        ON CONFLICT (org_no, event_id, url) DO NOTHING";
+    // An event is put once for each URL; for a webhook, once whatever its URL was.
+    PUT = "INSERT INTO outbox (org_no, id, event_id, kind, url, body, signer, state, attempts, next_at, created_at, job_id, row_list)
+        SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'i', each.value ->> 'e', each.value ->> 'k', each.value ->> 'u',
+            {unhex:each.value ->> 'b'}, each.value ->> 's', 'waiting', 0, CAST(each.value ->> 'at' AS BIGINT),
+            CAST(each.value ->> 'at' AS BIGINT), each.value ->> 'j', each.value ->> 'r'
+        FROM {each:$1} WHERE 1 = 1 ON CONFLICT DO NOTHING";
     ANY_DUE = "SELECT 1 AS one FROM outbox
         WHERE state = 'waiting' AND next_at <= $1 AND (lease_until IS NULL OR lease_until <= $1) LIMIT 1";
     CLAIM = "WITH due AS MATERIALIZED (
@@ -40,15 +43,18 @@ statements! {
             ORDER BY next_at LIMIT $2 {skip_locked})
         UPDATE outbox SET lease_until = $3, run = $4
         WHERE (org_no, id) IN (SELECT org_no, id FROM due)
-        RETURNING org_no, id, event_id, url, body, signer, attempts, next_at";
+        RETURNING org_no, id, event_id, kind, url, body, signer, attempts, next_at, created_at, job_id, row_list";
     RECORD = "UPDATE outbox SET state = $4, attempts = attempts + 1, next_at = $5, lease_until = NULL, run = NULL,
             first_at = COALESCE(first_at, $6), last_at = $6, last_status = $7, last_error = $8, last_took_ms = $9,
-            last_answer = $10
+            last_answer = $10, url = $11
         WHERE org_no = $1 AND id = $2 AND run = $3 AND state = 'waiting'";
     DEFER = "UPDATE outbox SET next_at = d.at, lease_until = NULL, run = NULL
         FROM (SELECT CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'd' AS d,
                 CAST(each.value ->> 'at' AS BIGINT) AS at FROM {each:$1}) AS d
         WHERE org_no = d.o AND id = d.d AND run = $2 AND state = 'waiting'";
+    CANCEL = "UPDATE outbox SET state = 'cancelled', lease_until = NULL, run = NULL
+        WHERE run = $2 AND state = 'waiting' AND (org_no, id) IN
+            (SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'd' FROM {each:$1})";
 }
 
 /// Every statement about messages and their secrets.
@@ -112,12 +118,23 @@ pub struct Delivery {
     pub kind: String,
     /// Where it goes, as parsed and written again: ASCII, at most 2,048 bytes.
     pub url: String,
-    /// What is sent, byte for byte.
-    pub body: Vec<u8>,
+    /// What is sent.
+    pub content: Content,
+    /// The job that it is about.
+    pub job: Option<JobId>,
     /// With whose secret it is signed: nothing for the organization's own, else the id of a webhook.
     pub signer: String,
     /// When it was made; it is due at once.
     pub created_at: Millis,
+}
+
+/// What a message says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// What stands in these rows of its job when it is sent. So the outbox holds no addresses.
+    Rows(Vec<i64>),
 }
 
 /// A message that a run holds.
@@ -129,12 +146,18 @@ pub struct Claimed {
     pub id: DeliveryId,
     /// [`Delivery::event`].
     pub event: EventId,
-    /// [`Delivery::url`].
+    /// [`Delivery::kind`].
+    pub kind: String,
+    /// [`Delivery::url`]. Whoever sends it elsewhere, because its webhook has another URL by now, says so here.
     pub url: String,
-    /// [`Delivery::body`].
-    pub body: Vec<u8>,
+    /// [`Delivery::content`].
+    pub content: Content,
+    /// [`Delivery::job`].
+    pub job: Option<JobId>,
     /// [`Delivery::signer`].
     pub signer: String,
+    /// [`Delivery::created_at`].
+    pub created_at: Millis,
     /// How many attempts have come to an end.
     pub attempts: i64,
     /// When it was due.
@@ -162,17 +185,39 @@ pub struct Attempt {
     pub next_at: Millis,
 }
 
-/// Puts a message into the outbox, in the transaction of its event. False: this event was put for this URL before.
+/// Puts a message into the outbox, in the transaction of its event, and rings for it. False: it was put before.
 pub async fn put(tx: &mut Tx, delivery: &Delivery) -> Result<bool> {
-    let Delivery { org, id, event, kind, url, body, signer, created_at } = delivery;
-    let ids = [id.to_string(), event.to_string()];
-    let [id, event] = ids;
-    let args = args![*org, id, event, kind.as_str(), url.as_str(), body.as_slice(), signer.as_str(), *created_at];
-    let is_new = tx.execute(&PUT, args).await? == 1;
-    if is_new {
+    Ok(put_all(tx, std::slice::from_ref(delivery)).await? == 1)
+}
+
+/// The same for several; says how many were new.
+pub async fn put_all(tx: &mut Tx, deliveries: &[Delivery]) -> Result<u64> {
+    let new = put_quietly(tx, deliveries).await?;
+    if new > 0 {
         wake::ring(tx, Bell::Outbox).await?;
     }
-    Ok(is_new)
+    Ok(new)
+}
+
+/// Puts messages, those that were put before left out, and says how many were new. No other node is rung for: they look by
+/// themselves soon.
+pub async fn put_quietly(tx: &mut Tx, deliveries: &[Delivery]) -> Result<u64> {
+    if deliveries.is_empty() {
+        return Ok(0);
+    }
+    let each = |delivery: &Delivery| {
+        let (body, rows) = match &delivery.content {
+            Content::Bytes(bytes) => (bytes.as_slice(), None),
+            Content::Rows(rows) => (&[][..], Some(json!(rows).to_string())),
+        };
+        json!({
+            "o": delivery.org.0, "i": delivery.id.to_string(), "e": delivery.event.to_string(), "k": delivery.kind,
+            "u": delivery.url, "b": hex(body), "s": delivery.signer, "at": delivery.created_at.0,
+            "j": delivery.job.map(|id| id.to_string()), "r": rows,
+        })
+    };
+    let each: Vec<_> = deliveries.iter().map(each).collect();
+    tx.execute(&PUT, args![serde_json::Value::from(each).to_string()]).await
 }
 
 /// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
@@ -195,13 +240,26 @@ fn read(row: &Row, run: &str) -> Result<Claimed> {
         org: OrgNo(row.get("org_no")?),
         id: row.parse("id")?,
         event: row.parse("event_id")?,
+        kind: row.get("kind")?,
         url: row.get("url")?,
-        body: row.get("body")?,
+        content: content(row)?,
+        job: job(row)?,
         signer: row.get("signer")?,
+        created_at: Millis(row.get("created_at")?),
         attempts: row.get("attempts")?,
         due_at: Millis(row.get("next_at")?),
         run: run.to_owned(),
     })
+}
+
+fn content(row: &Row) -> Result<Content> {
+    let Some(rows) = row.get::<Option<String>>("row_list")? else { return Ok(Content::Bytes(row.get("body")?)) };
+    serde_json::from_str(&rows).map(Content::Rows).map_err(|error| StoreError::Corrupt(error.into()))
+}
+
+fn job(row: &Row) -> Result<Option<JobId>> {
+    let id: Option<String> = row.get("job_id")?;
+    id.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("a message's job"))
 }
 
 /// Writes what an attempt came to, and ends the lease. Lease lost: another run has the message, or somebody has ended it.
@@ -218,6 +276,7 @@ pub async fn record(tx: &mut Tx, claimed: &Claimed, attempt: &Attempt) -> Result
         attempt.error,
         attempt.took_ms,
         answer,
+        claimed.url.as_str(),
     ];
     if tx.execute(&RECORD, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
 }
@@ -231,4 +290,22 @@ pub async fn defer(tx: &mut Tx, run: &str, until: &[(OrgNo, DeliveryId, Millis)]
         until.iter().map(|(org, id, at)| json!({ "o": org.0, "d": id.to_string(), "at": at.0 })).collect();
     tx.execute(&DEFER, args![serde_json::Value::from(rows).to_string(), run]).await?;
     Ok(())
+}
+
+/// Ends messages of one claim that nobody wants any more. Those that the run does not hold any more stay as they are.
+pub async fn cancel(tx: &mut Tx, run: &str, which: &[(OrgNo, DeliveryId)]) -> Result<()> {
+    if which.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = which.iter().map(|(org, id)| json!({ "o": org.0, "d": id.to_string() })).collect();
+    tx.execute(&CANCEL, args![serde_json::Value::from(rows).to_string(), run]).await?;
+    Ok(())
+}
+
+/// Lower-case hexadecimal: bytes travel through JSON in it.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }

@@ -34,6 +34,8 @@ pub(crate) struct Delivery {
     pub event: String,
     /// What sort of event.
     pub kind: String,
+    /// The webhook to which it goes; `None` for a batch's own URL.
+    pub webhook: Option<String>,
     /// Where it goes.
     pub url: String,
     /// Where it stands.
@@ -66,7 +68,7 @@ pub(crate) struct Detail {
     /// When it was tried first.
     #[serde(serialize_with = "super::maybe_time")]
     pub first_at: Option<Millis>,
-    /// What is sent.
+    /// What is sent; of a message about rows, which those are.
     pub body: String,
     /// How the body of the last answer begins.
     pub last_answer: String,
@@ -110,6 +112,7 @@ pub(super) fn shown(detail: &Detail) -> String {
         ("organization", delivery.organization.clone()),
         ("webhook-id", delivery.event.clone()),
         ("kind", delivery.kind.clone()),
+        ("webhook", delivery.webhook.clone().unwrap_or_else(|| "none".to_owned())),
         ("url", delivery.url.clone()),
         ("state", delivery.state.clone()),
         ("attempts", delivery.attempts.to_string()),

@@ -241,6 +241,7 @@ fn delivery() -> Delivery {
         organization: ORG.into(),
         event: "evt_1".into(),
         kind: "job.finished".into(),
+        webhook: None,
         url: "https://hooks.example.com/".into(),
         state: "waiting".into(),
         attempts: 2,

@@ -6,7 +6,7 @@ use probity_core::credits as core;
 use probity_core::id::OrgId;
 use probity_core::scope::Scope;
 use probity_server::admin::{Admin, Listed, MakeError, NewKey, Plan};
-use probity_server::store::{Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError};
+use probity_server::store::{Content, Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{self, Answer, Balance, Bucket, DeliveryState, KeyKind, Moment, Request};
@@ -58,8 +58,8 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
         }
         Request::ShowDelivery { org, delivery } => {
             let org = find(admin, org.as_deref()).await?;
-            let (logged, body) = admin.delivery(&org, &delivery).await.map_err(|error| missing(error, &delivery))?;
-            Ok(Answer::Delivery(Box::new(detail_view(&org, &logged, &body))))
+            let logged = admin.delivery(&org, &delivery).await.map_err(|error| missing(error, &delivery))?;
+            Ok(Answer::Delivery(Box::new(detail_view(&org, &logged))))
         }
         Request::ResendDelivery { org, delivery } => {
             let org = find(admin, org.as_deref()).await?;
@@ -230,6 +230,7 @@ fn delivery_view(org: &Org, logged: &Logged) -> admin::Delivery {
         organization: org.id.to_string(),
         event: logged.event.to_string(),
         kind: logged.kind.clone(),
+        webhook: Some(logged.signer.clone()).filter(|signer| !signer.is_empty()),
         url: logged.url.clone(),
         state: logged.state.to_string(),
         attempts: logged.attempts,
@@ -242,11 +243,16 @@ fn delivery_view(org: &Org, logged: &Logged) -> admin::Delivery {
     }
 }
 
-fn detail_view(org: &Org, logged: &Logged, body: &[u8]) -> admin::Detail {
+fn detail_view(org: &Org, logged: &Logged) -> admin::Detail {
+    let body = match (&logged.content, logged.job) {
+        (Content::Bytes(bytes), _) => String::from_utf8_lossy(bytes).into_owned(),
+        (Content::Rows(rows), Some(job)) => format!("rows {rows:?} of {job}"),
+        (Content::Rows(rows), None) => format!("rows {rows:?}"),
+    };
     admin::Detail {
         delivery: delivery_view(org, logged),
         first_at: logged.first_at,
-        body: String::from_utf8_lossy(body).into_owned(),
+        body,
         last_answer: String::from_utf8_lossy(&logged.last_answer).into_owned(),
     }
 }

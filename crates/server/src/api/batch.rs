@@ -6,7 +6,7 @@
 pub(crate) mod cancel;
 pub(crate) mod download;
 pub(crate) mod results;
-mod rows;
+pub(crate) mod rows;
 pub(crate) mod status;
 pub(crate) mod submit;
 pub(crate) mod view;

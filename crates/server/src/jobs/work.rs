@@ -25,6 +25,7 @@ use super::{Jobs, announce};
 use crate::error::Detail;
 use crate::nodes::Work;
 use crate::ops::metrics::Origin;
+use crate::webhooks::tell;
 
 /// Results that are settled together: all of a chunk, where they come fast enough.
 const PART_ROWS: usize = ROWS_MAX;
@@ -275,10 +276,11 @@ async fn write(jobs: &Jobs, fence: &Fence, part: &Part) -> Result<(), StoreError
             let wishes = settings::read(tx, fence.org).await?.overrides;
             let settled = part.settled(jobs.overrides.of(fence.org, wishes).as_deref());
             let closed = jobs::settle(tx, fence, &settled, now).await?;
+            let told = tell::rows_settled(tx, fence, &settled.results, now).await?;
             if let Some(closed) = &closed {
                 announce(tx, closed, now).await?;
             }
-            Ok(closed.is_some())
+            Ok(told || closed.is_some())
         }
         .scope_boxed()
     });

@@ -39,6 +39,24 @@ const OPERATIONS: &[(&str, &[Code])] = &[
     ("get_daily_usage", &[Code::InvalidRequest]),
     ("get_callback_secret", &[]),
     ("rotate_callback_secret", &[]),
+    ("list_webhooks", &[Code::InvalidRequest]),
+    ("create_webhook", &[Code::Conflict]),
+    ("get_webhook", &[Code::NotFound]),
+    (
+        "patch_webhook",
+        &[
+            Code::InvalidRequest,
+            Code::NotFound,
+            Code::RequestTimeout,
+            Code::PayloadTooLarge,
+            Code::UnsupportedMediaType,
+        ],
+    ),
+    ("delete_webhook", &[Code::NotFound]),
+    ("rotate_webhook_secret", &[Code::NotFound]),
+    ("test_webhook", &[Code::NotFound]),
+    ("list_webhook_deliveries", &[Code::InvalidRequest, Code::NotFound]),
+    ("redeliver", &[Code::NotFound, Code::Conflict]),
 ];
 
 /// What every operation under a key may answer.

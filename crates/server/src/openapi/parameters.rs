@@ -5,6 +5,7 @@
 
 mod jobs;
 mod reports;
+mod webhooks;
 
 use serde_json::Value;
 use utoipa::IntoParams;
@@ -15,6 +16,7 @@ use utoipa::openapi::{RefOr, Required};
 use crate::submission::WEBHOOK_URL_MAX_BYTES;
 pub use jobs::{DownloadParams, JobPath, JobsParams, ResultsParams, TimelineParams};
 pub use reports::{DailyUsageParams, UsageParams};
+pub use webhooks::{DeliveriesParams, DeliveryPath, WebhookPath};
 
 /// The most bytes that an address to verify may have.
 pub const EMAIL_BYTES_MAX: usize = 1024;
@@ -111,7 +113,11 @@ impl IntoParams for KeyPath {
 
 /// The id in a path. Ids are opaque: one that cannot be read is not found, so the schema does not forbid it.
 fn path_id(description: &str, example: &str) -> Parameter {
-    let id = query("id", description, not_empty(), example);
+    path_part("id", description, example)
+}
+
+fn path_part(name: &str, description: &str, example: &str) -> Parameter {
+    let id = query(name, description, not_empty(), example);
     id.parameter_in(ParameterIn::Path).required(Required::True).build()
 }
 

@@ -5,6 +5,7 @@
 
 use probity_core::time::Millis;
 use probity_store::outbox::{self, CallbackSecret};
+use probity_store::webhooks::Receiver;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx};
 
 use super::sign::{NoSecret, Secret};
@@ -49,6 +50,16 @@ impl Known {
     /// The secret before, while it signs too.
     pub(crate) fn previous_at(&self, now: Millis) -> Option<&(Secret, Millis)> {
         self.previous.as_ref().filter(|(_, until)| *until > now)
+    }
+
+    /// The secrets of a webhook.
+    pub(super) fn of_webhook(receiver: &Receiver, secrets: &Secrets) -> Result<Self, SecretError> {
+        let open = |sealed: &[u8]| -> Result<Secret, SecretError> {
+            Ok(Secret::from_bytes(secrets.open_webhook_secret(receiver.id, sealed)?)?)
+        };
+        let previous =
+            receiver.previous.as_ref().map(|(previous, until)| Ok::<_, SecretError>((open(previous)?, *until)));
+        Ok(Self { secret: open(&receiver.secret)?, previous: previous.transpose()? })
     }
 
     fn opened(sealed: CallbackSecret, secrets: &Secrets, org: OrgNo) -> Result<Self, SecretError> {

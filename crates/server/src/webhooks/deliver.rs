@@ -5,47 +5,49 @@
 //! least once, and a receiver knows a repeated one by its `webhook-id`.
 //!
 //! Bounds: [`DeliveryConfig::at_once`] attempts at a time, which is also how many messages are in memory; a lane for each
-//! receiver ([`super::lanes`]), so that one that hangs holds up itself only; seven repetitions ([`SCHEDULE_MS`]). A database
-//! that fails is logged and asked again at the next poll; an attempt that could not be recorded is made again after its lease.
+//! webhook and one for each host ([`super::lanes`]), so that one that hangs holds up itself only; seven repetitions
+//! ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database that fails is logged and asked again at the next poll; an attempt
+//! that could not be recorded is made again after its lease.
+//!
+//! Where a message to a webhook goes is read when it is claimed: what waits for a webhook that is gone or disabled is
+//! cancelled when its turn comes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::DeliveryId;
+use probity_core::id::WebhookId;
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
-use probity_store::outbox::{self, Attempt, Claimed, State};
+use probity_store::outbox::{self, Claimed};
+use probity_store::webhooks::{self, Receiver};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::Callbacks;
-use super::callback_secret::{self, SecretError};
+use super::attempt::{Errand, HeardBy};
 use super::lanes::{Admission, Heard, LaneConfig, Lanes};
-use super::send::{Answered, Failure, Message, Sender};
-use super::sign;
+use super::send::Sender;
 use super::target::Target;
-use crate::ops::metrics::{Delivered, Metrics};
+use super::{Callbacks, TEST};
+use crate::ops::metrics::Metrics;
 use crate::secrets::Secrets;
 
-/// How long after an attempt that failed the next one comes, in milliseconds (completion of the specification, section 3).
-pub const SCHEDULE_MS: [i64; 7] = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000];
-/// By how much of itself a pause is longer at most: messages that failed together do not come back together.
-const JITTER_PART: i64 = 10;
-/// How soon a message that could not be tried, for a reason of ours, is tried, in milliseconds.
-const NOT_TRIED_MS: i64 = 5_000;
 /// How many messages one transaction claims.
 const CLAIMED_MAX: usize = 32;
+/// Messages about rows that are put together at a time: each reads up to a hundred blocks of addresses.
+const PUT_TOGETHER_MAX: usize = 4;
 
 /// How deliveries are made.
 #[derive(Clone, Copy, Debug)]
 pub struct DeliveryConfig {
     /// Attempts at a time.
     pub at_once: usize,
-    /// What each receiver is spared.
+    /// What each host is spared.
     pub lanes: LaneConfig,
+    /// What each webhook may take of that: less, because many customers' webhooks may lie on one host.
+    pub webhook_lanes: LaneConfig,
     /// How long a claim counts, in milliseconds: longer than an attempt takes, with its record. So long a message waits whose
     /// worker died.
     pub lease_ms: i64,
@@ -60,6 +62,7 @@ impl Default for DeliveryConfig {
         Self {
             at_once: 64,
             lanes: LaneConfig::default(),
+            webhook_lanes: LaneConfig { at_once: 2, ..LaneConfig::default() },
             lease_ms: 20_000,
             poll: Duration::from_secs(1),
             grace: Duration::from_secs(11),
@@ -86,11 +89,40 @@ pub struct Parts {
 pub struct Worker {
     parts: Parts,
     config: DeliveryConfig,
-    lanes: Lanes,
-    under_way: JoinSet<Heard>,
-    /// The receiver of each attempt under way.
-    receivers: HashMap<Id, String>,
+    hosts: Lanes,
+    webhooks: Lanes,
+    under_way: JoinSet<HeardBy>,
+    /// The lanes of each attempt under way.
+    lanes: HashMap<Id, LanesOf>,
+    putting_together: Arc<Semaphore>,
     wake: Arc<Notify>,
+}
+
+/// The lanes that an attempt takes.
+#[derive(Clone)]
+struct LanesOf {
+    host: String,
+    webhook: Option<String>,
+}
+
+/// Where a message goes.
+enum To {
+    /// To the URL that it carries.
+    Elsewhere,
+    /// To this webhook.
+    Webhook(Arc<Receiver>),
+    /// To a webhook that is gone.
+    Nobody,
+}
+
+/// What is done with a message that was claimed.
+enum Then {
+    /// It is on its way.
+    Started,
+    /// It is put off.
+    Later(Millis),
+    /// Nobody wants it any more.
+    Unwanted,
 }
 
 impl Worker {
@@ -99,9 +131,11 @@ impl Worker {
         Self {
             parts,
             config,
-            lanes: Lanes::new(config.lanes),
+            hosts: Lanes::new(config.lanes),
+            webhooks: Lanes::new(config.webhook_lanes),
             under_way: JoinSet::new(),
-            receivers: HashMap::new(),
+            lanes: HashMap::new(),
+            putting_together: Arc::new(Semaphore::new(PUT_TOGETHER_MAX)),
             wake: callbacks.waker(),
         }
     }
@@ -166,10 +200,14 @@ impl Worker {
         let (id, heard) = match ended {
             Ok(ended) => ended,
             // A panic is a bug, and is logged where it happened; the lease gives the message back.
-            Err(error) => (error.id(), Heard::Nothing),
+            Err(error) => (error.id(), HeardBy::nothing()),
         };
-        if let Some(receiver) = self.receivers.remove(&id) {
-            self.lanes.done(&receiver, self.parts.clock.now(), heard);
+        let now = self.parts.clock.now();
+        if let Some(LanesOf { host, webhook }) = self.lanes.remove(&id) {
+            self.hosts.done(&host, now, heard.host);
+            if let Some(webhook) = webhook {
+                self.webhooks.done(&webhook, now, heard.webhook);
+            }
         }
     }
 
@@ -195,166 +233,84 @@ impl Worker {
         let at_most = u32::try_from(wanted).unwrap_or(u32::MAX);
         let claim = store.write(|tx| outbox::claim(tx, now, lease_ms, &run, at_most).scope_boxed());
         let claimed = claim.await?;
-        let (count, mut later) = (claimed.len(), Vec::new());
+        let receivers = self.receivers_of(&claimed).await?;
+        let (count, mut later, mut unwanted) = (claimed.len(), Vec::new(), Vec::new());
         for one in claimed {
-            later.extend(self.start_or_defer(one, now));
+            let (org, id) = (one.org, one.id);
+            let to = match one.signer.parse::<WebhookId>() {
+                // A batch's own URL, or somebody whom only a newer version knows.
+                Err(_) => To::Elsewhere,
+                Ok(webhook) => receivers.get(&(org, webhook)).cloned().map_or(To::Nobody, To::Webhook),
+            };
+            match self.start(one, to, now) {
+                Then::Started => {}
+                Then::Later(at) => later.push((org, id, at)),
+                Then::Unwanted => unwanted.push((org, id)),
+            }
         }
-        if !later.is_empty() {
-            let store = &self.parts.store;
-            store.write(|tx| outbox::defer(tx, &run, &later).scope_boxed()).await?;
+        if !(later.is_empty() && unwanted.is_empty()) {
+            let handed_back = self.parts.store.write(|tx| {
+                async {
+                    outbox::defer(tx, &run, &later).await?;
+                    outbox::cancel(tx, &run, &unwanted).await
+                }
+                .scope_boxed()
+            });
+            handed_back.await?;
         }
         Ok(count)
     }
 
-    /// Starts an attempt, or says until when the message is put off.
-    fn start_or_defer(&mut self, claimed: Claimed, now: Millis) -> Option<(OrgNo, DeliveryId, Millis)> {
+    /// The webhooks to which these messages go.
+    async fn receivers_of(
+        &self,
+        claimed: &[Claimed],
+    ) -> Result<HashMap<(OrgNo, WebhookId), Arc<Receiver>>, StoreError> {
+        let mut wanted: Vec<(OrgNo, WebhookId)> =
+            claimed.iter().filter_map(|one| Some((one.org, one.signer.parse().ok()?))).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        if wanted.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let found = webhooks::receivers(&mut self.parts.store.read().await?, &wanted).await?;
+        Ok(found.into_iter().map(|one| ((one.org, one.id), Arc::new(one))).collect())
+    }
+
+    /// Starts an attempt, if its lanes are free.
+    fn start(&mut self, mut claimed: Claimed, to: To, now: Millis) -> Then {
+        let receiver = match to {
+            To::Elsewhere => None,
+            To::Webhook(receiver) if receiver.active || claimed.kind == TEST => Some(receiver),
+            To::Webhook(_) | To::Nobody => return Then::Unwanted,
+        };
+        if let Some(receiver) = &receiver {
+            claimed.url.clone_from(&receiver.url);
+        }
         let target = Target::parse(&claimed.url);
-        let receiver = target.as_ref().map_or_else(|_| String::new(), Target::lane);
-        match self.lanes.admit(&receiver, now) {
-            Admission::Later(at) => Some((claimed.org, claimed.id, at)),
-            Admission::Go => {
-                let parts = self.parts.clone();
-                let task = self.under_way.spawn(async move {
-                    let result = match target {
-                        Ok(target) => parts.attempt(&target, &claimed).await,
-                        Err(_) => Err(Failure::Blocked),
-                    };
-                    parts.record(&claimed, now, &result).await;
-                    heard(&result)
-                });
-                self.receivers.insert(task.id(), receiver);
-                None
-            }
+        let host = target.as_ref().map_or_else(|_| String::new(), Target::lane);
+        let lanes = LanesOf { host, webhook: receiver.as_ref().map(|receiver| receiver.id.to_string()) };
+        if let Admission::Later(at) = self.admit(&lanes, now) {
+            return Then::Later(at);
         }
-    }
-}
-
-impl Parts {
-    async fn attempt(&self, target: &Target, claimed: &Claimed) -> Result<Answered, Failure> {
-        let secrets = self.secrets_of(claimed).await.map_err(|error| {
-            tracing::error!(%error, delivery = %claimed.id, "a message cannot be signed; it is tried again");
-            Failure::Local
-        })?;
-        let timestamp_s = self.clock.now().0.div_euclid(1_000);
-        let signatures = sign::signatures(&secrets, &claimed.event.to_string(), timestamp_s, &claimed.body);
-        let message = Message { id: claimed.event, timestamp_s, signatures, body: claimed.body.clone() };
-        self.sender.post(target, message).await
+        let errand = Errand { claimed, receiver, putting_together: self.putting_together.clone() };
+        let parts = self.parts.clone();
+        let task = self.under_way.spawn(async move { parts.deliver(errand, target.ok(), now).await });
+        self.lanes.insert(task.id(), lanes);
+        Then::Started
     }
 
-    /// The secrets by which a message is signed now.
-    async fn secrets_of(&self, claimed: &Claimed) -> Result<Vec<sign::Secret>, SecretError> {
-        if !claimed.signer.is_empty() {
-            // A node of a newer version knows this signer: the message is put off until it meets one.
-            return Err(SecretError::UnknownSigner);
+    /// Takes a place in both lanes, or in none.
+    fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
+        if let Some(webhook) = &lanes.webhook
+            && let Admission::Later(at) = self.webhooks.admit(webhook, now)
+        {
+            return Admission::Later(at);
         }
-        let known = callback_secret::of(&self.store, &self.secrets, claimed.org).await?;
-        Ok(known.for_signing(self.clock.now()))
-    }
-
-    /// Writes what an attempt came to. Where that fails, the message is sent again after its lease.
-    async fn record(&self, claimed: &Claimed, began: Millis, result: &Result<Answered, Failure>) {
-        let now = self.clock.now();
-        let recorded = if let Err(Failure::Local) = result {
-            let until = [(claimed.org, claimed.id, now + NOT_TRIED_MS)];
-            self.store.write(|tx| outbox::defer(tx, &claimed.run, &until).scope_boxed()).await
-        } else {
-            let attempt = attempt(claimed.attempts + 1, result, began, now, u16::from_be_bytes(crate::random::bytes()));
-            self.count(&attempt);
-            if let Some(error) = attempt.error {
-                tracing::info!(delivery = %claimed.id, error, attempts = claimed.attempts + 1, "a receiver was not reached");
-            }
-            self.store.write(|tx| outbox::record(tx, claimed, &attempt).scope_boxed()).await
-        };
-        match recorded {
-            Ok(()) => {}
-            Err(StoreError::LeaseLost) => tracing::info!(delivery = %claimed.id, "another has taken the delivery over"),
-            Err(error) => tracing::warn!(%error, delivery = %claimed.id, "an attempt could not be recorded"),
+        let admission = self.hosts.admit(&lanes.host, now);
+        if let (Admission::Later(_), Some(webhook)) = (admission, &lanes.webhook) {
+            self.webhooks.done(webhook, now, Heard::Nothing);
         }
-    }
-
-    fn count(&self, attempt: &Attempt) {
-        let outcome = match attempt.state {
-            State::Delivered => Delivered::Delivered,
-            State::Waiting => Delivered::Failed,
-            State::Exhausted | State::Cancelled => Delivered::Exhausted,
-        };
-        let took = Duration::from_millis(u64::try_from(attempt.took_ms).unwrap_or(0));
-        self.metrics.webhooks().attempted(outcome, took);
-    }
-}
-
-/// The record of the `nth` attempt: what it came to, and what follows.
-fn attempt(nth: i64, result: &Result<Answered, Failure>, began: Millis, now: Millis, random: u16) -> Attempt {
-    let (status, error) = match result {
-        Ok(answered) => (Some(answered.status), None),
-        Err(failure) => (None, Some(failure.as_str())),
-    };
-    let (state, next_at) = match status {
-        Some(200..=299) => (State::Delivered, now),
-        // Gone: the receiver wants no more of them.
-        Some(410) => (State::Exhausted, now),
-        _ => match pause_ms(nth, random) {
-            Some(pause_ms) => (State::Waiting, now + pause_ms),
-            None => (State::Exhausted, now),
-        },
-    };
-    let answer = result.as_ref().map_or_else(|_| Vec::new(), |answered| answered.body.clone());
-    Attempt { at: began, took_ms: now.since(began), status, error, answer, state, next_at }
-}
-
-/// The pause after the `nth` attempt, never shorter than promised; none after the last.
-fn pause_ms(nth: i64, random: u16) -> Option<i64> {
-    let index = usize::try_from(nth - 1).ok()?;
-    let pause_ms = *SCHEDULE_MS.get(index)?;
-    Some(pause_ms + pause_ms / JITTER_PART * i64::from(random) / i64::from(u16::MAX))
-}
-
-/// What an attempt has shown of its receiver.
-fn heard(result: &Result<Answered, Failure>) -> Heard {
-    match result {
-        Ok(_) => Heard::Answer,
-        Err(Failure::Blocked | Failure::Local) => Heard::Nothing,
-        Err(Failure::Unresolved | Failure::Refused | Failure::Timeout | Failure::Tls | Failure::Broken) => {
-            Heard::Silence
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: Millis = Millis(1_000_000);
-
-    #[test]
-    fn success_is_any_2xx_and_gone_ends() {
-        let of_status = [
-            (200, State::Delivered),
-            (204, State::Delivered),
-            (299, State::Delivered),
-            (302, State::Waiting),
-            (400, State::Waiting),
-            (410, State::Exhausted),
-            (500, State::Waiting),
-        ];
-        for (status, state) in of_status {
-            let result = Ok(Answered { status, body: Vec::new() });
-            assert_eq!(attempt(1, &result, NOW, NOW, 0).state, state, "{status}");
-        }
-        for failure in [Failure::Blocked, Failure::Timeout, Failure::Unresolved] {
-            assert_eq!(attempt(1, &Err(failure), NOW, NOW, 0).state, State::Waiting, "{failure}");
-        }
-    }
-
-    #[test]
-    fn pauses_are_those_that_were_promised_or_a_little_longer() {
-        let failed = Err(Failure::Refused);
-        for (nth, pause_ms) in (1..).zip(SCHEDULE_MS) {
-            let next = |random| attempt(nth, &failed, NOW, NOW + 50, random).next_at;
-            assert_eq!(next(0), NOW + 50 + pause_ms);
-            assert_eq!(next(u16::MAX), NOW + 50 + pause_ms + pause_ms / 10);
-        }
-        assert_eq!(attempt(8, &failed, NOW, NOW, 0).state, State::Exhausted);
-        assert_eq!(pause_ms(0, 0), None);
+        admission
     }
 }

@@ -43,7 +43,7 @@ const ADDRESSES_MAX: usize = 4;
 /// How long a body may be waited for once the status is there.
 const BODY_TIME: Duration = Duration::from_secs(2);
 /// What we call ourselves.
-const USER_AGENT: &str = concat!("Probity-Webhooks/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("Probity-Webhooks/", env!("CARGO_PKG_VERSION"));
 
 static WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 static WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");

@@ -9,3 +9,4 @@ mod reports;
 mod settings;
 mod timeline;
 mod verify;
+mod webhooks;

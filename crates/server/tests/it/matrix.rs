@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::test_app::{Answer, BRAND, Call, TestApp};
 
 /// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
-const ROUTES: [(&str, &str, Option<Scope>, u16); 21] = [
+const ROUTES: [(&str, &str, Option<Scope>, u16); 30] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
     ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
@@ -37,6 +37,15 @@ const ROUTES: [(&str, &str, Option<Scope>, u16); 21] = [
     ("DELETE", "/v1/api-keys/{id}", Some(Scope::WriteKeys), 200),
     ("GET", "/v1/webhooks/callback-secret", Some(Scope::WriteWebhooks), 200),
     ("POST", "/v1/webhooks/callback-secret/rotate", Some(Scope::WriteWebhooks), 200),
+    ("GET", "/v1/webhooks", Some(Scope::ReadWebhooks), 200),
+    ("POST", "/v1/webhooks", Some(Scope::WriteWebhooks), 201),
+    ("GET", "/v1/webhooks/{id}", Some(Scope::ReadWebhooks), 200),
+    ("PATCH", "/v1/webhooks/{id}", Some(Scope::WriteWebhooks), 200),
+    ("DELETE", "/v1/webhooks/{id}", Some(Scope::WriteWebhooks), 200),
+    ("POST", "/v1/webhooks/{id}/rotate-secret", Some(Scope::WriteWebhooks), 200),
+    ("POST", "/v1/webhooks/{id}/test", Some(Scope::WriteWebhooks), 200),
+    ("GET", "/v1/webhooks/{id}/deliveries", Some(Scope::ReadWebhooks), 200),
+    ("POST", "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver", Some(Scope::WriteWebhooks), 200),
 ];
 
 /// Who asks.
@@ -141,6 +150,12 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
             Call::new(method, format!("/v1/api-keys/{}", doomed.id))
         }
         ("POST", "/v1/batch-verify") => Call::post(path, LIST),
+        ("POST", "/v1/webhooks") => Call::post(path, WEBHOOK),
+        (_, path) if path.starts_with("/v1/webhooks/{id}") => {
+            let (webhook, delivery) = a_webhook(app, org, who).await;
+            let path = path.replace("{id}", &webhook).replace("{delivery_id}", &delivery);
+            if method == "PATCH" { Call::patch(path, r#"{"name": "ours"}"#) } else { Call::new(method, path) }
+        }
         ("PATCH", "/v1/organization/settings") => Call::patch(path, r#"{"retention_days": 90}"#),
         (_, path) if path.contains("{id}") => Call::new(method, path.replace("{id}", &a_job(app, org, who).await)),
         _ => Call::new(method, path),
@@ -160,6 +175,23 @@ async fn a_job(app: &TestApp, org: &Org, who: Who) -> String {
     let key = app.key(org, kind).await;
     let submitted = app.send(Call::post("/v1/batch-verify", LIST).key(&key)).await;
     submitted.json()["id"].as_str().unwrap_or("job_none").to_owned()
+}
+
+/// The least of a webhook. The name leads nowhere, so nothing is ever sent.
+const WEBHOOK: &str = r#"{"name": "crm", "url": "https://hooks.example.com/x", "events": ["job.finished"]}"#;
+
+/// A webhook that this caller would see, and a message to it. It is removed before there are too many of them.
+async fn a_webhook(app: &TestApp, org: &Org, who: Who) -> (String, String) {
+    let kind = if who == Who::Test { KeyKind::Test } else { KeyKind::Live };
+    let key = app.key(org, kind).await;
+    let id = |answer: Answer, none: &str| answer.json()["id"].as_str().unwrap_or(none).to_owned();
+    let listed = app.get(&key, "/v1/webhooks").await.json();
+    for old in listed["data"].as_array().into_iter().flatten() {
+        app.send(Call::new("DELETE", format!("/v1/webhooks/{}", old["id"].as_str().unwrap())).key(&key)).await.ok(200);
+    }
+    let webhook = id(app.send(Call::post("/v1/webhooks", WEBHOOK).key(&key)).await, "whk_none");
+    let tested = app.send(Call::new("POST", format!("/v1/webhooks/{webhook}/test")).key(&key)).await;
+    (webhook, id(tested, "dlv_none"))
 }
 
 /// The document describes the answer: its status, and its body by schema.

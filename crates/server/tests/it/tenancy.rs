@@ -1,7 +1,7 @@
 //! Other organizations' things: whoever names one learns no more than who makes an id up.
 
 use probity_core::api_key::{self, KeyKind};
-use probity_core::id::{Id, Job, Key};
+use probity_core::id::{Id, Job, Key, Webhook};
 use probity_core::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::test_app::{BRAND, Call, TestApp};
 
 /// Routes with an id in their path. A new one must be added to [`a_foreign_id_answers_as_a_made_up_one`].
-const ROUTES_WITH_IDS: [(&str, &str); 7] = [
+const ROUTES_WITH_IDS: [(&str, &str); 14] = [
     ("delete", "/v1/api-keys/{id}"),
     ("get", "/v1/batch-verify/{id}"),
     ("post", "/v1/batch-verify/{id}/cancel"),
@@ -18,6 +18,13 @@ const ROUTES_WITH_IDS: [(&str, &str); 7] = [
     ("get", "/v1/batch-verify/{id}/results"),
     ("get", "/v1/batch-verify/{id}/status"),
     ("get", "/v1/jobs/{id}"),
+    ("delete", "/v1/webhooks/{id}"),
+    ("get", "/v1/webhooks/{id}"),
+    ("patch", "/v1/webhooks/{id}"),
+    ("get", "/v1/webhooks/{id}/deliveries"),
+    ("post", "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver"),
+    ("post", "/v1/webhooks/{id}/rotate-secret"),
+    ("post", "/v1/webhooks/{id}/test"),
 ];
 
 #[tokio::test]
@@ -41,14 +48,26 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
         let (theirs, _) = app.new_key(&other, NewKey::plain("theirs", KeyKind::Live)).await;
         let list = r#"{"emails": ["nobody@null-mx.com"]}"#;
         let job = app.send(Call::post("/v1/batch-verify", list).key(&stranger)).await.ok(200)["id"].clone();
+        let hook = r#"{"name": "crm", "url": "https://hooks.example.com/x", "events": ["job.finished"]}"#;
+        let webhook = app.send(Call::post("/v1/webhooks", hook).key(&stranger)).await.ok(201)["id"].clone();
+        let webhook = webhook.as_str().unwrap();
+        let test = Call::new("POST", format!("/v1/webhooks/{webhook}/test")).key(&stranger);
+        let delivery = app.send(test).await.ok(200)["id"].clone();
         for kind in [&key, &app.key(&org, KeyKind::Test).await] {
             for (method, path) in ROUTES_WITH_IDS {
                 let ask = async |id: &str| {
-                    let method = method.to_uppercase();
-                    app.send(Call::new(&method, path.replace("{id}", id)).key(kind)).await
+                    let target = path.replace("{id}", id).replace("{delivery_id}", delivery.as_str().unwrap());
+                    let call = if method == "patch" {
+                        Call::patch(target, r#"{"name": "ours"}"#)
+                    } else {
+                        Call::new(&method.to_uppercase(), target)
+                    };
+                    app.send(call.key(kind)).await
                 };
                 let (foreign, made_up) = if path.contains("api-keys") {
                     (theirs.id.to_string(), Id::<Key>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
+                } else if path.contains("webhooks") {
+                    (webhook.to_owned(), Id::<Webhook>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
                 } else {
                     (job.as_str().unwrap().to_owned(), Id::<Job>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
                 };
@@ -63,6 +82,8 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
         let rows = listed["data"].as_array().unwrap();
         let row = rows.iter().find(|row| row["id"] == theirs.id.to_string()).unwrap();
         assert!(row["revoked_at"].is_null());
+        let hook = app.get(&stranger, &format!("/v1/webhooks/{webhook}")).await.ok(200);
+        assert_eq!((&hook["name"], &hook["status"]), (&"crm".into(), &"active".into()));
     })
     .await;
 }

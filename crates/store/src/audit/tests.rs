@@ -13,7 +13,7 @@ use crate::credits::{self, Booking};
 use crate::db::{Statement, args};
 use crate::jobs::{self, Head, Kind, NewChunk, NewJob, RowResult, Settled};
 use crate::orgs::{self, Org};
-use crate::outbox::{self, Delivery};
+use crate::outbox::{self, Content, Delivery};
 use crate::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
 
 const NOW: Millis = Millis(1_800_000_000_000);
@@ -127,7 +127,8 @@ fn message(org: OrgNo) -> Delivery {
         event: EventId::new(NOW, [1; 10]),
         kind: "job.finished".into(),
         url: URL.into(),
-        body: vec![],
+        content: Content::Bytes(Vec::new()),
+        job: None,
         signer: String::new(),
         created_at: NOW,
     }

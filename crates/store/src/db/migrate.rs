@@ -20,6 +20,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (6, "keeping", include_str!("../../migrations/0006_keeping.sql")),
     (7, "team", include_str!("../../migrations/0007_team.sql")),
     (8, "signin", include_str!("../../migrations/0008_signin.sql")),
+    (9, "webhooks", include_str!("../../migrations/0009_webhooks.sql")),
 ];
 
 /// The table in which the library keeps what was applied.

@@ -78,7 +78,13 @@ pub async fn results(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64
 }
 
 /// What blocks say about the rows within `from..to`; nothing where blocks do not count.
-async fn packed(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Option<Vec<(i64, Standing)>>> {
+pub(super) async fn packed(
+    conn: &mut Conn,
+    org: OrgNo,
+    job: JobNo,
+    from: i64,
+    to: i64,
+) -> Result<Option<Vec<(i64, Standing)>>> {
     let blocks = conn.rows(&PACKED, args![org, job, from - from % BLOCK, to]).await?;
     if blocks.is_empty() {
         return Ok(None);

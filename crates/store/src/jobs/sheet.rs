@@ -112,17 +112,8 @@ pub(super) async fn outcomes(
     from: i64,
     to: i64,
 ) -> Result<Vec<(i64, Standing)>> {
-    let sheets = conn.sheets().clone();
-    let Some(settled) = conn.first(&SETTLED, args![org, job]).await? else {
-        sheets.forget(org, job);
-        return Ok(Vec::new());
-    };
-    let shared = sheets.of((org, job));
-    let mut sheet = shared.lock().await;
-    if sheet.last < settled.get("parts")? {
-        sheet.catch_up(conn, org, job).await?;
-    }
-    sheets.has((org, job), sheet.rows);
+    let Some(shared) = caught_up(conn, org, job).await? else { return Ok(Vec::new()) };
+    let sheet = shared.lock().await;
     let mut found: Vec<_> = sheet.within(from, to).map(|entry| (entry.idx, sheet.standing(entry))).collect();
     for row in conn.rows(&DUPLICATES, args![org, job, from, to]).await? {
         let (idx, first): (i64, i64) = (row.get("idx")?, row.get("first_idx")?);
@@ -131,6 +122,31 @@ pub(super) async fn outcomes(
     drop(sheet);
     found.sort_by_key(|(idx, _)| *idx);
     Ok(found)
+}
+
+/// What stands in these rows of a job that is not packed: their own results.
+pub(super) async fn picked(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<Vec<(i64, Standing)>> {
+    let Some(shared) = caught_up(conn, org, job).await? else { return Ok(Vec::new()) };
+    let sheet = shared.lock().await;
+    let of_row = |idx: &i64| sheet.within(*idx, idx + 1).map(|entry| (entry.idx, sheet.standing(entry)));
+    Ok(rows.iter().flat_map(of_row).collect())
+}
+
+/// The sheet of a job, with all that is settled by now. None: the job is packed.
+async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc<Mutex<Sheet>>>> {
+    let sheets = conn.sheets().clone();
+    let Some(settled) = conn.first(&SETTLED, args![org, job]).await? else {
+        sheets.forget(org, job);
+        return Ok(None);
+    };
+    let shared = sheets.of((org, job));
+    let mut sheet = shared.lock().await;
+    if sheet.last < settled.get("parts")? {
+        sheet.catch_up(conn, org, job).await?;
+    }
+    sheets.has((org, job), sheet.rows);
+    drop(sheet);
+    Ok(Some(shared))
 }
 
 impl Sheet {

@@ -1,9 +1,9 @@
 //! The log of messages: what was sent where, what came of it, and sending once more.
 
-use probity_core::id::{DeliveryId, EventId};
+use probity_core::id::{DeliveryId, EventId, JobId, WebhookId};
 use probity_core::time::Millis;
 
-use super::State;
+use super::{Content, State};
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
@@ -12,26 +12,40 @@ use crate::wake::{self, Bell};
 /// Up to how many waiting messages are counted.
 const COUNTED_MAX: i64 = 10_000;
 
+/// What is read of a message.
+macro_rules! columns {
+    () => {
+        "id, event_id, kind, url, signer, state, attempts, next_at, first_at, last_at, last_status, last_error, last_took_ms, \
+         last_answer, created_at, job_id, row_list, body"
+    };
+}
+
 statements! {
     // The newest first; ids of one millisecond are told apart by their random part.
-    PAGE = "SELECT id, event_id, kind, url, state, attempts, next_at, first_at, last_at, last_status, last_error,
-            last_took_ms, last_answer, created_at FROM outbox
+    PAGE = concat!("SELECT ", columns!(), " FROM outbox
         WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3))
             AND (CAST($4 AS TEXT) IS NULL OR state = $4)
-        ORDER BY created_at DESC, id DESC LIMIT $5";
-    BY_ID = "SELECT id, event_id, kind, url, state, attempts, next_at, first_at, last_at, last_status, last_error,
-            last_took_ms, last_answer, created_at, body FROM outbox WHERE org_no = $1 AND id = $2";
+        ORDER BY created_at DESC, id DESC LIMIT $5");
+    OF_SIGNER = concat!("SELECT ", columns!(), " FROM outbox
+        WHERE org_no = $1 AND signer = $2 AND signer <> '' AND (created_at < $3 OR (created_at = $3 AND id < $4))
+            AND (CAST($5 AS TEXT) IS NULL OR state = $5)
+        ORDER BY created_at DESC, id DESC LIMIT $6");
+    BY_ID = concat!("SELECT ", columns!(), " FROM outbox WHERE org_no = $1 AND id = $2");
     RESEND = "UPDATE outbox SET state = 'waiting', attempts = 0, next_at = $3, lease_until = NULL, run = NULL
         WHERE org_no = $1 AND id = $2";
     PURGE = "WITH old AS MATERIALIZED (
             SELECT org_no, id FROM outbox WHERE state <> 'waiting' AND created_at < $1
             ORDER BY created_at LIMIT $2 {skip_locked})
         DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old)";
+    PURGE_ROWS = "WITH old AS MATERIALIZED (
+            SELECT org_no, id FROM outbox WHERE state <> 'waiting' AND row_list IS NOT NULL AND created_at < $1
+            ORDER BY created_at LIMIT $2 {skip_locked})
+        DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old)";
     COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'waiting' LIMIT $1) AS part) AS waiting";
     FIRST_DUE = "SELECT next_at FROM outbox WHERE state = 'waiting' ORDER BY next_at LIMIT 1";
 }
 
-/// A message as the log shows it, without its body.
+/// A message as the log shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
     /// Its name.
@@ -40,8 +54,14 @@ pub struct Logged {
     pub event: EventId,
     /// What sort of event.
     pub kind: String,
-    /// Where it goes.
+    /// Where it goes, or went at the last attempt.
     pub url: String,
+    /// What is sent.
+    pub content: Content,
+    /// The job that it is about.
+    pub job: Option<JobId>,
+    /// [`super::Delivery::signer`].
+    pub signer: String,
     /// Where it stands.
     pub state: State,
     /// How many attempts have come to an end, since it was last resent.
@@ -86,10 +106,23 @@ pub async fn page(
     conn.rows(&PAGE, args![org, at, id, state.map(State::as_str), at_most]).await?.iter().map(read).collect()
 }
 
-/// One message with its body.
-pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<(Logged, Vec<u8>)> {
-    let row = conn.first(&BY_ID, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
-    Ok((read(&row)?, row.get("body")?))
+/// Messages to a webhook; the rest as with [`page`].
+pub async fn of_webhook(
+    conn: &mut Conn,
+    org: OrgNo,
+    webhook: WebhookId,
+    state: Option<State>,
+    after: Option<(Millis, DeliveryId)>,
+    at_most: i64,
+) -> Result<Vec<Logged>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    let values = args![org, webhook.to_string(), at, id, state.map(State::as_str), at_most];
+    conn.rows(&OF_SIGNER, values).await?.iter().map(read).collect()
+}
+
+/// One message.
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<Logged> {
+    conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
 /// Lets a message be sent now, with all its attempts before it, wherever it stood. An attempt under way goes on and is not
@@ -103,6 +136,11 @@ pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Res
 /// those were.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+}
+
+/// The same of messages about rows, of which receivers may have repeated what they got.
+pub async fn purge_rows(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
+    tx.execute(&PURGE_ROWS, args![before, i64::from(at_most)]).await
 }
 
 /// How much waits, for the metrics.
@@ -121,6 +159,9 @@ fn read(row: &Row) -> Result<Logged> {
         event: row.parse("event_id")?,
         kind: row.get("kind")?,
         url: row.get("url")?,
+        content: super::content(row)?,
+        job: super::job(row)?,
+        signer: row.get("signer")?,
         state: row.parse("state")?,
         attempts: row.get("attempts")?,
         next_at: Millis(row.get("next_at")?),

@@ -23,3 +23,4 @@ mod settings;
 mod team;
 mod usage;
 mod wake;
+mod webhooks;

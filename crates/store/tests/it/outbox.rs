@@ -2,7 +2,7 @@
 
 use probity_core::id::{DeliveryId, EventId};
 use probity_core::time::Millis;
-use probity_store::outbox::{self, ANSWER_MAX, Attempt, Claimed, Delivery, Depth, Logged, State};
+use probity_store::outbox::{self, ANSWER_MAX, Attempt, Claimed, Content, Delivery, Depth, Logged, State};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
@@ -18,7 +18,8 @@ fn message(n: u8, after_ms: i64) -> Delivery {
         event: EventId::new(START, [n; 10]),
         kind: "job.finished".into(),
         url: "https://hooks.example.com/x".into(),
-        body: vec![0, n, 255],
+        content: Content::Bytes(vec![0, n, 255]),
+        job: None,
         signer: String::new(),
         created_at: START + after_ms,
     }
@@ -49,7 +50,7 @@ async fn record(store: &Store, claimed: &Claimed, attempt: &Attempt) -> Result<(
     store.write(|tx| outbox::record(tx, claimed, attempt).scope_boxed()).await
 }
 
-async fn logged(store: &Store, n: u8) -> (Logged, Vec<u8>) {
+async fn logged(store: &Store, n: u8) -> Logged {
     let mut conn = store.read().await.unwrap();
     outbox::by_id(&mut conn, ORG, message(n, 0).id).await.unwrap()
 }
@@ -78,8 +79,9 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
         assert_eq!(claim(&store, 0, "early", 10).await, []);
         let first = claim(&store, 3, "one", 2).await;
         let expected = |n: u8, run: &str| {
-            let Delivery { org, id, event, url, body, signer, created_at, .. } = message(n, i64::from(n));
-            Claimed { org, id, event, url, body, signer, attempts: 0, due_at: created_at, run: run.into() }
+            let Delivery { org, id, event, kind, url, content, job, signer, created_at } = message(n, i64::from(n));
+            let (due_at, run) = (created_at, run.into());
+            Claimed { org, id, event, kind, url, content, job, signer, created_at, attempts: 0, due_at, run }
         };
         assert_eq!(first, [expected(1, "one"), expected(2, "one")], "the longest due first");
         assert_eq!(claim(&store, 3, "two", 10).await, [expected(3, "two")]);
@@ -88,7 +90,7 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
         assert_eq!(claim(&store, LEASE_MS + 3, "three", 10).await.len(), 3, "whoever held them has died");
         let late = record(&store, &first[0], &failed(START)).await;
         assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
-        assert_eq!(logged(&store, 1).await.0.attempts, 0);
+        assert_eq!(logged(&store, 1).await.attempts, 0);
     })
     .await;
 }
@@ -101,8 +103,11 @@ async fn attempts_are_recorded_once_and_followed_by_the_next() {
         record(&store, claimed, &failed(START + 5_000)).await.unwrap();
         let twice = record(&store, claimed, &failed(START)).await;
         assert!(matches!(twice, Err(StoreError::LeaseLost)), "{twice:?}");
-        let (row, body) = logged(&store, 1).await;
-        assert_eq!((row.state, row.attempts, row.next_at, body), (State::Waiting, 1, START + 5_000, vec![0, 1, 255]));
+        let row = logged(&store, 1).await;
+        assert_eq!(
+            (row.state, row.attempts, row.next_at, row.content),
+            (State::Waiting, 1, START + 5_000, Content::Bytes(vec![0, 1, 255]))
+        );
         assert_eq!(
             (row.first_at, row.last_status, row.last_answer.as_slice()),
             (Some(START + 7), Some(500), &b"\xffno"[..])
@@ -119,7 +124,7 @@ async fn attempts_are_recorded_once_and_followed_by_the_next() {
             ..failed(START)
         };
         record(&store, claimed, &done).await.unwrap();
-        let (row, _) = logged(&store, 1).await;
+        let row = logged(&store, 1).await;
         assert_eq!((row.state, row.attempts, row.last_answer.len()), (State::Delivered, 2, ANSWER_MAX));
         assert_eq!((row.first_at, row.last_at), (Some(START + 7), Some(START + 5_001)));
         assert_eq!(claim(&store, 10 * LEASE_MS, "four", 10).await, [], "what is delivered is not sent again");
@@ -211,7 +216,7 @@ async fn old_messages_that_wait_for_nothing_are_purged() {
         assert_eq!(purge(START + 3).await, 2);
         assert_eq!(purge(START + 3).await, 0);
         assert_eq!(purge(START + 100).await, 1, "the fourth still waits");
-        assert_eq!(logged(&store, 4).await.0.state, State::Waiting);
+        assert_eq!(logged(&store, 4).await.state, State::Waiting);
     })
     .await;
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use probity_core::id::{DeliveryId, EventId};
 use probity_core::time::Millis;
-use probity_store::outbox::{self, Delivery};
+use probity_store::outbox::{self, Content, Delivery};
 use probity_store::wake::{Bell, Listener};
 use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
 use probity_trialdb::{Cluster, Database, postgres};
@@ -21,7 +21,8 @@ fn message(n: u128) -> Delivery {
         event: EventId::from_bits(n),
         kind: "job.finished".into(),
         url: "https://example.org/".into(),
-        body: Vec::new(),
+        content: Content::Bytes(Vec::new()),
+        job: None,
         signer: String::new(),
         created_at: Millis(1),
     }

@@ -7,7 +7,7 @@ use probity_core::block::{Block, ROWS_MAX};
 use probity_core::domain::{Domain, SpecialUse};
 use probity_core::verdict::Reason;
 use probity_store::Conn;
-use probity_store::jobs::{self, Job};
+use probity_store::jobs::{self, Job, Standing};
 
 use super::view::{BatchRow, RowHead, RowVerdict};
 use crate::error::{ApiError, Code};
@@ -24,12 +24,32 @@ pub(super) async fn rows(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Resu
     let mut standing = jobs::outcomes(conn, job.org, job.no, from, to).await?.into_iter().peekable();
     let mut rows = Vec::with_capacity(emails.len());
     for (index, email) in (from..).zip(emails) {
-        let done = standing.next_if(|(at, _)| *at == index);
-        let done =
-            done.map(|(_, standing)| RowVerdict::of(&standing, domain(&email, standing.result.kind.raw_reason())));
-        rows.push(BatchRow { head: RowHead { email, processed: done.is_some(), index: Some(index) }, done });
+        let done = standing.next_if(|(at, _)| *at == index).map(|(_, standing)| standing);
+        rows.push(row(index, email, done.as_ref()));
     }
     Ok(rows)
+}
+
+/// The rows of these results, wherever in the job they lie: the first rows with their addresses, in their order. Blocks of
+/// addresses are read one by one, so one is in memory at a time.
+pub(crate) async fn of(conn: &mut Conn, job: &Job, standing: Vec<(i64, Standing)>) -> Result<Vec<BatchRow>, ApiError> {
+    let of_block = i64::try_from(ROWS_MAX).expect("a block is small");
+    let mut rows = Vec::with_capacity(standing.len());
+    for same_block in standing.chunk_by(|(a, _), (b, _)| a / of_block == b / of_block) {
+        let (first, last) = (same_block[0].0, same_block[same_block.len() - 1].0);
+        let emails = emails(conn, job, first, last + 1).await?;
+        for (index, standing) in same_block {
+            let email = usize::try_from(index - first).ok().and_then(|at| emails.get(at));
+            let email = email.ok_or_else(|| ApiError::server_error("an address is missing"))?;
+            rows.push(row(*index, email.clone(), Some(standing)));
+        }
+    }
+    Ok(rows)
+}
+
+fn row(index: i64, email: String, done: Option<&Standing>) -> BatchRow {
+    let done = done.map(|standing| RowVerdict::of(standing, domain(&email, standing.result.kind.raw_reason())));
+    BatchRow { head: RowHead { email, processed: done.is_some(), index: Some(index) }, done }
 }
 
 async fn emails(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<String>, ApiError> {

@@ -5,13 +5,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::DeliveryId;
+use probity_core::id::{DeliveryId, JobId};
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_engine::net::BoxFuture;
 use probity_server::ops::metrics::{Metrics, Start};
 use probity_server::secrets::Secrets;
-use probity_server::webhooks::deliver::SCHEDULE_MS;
+use probity_server::webhooks::SCHEDULE_MS;
 use probity_server::webhooks::guard::Unresolved;
 use probity_server::webhooks::sign::{Secret, signatures};
 use probity_server::webhooks::{
@@ -41,18 +41,18 @@ impl Outbox {
         Self { store, secrets: Arc::new(Secrets::of(&[7; 32])), _directory: directory }
     }
 
-    async fn put(&self, job: &str, url: &str) -> DeliveryId {
+    async fn put(&self, job: u8, url: &str) -> DeliveryId {
         self.put_at(START, job, url).await
     }
 
-    async fn put_at(&self, at: Millis, job: &str, url: &str) -> DeliveryId {
-        let message = Callbacks::job_finished(ORG, job, url, b"{\"id\":\"job_1\"}".to_vec(), at);
+    async fn put_at(&self, at: Millis, job: u8, url: &str) -> DeliveryId {
+        let message = Callbacks::job_finished(ORG, job_id(job), url, b"{\"id\":\"job_1\"}".to_vec(), at);
         assert!(self.store.write(|tx| outbox::put(tx, &message).scope_boxed()).await.unwrap());
         message.id
     }
 
     async fn row(&self, id: DeliveryId) -> Logged {
-        outbox::by_id(&mut self.store.read().await.unwrap(), ORG, id).await.unwrap().0
+        outbox::by_id(&mut self.store.read().await.unwrap(), ORG, id).await.unwrap()
     }
 
     /// A worker at a time.
@@ -80,6 +80,10 @@ impl Outbox {
     }
 }
 
+fn job_id(n: u8) -> JobId {
+    JobId::new(START, [n; 10])
+}
+
 fn header<'a>(request: &'a str, name: &str) -> &'a str {
     let value = request.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     value.unwrap_or_else(|| panic!("no {name} in {request}"))
@@ -89,7 +93,7 @@ fn header<'a>(request: &'a str, name: &str) -> &'a str {
 async fn a_message_arrives_signed_and_once() {
     let outbox = Outbox::new().await;
     let mut receiver = Receiver::start(Manner::Say("HTTP/1.1 201 x\r\ncontent-length: 3\r\n\r\nyes".into())).await;
-    let id = outbox.put("job_1", &receiver.url()).await;
+    let id = outbox.put(1, &receiver.url()).await;
     outbox.deliver(START).await;
     outbox.deliver(START + 1_000_000).await;
     assert_eq!(receiver.hits(), 1);
@@ -109,7 +113,7 @@ async fn a_message_arrives_signed_and_once() {
 async fn attempts_follow_the_schedule_until_it_ends() {
     let outbox = Outbox::new().await;
     let mut receiver = Receiver::start(Manner::status(500)).await;
-    let id = outbox.put("job_1", &receiver.url()).await;
+    let id = outbox.put(1, &receiver.url()).await;
     let mut now = START;
     let mut ids = Vec::new();
     for (pause_ms, attempts) in SCHEDULE_MS.into_iter().zip(1..) {
@@ -139,7 +143,7 @@ async fn gone_ends_it_and_a_redirect_does_not() {
     let outbox = Outbox::new().await;
     let gone = Receiver::start(Manner::status(410)).await;
     let moved = Receiver::start(Manner::Say("HTTP/1.1 302 x\r\nlocation: /\r\ncontent-length: 0\r\n\r\n".into())).await;
-    let ids = [outbox.put("job_1", &gone.url()).await, outbox.put("job_1", &moved.url()).await];
+    let ids = [outbox.put(1, &gone.url()).await, outbox.put(1, &moved.url()).await];
     outbox.deliver(START).await;
     assert_eq!(outbox.row(ids[0]).await.state, State::Exhausted);
     assert_eq!(outbox.row(ids[1]).await.state, State::Waiting);
@@ -155,7 +159,7 @@ async fn the_operator_reads_why_nobody_was_reached() {
         ["http://10.0.0.1/".to_owned(), "http://nowhere.example/".into(), format!("http://{free}/"), hangs.url()];
     let mut ids = Vec::new();
     for url in &urls {
-        ids.push(outbox.put("job_1", url).await);
+        ids.push(outbox.put(1, url).await);
     }
     outbox.worker(START, open(), HASTY, DeliveryConfig::default()).run_once().await;
     for (id, error) in ids.into_iter().zip(["blocked", "unresolved", "refused", "timeout"]) {
@@ -175,8 +179,8 @@ async fn both_secrets_sign_after_a_rotation() {
     made.await.unwrap();
     let rotated = outbox.store.write(|tx| outbox::rotate(tx, ORG, &sealed[1], START + 100_000).scope_boxed());
     rotated.await.unwrap();
-    for (after_ms, signers) in [(0, vec![new.clone(), old]), (100_000, vec![new])] {
-        let id = outbox.put(&format!("job_{after_ms}"), &receiver.url()).await;
+    for (job, after_ms, signers) in [(1, 0, vec![new.clone(), old]), (2, 100_000, vec![new])] {
+        let id = outbox.put(job, &receiver.url()).await;
         outbox.deliver(START + after_ms).await;
         let (request, event) = (receiver.request().await, outbox.row(id).await.event.to_string());
         let timestamp = header(&request, "webhook-timestamp").parse().unwrap();
@@ -202,9 +206,9 @@ async fn receivers_that_hang_hold_up_themselves_only() {
     let messages: Vec<Delivery> = (0..1_000)
         .map(|n| {
             let host = n % 100;
-            let port = if host < 20 { bad[host % 2].address.port() } else { good.address.port() };
+            let port = if host < 20 { bad[usize::from(host % 2 == 1)].address.port() } else { good.address.port() };
             let url = format!("http://host-{host}.example:{port}/");
-            Callbacks::job_finished(ORG, &format!("job_{n}"), &url, b"{}".to_vec(), START)
+            Callbacks::job_finished(ORG, JobId::from_bits(n), &url, b"{}".to_vec(), START)
         })
         .collect();
     let put = outbox.store.write(|tx| {
@@ -241,7 +245,7 @@ async fn receivers_that_hang_hold_up_themselves_only() {
 async fn at_the_end_what_hangs_is_cut_and_sent_again_later() {
     let outbox = Outbox::new().await;
     let mut receiver = Receiver::start(Manner::Hang).await;
-    let id = outbox.put("job_1", &receiver.url()).await;
+    let id = outbox.put(1, &receiver.url()).await;
     let limits = SendLimits { total_ms: 60_000, ..HASTY };
     let config = DeliveryConfig { grace: Duration::from_millis(10), ..DeliveryConfig::default() };
     let ending = CancellationToken::new();
@@ -272,7 +276,7 @@ async fn a_wake_up_is_faster_than_the_poll() {
     };
     let ending = CancellationToken::new();
     let running = tokio::spawn(Worker::new(parts, &callbacks, config).run(ending.clone()));
-    outbox.put("job_1", &receiver.url()).await;
+    outbox.put(1, &receiver.url()).await;
     callbacks.wake();
     tokio::time::timeout(PATIENCE / 2, receiver.request()).await.expect("it was woken");
     ending.cancel();
@@ -287,7 +291,7 @@ async fn an_independent_library_accepts_the_signature_and_nothing_else() {
     let mut receiver = Receiver::start(Manner::status(200)).await;
     // The library refuses old messages, so this one is sent now.
     let now = Clock::system().now();
-    outbox.put_at(now, "job_1", &receiver.url()).await;
+    outbox.put_at(now, 1, &receiver.url()).await;
     outbox.deliver(now).await;
     let request = receiver.request().await;
     let fields = ["webhook-id", "webhook-timestamp", "webhook-signature"].map(|name| header(&request, name));
@@ -317,7 +321,7 @@ assert not accepts(body, **{"webhook-timestamp": str(int(timestamp) - 1)})
 #[tokio::test]
 async fn a_name_without_a_resolver_is_tried_again() {
     let outbox = Outbox::new().await;
-    let id = outbox.put("job_1", "https://hooks.example.com/").await;
+    let id = outbox.put(1, "https://hooks.example.com/").await;
     let guard = guard_allowing(&[], Arc::new(NoNames));
     outbox.worker(START, guard, HASTY, DeliveryConfig::default()).run_once().await;
     let row = outbox.row(id).await;

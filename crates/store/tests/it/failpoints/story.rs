@@ -15,7 +15,7 @@ use probity_store::jobs::{
     self, Claimed, Closed, Fence, Job, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State, Stay,
 };
 use probity_store::orgs::{self, Org};
-use probity_store::outbox::{self, Delivery};
+use probity_store::outbox::{self, Content, Delivery};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 
 const BEGINNING: Millis = Millis(1_800_000_000_000);
@@ -385,7 +385,8 @@ async fn announce(tx: &mut Tx, closed: Option<&Closed>, id: DeliveryId, now: Mil
         event: event(job.id),
         kind: "job.finished".into(),
         url: URL.into(),
-        body: vec![],
+        content: Content::Bytes(Vec::new()),
+        job: None,
         signer: String::new(),
         created_at: now,
     };

@@ -1,0 +1,304 @@
+//! `/v1/webhooks`: servers of a customer that are told of what they have subscribed to.
+//!
+//! A webhook that was made with a test key is told of test jobs and seen by test keys only, as jobs are. Its secret is shown by
+//! the answers that made and that replaced it. What was sent, and what came back, stands in [`deliveries`].
+
+pub(crate) mod deliveries;
+pub(crate) mod view;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_core::id::WebhookId;
+use probity_core::time::Millis;
+use probity_core::webhook::Topic;
+use probity_store::events::{self, AccountEvent, What};
+use probity_store::webhooks::{self, Webhook};
+use probity_store::{ScopedFutureExt as _, StoreError};
+
+use self::view::{
+    CreateWebhook, DeletedWebhook, NewWebhook, TopicName, WebhookPatch, WebhookSecret, WebhookShown, WebhookStatus,
+};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::body::JsonBody;
+use crate::error::{ApiError, Code};
+use crate::idempotency::{Answer, Once};
+use crate::openapi::parameters::{PageParams, WebhookPath};
+use crate::page::{Binding, List, PerPage};
+use crate::path::PathId;
+use crate::query::Query;
+use crate::webhooks::callback_secret::OVERLAP_MS;
+use crate::webhooks::sign::Secret;
+
+/// The list's name in its cursors.
+const LIST: &str = "/v1/webhooks";
+/// The most webhooks of an organization, those of test keys included: each is looked at for every part of a job.
+pub(crate) const WEBHOOKS_MAX: i64 = 50;
+
+/// List the webhooks
+///
+/// Newest first, disabled ones included. Secrets are never shown again.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks",
+    tag = "Webhooks",
+    params(PageParams),
+    security(("bearer" = ["read:webhooks"])),
+    responses((status = 200, description = "One page of webhooks.", body = List<WebhookShown>))
+)]
+pub(crate) async fn list_webhooks(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    query: Query,
+) -> Result<Json<List<WebhookShown>>, ApiError> {
+    let per_page = PerPage::USUAL.wanted(&query)?;
+    let org_id = caller.org_id().to_string();
+    let list = if caller.is_test() { format!("{LIST} test") } else { LIST.to_owned() };
+    let binding = Binding { org: &org_id, list: &list };
+    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let mut conn = app.store.read().await?;
+    let mut rows = webhooks::page(&mut conn, caller.org(), caller.is_test(), after, i64::from(per_page) + 1).await?;
+    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
+    let more = rows.len() > wanted;
+    rows.truncate(wanted);
+    let next =
+        rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last.created_at, last.id.bits())));
+    Ok(Json(List::new(rows.into_iter().map(WebhookShown::from).collect(), next)))
+}
+
+/// A place in a list that is sorted by time and id.
+pub(crate) fn place(at: Millis, id_bits: u128) -> Vec<u8> {
+    let mut place = at.0.to_be_bytes().to_vec();
+    place.extend(id_bits.to_be_bytes());
+    place
+}
+
+/// The place in a list whose ids are of this kind.
+pub(crate) fn place_of<K>(place: &[u8]) -> Result<(Millis, probity_core::id::Id<K>), ApiError> {
+    let refused = || ApiError::invalid("next", "must be a cursor that this list has given");
+    let (at, id) = place.split_first_chunk::<8>().ok_or_else(refused)?;
+    let id: [u8; 16] = id.try_into().map_err(|_| refused())?;
+    Ok((Millis(i64::from_be_bytes(*at)), probity_core::id::Id::from_bits(u128::from_be_bytes(id))))
+}
+
+/// Make a webhook
+///
+/// The answer shows the secret with which its messages are signed, this once. A webhook that is made with a test key is told
+/// of test jobs.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks",
+    tag = "Webhooks",
+    request_body(content = CreateWebhook, description = "The webhook to make."),
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 201, description = "The webhook with its secret.", body = NewWebhook))
+)]
+pub(crate) async fn create_webhook(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    once: Once,
+    JsonBody(asked): JsonBody<CreateWebhook>,
+) -> Result<Answer, ApiError> {
+    let now = app.now();
+    let webhook = Webhook {
+        org: caller.org(),
+        id: crate::random::id(now),
+        test: caller.is_test(),
+        name: name(&asked.name)?,
+        events: topics(&asked.events)?,
+        url: url(&app, &asked.url).await?,
+        active: true,
+        created_at: now,
+        last_delivery_at: None,
+    };
+    let fresh = Secret::fresh();
+    let sealed = app.secrets.seal_webhook_secret(webhook.id, fresh.bytes());
+    let shown = NewWebhook { webhook: webhook.clone().into(), secret: fresh.text() };
+    let made = app.store.write(|tx| {
+        async {
+            if !webhooks::insert(tx, &webhook, &sealed, WEBHOOKS_MAX).await? {
+                return Ok(None);
+            }
+            let event = What::Account(AccountEvent::WebhookCreated);
+            events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await?;
+            once.keep(tx, StatusCode::CREATED, &shown).await.map(Some)
+        }
+        .scope_boxed()
+    });
+    let full = || format!("an organization has at most {WEBHOOKS_MAX} webhooks; delete one before you make another");
+    made.await?.ok_or_else(|| ApiError::new(Code::Conflict, full()))
+}
+
+fn name(text: &str) -> Result<String, ApiError> {
+    let name = probity_core::name::name(text).map_err(|fault| ApiError::invalid("name", fault.to_string()))?;
+    Ok(name.to_owned())
+}
+
+/// Each topic once, in the contract's order.
+fn topics(named: &[TopicName]) -> Result<Vec<Topic>, ApiError> {
+    let topics: Vec<Topic> = Topic::all().filter(|topic| named.iter().any(|named| named.0 == *topic)).collect();
+    if topics.is_empty() { Err(ApiError::invalid("events", "must name at least one event")) } else { Ok(topics) }
+}
+
+async fn url(app: &App, text: &str) -> Result<String, ApiError> {
+    app.callbacks.check(text).await.map_err(|refused| ApiError::invalid("url", refused))
+}
+
+/// Look at a webhook
+///
+/// Where it lies, what it is told of, and when it last took something.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}",
+    tag = "Webhooks",
+    params(WebhookPath),
+    security(("bearer" = ["read:webhooks"])),
+    responses((status = 200, description = "The webhook.", body = WebhookShown))
+)]
+pub(crate) async fn get_webhook(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(id): PathId<WebhookId>,
+) -> Result<Json<WebhookShown>, ApiError> {
+    let webhook = webhooks::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    Ok(Json(webhook.into()))
+}
+
+/// Change a webhook
+///
+/// Fields that are left out stay as they are. A new URL counts for messages that wait, too. A disabled webhook is told nothing,
+/// also of what waits for it; with the status `active` it begins anew.
+#[utoipa::path(
+    patch,
+    path = "/v1/webhooks/{id}",
+    tag = "Webhooks",
+    params(WebhookPath),
+    request_body(content = WebhookPatch, description = "What to change."),
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 200, description = "The webhook after the change.", body = WebhookShown))
+)]
+pub(crate) async fn patch_webhook(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(id): PathId<WebhookId>,
+    JsonBody(patch): JsonBody<WebhookPatch>,
+) -> Result<Json<WebhookShown>, ApiError> {
+    // Whoever may not see it learns nothing, of URLs either.
+    webhooks::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    let name = patch.name.as_deref().map(name).transpose()?;
+    let events = patch.events.as_deref().map(topics).transpose()?;
+    let url = match &patch.url {
+        Some(text) => Some(url(&app, text).await?),
+        None => None,
+    };
+    let now = app.now();
+    let changed = app.store.write(|tx| {
+        async {
+            let before = webhooks::lock(tx, caller.org(), id, caller.is_test()).await?;
+            let mut after = before.clone();
+            after.name.clone_from(name.as_ref().unwrap_or(&before.name));
+            after.url.clone_from(url.as_ref().unwrap_or(&before.url));
+            after.events.clone_from(events.as_ref().unwrap_or(&before.events));
+            after.active = patch.status.map_or(before.active, |status| status == WebhookStatus::Active);
+            if after != before {
+                webhooks::write(tx, &before, &after).await?;
+                events::add(tx, caller.org(), now, Some(caller.actor()), &differences(&before, &after)).await?;
+            }
+            Ok(after)
+        }
+        .scope_boxed()
+    });
+    Ok(Json(changed.await?.into()))
+}
+
+/// What a change is to the account.
+fn differences(before: &Webhook, after: &Webhook) -> Vec<What> {
+    let settings = |webhook: &Webhook| (webhook.name.clone(), webhook.url.clone(), webhook.events.clone());
+    let changed = (settings(before) != settings(after)).then_some(AccountEvent::WebhookChanged);
+    let turned = match (before.active, after.active) {
+        (false, true) => Some(AccountEvent::WebhookEnabled),
+        (true, false) => Some(AccountEvent::WebhookDisabled),
+        _ => None,
+    };
+    changed.into_iter().chain(turned).map(What::Account).collect()
+}
+
+/// Delete a webhook
+///
+/// What waits for it is never sent, and its log is gone.
+#[utoipa::path(
+    delete,
+    path = "/v1/webhooks/{id}",
+    tag = "Webhooks",
+    params(WebhookPath),
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 200, description = "The webhook is deleted.", body = DeletedWebhook))
+)]
+pub(crate) async fn delete_webhook(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(id): PathId<WebhookId>,
+) -> Result<Json<DeletedWebhook>, ApiError> {
+    let now = app.now();
+    let deleted = app.store.write(|tx| {
+        async {
+            webhooks::remove(tx, caller.org(), id, caller.is_test()).await?;
+            let event = What::Account(AccountEvent::WebhookDeleted);
+            events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await
+        }
+        .scope_boxed()
+    });
+    deleted.await?;
+    Ok(Json(DeletedWebhook { id, deleted: true }))
+}
+
+/// Rotate the secret of a webhook
+///
+/// Makes a new one, which the answer shows, this once. For a day messages are signed with both, so that a receiver can change
+/// over without losing any.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{id}/rotate-secret",
+    tag = "Webhooks",
+    params(WebhookPath),
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 200, description = "The new secret.", body = WebhookSecret))
+)]
+pub(crate) async fn rotate_webhook_secret(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(id): PathId<WebhookId>,
+    once: Once,
+) -> Result<Answer, ApiError> {
+    let (fresh, now) = (Secret::fresh(), app.now());
+    let sealed = app.secrets.seal_webhook_secret(id, fresh.bytes());
+    let until = now + OVERLAP_MS;
+    let shown = WebhookSecret { id, secret: fresh.text(), previous_until: until.into() };
+    let rotated = app.store.write(|tx| {
+        async {
+            webhooks::rotate(tx, caller.org(), id, caller.is_test(), &sealed, until).await?;
+            let event = What::Account(AccountEvent::WebhookSecretRotated);
+            events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await?;
+            once.keep(tx, StatusCode::OK, &shown).await
+        }
+        .scope_boxed()
+    });
+    rotated.await.map_err(StoreError::into)
+}
+
+impl From<Webhook> for WebhookShown {
+    fn from(webhook: Webhook) -> Self {
+        Self {
+            id: webhook.id,
+            name: webhook.name,
+            url: webhook.url,
+            events: webhook.events.into_iter().map(TopicName).collect(),
+            status: if webhook.active { WebhookStatus::Active } else { WebhookStatus::Disabled },
+            created_at: webhook.created_at.into(),
+            last_delivery_at: webhook.last_delivery_at.map(Into::into),
+        }
+    }
+}

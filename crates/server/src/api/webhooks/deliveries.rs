@@ -1,0 +1,197 @@
+//! `/v1/webhooks/{id}/deliveries`: what was sent to a webhook, what came back, and sending it once more.
+//!
+//! A receiver's answer is shown as text: bounded, and with control characters escaped. Why there was no answer is not shown, nor
+//! how long that took: the differences would tell what is in the operator's network.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_core::id::{DeliveryId, WebhookId};
+use probity_store::outbox::{self, Content, Logged};
+use probity_store::{ScopedFutureExt as _, webhooks};
+
+use super::view::{DeliveryAttempt, DeliveryRequest, WebhookDelivery, fixed_headers};
+use super::{place, place_of};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::error::{ApiError, Code};
+use crate::idempotency::{Answer, Once};
+use crate::openapi::parameters::{DeliveriesParams, DeliveryPath, WebhookPath};
+use crate::page::{Binding, List, PerPage};
+use crate::path::{PathId, PathIds};
+use crate::query::Query;
+use crate::webhooks::send::Failure;
+use crate::webhooks::tell;
+
+/// List the deliveries of a webhook
+///
+/// Messages, newest first. They are kept for as long as the installation keeps deliveries, those about rows for a week at most.
+#[utoipa::path(
+    get,
+    path = "/v1/webhooks/{id}/deliveries",
+    tag = "Webhooks",
+    params(WebhookPath, DeliveriesParams),
+    security(("bearer" = ["read:webhooks"])),
+    responses((status = 200, description = "One page of deliveries.", body = List<WebhookDelivery>))
+)]
+pub(crate) async fn list_webhook_deliveries(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(id): PathId<WebhookId>,
+    query: Query,
+) -> Result<Json<List<WebhookDelivery>>, ApiError> {
+    let mut conn = app.store.read().await?;
+    let webhook = webhooks::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
+    let per_page = PerPage::USUAL.wanted(&query)?;
+    let state = query.one_of("status", &outbox::State::ALL.map(outbox::State::as_str))?;
+    let (org_id, list) = (caller.org_id().to_string(), format!("/v1/webhooks/{id}/deliveries {state:?}"));
+    let binding = Binding { org: &org_id, list: &list };
+    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let state = state.map(|name| name.parse()).transpose()?;
+    let at_most = i64::from(per_page) + 1;
+    let mut rows = outbox::of_webhook(&mut conn, webhook.org, id, state, after, at_most).await?;
+    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
+    let more = rows.len() > wanted;
+    rows.truncate(wanted);
+    let next =
+        rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last.created_at, last.id.bits())));
+    Ok(Json(List::new(rows.into_iter().map(WebhookDelivery::from).collect(), next)))
+}
+
+/// Try a webhook
+///
+/// Sends it a message of the type `test`, once, also where it is disabled. What came of it is among its deliveries a moment
+/// later. A test that fails does not count against the webhook.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{id}/test",
+    tag = "Webhooks",
+    params(WebhookPath),
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 200, description = "The message.", body = WebhookDelivery))
+)]
+pub(crate) async fn test_webhook(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathId(id): PathId<WebhookId>,
+    once: Once,
+) -> Result<Answer, ApiError> {
+    let now = app.now();
+    let sent = app.store.write(|tx| {
+        async {
+            let webhook = webhooks::by_id(tx, caller.org(), id, caller.is_test()).await?;
+            let message = tell::test(webhook.org, id, &webhook.url, now);
+            outbox::put(tx, &message).await?;
+            let logged = outbox::by_id(tx, webhook.org, message.id).await?;
+            once.keep(tx, StatusCode::OK, &WebhookDelivery::from(logged)).await
+        }
+        .scope_boxed()
+    });
+    let answer = sent.await?;
+    app.callbacks.wake();
+    Ok(answer)
+}
+
+/// Send a delivery once more
+///
+/// Now, under the same `webhook-id`, with all the attempts of a new message, wherever it stood.
+#[utoipa::path(
+    post,
+    path = "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver",
+    tag = "Webhooks",
+    params(WebhookPath, DeliveryPath),
+    security(("bearer" = ["write:webhooks"])),
+    responses((status = 200, description = "The message.", body = WebhookDelivery))
+)]
+pub(crate) async fn redeliver(
+    State(app): State<Arc<App>>,
+    caller: Caller,
+    PathIds(id, delivery): PathIds<WebhookId, DeliveryId>,
+    once: Once,
+) -> Result<Answer, ApiError> {
+    let mut conn = app.store.read().await?;
+    let webhook = webhooks::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
+    if outbox::by_id(&mut conn, webhook.org, delivery).await?.signer != id.to_string() {
+        return Err(ApiError::not_found());
+    }
+    if !webhook.active {
+        return Err(ApiError::new(Code::Conflict, "the webhook is disabled; PATCH its status to `active` first"));
+    }
+    drop(conn);
+    let now = app.now();
+    let sent = app.store.write(|tx| {
+        async {
+            outbox::resend(tx, webhook.org, delivery, now).await?;
+            let logged = outbox::by_id(tx, webhook.org, delivery).await?;
+            once.keep(tx, StatusCode::OK, &WebhookDelivery::from(logged)).await
+        }
+        .scope_boxed()
+    });
+    let answer = sent.await?;
+    app.callbacks.wake();
+    Ok(answer)
+}
+
+impl From<Logged> for WebhookDelivery {
+    fn from(logged: Logged) -> Self {
+        let answered = logged.last_status.is_some();
+        let last_attempt = logged.last_at.map(|at| DeliveryAttempt {
+            at: at.into(),
+            status: logged.last_status,
+            took_ms: logged.last_took_ms.filter(|_| answered),
+            error: (!answered).then_some(Failure::PUBLIC),
+            answer: shown(&logged.last_answer),
+        });
+        let rows = match logged.content {
+            Content::Rows(rows) => Some(rows),
+            Content::Bytes(_) => None,
+        };
+        let headers = fixed_headers(logged.event);
+        Self {
+            id: logged.id,
+            kind: logged.kind,
+            status: logged.state.as_str(),
+            attempts: logged.attempts,
+            created_at: logged.created_at.into(),
+            next_attempt_at: (logged.state == outbox::State::Waiting).then_some(logged.next_at.into()),
+            request: DeliveryRequest { url: logged.url, headers, job_id: logged.job, rows },
+            last_attempt,
+        }
+    }
+}
+
+/// Bytes of others as text that steers nothing: neither a terminal nor the direction of writing.
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        let steers = c.is_control()
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if steers {
+            let _ = write!(shown, "{}", c.escape_default());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_is_escaped() {
+        for (bytes, expected) in [
+            (&b"ok <b>\"x\"</b> \\"[..], "ok <b>\"x\"</b> \\"),
+            (b"a\r\n\x1b[31mred\x00", "a\\r\\n\\u{1b}[31mred\\u{0}"),
+            ("gr\u{fc}n \u{202e}txt".as_bytes(), "gr\u{fc}n \\u{202e}txt"),
+            (b"\xff\xfe", "\u{fffd}\u{fffd}"),
+        ] {
+            assert_eq!(shown(bytes), expected);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Parameters of webhooks.
+
+use probity_store::outbox::State;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+
+use super::{names, path_id, path_part, query};
+
+/// The path of one webhook.
+#[derive(Debug)]
+pub struct WebhookPath;
+
+impl IntoParams for WebhookPath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_id("The webhook's id, as the list shows it.", "whk_01h455vb4pex5vsknk084sn02q")]
+    }
+}
+
+/// What the path of one delivery has besides.
+#[derive(Debug)]
+pub struct DeliveryPath;
+
+impl IntoParams for DeliveryPath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_part("delivery_id", "The delivery's id, as the list shows it.", "dlv_01h455vb4pex5vsknk084sn02q")]
+    }
+}
+
+/// The query of the list of deliveries.
+#[derive(Debug)]
+pub struct DeliveriesParams;
+
+impl IntoParams for DeliveriesParams {
+    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut parameters = super::PageParams::into_params(place);
+        let states = names(State::ALL.map(State::as_str));
+        parameters.push(query("status", "Only deliveries that stand so.", states, "exhausted").build());
+        parameters
+    }
+}

@@ -1,0 +1,293 @@
+//! One attempt: what is sent and what signs it, what came of it, and what follows.
+//!
+//! After a failure a message is sent again by [`SCHEDULE_MS`]; a message that somebody sends to try a webhook is not. An attempt
+//! and what it says of its webhook ([`super::health`]) are written in one transaction.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_core::time::Millis;
+use probity_store::outbox::{self, Attempt, Claimed, Content, State};
+use probity_store::webhooks::Receiver;
+use probity_store::{ScopedFutureExt as _, StoreError};
+use tokio::sync::Semaphore;
+
+use super::callback_secret::{self, Known, SecretError};
+use super::deliver::Parts;
+use super::lanes::Heard;
+use super::send::{Answered, Failure, Message};
+use super::target::Target;
+use super::{TEST, health, rows, sign};
+use crate::error::Detail;
+use crate::ops::metrics::Delivered;
+
+/// How long after an attempt that failed the next one comes, in milliseconds (completion of the specification, section 3).
+pub const SCHEDULE_MS: [i64; 7] = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000];
+/// By how much of itself a pause is longer at most: messages that failed together do not come back together.
+const JITTER_PART: i64 = 10;
+/// How soon a message that could not be tried, for a reason of ours, is tried, in milliseconds.
+const NOT_TRIED_MS: i64 = 5_000;
+
+/// A message with what is needed to send it.
+pub(super) struct Errand {
+    pub(super) claimed: Claimed,
+    /// The webhook to which it goes; none for a batch's own URL.
+    pub(super) receiver: Option<Arc<Receiver>>,
+    /// Whose turn it is to read rows.
+    pub(super) putting_together: Arc<Semaphore>,
+}
+
+/// What came of an errand.
+enum Outcome {
+    /// It was tried.
+    Tried(Result<Answered, Failure>),
+    /// Of what it was about nothing is there any more.
+    NothingToSay,
+}
+
+/// What an attempt has shown of a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeardBy {
+    pub(super) host: Heard,
+    pub(super) webhook: Heard,
+}
+
+impl HeardBy {
+    pub(super) fn nothing() -> Self {
+        Self { host: Heard::Nothing, webhook: Heard::Nothing }
+    }
+
+    fn of(result: &Result<Answered, Failure>) -> Self {
+        let same = |heard| Self { host: heard, webhook: heard };
+        match result {
+            // Too much, or broken: it is spared for a while. Others on its host may do well.
+            Ok(Answered { status: 429 | 500..=599, .. }) => Self { host: Heard::Answer, webhook: Heard::Silence },
+            Ok(_) => same(Heard::Answer),
+            Err(Failure::Blocked | Failure::Local) => same(Heard::Nothing),
+            Err(Failure::Unresolved | Failure::Refused | Failure::Timeout | Failure::Tls | Failure::Broken) => {
+                same(Heard::Silence)
+            }
+        }
+    }
+}
+
+impl Parts {
+    /// Makes one attempt and records it. What came of it is for the lanes.
+    pub(super) async fn deliver(&self, errand: Errand, target: Option<Target>, began: Millis) -> HeardBy {
+        let outcome = match target {
+            Some(target) => self.attempt(&target, &errand).await,
+            None => Outcome::Tried(Err(Failure::Blocked)),
+        };
+        self.record(&errand.claimed, began, &outcome).await;
+        match outcome {
+            Outcome::Tried(result) => HeardBy::of(&result),
+            Outcome::NothingToSay => HeardBy::nothing(),
+        }
+    }
+
+    async fn attempt(&self, target: &Target, errand: &Errand) -> Outcome {
+        let claimed = &errand.claimed;
+        let failed = |error: Detail| {
+            tracing::error!(%error, delivery = %claimed.id, "a message cannot be made; it is tried again");
+            Outcome::Tried(Err(Failure::Local))
+        };
+        let secrets = match self.secrets_of(errand).await {
+            Ok(secrets) => secrets,
+            Err(error) => return failed(error.into()),
+        };
+        let body = match self.body_of(errand).await {
+            Ok(Some(body)) => body,
+            Ok(None) => return Outcome::NothingToSay,
+            Err(error) => return failed(error),
+        };
+        let timestamp_s = self.clock.now().0.div_euclid(1_000);
+        let signatures = sign::signatures(&secrets, &claimed.event.to_string(), timestamp_s, &body);
+        let message = Message { id: claimed.event, timestamp_s, signatures, body };
+        Outcome::Tried(self.sender.post(target, message).await)
+    }
+
+    /// What is sent. None: of what the message is about nothing is there any more.
+    async fn body_of(&self, errand: &Errand) -> Result<Option<Vec<u8>>, Detail> {
+        match &errand.claimed.content {
+            Content::Bytes(bytes) => Ok(Some(bytes.clone())),
+            Content::Rows(wanted) => {
+                let _turn = errand.putting_together.acquire().await?;
+                rows::body(&self.store, &errand.claimed, wanted).await
+            }
+        }
+    }
+
+    /// The secrets by which a message is signed now.
+    async fn secrets_of(&self, errand: &Errand) -> Result<Vec<sign::Secret>, SecretError> {
+        let claimed = &errand.claimed;
+        let known = match &errand.receiver {
+            Some(receiver) => Known::of_webhook(receiver, &self.secrets)?,
+            None if claimed.signer.is_empty() => callback_secret::of(&self.store, &self.secrets, claimed.org).await?,
+            // A node of a newer version knows this signer: the message is put off until it meets one.
+            None => return Err(SecretError::UnknownSigner),
+        };
+        Ok(known.for_signing(self.clock.now()))
+    }
+
+    /// Writes what an attempt came to. Where that fails, the message is sent again after its lease.
+    async fn record(&self, claimed: &Claimed, began: Millis, outcome: &Outcome) {
+        let now = self.clock.now();
+        let recorded = match outcome {
+            Outcome::NothingToSay => {
+                tracing::info!(delivery = %claimed.id, "the rows that a message is about are gone; it is dropped");
+                let which = [(claimed.org, claimed.id)];
+                self.store.write(|tx| outbox::cancel(tx, &claimed.run, &which).scope_boxed()).await
+            }
+            Outcome::Tried(Err(Failure::Local)) => {
+                let until = [(claimed.org, claimed.id, now + NOT_TRIED_MS)];
+                self.store.write(|tx| outbox::defer(tx, &claimed.run, &until).scope_boxed()).await
+            }
+            Outcome::Tried(result) => self.record_attempt(claimed, began, now, result).await,
+        };
+        match recorded {
+            Ok(()) => {}
+            Err(StoreError::LeaseLost) => tracing::info!(delivery = %claimed.id, "another has taken the delivery over"),
+            Err(error) => tracing::warn!(%error, delivery = %claimed.id, "an attempt could not be recorded"),
+        }
+    }
+
+    async fn record_attempt(
+        &self,
+        claimed: &Claimed,
+        began: Millis,
+        now: Millis,
+        result: &Result<Answered, Failure>,
+    ) -> Result<(), StoreError> {
+        let random = u16::from_be_bytes(crate::random::bytes());
+        let attempt = attempt(claimed, result, began, now, random);
+        self.count(&attempt);
+        if let Some(error) = attempt.error {
+            tracing::info!(delivery = %claimed.id, error, attempts = claimed.attempts + 1, "a receiver was not reached");
+        }
+        let recorded = self.store.write(|tx| {
+            async {
+                outbox::record(tx, claimed, &attempt).await?;
+                health::note(tx, claimed, &attempt, now).await
+            }
+            .scope_boxed()
+        });
+        if recorded.await? {
+            tracing::warn!(webhook = claimed.signer, "a webhook was disabled");
+        }
+        Ok(())
+    }
+
+    fn count(&self, attempt: &Attempt) {
+        let outcome = match attempt.state {
+            State::Delivered => Delivered::Delivered,
+            State::Waiting => Delivered::Failed,
+            State::Exhausted | State::Cancelled => Delivered::Exhausted,
+        };
+        let took = Duration::from_millis(u64::try_from(attempt.took_ms).unwrap_or(0));
+        self.metrics.webhooks().attempted(outcome, took);
+    }
+}
+
+/// The record of an attempt: what it came to, and what follows.
+fn attempt(claimed: &Claimed, result: &Result<Answered, Failure>, began: Millis, now: Millis, random: u16) -> Attempt {
+    let (status, error) = match result {
+        Ok(answered) => (Some(answered.status), None),
+        Err(failure) => (None, Some(failure.as_str())),
+    };
+    let (state, next_at) = match status {
+        Some(200..=299) => (State::Delivered, now),
+        Some(health::GONE) => (State::Exhausted, now),
+        // Who tries a webhook looks at once.
+        _ if claimed.kind == TEST => (State::Exhausted, now),
+        _ => match pause_ms(claimed.attempts + 1, random) {
+            Some(pause_ms) => (State::Waiting, now + pause_ms),
+            None => (State::Exhausted, now),
+        },
+    };
+    let answer = result.as_ref().map_or_else(|_| Vec::new(), |answered| answered.body.clone());
+    Attempt { at: began, took_ms: now.since(began), status, error, answer, state, next_at }
+}
+
+/// The pause after the `nth` attempt, never shorter than promised; none after the last.
+fn pause_ms(nth: i64, random: u16) -> Option<i64> {
+    let index = usize::try_from(nth - 1).ok()?;
+    let pause_ms = *SCHEDULE_MS.get(index)?;
+    Some(pause_ms + pause_ms / JITTER_PART * i64::from(random) / i64::from(u16::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_core::id::{DeliveryId, EventId};
+    use probity_store::OrgNo;
+
+    use super::super::JOB_FINISHED;
+    use super::*;
+
+    const NOW: Millis = Millis(1_000_000);
+
+    /// A message of which so many attempts have come to an end.
+    fn claimed(attempts: i64, kind: &str) -> Claimed {
+        Claimed {
+            org: OrgNo(1),
+            id: DeliveryId::from_bits(1),
+            event: EventId::from_bits(1),
+            kind: kind.into(),
+            url: "https://hooks.example.com/".into(),
+            content: Content::Bytes(Vec::new()),
+            job: None,
+            signer: String::new(),
+            created_at: NOW,
+            attempts,
+            due_at: NOW,
+            run: "run".into(),
+        }
+    }
+
+    #[test]
+    fn success_is_any_2xx_and_gone_ends() {
+        let of_status = [
+            (200, State::Delivered),
+            (204, State::Delivered),
+            (299, State::Delivered),
+            (302, State::Waiting),
+            (400, State::Waiting),
+            (410, State::Exhausted),
+            (500, State::Waiting),
+        ];
+        for (status, state) in of_status {
+            let result = Ok(Answered { status, body: Vec::new() });
+            assert_eq!(attempt(&claimed(0, JOB_FINISHED), &result, NOW, NOW, 0).state, state, "{status}");
+        }
+        for failure in [Failure::Blocked, Failure::Timeout, Failure::Unresolved] {
+            let state = attempt(&claimed(0, JOB_FINISHED), &Err(failure), NOW, NOW, 0).state;
+            assert_eq!(state, State::Waiting, "{failure}");
+            let state = attempt(&claimed(0, TEST), &Err(failure), NOW, NOW, 0).state;
+            assert_eq!(state, State::Exhausted, "{failure}: a test is made once");
+        }
+    }
+
+    #[test]
+    fn pauses_are_those_that_were_promised_or_a_little_longer() {
+        let failed = Err(Failure::Refused);
+        for (before, pause_ms) in (0..).zip(SCHEDULE_MS) {
+            let next = |random| attempt(&claimed(before, JOB_FINISHED), &failed, NOW, NOW + 50, random).next_at;
+            assert_eq!(next(0), NOW + 50 + pause_ms);
+            assert_eq!(next(u16::MAX), NOW + 50 + pause_ms + pause_ms / 10);
+        }
+        assert_eq!(attempt(&claimed(7, JOB_FINISHED), &failed, NOW, NOW, 0).state, State::Exhausted);
+        assert_eq!(pause_ms(0, 0), None);
+    }
+
+    #[test]
+    fn a_bad_answer_speaks_for_its_webhook_and_not_for_its_host() {
+        let of = |status| HeardBy::of(&Ok(Answered { status, body: Vec::new() }));
+        for status in [200, 302, 400, 404, 410] {
+            assert_eq!((of(status).host, of(status).webhook), (Heard::Answer, Heard::Answer), "{status}");
+        }
+        for status in [429, 500, 503] {
+            assert_eq!((of(status).host, of(status).webhook), (Heard::Answer, Heard::Silence), "{status}");
+        }
+        let silent = HeardBy::of(&Err(Failure::Timeout));
+        assert_eq!((silent.host, silent.webhook), (Heard::Silence, Heard::Silence));
+    }
+}

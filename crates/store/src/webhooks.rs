@@ -1,0 +1,252 @@
+//! Webhooks: servers of customers that are told of what they have subscribed to.
+//!
+//! A webhook is made with a live or with a test key, and is told of jobs of that sort only. What it is told lies in the outbox
+//! ([`crate::outbox`]) under its id, put in the transaction of what it tells of; [`listeners`] says who is to be told. Where a
+//! message goes and what signs it is read when it is sent ([`receivers`]), so a change counts for messages that wait, too.
+//!
+//! The store counts how a webhook fares ([`delivered`], [`failed`]); when it has failed for too long is not its to say.
+
+use probity_core::id::{JobId, WebhookId};
+use probity_core::time::Millis;
+use probity_core::webhook::Topic;
+use serde_json::json;
+
+use crate::db::{Conn, Row, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::jobs::JobNo;
+use crate::number::OrgNo;
+
+/// A webhook without its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhook {
+    /// Whose.
+    pub org: OrgNo,
+    /// Its id.
+    pub id: WebhookId,
+    /// Whether it was made with a test key.
+    pub test: bool,
+    /// What its owner calls it.
+    pub name: String,
+    /// Where its messages go, as parsed and written again: ASCII, at most 2,048 bytes.
+    pub url: String,
+    /// What it is told of.
+    pub events: Vec<Topic>,
+    /// Whether it is told anything.
+    pub active: bool,
+    /// When it was made.
+    pub created_at: Millis,
+    /// When it last took a message.
+    pub last_delivery_at: Option<Millis>,
+}
+
+/// A webhook that is to be told of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Which.
+    pub id: WebhookId,
+    /// Where its messages go now.
+    pub url: String,
+    /// What it is told of.
+    pub events: Vec<Topic>,
+    /// The job's id.
+    pub job: JobId,
+}
+
+/// What must be known of a webhook to send it something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receiver {
+    /// Whose.
+    pub org: OrgNo,
+    /// Which.
+    pub id: WebhookId,
+    /// Where its messages go.
+    pub url: String,
+    /// Whether it is told anything.
+    pub active: bool,
+    /// The secret that counts, as the store was given it: encrypted.
+    pub secret: Vec<u8>,
+    /// The one before it, and until when messages are signed with that one too.
+    pub previous: Option<(Vec<u8>, Millis)>,
+}
+
+/// How a webhook has fared since it last took a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failing {
+    /// When it first did not take one.
+    pub since: Millis,
+    /// Messages that were given up.
+    pub given_up: i64,
+}
+
+/// What is read of a webhook.
+macro_rules! columns {
+    () => {
+        "org_no, id, test, name, url, events, active, created_at, last_delivery_at"
+    };
+}
+
+statements! {
+    // Of several that make one at once, each waits for the one before and then counts its webhook too.
+    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM webhook WHERE org_no = $1 LIMIT $2) AS part) AS n";
+    INSERT = "INSERT INTO webhook (org_no, id, test, name, url, events, active, secret, created_at) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    BY_ID = concat!("SELECT ", columns!(), " FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3");
+    LOCK = concat!("SELECT ", columns!(), " FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3 {for_update}");
+    PAGE = concat!("SELECT ", columns!(), " FROM webhook WHERE org_no = $1 AND test = $2 \
+            AND (created_at < $3 OR (created_at = $3 AND id < $4)) ORDER BY created_at DESC, id DESC LIMIT $5");
+    WRITE = "UPDATE webhook SET name = $3, url = $4, events = $5, active = $6 WHERE org_no = $1 AND id = $2";
+    FORGIVE = "UPDATE webhook SET failing_since = NULL, given_up = 0 WHERE org_no = $1 AND id = $2";
+    REMOVE = "DELETE FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3";
+    // Each expression of SET reads the row as it was.
+    ROTATE = "UPDATE webhook SET secret = $4, previous = secret, previous_until = $5 \
+              WHERE org_no = $1 AND id = $2 AND test = $3";
+    LISTENERS = "SELECT w.id, w.url, w.events, j.id AS job_id FROM job j \
+                 JOIN webhook w ON w.org_no = j.org_no AND w.test = j.test AND w.active = 1 \
+                 WHERE j.org_no = $1 AND j.job_no = $2 ORDER BY w.id";
+    RECEIVERS = "SELECT org_no, id, url, active, secret, previous, previous_until FROM webhook WHERE (org_no, id) IN \
+                 (SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'i' FROM {each:$1})";
+    DELIVERED = "UPDATE webhook SET last_delivery_at = $3, failing_since = NULL, given_up = 0 \
+                 WHERE org_no = $1 AND id = $2";
+    FAILED = "UPDATE webhook SET failing_since = COALESCE(failing_since, $3), given_up = given_up + $4 \
+              WHERE org_no = $1 AND id = $2 RETURNING failing_since, given_up";
+    DISABLE = "UPDATE webhook SET active = 0 WHERE org_no = $1 AND id = $2 AND active = 1";
+}
+
+/// Makes a webhook. False: its organization has `at_most` already.
+pub async fn insert(tx: &mut Tx, webhook: &Webhook, secret: &[u8], at_most: i64) -> Result<bool> {
+    tx.first(&LOCK_ORG, args![webhook.org]).await?.ok_or(StoreError::NotFound)?;
+    let counted = tx.first(&COUNT, args![webhook.org, at_most]).await?;
+    if counted.map_or(Ok(0), |row| row.get::<i64>("n"))? >= at_most {
+        return Ok(false);
+    }
+    let Webhook { org, id, test, name, url, events, active, created_at, .. } = webhook;
+    let events = names(events);
+    let values = args![*org, id.to_string(), *test, name.as_str(), url.as_str(), events, *active, secret, *created_at];
+    tx.execute(&INSERT, values).await?;
+    Ok(true)
+}
+
+/// One webhook, for keys of its sort.
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: WebhookId, test: bool) -> Result<Webhook> {
+    conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// The same, and it stays as it is until the transaction ends.
+pub async fn lock(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<Webhook> {
+    tx.first(&LOCK, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Webhooks, the newest first, after the one that a page ended with; at most `at_most`.
+pub async fn page(
+    conn: &mut Conn,
+    org: OrgNo,
+    test: bool,
+    after: Option<(Millis, WebhookId)>,
+    at_most: i64,
+) -> Result<Vec<Webhook>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    conn.rows(&PAGE, args![org, test, at, id, at_most]).await?.iter().map(read).collect()
+}
+
+/// Replaces name, URL, events and state of a webhook that is locked. One that is told things again begins anew: how it fared
+/// before is forgotten.
+pub async fn write(tx: &mut Tx, before: &Webhook, after: &Webhook) -> Result<()> {
+    let Webhook { org, id, name, url, events, active, .. } = after;
+    tx.execute(&WRITE, args![*org, id.to_string(), name.as_str(), url.as_str(), names(events), *active]).await?;
+    if *active && !before.active {
+        tx.execute(&FORGIVE, args![*org, id.to_string()]).await?;
+    }
+    Ok(())
+}
+
+/// Removes a webhook. What waits for it is never sent.
+pub async fn remove(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<()> {
+    let rows = tx.execute(&REMOVE, args![org, id.to_string(), test]).await?;
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Makes `fresh` the secret. The one before it signs too until `previous_until`; one before that does not any more.
+pub async fn rotate(
+    tx: &mut Tx,
+    org: OrgNo,
+    id: WebhookId,
+    test: bool,
+    fresh: &[u8],
+    previous_until: Millis,
+) -> Result<()> {
+    let rows = tx.execute(&ROTATE, args![org, id.to_string(), test, fresh, previous_until]).await?;
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Who is told of a job: the active webhooks of its organization that are of its sort, whatever their topics.
+pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<Listener>> {
+    let listener = |row: &Row| {
+        Ok(Listener { id: row.parse("id")?, url: row.get("url")?, events: topics(row)?, job: row.parse("job_id")? })
+    };
+    conn.rows(&LISTENERS, args![org, job]).await?.iter().map(listener).collect()
+}
+
+/// Those of these webhooks that there are, in no order.
+pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result<Vec<Receiver>> {
+    if wanted.is_empty() {
+        return Ok(Vec::new());
+    }
+    let wanted: Vec<_> = wanted.iter().map(|(org, id)| json!({ "o": org.0, "i": id.to_string() })).collect();
+    let receiver = |row: &Row| {
+        let previous: Option<Vec<u8>> = row.get("previous")?;
+        let until: Option<i64> = row.get("previous_until")?;
+        Ok(Receiver {
+            org: OrgNo(row.get("org_no")?),
+            id: row.parse("id")?,
+            url: row.get("url")?,
+            active: row.get::<i64>("active")? == 1,
+            secret: row.get("secret")?,
+            previous: previous.zip(until.map(Millis)),
+        })
+    };
+    conn.rows(&RECEIVERS, args![json!(wanted).to_string()]).await?.iter().map(receiver).collect()
+}
+
+/// Notes that a webhook took a message.
+pub async fn delivered(tx: &mut Tx, org: OrgNo, id: WebhookId, at: Millis) -> Result<()> {
+    tx.execute(&DELIVERED, args![org, id.to_string(), at]).await.map(drop)
+}
+
+/// Notes that a webhook did not take a message, and whether that was given up. None: there is no such webhook any more.
+pub async fn failed(tx: &mut Tx, org: OrgNo, id: WebhookId, at: Millis, given_up: bool) -> Result<Option<Failing>> {
+    let row = tx.first(&FAILED, args![org, id.to_string(), at, i64::from(given_up)]).await?;
+    let failing = |row: Row| Ok(Failing { since: Millis(row.get("failing_since")?), given_up: row.get("given_up")? });
+    row.map(failing).transpose()
+}
+
+/// Ends that a webhook is told anything. False: it was not told anything before.
+pub async fn disable(tx: &mut Tx, org: OrgNo, id: WebhookId) -> Result<bool> {
+    Ok(tx.execute(&DISABLE, args![org, id.to_string()]).await? == 1)
+}
+
+fn names(topics: &[Topic]) -> String {
+    let names: Vec<String> = topics.iter().map(ToString::to_string).collect();
+    json!(names).to_string()
+}
+
+/// A topic that only a newer version knows is left out: this one never tells of it.
+fn topics(row: &Row) -> Result<Vec<Topic>> {
+    let names: Vec<String> =
+        serde_json::from_str(&row.get::<String>("events")?).map_err(|error| StoreError::Corrupt(error.into()))?;
+    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+}
+
+fn read(row: &Row) -> Result<Webhook> {
+    Ok(Webhook {
+        org: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        test: row.get::<i64>("test")? == 1,
+        name: row.get("name")?,
+        url: row.get("url")?,
+        events: topics(row)?,
+        active: row.get::<i64>("active")? == 1,
+        created_at: Millis(row.get("created_at")?),
+        last_delivery_at: row.get::<Option<i64>>("last_delivery_at")?.map(Millis),
+    })
+}

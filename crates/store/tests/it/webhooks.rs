@@ -1,0 +1,274 @@
+//! Webhooks: their rows, who is told of a job, how they fare, and their messages in the outbox.
+
+use probity_core::id::{DeliveryId, EventId, JobId, OrgId, WebhookId};
+use probity_core::time::Millis;
+use probity_core::verdict::{Reason, Status};
+use probity_core::webhook::{ContactChange, Topic};
+use probity_store::jobs::{self, JobNo, NewJob};
+use probity_store::orgs::{self, Org};
+use probity_store::outbox::{self, Content, Delivery, State};
+use probity_store::webhooks::{self, Failing, Webhook};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
+
+use crate::databases::for_each_database;
+
+const NOW: Millis = Millis(1_800_000_000_000);
+const MANY: i64 = 100;
+
+async fn org(store: &Store, n: u8) -> OrgNo {
+    let org = Org::new(OrgId::new(NOW, [n; 10]), None, "metered".into(), NOW);
+    store.write(|tx| orgs::insert(tx, &org).scope_boxed()).await.unwrap();
+    org.no
+}
+
+fn webhook(org: OrgNo, n: u8) -> Webhook {
+    Webhook {
+        org,
+        id: WebhookId::new(NOW, [n; 10]),
+        test: false,
+        name: format!("Größe {n}"),
+        url: "https://hooks.example.com/x".into(),
+        events: vec![Topic::JobFinished],
+        active: true,
+        created_at: NOW + i64::from(n),
+        last_delivery_at: None,
+    }
+}
+
+async fn insert(store: &Store, webhook: &Webhook, at_most: i64) -> bool {
+    store.write(|tx| webhooks::insert(tx, webhook, b"secret", at_most).scope_boxed()).await.unwrap()
+}
+
+async fn by_id(store: &Store, webhook: &Webhook) -> Result<Webhook, StoreError> {
+    webhooks::by_id(&mut store.read().await?, webhook.org, webhook.id, webhook.test).await
+}
+
+async fn job(store: &Store, org: OrgNo, n: u8, test: bool) -> (JobId, JobNo) {
+    let id = JobId::new(NOW, [n; 10]);
+    let job = NewJob { org, id, test, source: "api", started_by: "api", source_action: "t", actor: None, at: NOW };
+    (id, store.write(|tx| jobs::begin(tx, &job).scope_boxed()).await.unwrap())
+}
+
+#[tokio::test]
+async fn webhooks_come_back_as_they_went_in_and_to_their_own_sort_of_key() {
+    for_each_database(async |store| {
+        let (own, other) = (org(&store, 1).await, org(&store, 2).await);
+        let events = vec![
+            Topic::Status(Status::Risky),
+            Topic::Reason(Reason::AcceptAll),
+            Topic::Contact(ContactChange::Tagged),
+            Topic::JobFinished,
+        ];
+        let full = Webhook { events, active: false, ..webhook(own, 1) };
+        let of_tests = Webhook { test: true, ..webhook(own, 2) };
+        for one in [&full, &of_tests, &webhook(other, 3)] {
+            assert!(insert(&store, one, MANY).await);
+            assert_eq!(by_id(&store, one).await.unwrap(), *one);
+        }
+        for foreign in [
+            Webhook { org: other, ..full.clone() },
+            Webhook { test: true, ..full.clone() },
+            Webhook { test: false, ..of_tests.clone() },
+        ] {
+            assert!(matches!(by_id(&store, &foreign).await, Err(StoreError::NotFound)));
+            let Webhook { org, id, test, .. } = foreign;
+            let removed = store.write(|tx| webhooks::remove(tx, org, id, test).scope_boxed()).await;
+            assert!(matches!(removed, Err(StoreError::NotFound)), "{removed:?}");
+            let rotated = store.write(|tx| webhooks::rotate(tx, org, id, test, b"x", NOW).scope_boxed()).await;
+            assert!(matches!(rotated, Err(StoreError::NotFound)), "{rotated:?}");
+        }
+        let mut conn = store.read().await.unwrap();
+        assert_eq!(webhooks::page(&mut conn, own, true, None, 10).await.unwrap(), [of_tests]);
+        drop(conn);
+        store.write(|tx| webhooks::remove(tx, own, full.id, false).scope_boxed()).await.unwrap();
+        assert!(matches!(by_id(&store, &full).await, Err(StoreError::NotFound)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_organization_has_so_many_and_no_more_and_they_come_in_pages() {
+    for_each_database(async |store| {
+        let (own, other) = (org(&store, 1).await, org(&store, 2).await);
+        for n in 1..=3 {
+            assert!(insert(&store, &Webhook { created_at: NOW, ..webhook(own, n) }, 3).await);
+        }
+        assert!(!insert(&store, &webhook(own, 4), 3).await, "of whatever sort");
+        assert!(insert(&store, &webhook(other, 5), 3).await);
+        let mut conn = store.read().await.unwrap();
+        let mut seen = Vec::new();
+        let mut after = None;
+        while let [one] = &webhooks::page(&mut conn, own, false, after, 1).await.unwrap()[..] {
+            after = Some((one.created_at, one.id));
+            seen.push(one.id);
+        }
+        assert_eq!(seen, [3, 2, 1].map(|n| webhook(own, n).id));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn several_that_make_one_at_once_keep_to_the_number() {
+    for_each_database(async |store| {
+        let own = org(&store, 1).await;
+        let mut making = tokio::task::JoinSet::new();
+        for n in 1..=8 {
+            let store = store.clone();
+            making.spawn(async move { insert(&store, &webhook(own, n), 3).await });
+        }
+        let made = making.join_all().await;
+        assert_eq!(made.iter().filter(|made| **made).count(), 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_is_told_to_active_webhooks_of_its_sort() {
+    for_each_database(async |store| {
+        let (own, other) = (org(&store, 1).await, org(&store, 2).await);
+        let idle = Webhook { active: false, ..webhook(own, 3) };
+        let of_tests = Webhook { test: true, ..webhook(own, 2) };
+        for one in [&webhook(own, 1), &of_tests, &idle, &webhook(other, 4)] {
+            insert(&store, one, MANY).await;
+        }
+        let ((live, live_no), (_, test_no)) = (job(&store, own, 1, false).await, job(&store, own, 2, true).await);
+        let mut conn = store.read().await.unwrap();
+        let [listener] = &webhooks::listeners(&mut conn, own, live_no).await.unwrap()[..] else { panic!("one") };
+        assert_eq!((listener.id, listener.job), (webhook(own, 1).id, live));
+        assert_eq!(
+            (listener.url.as_str(), &listener.events[..]),
+            ("https://hooks.example.com/x", &[Topic::JobFinished][..])
+        );
+        let told = webhooks::listeners(&mut conn, own, test_no).await.unwrap();
+        assert_eq!(told.iter().map(|one| one.id).collect::<Vec<_>>(), [of_tests.id]);
+        assert_eq!(webhooks::listeners(&mut conn, other, live_no).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn changes_count_when_a_message_is_sent() {
+    for_each_database(async |store| {
+        let own = org(&store, 1).await;
+        let before = webhook(own, 1);
+        insert(&store, &before, MANY).await;
+        let after = Webhook { url: "https://b.example/".into(), active: false, name: "b".into(), ..before.clone() };
+        let changed = store.write(|tx| {
+            async {
+                let standing = webhooks::lock(tx, own, before.id, false).await?;
+                webhooks::write(tx, &standing, &after).await?;
+                webhooks::rotate(tx, own, before.id, false, b"fresh", NOW + 7).await
+            }
+            .scope_boxed()
+        });
+        changed.await.unwrap();
+        assert_eq!(by_id(&store, &before).await.unwrap(), after);
+        let mut conn = store.read().await.unwrap();
+        let wanted = [(own, before.id), (own, webhook(own, 9).id), (OrgNo(5), before.id)];
+        let [receiver] = &webhooks::receivers(&mut conn, &wanted).await.unwrap()[..] else { panic!("one") };
+        assert_eq!((receiver.id, receiver.active, receiver.url.as_str()), (before.id, false, "https://b.example/"));
+        assert_eq!(receiver.secret, b"fresh");
+        assert_eq!(receiver.previous, Some((b"secret".to_vec(), NOW + 7)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn how_it_fares_is_counted_since_it_last_took_something() {
+    for_each_database(async |store| {
+        let own = org(&store, 1).await;
+        let one = webhook(own, 1);
+        insert(&store, &one, MANY).await;
+        let failed = async |at: i64, given_up| {
+            store.write(|tx| webhooks::failed(tx, own, one.id, NOW + at, given_up).scope_boxed()).await.unwrap()
+        };
+        assert_eq!(failed(1, false).await, Some(Failing { since: NOW + 1, given_up: 0 }));
+        assert_eq!(failed(9, true).await, Some(Failing { since: NOW + 1, given_up: 1 }));
+        store.write(|tx| webhooks::delivered(tx, own, one.id, NOW + 10).scope_boxed()).await.unwrap();
+        assert_eq!(by_id(&store, &one).await.unwrap().last_delivery_at, Some(NOW + 10));
+        assert_eq!(failed(11, true).await, Some(Failing { since: NOW + 11, given_up: 1 }));
+        let disable = async || store.write(|tx| webhooks::disable(tx, own, one.id).scope_boxed()).await.unwrap();
+        assert!(disable().await);
+        assert!(!disable().await, "once");
+        let disabled = by_id(&store, &one).await.unwrap();
+        assert!(!disabled.active);
+        let enabled = Webhook { active: true, ..disabled.clone() };
+        store.write(|tx| webhooks::write(tx, &disabled, &enabled).scope_boxed()).await.unwrap();
+        assert_eq!(failed(12, false).await, Some(Failing { since: NOW + 12, given_up: 0 }), "it began anew");
+        let gone = store.write(|tx| webhooks::failed(tx, own, webhook(own, 2).id, NOW, true).scope_boxed()).await;
+        assert_eq!(gone.unwrap(), None);
+    })
+    .await;
+}
+
+fn message(webhook: &Webhook, n: u8, event: u8, content: Content) -> Delivery {
+    Delivery {
+        org: webhook.org,
+        id: DeliveryId::new(NOW, [n; 10]),
+        event: EventId::new(NOW, [event; 10]),
+        kind: "status.passed".into(),
+        url: webhook.url.clone(),
+        content,
+        job: Some(JobId::new(NOW, [1; 10])),
+        signer: webhook.id.to_string(),
+        created_at: NOW,
+    }
+}
+
+#[tokio::test]
+async fn an_event_is_put_once_for_each_webhook_and_holds_no_rows_but_their_numbers() {
+    for_each_database(async |store| {
+        let (one, other) = (webhook(OrgNo(1), 1), webhook(OrgNo(1), 2));
+        let put = async |messages: &[Delivery]| {
+            store.write(|tx| outbox::put_quietly(tx, messages).scope_boxed()).await.unwrap()
+        };
+        let rows = || Content::Rows(vec![3, 1, 1_000_000]);
+        assert_eq!(put(&[]).await, 0);
+        let both = [message(&one, 1, 1, rows()), message(&other, 2, 1, rows())];
+        assert_eq!(put(&both).await, 2, "they share a URL, and are two");
+        let moved = Webhook { url: "https://elsewhere.example/".into(), ..one.clone() };
+        let again = [message(&moved, 3, 1, rows()), message(&one, 4, 2, Content::Bytes(vec![0, 255]))];
+        assert_eq!(put(&again).await, 1, "its URL is another, it is the same webhook");
+        let claimed = store.write(|tx| outbox::claim(tx, NOW, 1, "run", 10).scope_boxed()).await.unwrap();
+        assert_eq!(claimed.len(), 3);
+        assert_eq!((&claimed[0].content, claimed[0].job), (&rows(), both[0].job));
+        assert_eq!(claimed[2].content, Content::Bytes(vec![0, 255]));
+        let mut conn = store.read().await.unwrap();
+        let of = async |conn: &mut _, webhook: &Webhook, state, after| {
+            let page = outbox::of_webhook(conn, OrgNo(1), webhook.id, state, after, 10).await.unwrap();
+            page.iter().map(|one| one.id).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&mut conn, &one, None, None).await, [again[1].id, both[0].id]);
+        assert_eq!(of(&mut conn, &one, None, Some((NOW, again[1].id))).await, [both[0].id]);
+        assert_eq!(of(&mut conn, &one, Some(State::Delivered), None).await, []);
+        assert_eq!(of(&mut conn, &other, Some(State::Waiting), None).await, [both[1].id]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_tells_of_rows_is_forgotten_sooner() {
+    for_each_database(async |store| {
+        let one = webhook(OrgNo(1), 1);
+        let messages = [message(&one, 1, 1, Content::Rows(vec![1])), message(&one, 2, 2, Content::Bytes(Vec::new()))];
+        store.write(|tx| outbox::put_quietly(tx, &messages).scope_boxed()).await.unwrap();
+        let purge = async |at: i64| store.write(|tx| outbox::purge_rows(tx, NOW + at, 10).scope_boxed()).await.unwrap();
+        assert_eq!(purge(1).await, 0, "it waits");
+        for claimed in store.write(|tx| outbox::claim(tx, NOW, 1, "run", 10).scope_boxed()).await.unwrap() {
+            let attempt = outbox::Attempt {
+                at: NOW,
+                took_ms: 1,
+                status: Some(200),
+                error: None,
+                answer: Vec::new(),
+                state: State::Delivered,
+                next_at: NOW,
+            };
+            store.write(|tx| outbox::record(tx, &claimed, &attempt).scope_boxed()).await.unwrap();
+        }
+        assert_eq!((purge(0).await, purge(1).await), (0, 1));
+        let left = outbox::page(&mut store.read().await.unwrap(), OrgNo(1), None, None, 10).await.unwrap();
+        assert_eq!(left.iter().map(|one| one.id).collect::<Vec<_>>(), [messages[1].id]);
+    })
+    .await;
+}
