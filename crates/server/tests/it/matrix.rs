@@ -218,7 +218,10 @@ async fn what_stands_beside_the_api_needs_no_key() {
         let answer = app.send(Call::get(path).from("127.0.0.1")).await;
         assert_eq!(answer.status, status, "{path}");
         // A key that came along is not looked at.
-        let request = Request::get(path).header("authorization", "Bearer garbage").extension(loopback());
+        let request = Request::get(path)
+            .header("host", "localhost")
+            .header("authorization", "Bearer garbage")
+            .extension(loopback());
         let with_key = app.send_request(request.body(axum::body::Body::empty()).unwrap()).await;
         assert_eq!(with_key.status, status, "{path}");
         assert!(!with_key.headers.contains_key("x-ratelimit-limit"), "{path}");
