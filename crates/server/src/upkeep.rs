@@ -30,6 +30,11 @@ const ROWS_MAX: u32 = 500;
 /// Transactions of one piece in a round.
 const SLICES_MAX: usize = 40;
 
+/// Pages of SQLite's file that are given back in one transaction: two megabytes.
+const PAGES_MAX: u32 = 512;
+/// Such transactions in a round.
+const GIVEN_MAX: usize = 16;
+
 /// The same for the ledger, to which live calls add more rows than any other piece has: 15,000 a second are kept up with.
 const FOLDS_MAX: usize = 150;
 
@@ -64,6 +69,7 @@ pub(crate) async fn round(app: &App) {
     report("submissions that broke off", sweep_unborn(store, now).await);
     report("jobs to be stopped", stop_jobs(store, now).await);
     report("nodes that are gone", nodes::forget_gone(store, now).await);
+    report("free pages", give_back(store).await);
 }
 
 fn report(what: &'static str, done: Result<()>) {
@@ -90,6 +96,16 @@ async fn release_expired(app: &App, now: Millis) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A file that has become smaller is cut when its log goes back into it; who reads what is older only puts that off.
+async fn give_back(store: &Store) -> Result<()> {
+    for given in 0..GIVEN_MAX {
+        if store.give_back(PAGES_MAX).await? == 0 {
+            return if given == 0 { Ok(()) } else { store.empty_log().await.map(drop) };
+        }
+    }
+    store.empty_log().await.map(drop)
 }
 
 async fn expire(store: &Store, now: Millis) -> Result<()> {

@@ -16,6 +16,7 @@ mod migrate;
 mod open;
 mod patience;
 mod reach;
+mod shrink;
 mod statement;
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! What becomes of closed jobs: their results are packed, and in time their rows are removed.
 //!
 //! Each step is a short transaction, so that no request waits long for the writer, and can be done by several nodes at once.
-//! What a node leaves half-done is gone on with by whichever comes first.
+//! What a node leaves half-done is gone on with by whichever comes first. SQLite's log is emptied after rows were removed: until then
+//! they stand in it.
 
 use std::time::Duration;
 
@@ -21,16 +22,18 @@ const JOB_KEPT_MS: i64 = 400 * 86_400_000;
 
 /// Packs and purges until it is told to end.
 pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
+    // A process before this one may have removed rows last.
+    let mut remnants = true;
     while !ending.is_cancelled() {
-        if let Err(error) = round(&jobs, &ending).await {
+        if let Err(error) = round(&jobs, &mut remnants, &ending).await {
             tracing::warn!(%error, "closed jobs could not be packed or purged; it is tried again");
         }
         ending.run_until_cancelled(tokio::time::sleep(POLL)).await;
     }
 }
 
-/// Everything that is due now.
-async fn round(jobs: &Jobs, ending: &CancellationToken) -> Result<()> {
+/// Everything that is due now. `remnants`: rows were removed that may still stand in the log.
+async fn round(jobs: &Jobs, remnants: &mut bool, ending: &CancellationToken) -> Result<()> {
     let store = &jobs.store;
     loop {
         let now = jobs.now();
@@ -49,6 +52,11 @@ async fn round(jobs: &Jobs, ending: &CancellationToken) -> Result<()> {
         tracing::info!(jobs = marked, "rows of old jobs are removed");
         jobs.metrics.jobs_purged(marked);
     }
-    while !ending.is_cancelled() && store.write_bulk(|tx| jobs::purge_rows(tx).scope_boxed()).await? {}
+    while !ending.is_cancelled() && store.write_bulk(|tx| jobs::purge_rows(tx).scope_boxed()).await? {
+        *remnants = true;
+    }
+    if *remnants {
+        *remnants = !store.empty_log().await?;
+    }
     store.write(|tx| jobs::forget(tx, now - JOB_KEPT_MS, JOBS_MAX).scope_boxed()).await.map(drop)
 }

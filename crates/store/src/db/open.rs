@@ -31,7 +31,9 @@ const POSTGRES_BULK: usize = 3;
 /// For each connection to SQLite. WAL lets readers go on beside the writer; FULL syncs the log at each commit, so that a
 /// power cut loses nothing that was acknowledged. `secure_delete` overwrites what is deleted: erased addresses leave no
 /// remnants. A busy timeout beside them waits for another process, such as the command line beside a running service.
-const SQLITE_SETTINGS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
+/// `auto_vacuum` counts for a file that is about to be made, so it comes first: pages that are free can then be given back
+/// (`shrink.rs`).
+const SQLITE_SETTINGS: &str = "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
      PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;";
 
 /// For the writer besides. The log goes back into the file every 16 MiB: that takes two more syncs than a commit, during

@@ -20,6 +20,7 @@ mod opening;
 mod outbox;
 mod people;
 mod settings;
+mod shrinking;
 mod team;
 mod usage;
 mod wake;
