@@ -2,6 +2,7 @@
 
 mod callback;
 mod download;
+mod keeping;
 mod lists;
 mod pacing;
 
