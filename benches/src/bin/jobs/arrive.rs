@@ -49,7 +49,11 @@ pub(crate) async fn measure(arguments: &Arguments, report: &mut Report) -> anyho
     let (id, _) = service.submit(list::body(rows, 99)?).await?;
     load.taken();
     service.completed(&id, rows).await?;
-    calls(report, "while a list is worked on", &mut load.taken(), "")?;
+    let mut working = load.taken();
+    calls(report, "while a list is worked on", &mut working, "as without")?;
+    let p99 = [&mut quiet, &mut beside, &mut working].map(|took| percentile_ms(took, 99));
+    let ratios = format!("{:.1}, {:.1} times", p99[1] / p99[0], p99[2] / p99[0]);
+    report.line("their p99 against that without a list: arriving, worked on", ratios, "1")?;
     load.stop().await?;
     service.program.stop().await
 }

@@ -26,7 +26,10 @@ const READERS: u64 = 2;
 const LENGTH: Duration = Duration::from_secs(5);
 
 pub(crate) async fn measure(service: &Service, id: &str, rows: u64, report: &mut Report) -> anyhow::Result<()> {
+    let cpu = service.program.cpu()?;
     let (cursors, walked) = walk(service, id, rows).await?;
+    let cpu = service.program.cpu()?.saturating_sub(cpu).as_secs_f64() * 1e3 / float(u64::try_from(cursors.len())?);
+    report.line("CPU of the service for each page", format!("{cpu:.2} ms"), "")?;
     report.line("pages/s, all of them in order", format!("{:.0}", float(rows.div_ceil(ROWS)) / walked), "300")?;
     let edge = EDGE.min(cursors.len() / 2);
     let (mut first, mut last) = (Vec::new(), Vec::new());

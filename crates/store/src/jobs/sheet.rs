@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex as Short, PoisonError};
 
+use probity_core::block::results::Outcome;
 use probity_core::time::Millis;
 use tokio::sync::Mutex;
 
@@ -166,18 +167,21 @@ impl Sheet {
         }
     }
 
+    /// Adds a part; where it is damaged, nothing of it.
     fn add(&mut self, part: Part) -> Result<()> {
         let kinds: Vec<Arc<Kind>> = part.kinds.into_iter().map(|kind| self.known(kind)).collect();
-        for (idx, outcome) in part.rows {
+        let standing = |(idx, outcome): (i64, Outcome)| {
             let kind = kinds.get(outcome.kind).ok_or_else(results::damaged)?.clone();
-            let Standing { result, at } = results::unpacked(idx, kind, outcome)?;
-            let RowResult { idx, copies, kind, suggestion } = result;
+            results::unpacked(idx, kind, outcome)
+        };
+        let read = part.rows.into_iter().map(standing).collect::<Result<Vec<_>>>()?;
+        self.rows += read.len();
+        for Standing { result: RowResult { idx, copies, kind, suggestion }, at } in read {
             if let Some(suggestion) = suggestion {
                 self.suggestions.insert(idx, suggestion.into());
             }
             let block = self.blocks.entry(idx.div_euclid(packing::BLOCK)).or_default();
             block.push(Entry { idx, at, copies, kind });
-            self.rows += 1;
         }
         Ok(())
     }

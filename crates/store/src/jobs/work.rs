@@ -289,16 +289,17 @@ async fn add_parts(tx: &mut Tx, fence: &Fence, locked: &Locked, new: &[&RowResul
 
 /// What the usage counts: each address once.
 fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delta> {
-    let delta = |row: &&RowResult| Delta {
-        org,
-        day: now.utc_day(),
-        source: source.to_owned(),
-        connection: None,
-        reason: row.kind.reason,
-        verified: 1,
-        charged: i64::from(row.kind.charged),
+    let mut counted: BTreeMap<Reason, (i64, i64)> = BTreeMap::new();
+    for row in new {
+        let (verified, charged) = counted.entry(row.kind.reason).or_default();
+        *verified += 1;
+        *charged += i64::from(row.kind.charged);
+    }
+    let delta = |(reason, (verified, charged))| {
+        let (day, source) = (now.utc_day(), source.to_owned());
+        Delta { org, day, source, connection: None, reason, verified, charged }
     };
-    new.iter().map(delta).collect()
+    counted.into_iter().map(delta).collect()
 }
 
 /// The numbers that a job gives to what is added to it.

@@ -80,9 +80,18 @@ async fn emails(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<St
 fn domain(email: &str, found: Reason) -> String {
     let text = email.trim_ascii().rsplit_once('@').filter(|_| found != Reason::Invalid).map(|(_, domain)| domain);
     let Some(text) = text else { return String::new() };
+    if is_plain(text) {
+        return text.to_owned();
+    }
     // Whatever was verified may stand here: special-use names that the operator allows, and those of the sandbox.
     Domain::parse_with(text, &SpecialUse::allow([text]))
         .map_or_else(|_| String::new(), |domain| domain.ascii().to_owned())
+}
+
+/// Whether a name that was verified is certainly its own lower-case form in A-labels; nearly all of a page's are.
+fn is_plain(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    name.bytes().all(plain) && !name.ends_with('.') && !name.contains("xn--")
 }
 
 #[cfg(test)]
@@ -93,6 +102,7 @@ mod tests {
     fn domains_are_those_of_live_verdicts() {
         let cases = [
             (" Jo@Example.ORG ", Reason::Valid, "example.org"),
+            ("jo@xn--bcher-kva.example.com", Reason::Valid, "xn--bcher-kva.example.com"),
             ("jo@bücher.example.com", Reason::Nonexistent, "xn--bcher-kva.example.com"),
             ("\"a@b\"@example.org", Reason::Valid, "example.org"),
             ("valid@sandbox.test", Reason::Valid, "sandbox.test"),
