@@ -11,6 +11,7 @@ use probity_store::Store;
 use crate::jobs::Wake;
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
+use crate::links::{LINK_LIFE_MS, Making};
 use crate::meter::Meter;
 use crate::nodes::Presence;
 use crate::ops::metrics::Metrics;
@@ -50,6 +51,8 @@ pub struct ApiConfig {
     pub idempotency_lease_ms: i64,
     /// How long the log of deliveries is kept, in milliseconds.
     pub deliveries_keep_ms: i64,
+    /// For how long one-time links work, in milliseconds.
+    pub link_life_ms: i64,
 }
 
 /// How long the log of deliveries is kept unless somebody says otherwise, in milliseconds.
@@ -69,6 +72,7 @@ impl Default for ApiConfig {
             batch_body_max: 64 << 20,
             idempotency_lease_ms: 90_000,
             deliveries_keep_ms: DELIVERIES_KEEP_MS,
+            link_life_ms: LINK_LIFE_MS,
         }
     }
 }
@@ -88,6 +92,8 @@ pub struct App {
     /// The bells of the tasks behind batch jobs.
     pub(crate) wake: Arc<Wake>,
     pub(crate) cursors: Cursors,
+    /// Whether the service sends mail.
+    pub(crate) sends_mail: bool,
     /// Who tells customers' servers, and which of those may be told.
     pub(crate) callbacks: Callbacks,
     /// Who answers live keys.
@@ -100,5 +106,10 @@ impl App {
     /// The time.
     pub(crate) fn now(&self) -> Millis {
         self.clock.now()
+    }
+
+    /// How one-time links are made here.
+    pub(crate) fn links(&self) -> Making<'_> {
+        Making { secrets: &self.secrets, life_ms: self.config.link_life_ms, by_mail: self.sends_mail }
     }
 }

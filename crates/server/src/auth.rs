@@ -15,7 +15,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use probity_core::api_key::KeyKind;
-use probity_core::id::OrgId;
+use probity_core::id::{OrgId, UserId};
 use probity_core::scope::{Scope, Scopes};
 use probity_core::time::Millis;
 use probity_store::OrgNo;
@@ -73,6 +73,11 @@ impl Caller {
     /// Who acts, as events and jobs tell it.
     pub(crate) fn actor(&self) -> Actor {
         Actor::ApiKey(self.0.key.id)
+    }
+
+    /// The person whom the caller acts for; none where a key belongs to nobody in particular.
+    pub(crate) fn user(&self) -> Option<UserId> {
+        self.0.key.user
     }
 
     /// The key and its organization as they were found.

@@ -16,7 +16,8 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
 use crate::api::{
-    api_keys, batch, callback_secret, check_key, jobs, organization, reports, timeline, verify, webhooks,
+    account, api_keys, batch, callback_secret, check_key, jobs, organization, reports, timeline, users, verify,
+    webhooks,
 };
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
@@ -24,7 +25,7 @@ use crate::error::{ApiError, Code};
 use crate::{idempotency, openapi};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 25] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 28] {
     [
         // Verification
         routes!(verify::verify_email),
@@ -38,11 +39,15 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 25] {
         routes!(jobs::list_jobs),
         routes!(jobs::get_job),
         // Account
+        routes!(account::get_account, account::patch_account),
         routes!(organization::get_organization),
         routes!(organization::settings::get_settings, organization::settings::patch_settings),
         routes!(timeline::get_timeline),
         routes!(api_keys::list_api_keys, api_keys::create_api_key),
         routes!(api_keys::delete_api_key),
+        // Team
+        routes!(users::list_users, users::invite_user),
+        routes!(users::get_user, users::patch_user, users::delete_user),
         // Reports
         routes!(reports::get_usage),
         routes!(reports::get_daily_usage),

@@ -119,6 +119,7 @@ impl Core {
         let app = Arc::new(App {
             callbacks: Callbacks::new(Arc::new(config.webhooks.guard())),
             config: config.api.clone(),
+            sends_mail: false,
             clock,
             limits: RateLimits::new(&store),
             cursors: Cursors::new(instance.secrets.cursors()),

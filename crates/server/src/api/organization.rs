@@ -15,9 +15,7 @@ use self::view::{Credits, Entitlements, Organization, Seats, Trial, Usage};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
-
-/// What `seats.limit` shows where nobody counts: more people than an organization has.
-const SEATS_UNLIMITED: i64 = 1_000_000;
+use crate::team;
 
 /// Look at the organization
 ///
@@ -55,7 +53,7 @@ pub(crate) async fn get_organization(
         created_at: org.created_at.into(),
         status: org.status,
         entitlements: ALL,
-        seats: Seats { used, limit: org.seats_max.unwrap_or(SEATS_UNLIMITED) },
+        seats: Seats { used, limit: team::seats(&org) },
         name: org.name,
     }))
 }

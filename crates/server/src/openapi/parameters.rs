@@ -111,6 +111,16 @@ impl IntoParams for KeyPath {
     }
 }
 
+/// The path of one member.
+#[derive(Debug)]
+pub struct UserPath;
+
+impl IntoParams for UserPath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_id("The person's id, as the list shows it.", "usr_01h455vb4pex5vsknk084sn02q")]
+    }
+}
+
 /// The id in a path. Ids are opaque: one that cannot be read is not found, so the schema does not forbid it.
 fn path_id(description: &str, example: &str) -> Parameter {
     path_part("id", description, example)

@@ -4,7 +4,7 @@ use probity_core::name;
 use probity_core::scope::Scope;
 use serde_json::json;
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
 
 /// The most origins that a key may be bound to.
 pub const ORIGINS_MAX: usize = 100;
@@ -28,6 +28,27 @@ pub fn id(prefix: &str, description: &str) -> Object {
         .pattern(Some(format!("^{prefix}_[0-7][0-9a-hjkmnp-tv-z]{{25}}$")))
         .examples([format!("{prefix}_01h455vb4pex5vsknk084sn02q")])
         .build()
+}
+
+/// A line of text of 1 to 200 characters, as names are ([`probity_core::name`]).
+pub fn line(description: &str, example: &str) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(200))
+        .pattern(Some(name_pattern()))
+        .description(Some(description))
+        .examples([example])
+}
+
+/// The same, or null.
+pub fn line_or_null(description: &str, example: &str) -> Object {
+    line(description, example).schema_type(SchemaType::from_iter([Type::String, Type::Null])).build()
+}
+
+/// The id of a person.
+pub fn user_id() -> Object {
+    id("usr", "The person's id.")
 }
 
 /// The id of a key.

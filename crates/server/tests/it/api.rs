@@ -1,5 +1,6 @@
 //! The API's resources, as the specification says they answer.
 
+mod account;
 mod api_keys;
 mod batch;
 mod check_key;
@@ -8,5 +9,6 @@ mod organization;
 mod reports;
 mod settings;
 mod timeline;
+pub(crate) mod users;
 mod verify;
 mod webhooks;

@@ -3,19 +3,24 @@
 //! The routes come from the document that the service gives of itself, so a route that the table does not know fails here.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::Request;
 use probity_core::api_key::KeyKind;
+use probity_core::id::UserId;
 use probity_core::scope::Scope;
+use probity_core::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
+use probity_store::ScopedFutureExt as _;
 use probity_store::orgs::{Org, OrgStatus};
+use probity_store::users::{self, Role, User, UserStatus};
 use serde_json::{Value, json};
 
 use crate::test_app::{Answer, BRAND, Call, TestApp};
 
 /// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
-const ROUTES: [(&str, &str, Option<Scope>, u16); 30] = [
+const ROUTES: [(&str, &str, Option<Scope>, u16); 37] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
     ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
@@ -26,6 +31,13 @@ const ROUTES: [(&str, &str, Option<Scope>, u16); 30] = [
     ("POST", "/v1/batch-verify/{id}/cancel", Some(Scope::WriteJobs), 200),
     ("GET", "/v1/jobs", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/jobs/{id}", Some(Scope::ReadJobs), 200),
+    ("GET", "/v1/account", Some(Scope::ReadAccount), 200),
+    ("PATCH", "/v1/account", Some(Scope::WriteAccount), 200),
+    ("GET", "/v1/users", Some(Scope::ReadTeam), 200),
+    ("POST", "/v1/users", Some(Scope::WriteTeam), 201),
+    ("GET", "/v1/users/{id}", Some(Scope::ReadTeam), 200),
+    ("PATCH", "/v1/users/{id}", Some(Scope::WriteTeam), 200),
+    ("DELETE", "/v1/users/{id}", Some(Scope::WriteTeam), 200),
     ("GET", "/v1/account/timeline", Some(Scope::ReadJobs), 200),
     ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
     ("GET", "/v1/organization/settings", Some(Scope::ReadAccount), 200),
@@ -70,7 +82,8 @@ fn expected(who: Who, scope: Option<Scope>, stopped: bool, good: u16) -> (u16, &
         (Who::Nobody, _) => (401, "missing_api_key"),
         (Who::Garbage, _) => (401, "invalid_api_key"),
         (_, Some(_)) if stopped => (403, "forbidden_scope"),
-        (Who::Pub | Who::Without, Some(_)) => (403, "forbidden_scope"),
+        // There is one team, which is no sandbox.
+        (Who::Pub | Who::Without, Some(_)) | (Who::Test, Some(Scope::WriteTeam)) => (403, "forbidden_scope"),
         _ => (good, ""),
     }
 }
@@ -157,6 +170,15 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
             if method == "PATCH" { Call::patch(path, r#"{"name": "ours"}"#) } else { Call::new(method, path) }
         }
         ("PATCH", "/v1/organization/settings") => Call::patch(path, r#"{"retention_days": 90}"#),
+        ("POST", "/v1/users") => {
+            let id = UserId::new(Millis(0), fresh());
+            Call::post(path, json!({"email": format!("{id}@example.org"), "role": "contributor"}).to_string())
+        }
+        ("PATCH", "/v1/account") => Call::patch(path, r#"{"country": "DE"}"#),
+        (_, "/v1/users/{id}") => {
+            let path = path.replace("{id}", &a_member(app, org).await);
+            if method == "PATCH" { Call::patch(path, r#"{"name": "Ann"}"#) } else { Call::new(method, path) }
+        }
         (_, path) if path.contains("{id}") => Call::new(method, path.replace("{id}", &a_job(app, org, who).await)),
         _ => Call::new(method, path),
     };
@@ -192,6 +214,30 @@ async fn a_webhook(app: &TestApp, org: &Org, who: Who) -> (String, String) {
     let webhook = id(app.send(Call::post("/v1/webhooks", WEBHOOK).key(&key)).await, "whk_none");
     let tested = app.send(Call::new("POST", format!("/v1/webhooks/{webhook}/test")).key(&key)).await;
     (webhook, id(tested, "dlv_none"))
+}
+
+/// A member of whom nothing is known but that there is one.
+async fn a_member(app: &TestApp, org: &Org) -> String {
+    let user = User {
+        org: org.no,
+        id: UserId::new(Millis(0), fresh()),
+        email: None,
+        name: None,
+        role: Role::Contributor,
+        is_primary: false,
+        status: UserStatus::Active,
+        created_at: Millis(0),
+    };
+    app.store.write(|tx| users::insert(tx, &user).scope_boxed()).await.unwrap();
+    user.id.to_string()
+}
+
+/// Bytes that no call before has got.
+fn fresh() -> [u8; 10] {
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    let mut bytes = [0; 10];
+    bytes[2..].copy_from_slice(&CALLS.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+    bytes
 }
 
 /// The document describes the answer: its status, and its body by schema.

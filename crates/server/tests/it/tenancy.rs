@@ -1,16 +1,18 @@
 //! Other organizations' things: whoever names one learns no more than who makes an id up.
 
 use probity_core::api_key::{self, KeyKind};
-use probity_core::id::{Id, Job, Key, Webhook};
+use probity_core::id::{Id, Job, Key, User, Webhook};
 use probity_core::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
+use probity_store::users::UserStatus;
 use serde_json::Value;
 
+use crate::api::users::member;
 use crate::test_app::{BRAND, Call, TestApp};
 
 /// Routes with an id in their path. A new one must be added to [`a_foreign_id_answers_as_a_made_up_one`].
-const ROUTES_WITH_IDS: [(&str, &str); 14] = [
+const ROUTES_WITH_IDS: [(&str, &str); 17] = [
     ("delete", "/v1/api-keys/{id}"),
     ("get", "/v1/batch-verify/{id}"),
     ("post", "/v1/batch-verify/{id}/cancel"),
@@ -25,6 +27,9 @@ const ROUTES_WITH_IDS: [(&str, &str); 14] = [
     ("post", "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver"),
     ("post", "/v1/webhooks/{id}/rotate-secret"),
     ("post", "/v1/webhooks/{id}/test"),
+    ("delete", "/v1/users/{id}"),
+    ("get", "/v1/users/{id}"),
+    ("patch", "/v1/users/{id}"),
 ];
 
 #[tokio::test]
@@ -46,6 +51,7 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
         let (org, key) = app.customer().await;
         let (other, stranger) = app.customer().await;
         let (theirs, _) = app.new_key(&other, NewKey::plain("theirs", KeyKind::Live)).await;
+        let member = member(app, &other, 1, UserStatus::Active).await;
         let list = r#"{"emails": ["nobody@null-mx.com"]}"#;
         let job = app.send(Call::post("/v1/batch-verify", list).key(&stranger)).await.ok(200)["id"].clone();
         let hook = r#"{"name": "crm", "url": "https://hooks.example.com/x", "events": ["job.finished"]}"#;
@@ -57,10 +63,10 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
             for (method, path) in ROUTES_WITH_IDS {
                 let ask = async |id: &str| {
                     let target = path.replace("{id}", id).replace("{delivery_id}", delivery.as_str().unwrap());
-                    let call = if method == "patch" {
-                        Call::patch(target, r#"{"name": "ours"}"#)
-                    } else {
-                        Call::new(&method.to_uppercase(), target)
+                    let call = match (method, path) {
+                        ("patch", path) if path.contains("webhooks") => Call::patch(target, r#"{"name": "ours"}"#),
+                        ("patch", _) => Call::patch(target, "{}"),
+                        _ => Call::new(&method.to_uppercase(), target),
                     };
                     app.send(call.key(kind)).await
                 };
@@ -68,6 +74,8 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
                     (theirs.id.to_string(), Id::<Key>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
                 } else if path.contains("webhooks") {
                     (webhook.to_owned(), Id::<Webhook>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
+                } else if path.contains("users") {
+                    (member.id.to_string(), Id::<User>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
                 } else {
                     (job.as_str().unwrap().to_owned(), Id::<Job>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
                 };
@@ -84,6 +92,7 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
         assert!(row["revoked_at"].is_null());
         let hook = app.get(&stranger, &format!("/v1/webhooks/{webhook}")).await.ok(200);
         assert_eq!((&hook["name"], &hook["status"]), (&"crm".into(), &"active".into()));
+        app.get(&stranger, &format!("/v1/users/{}", member.id)).await.ok(200);
     })
     .await;
 }

@@ -203,7 +203,7 @@ impl Sheet {
 
     fn standing(&self, entry: &Entry) -> Standing {
         let Entry { idx, at, copies, kind } = entry.clone();
-        let suggestion = self.suggestions.get(&idx).map(|text| text.to_string());
+        let suggestion = self.suggestions.get(&idx).map(ToString::to_string);
         Standing { result: RowResult { idx, copies, kind, suggestion }, at }
     }
 }

@@ -94,13 +94,7 @@ pub struct CreateKey {
 impl CreateKey {
     /// The fields that every kind has. The title names the form in generated clients.
     fn common(title: &str, kinds: &[KeyKind]) -> ObjectBuilder {
-        let name = ObjectBuilder::new()
-            .schema_type(Type::String)
-            .min_length(Some(1))
-            .max_length(Some(200))
-            .pattern(Some(schema::name_pattern()))
-            .description(Some("What to call it."))
-            .examples(["Sign-up form"]);
+        let name = schema::line("What to call it.", "Sign-up form");
         let rate = ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(1))

@@ -19,7 +19,8 @@ use probity_store::settings::{self, Settings};
 use probity_store::{ScopedFutureExt as _, orgs};
 use serde_json::Value;
 
-use self::view::{GateName, RETENTION_DAYS_MAX, Said, SettingsPatch, SettingsShown, StatusName, WORDS_MAX, Word};
+use self::view::{GateName, RETENTION_DAYS_MAX, SettingsPatch, SettingsShown, StatusName, WORDS_MAX, Word};
+use crate::api::merge_patch::Said;
 use crate::api::whole::Whole;
 use crate::app::App;
 use crate::auth::{self, Caller};

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, SchemaType, Type};
 
+use crate::api::merge_patch::Said;
 use crate::api::whole::Whole;
 use crate::openapi::schema::one_of;
 
@@ -89,46 +90,6 @@ pub struct SettingsPatch {
     #[serde(default)]
     #[schema(schema_with = rate_limit)]
     pub(super) rate_limit_per_minute: Said<Whole>,
-}
-
-/// What a merge patch says of a field.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Said<T> {
-    /// Nothing: the field is left out.
-    #[default]
-    Nothing,
-    /// It is null.
-    Cleared,
-    /// It has a value.
-    Given(T),
-}
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Said<T> {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Option::deserialize(from)?.map_or(Self::Cleared, Self::Given))
-    }
-}
-
-impl<T> Said<Vec<T>> {
-    /// The new list; none where the one before stays.
-    pub(super) fn list(self) -> Option<Vec<T>> {
-        match self {
-            Self::Nothing => None,
-            Self::Cleared => Some(Vec::new()),
-            Self::Given(list) => Some(list),
-        }
-    }
-}
-
-impl<T> Said<T> {
-    /// The value after the patch.
-    pub(super) fn over(self, before: Option<T>) -> Option<T> {
-        match self {
-            Self::Nothing => before,
-            Self::Cleared => None,
-            Self::Given(value) => Some(value),
-        }
-    }
 }
 
 /// The name of a reason that can be ignored.

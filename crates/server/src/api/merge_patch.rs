@@ -1,0 +1,54 @@
+//! JSON merge patches (RFC 7396): what is left out stays, `null` clears.
+
+use serde::{Deserialize, Deserializer};
+
+/// What a merge patch says of a field.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Said<T> {
+    /// Nothing: the field is left out.
+    #[default]
+    Nothing,
+    /// It is null.
+    Cleared,
+    /// It has a value.
+    Given(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Said<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Option::deserialize(from)?.map_or(Self::Cleared, Self::Given))
+    }
+}
+
+impl<T> Said<Vec<T>> {
+    /// The new list; none where the one before stays.
+    pub(crate) fn list(self) -> Option<Vec<T>> {
+        match self {
+            Self::Nothing => None,
+            Self::Cleared => Some(Vec::new()),
+            Self::Given(list) => Some(list),
+        }
+    }
+}
+
+impl<T> Said<T> {
+    /// The value after the patch.
+    pub(crate) fn over(self, before: Option<T>) -> Option<T> {
+        match self {
+            Self::Nothing => before,
+            Self::Cleared => None,
+            Self::Given(value) => Some(value),
+        }
+    }
+}
+
+impl Said<bool> {
+    /// The flag after the patch; `null` is what it is from the start.
+    pub(crate) fn flag(self, before: bool, usual: bool) -> bool {
+        match self {
+            Self::Nothing => before,
+            Self::Cleared => usual,
+            Self::Given(flag) => flag,
+        }
+    }
+}

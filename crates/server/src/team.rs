@@ -1,0 +1,216 @@
+//! The rules of a team, for the API and the command line alike.
+//!
+//! Each act is one transaction that has locked the team first: who is refused has changed nothing, and of two who want the last
+//! seat or the same address one is refused. What was done stands in the timeline, with the one who did it.
+
+use probity_core::id::UserId;
+use probity_core::time::Millis;
+use probity_store::events::{self, AccountEvent, Actor, What};
+use probity_store::orgs::Org;
+use probity_store::users::invitations;
+use probity_store::users::{self, Role, User, UserStatus};
+use probity_store::{OrgNo, StoreError, Tx, orgs, sessions};
+
+use crate::api::merge_patch::Said;
+use crate::error::{ApiError, Code};
+use crate::links::Making;
+
+/// How many people may belong to an organization where nobody counts: more than an organization has.
+const SEATS_UNLIMITED: i64 = 1_000_000;
+
+/// Why a team stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// The address is that of somebody who has joined.
+    #[error("somebody with this address is a member already")]
+    Member,
+    /// There is no room.
+    #[error("all {0} seats are taken; remove a member, or get more seats")]
+    Seats(i64),
+    /// It is about the one whom the organization belongs to.
+    #[error("the primary user cannot be removed, paused or given another role")]
+    Primary,
+    /// It is about somebody who has yet to accept.
+    #[error("who is invited becomes active by accepting; until then the invitation can be repeated or removed")]
+    Invited,
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        Self::new(Code::Conflict, refused.to_string())
+    }
+}
+
+/// What became of an act, unless the store failed: a refusal that leaves the transaction without a change.
+pub(crate) type Done<T> = Result<Result<T, Refused>, StoreError>;
+
+/// How many people may belong to an organization.
+pub(crate) fn seats(org: &Org) -> i64 {
+    org.seats_max.unwrap_or(SEATS_UNLIMITED)
+}
+
+/// Who acts, where and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Act {
+    pub(crate) org: OrgNo,
+    pub(crate) actor: Actor,
+    pub(crate) now: Millis,
+}
+
+impl Act {
+    async fn happened(self, tx: &mut Tx, event: AccountEvent) -> Result<(), StoreError> {
+        events::add(tx, self.org, self.now, Some(self.actor), &[What::Account(event)]).await
+    }
+}
+
+/// Who is to be invited.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    /// The id of the person, where they are not invited already.
+    pub(crate) id: UserId,
+    /// An address.
+    pub(crate) email: String,
+    pub(crate) name: Option<String>,
+    pub(crate) role: Role,
+}
+
+/// Invites somebody, or once more who has not accepted yet; gives the person and the secret of their link.
+pub(crate) async fn invite(tx: &mut Tx, act: Act, wish: &Wish, making: Making<'_>) -> Done<(User, String)> {
+    users::lock_team(tx, act.org).await?;
+    let invited = match users::member(tx, act.org, &wish.email).await? {
+        Some(user) if user.status != UserStatus::Invited => return Ok(Err(Refused::Member)),
+        Some(user) => {
+            let again = User { name: wish.name.clone().or(user.name), role: wish.role, ..user };
+            users::write(tx, &again).await?;
+            again
+        }
+        None => {
+            let limit = seats(&orgs::by_no(tx, act.org).await?);
+            if users::seats_used(tx, act.org).await? >= limit {
+                return Ok(Err(Refused::Seats(limit)));
+            }
+            let user = fresh(act, wish);
+            users::insert(tx, &user).await?;
+            user
+        }
+    };
+    let (invitation, secret) = making.invitation(&invited, act.now);
+    invitations::issue(tx, &invitation).await?;
+    act.happened(tx, AccountEvent::MemberInvited).await?;
+    Ok(Ok((invited, secret)))
+}
+
+fn fresh(act: Act, wish: &Wish) -> User {
+    let Wish { id, email, name, role } = wish.clone();
+    let (org, status, created_at) = (act.org, UserStatus::Invited, act.now);
+    User { org, id, email: Some(email), name, role, is_primary: false, status, created_at }
+}
+
+/// What is to be changed of a member. What is not said stays.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Change {
+    pub(crate) name: Said<String>,
+    pub(crate) role: Option<Role>,
+    pub(crate) status: Option<UserStatus>,
+}
+
+impl Change {
+    fn applied_to(&self, user: &User) -> Result<User, Refused> {
+        let after = User {
+            name: self.name.clone().over(user.name.clone()),
+            role: self.role.unwrap_or(user.role),
+            status: self.status.unwrap_or(user.status),
+            ..user.clone()
+        };
+        if user.status == UserStatus::Invited && self.status.is_some() {
+            return Err(Refused::Invited);
+        }
+        if user.is_primary && (after.role != user.role || after.status == UserStatus::Paused) {
+            return Err(Refused::Primary);
+        }
+        Ok(after)
+    }
+}
+
+/// Changes a member. Who is paused is signed out everywhere.
+pub(crate) async fn change(tx: &mut Tx, act: Act, id: UserId, change: &Change) -> Done<User> {
+    users::lock_team(tx, act.org).await?;
+    let before = users::by_id(tx, act.org, id).await?;
+    let after = match change.applied_to(&before) {
+        Ok(after) => after,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    if after != before {
+        users::write(tx, &after).await?;
+        act.happened(tx, AccountEvent::MemberChanged).await?;
+    }
+    if after.status == UserStatus::Paused {
+        sessions::revoke_all(tx, act.org, id, None).await?;
+    }
+    Ok(Ok(after))
+}
+
+/// Removes a member, or takes an invitation back.
+pub(crate) async fn remove(tx: &mut Tx, act: Act, id: UserId) -> Done<()> {
+    users::lock_team(tx, act.org).await?;
+    if users::by_id(tx, act.org, id).await?.is_primary {
+        return Ok(Err(Refused::Primary));
+    }
+    users::remove(tx, act.org, id).await?;
+    act.happened(tx, AccountEvent::MemberRemoved).await.map(Ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ann(status: UserStatus, is_primary: bool) -> User {
+        User {
+            org: OrgNo(1),
+            id: UserId::from_bits(1),
+            email: Some("ann@example.org".into()),
+            name: Some("Ann".into()),
+            role: Role::Administrator,
+            is_primary,
+            status,
+            created_at: Millis(0),
+        }
+    }
+
+    #[test]
+    fn who_can_be_changed_how() {
+        use UserStatus::{Active, Invited, Paused};
+        let role = |role| Change { role: Some(role), ..Change::default() };
+        let status = |status| Change { status: Some(status), ..Change::default() };
+        let name = |name: Said<String>| Change { name, ..Change::default() };
+        let cases = [
+            (Active, false, role(Role::Contributor), None),
+            (Active, false, status(Paused), None),
+            (Paused, false, status(Active), None),
+            (Invited, false, role(Role::Contributor), None),
+            (Invited, false, name(Said::Cleared), None),
+            (Invited, false, status(Active), Some(Refused::Invited)),
+            (Invited, false, status(Paused), Some(Refused::Invited)),
+            (Active, true, name(Said::Given("Bea".into())), None),
+            (Active, true, role(Role::Administrator), None),
+            (Active, true, status(Active), None),
+            (Active, true, role(Role::Contributor), Some(Refused::Primary)),
+            (Active, true, status(Paused), Some(Refused::Primary)),
+        ];
+        for (before, is_primary, change, refused) in cases {
+            let done = change.applied_to(&ann(before, is_primary));
+            assert_eq!(done.as_ref().err(), refused.as_ref(), "{before:?} {is_primary} {change:?}");
+            if let Ok(after) = done {
+                assert_eq!(after.role, change.role.unwrap_or(Role::Administrator));
+                assert_eq!(after.status, change.status.unwrap_or(before));
+                assert_eq!(after.name, change.name.over(Some("Ann".into())));
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_a_conflict() {
+        let error = ApiError::from(Refused::Seats(3));
+        assert_eq!((error.code(), error.message().contains("all 3 seats")), (Code::Conflict, true));
+    }
+}
