@@ -4,7 +4,8 @@
 //! outbox: a claim is a lease, and a message whose worker died is claimed again when its lease ends. So a message is sent at
 //! least once, and a receiver knows a repeated one by its `webhook-id`.
 //!
-//! Bounds: [`DeliveryConfig::at_once`] attempts at a time, which is also how many messages are in memory; a lane for each
+//! Bounds: [`DeliveryConfig::at_once`] attempts at a time, which is also how many messages are in memory, and half of them to
+//! receivers that were silent when they were last asked; a lane for each
 //! webhook and one for each host ([`super::lanes`]), so that one that hangs holds up itself only; seven repetitions
 //! ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database that fails is logged and asked again at the next poll; an attempt
 //! that could not be recorded is made again after its lease.
@@ -34,6 +35,8 @@ use super::{Callbacks, TEST};
 use crate::ops::metrics::Metrics;
 use crate::secrets::Secrets;
 
+/// How soon a message comes back whose receiver is silent, where too many of those are asked, in milliseconds.
+const SILENT_MS: i64 = 2_000;
 /// How many messages one transaction claims.
 const CLAIMED_MAX: usize = 32;
 /// Messages about rows that are put together at a time: each reads up to a hundred blocks of addresses.
@@ -103,6 +106,8 @@ pub struct Worker {
 struct LanesOf {
     host: String,
     webhook: Option<String>,
+    /// One of them did not answer when it was last asked: it may be about to keep its place for the whole time.
+    silent: bool,
 }
 
 /// Where a message goes.
@@ -203,7 +208,7 @@ impl Worker {
             Err(error) => (error.id(), HeardBy::nothing()),
         };
         let now = self.parts.clock.now();
-        if let Some(LanesOf { host, webhook }) = self.lanes.remove(&id) {
+        if let Some(LanesOf { host, webhook, .. }) = self.lanes.remove(&id) {
             self.hosts.done(&host, now, heard.host);
             if let Some(webhook) = webhook {
                 self.webhooks.done(&webhook, now, heard.webhook);
@@ -289,7 +294,10 @@ impl Worker {
         }
         let target = Target::parse(&claimed.url);
         let host = target.as_ref().map_or_else(|_| String::new(), Target::lane);
-        let lanes = LanesOf { host, webhook: receiver.as_ref().map(|receiver| receiver.id.to_string()) };
+        let webhook = receiver.as_ref().map(|receiver| receiver.id.to_string());
+        let silent =
+            self.hosts.is_silent(&host) || webhook.as_ref().is_some_and(|webhook| self.webhooks.is_silent(webhook));
+        let lanes = LanesOf { host, webhook, silent };
         if let Admission::Later(at) = self.admit(&lanes, now) {
             return Then::Later(at);
         }
@@ -300,8 +308,12 @@ impl Worker {
         Then::Started
     }
 
-    /// Takes a place in both lanes, or in none.
+    /// Takes a place in both lanes, or in none. The silent ones have half of all places together.
     fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
+        let silent = self.lanes.values().filter(|lanes| lanes.silent).count();
+        if lanes.silent && silent >= (self.config.at_once / 2).max(1) {
+            return Admission::Later(now + SILENT_MS);
+        }
         if let Some(webhook) = &lanes.webhook
             && let Admission::Later(at) = self.webhooks.admit(webhook, now)
         {

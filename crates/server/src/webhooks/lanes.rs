@@ -130,6 +130,11 @@ impl Lanes {
         }
     }
 
+    /// Whether a receiver did not answer when it was last asked.
+    pub(super) fn is_silent(&self, receiver: &str) -> bool {
+        self.lanes.get(receiver).is_some_and(|lane| lane.silences > 0)
+    }
+
     /// Attempts under way to all receivers, for tests.
     #[cfg(test)]
     fn under_way(&self) -> u32 {
@@ -234,6 +239,7 @@ mod tests {
         }
         // The fourth pause is as long as the longest.
         for pause_ms in [1_000, 2_000, 4_000, 4_000] {
+            assert!(lanes.is_silent("a"));
             assert!(matches!(lanes.admit("a", now), Admission::Later(at) if at >= now + pause_ms));
             assert!(matches!(lanes.admit("a", now + pause_ms - 1), Admission::Later(_)));
             now = now + pause_ms;
@@ -244,6 +250,7 @@ mod tests {
         now = now + 4_000;
         assert_eq!(lanes.admit("a", now), Admission::Go);
         lanes.done("a", now, Heard::Answer);
+        assert!(!lanes.is_silent("a") && !lanes.is_silent("b"));
         assert_eq!([lanes.admit("a", now), lanes.admit("a", now)], [Admission::Go; 2]);
     }
 

@@ -23,19 +23,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::receivers::{HASTY, Manner, PATIENCE, Receiver, guard_allowing, open};
 
-const ORG: OrgNo = OrgNo(7);
-const START: Millis = Millis(1_800_000_000_000);
+pub(super) const ORG: OrgNo = OrgNo(7);
+pub(super) const START: Millis = Millis(1_800_000_000_000);
 
 /// An outbox in a database of its own.
-struct Outbox {
-    store: Store,
-    secrets: Arc<Secrets>,
+pub(super) struct Outbox {
+    pub(super) store: Store,
+    pub(super) secrets: Arc<Secrets>,
     _directory: tempfile::TempDir,
 }
 
 impl Outbox {
-    async fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+    pub(super) async fn new() -> Self {
+        // In memory where that is a directory: thousands of commits are not to wait for a disk that others use too.
+        let memory = std::path::Path::new("/dev/shm");
+        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
         let store = Store::open(&StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")))).await.unwrap();
         store.migrate().await.unwrap();
         Self { store, secrets: Arc::new(Secrets::of(&[7; 32])), _directory: directory }
@@ -51,12 +53,18 @@ impl Outbox {
         message.id
     }
 
-    async fn row(&self, id: DeliveryId) -> Logged {
+    pub(super) async fn row(&self, id: DeliveryId) -> Logged {
         outbox::by_id(&mut self.store.read().await.unwrap(), ORG, id).await.unwrap()
     }
 
     /// A worker at a time.
-    fn worker(&self, now: Millis, guard: Arc<UrlGuard>, limits: SendLimits, config: DeliveryConfig) -> Worker {
+    pub(super) fn worker(
+        &self,
+        now: Millis,
+        guard: Arc<UrlGuard>,
+        limits: SendLimits,
+        config: DeliveryConfig,
+    ) -> Worker {
         let clock = Clock::starting_at(now);
         let metrics = Metrics::new(&Start { version: "1", at: now, providers: std::collections::BTreeSet::new() });
         let parts = Parts {
@@ -70,7 +78,7 @@ impl Outbox {
     }
 
     /// Delivers all that is due at a time.
-    async fn deliver(&self, now: Millis) {
+    pub(super) async fn deliver(&self, now: Millis) {
         self.worker(now, open(), SendLimits::default(), DeliveryConfig::default()).run_once().await;
     }
 
@@ -190,7 +198,7 @@ async fn both_secrets_sign_after_a_rotation() {
 }
 
 /// Every name is a host of its own at loopback.
-struct AllAtLoopback;
+pub(super) struct AllAtLoopback;
 
 impl Names for AllAtLoopback {
     fn addresses<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, Unresolved>> {

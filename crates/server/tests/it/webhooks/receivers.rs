@@ -14,6 +14,7 @@ use probity_server::webhooks::{Names, NoNames, SendLimits, Sender, Target, UrlGu
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// What no test should ever have to wait for.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
@@ -31,6 +32,8 @@ pub(crate) enum Manner {
     Flood(String),
     /// Says nothing, for ever.
     Hang,
+    /// As the request asks for.
+    ByRequest(fn(&str) -> Manner),
 }
 
 impl Manner {
@@ -44,6 +47,7 @@ impl Manner {
 pub(crate) struct Receiver {
     pub(crate) address: SocketAddr,
     hits: Arc<AtomicUsize>,
+    at_once: Arc<AtomicUsize>,
     requests: mpsc::UnboundedReceiver<String>,
 }
 
@@ -52,19 +56,28 @@ impl Receiver {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (address, hits) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
         let (seen, requests) = mpsc::unbounded_channel();
-        let counted = hits.clone();
+        let (counted, at_once) = (hits.clone(), Arc::new(AtomicUsize::new(0)));
+        let most = at_once.clone();
         tokio::spawn(async move {
+            let mut open = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 counted.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(serve(stream, manner.clone(), seen.clone()));
+                open.spawn(serve(stream, manner.clone(), seen.clone()));
+                while open.try_join_next().is_some() {}
+                most.fetch_max(open.len(), Ordering::Relaxed);
             }
         });
-        Self { address, hits, requests }
+        Self { address, hits, at_once, requests }
     }
 
     /// Connections so far.
     pub(crate) fn hits(&self) -> usize {
         self.hits.load(Ordering::Relaxed)
+    }
+
+    /// The most connections that were open at a time.
+    pub(crate) fn at_once(&self) -> usize {
+        self.at_once.load(Ordering::Relaxed)
     }
 
     /// The next request, whole.
@@ -82,7 +95,12 @@ impl Receiver {
 }
 
 async fn serve(mut stream: TcpStream, manner: Manner, seen: mpsc::UnboundedSender<String>) {
-    let _ = seen.send(read_request(&mut stream).await);
+    let request = read_request(&mut stream).await;
+    let manner = match manner {
+        Manner::ByRequest(choose) => choose(&request),
+        manner => manner,
+    };
+    let _ = seen.send(request);
     match manner {
         Manner::Say(bytes) => drop(stream.write_all(bytes.as_bytes()).await),
         Manner::Keep(bytes) => {
@@ -99,7 +117,7 @@ async fn serve(mut stream: TcpStream, manner: Manner, seen: mpsc::UnboundedSende
             let _ = stream.write_all(head.as_bytes()).await;
             while stream.write_all(&[b'x'; 8_192]).await.is_ok() {}
         }
-        Manner::Hang => until_closed(&mut stream).await,
+        Manner::Hang | Manner::ByRequest(_) => until_closed(&mut stream).await,
     }
 }
 
