@@ -15,7 +15,7 @@ use probity_store::jobs::{self, Claimed, Fence, Settled, Stay};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, settings};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Interval};
+use tokio::time::Interval;
 use tokio_util::sync::CancellationToken;
 
 use super::chunk::{self, ROWS_MAX, Row};
@@ -117,7 +117,10 @@ async fn work(
 
 /// Ticks for the first time when the time has passed once.
 fn every(time: Duration) -> Interval {
-    tokio::time::interval_at(Instant::now() + time, time)
+    let mut beats = tokio::time::interval(time);
+    // Else the first would come at once.
+    beats.reset();
+    beats
 }
 
 /// How often the holder of a lease shows that it lives.
