@@ -95,7 +95,6 @@ impl Node {
             return Ok(());
         }
         let mut open = jobs::open(&mut self.jobs.store.read().await?, now, LOOK_MAX).await?;
-        open.retain(|open| !open.org_status.is_stopped());
         while let Some(chosen) = self.busy.choose(&open, now) {
             if let Some((head, claimed)) = self.take(&chosen, now).await? {
                 self.begin(chosen, &head, claimed, now);

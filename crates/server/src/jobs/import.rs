@@ -129,7 +129,8 @@ async fn read(jobs: &Jobs, claim: &ImportClaim) -> Result<Sorted, Failed> {
             held = jobs.now();
         }
     }
-    Ok(tokio::task::spawn_blocking(move || sorter.sorted()).await?)
+    let rows = claim.rows;
+    Ok(tokio::task::spawn_blocking(move || sorter.sorted(rows)).await??)
 }
 
 /// What an import comes to.
@@ -192,9 +193,13 @@ impl Sorter {
         }
     }
 
-    /// Domain by domain, so that one session serves many; small domains share chunks.
-    fn sorted(self) -> Sorted {
-        let Self { mut unique, duplicates, .. } = self;
+    /// Domain by domain, so that one session serves many; small domains share chunks. An error where these are not all of the
+    /// rows that the job was accepted with: it would be completed without them.
+    fn sorted(self, rows: i64) -> Result<Sorted, Detail> {
+        let Self { mut unique, duplicates, rows: read, .. } = self;
+        if read != rows {
+            return Err(format!("a job of {rows} addresses has {read}").into());
+        }
         unique.sort_unstable_by(|a, b| a.domain.cmp(&b.domain).then(a.idx.cmp(&b.idx)));
         let mut chunks = Vec::with_capacity(unique.len() / ROWS_MAX + 1);
         let mut shared: Vec<Row> = Vec::new();
@@ -216,7 +221,7 @@ impl Sorter {
         if !shared.is_empty() {
             chunks.push(Chunk { rows: shared, destination: String::new() });
         }
-        Sorted { chunks, duplicates }
+        Ok(Sorted { chunks, duplicates })
     }
 }
 
@@ -272,7 +277,7 @@ mod tests {
 
     fn sorted(emails: &[&str]) -> Sorted {
         let block = Block::encode(emails).unwrap();
-        Sorter::default().take(&[(0, block)]).unwrap().sorted()
+        Sorter::default().take(&[(0, block)]).unwrap().sorted(i64::try_from(emails.len()).unwrap()).unwrap()
     }
 
     fn rows_of(sorted: &Sorted) -> Vec<&Row> {
@@ -304,7 +309,9 @@ mod tests {
     fn a_missing_block_is_noticed() {
         let block = Block::encode(&["a@example.org"]).unwrap();
         assert!(Sorter::default().take(&[(1_000, block)]).is_err());
-        assert_eq!(Sorter::default().sorted().chunks.len(), 0);
+        let block = Block::encode(&["a@example.org"]).unwrap();
+        assert!(Sorter::default().take(&[(0, block)]).unwrap().sorted(2).is_err());
+        assert_eq!(Sorter::default().sorted(0).unwrap().chunks.len(), 0);
     }
 
     #[test]
@@ -313,7 +320,7 @@ mod tests {
         for n in 0..2_500 {
             sorter.add(&format!("user{n}@d{}.example.org", n % 7));
         }
-        assert_eq!(sizes(&sorter.sorted()), [("", 1_000), ("", 1_000), ("", 500)]);
+        assert_eq!(sizes(&sorter.sorted(2_500).unwrap()), [("", 1_000), ("", 1_000), ("", 500)]);
     }
 
     #[test]
@@ -327,7 +334,8 @@ mod tests {
             list.add(&format!("user{n}@z.example.org"));
             list.add(&format!("no address {n}"));
         }
-        let sorted = list.sorted();
+        let rows = list.rows;
+        let sorted = list.sorted(rows).unwrap();
         let big = "@big.example.org";
         assert_eq!(sizes(&sorted), [(big, 650), (big, 650), ("", 1_000), ("", 497)]);
         let all = sorted.chunks.iter().map(|chunk| chunk.rows.len()).sum::<usize>();

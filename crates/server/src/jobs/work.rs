@@ -105,11 +105,13 @@ async fn work(
         }
     };
     engine.0.abort();
-    // The engine answers each row; where it did not (it panicked, or the node ends), the chunk is taken up again.
+    // The engine answers each row; where it did not (it panicked, or the node ends), the chunk is taken up again: at once when
+    // the node ends, but after a panic not before the lease has ended, because the next engine may panic as well.
     if ended && progress.rows.is_empty() {
-        progress.end(jobs, &claimed.destination).await?;
-    } else {
-        progress.settle(jobs).await?;
+        return progress.end(jobs, &claimed.destination).await;
+    }
+    progress.settle(jobs).await?;
+    if !ended {
         jobs.store.write(|tx| jobs::free(tx, &progress.fence).scope_boxed()).await?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use probity_core::id::JobId;
 use probity_core::time::Millis;
 
-use super::JobNo;
+use super::{JobNo, State, lock};
 use crate::credits::hold;
 use crate::db::{Tx, args, statements};
 use crate::error::{Result, StoreError};
@@ -61,8 +61,12 @@ pub async fn begin(tx: &mut Tx, job: &NewJob) -> Result<JobNo> {
     Ok(no)
 }
 
-/// Keeps a block of addresses whose first has this index.
+/// Keeps a block of addresses whose first has this index. [`StoreError::NotFound`]: the job was swept, or is accepted; a
+/// block without its job would never be removed.
 pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body: &[u8]) -> Result<()> {
+    if lock(tx, org, job).await?.state != State::Unborn {
+        return Err(StoreError::NotFound);
+    }
     tx.execute(&ADD_BLOCK, args![org, job, first_idx, body]).await?;
     Ok(())
 }

@@ -45,7 +45,8 @@ statements! {
     TAKE = "UPDATE job SET state = 'importing', epoch = epoch + 1, leased_until = $3 WHERE org_no = $1 AND job_no = $2";
     CLEAR_CHUNKS = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2";
     CLEAR_DUPLICATES = "DELETE FROM job_duplicate WHERE org_no = $1 AND job_no = $2";
-    EXTEND = "UPDATE job SET leased_until = $3, next_chunk = $4, progress_at = $5 WHERE org_no = $1 AND job_no = $2";
+    // No progress of the job: an import at which every importer dies must come to an end, too.
+    EXTEND = "UPDATE job SET leased_until = $3, next_chunk = $4 WHERE org_no = $1 AND job_no = $2";
     ADD_CHUNK = "INSERT INTO chunk (org_no, job_no, chunk_no, ready_at, size, body, destination, source, epoch) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)";
     ADD_DUPLICATES = "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) SELECT $2, $3, \
@@ -98,7 +99,7 @@ pub async fn add_chunks(
         let pairs = serde_json::json!(duplicates).to_string();
         tx.execute(&ADD_DUPLICATES, args![pairs, claim.org, claim.job]).await?;
     }
-    tx.execute(&EXTEND, args![claim.org, claim.job, now + lease_ms, next, now]).await?;
+    tx.execute(&EXTEND, args![claim.org, claim.job, now + lease_ms, next]).await?;
     Ok(())
 }
 

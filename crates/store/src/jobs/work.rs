@@ -15,7 +15,6 @@ use crate::credits::hold::{self, Part};
 use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-use crate::orgs::OrgStatus;
 use crate::usage::{self, Delta};
 
 /// A job with something to do.
@@ -23,8 +22,6 @@ use crate::usage::{self, Delta};
 pub struct Open {
     /// Whose.
     pub org: OrgNo,
-    /// Where its organization stands.
-    pub org_status: OrgStatus,
     /// Which.
     pub job: JobNo,
     /// Whether it was made with a test key.
@@ -112,11 +109,14 @@ pub struct Stay {
 }
 
 statements! {
-    OPEN = "SELECT j.org_no, j.job_no, j.test, j.created_at, o.status AS org_status FROM job j \
+    // The oldest of each organization first, so that one with many does not hide the others.
+    OPEN = "SELECT org_no, job_no, test, created_at FROM (SELECT j.org_no, j.job_no, j.test, j.created_at, \
+            ROW_NUMBER() OVER (PARTITION BY j.org_no ORDER BY j.created_at, j.job_no) AS place FROM job j \
             JOIN org o ON o.org_no = j.org_no WHERE j.is_open = 1 AND j.state IN ('ready', 'processing') \
+            AND o.status NOT IN ('suspended', 'paused', 'banned') \
             AND EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = j.org_no AND c.job_no = j.job_no AND c.ready_at <= $1 \
-            AND (c.leased_until IS NULL OR c.leased_until <= $1)) \
-            ORDER BY j.created_at, j.org_no, j.job_no LIMIT $2";
+            AND (c.leased_until IS NULL OR c.leased_until <= $1))) AS waiting \
+            ORDER BY place, created_at, org_no, job_no LIMIT $2";
     HEADS = "SELECT destination, source, MIN(ready_at) AS first_at, MIN(chunk_no) AS first_no FROM chunk WHERE org_no = $1 \
              AND job_no = $2 AND ready_at <= $3 AND (leased_until IS NULL OR leased_until <= $3) \
              AND (source = '' OR ready_at <= $4 OR source IN (SELECT each.value ->> 0 FROM {each:$5})) \
@@ -126,7 +126,9 @@ statements! {
                    AND destination = $3 AND source = $4 AND ready_at <= $5 \
                    AND (leased_until IS NULL OR leased_until <= $5) ORDER BY ready_at, chunk_no LIMIT $6 {skip_locked}";
     TAKE = "UPDATE chunk SET epoch = epoch + 1, leased_until = $4 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
-    START = "UPDATE job SET state = 'processing', started_at = COALESCE(started_at, $3), progress_at = $3 \
+    // Only the first one is progress: else a chunk at which every worker dies would keep its job for ever.
+    START = "UPDATE job SET state = 'processing', started_at = COALESCE(started_at, $3), \
+             progress_at = CASE WHEN state = 'ready' THEN $3 ELSE progress_at END \
              WHERE org_no = $1 AND job_no = $2 AND state IN ('ready', 'processing')";
     EXTEND = "UPDATE chunk SET leased_until = $5 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
     FREE = "UPDATE chunk SET leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
@@ -137,21 +139,21 @@ statements! {
     LEFT = "SELECT chunk_no FROM chunk WHERE org_no = $1 AND job_no = $2 LIMIT 1";
     ADD_PART = "INSERT INTO result_part (org_no, job_no, part_no, chunk_no, body) VALUES ($1, $2, $3, $4, $5)";
     COUNT = "UPDATE job SET processed = processed + $3, passed = passed + $4, undeliverable = undeliverable + $5, \
-             risky = risky + $6, unknown = unknown + $7, charged = charged + $8, progress_at = $9, next_chunk = $10, \
-             parts = $11 \
+             risky = risky + $6, unknown = unknown + $7, charged = charged + $8, progress_at = COALESCE($9, progress_at), \
+             next_chunk = $10, parts = $11 \
              WHERE org_no = $1 AND job_no = $2";
     COUNT_REASONS = "INSERT INTO job_reason (org_no, job_no, reason, n) SELECT $2, $3, each.value ->> 0, \
                      CAST(each.value ->> 1 AS BIGINT) FROM {each:$1} WHERE 1 = 1 ON CONFLICT (org_no, job_no, reason) \
                      DO UPDATE SET n = job_reason.n + excluded.n";
 }
 
-/// Jobs that have a chunk to be taken up now, the oldest first.
+/// Jobs that have a chunk to be taken up now: the oldest of each organization first, then the second of each, and so on. None
+/// of an organization that is stopped ([`crate::orgs::OrgStatus::is_stopped`]).
 pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open>> {
     let rows = conn.rows(&OPEN, args![now, at_most]).await?;
     let open = |row: &crate::db::Row| {
         Ok(Open {
             org: OrgNo(row.get("org_no")?),
-            org_status: row.parse("org_status")?,
             job: JobNo(row.get("job_no")?),
             test: row.get::<i64>("test")? == 1,
             created_at: Millis(row.get("created_at")?),
@@ -251,7 +253,9 @@ pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) 
         usage::add(tx, &deltas(org, &locked.source, &new, now)).await?;
     }
     let next = import::insert(tx, org, job, locked.next_chunk, &settled.put_off).await?;
-    count(tx, fence, &new, charged, Numbers { next_chunk: next, parts }, now).await?;
+    let comes_on = settled.done || settled.stay.is_some() || !new.is_empty();
+    let numbers = Numbers { next_chunk: next, parts, progress_at: Some(now).filter(|_| comes_on) };
+    count(tx, fence, &new, charged, numbers).await?;
     if let Some(stay) = &settled.stay {
         let Stay { ready_at, size, left_rows, since } = stay;
         tx.execute(&STAY, args![org, job, chunk, *ready_at, *size, left_rows.as_slice(), *since]).await?;
@@ -302,20 +306,14 @@ fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delt
     counted.into_iter().map(delta).collect()
 }
 
-/// The numbers that a job gives to what is added to it.
+/// The numbers that a job gives to what is added to it, and whether it comes on.
 struct Numbers {
     next_chunk: i64,
     parts: i64,
+    progress_at: Option<Millis>,
 }
 
-async fn count(
-    tx: &mut Tx,
-    fence: &Fence,
-    new: &[&RowResult],
-    charged: i64,
-    numbers: Numbers,
-    now: Millis,
-) -> Result<()> {
+async fn count(tx: &mut Tx, fence: &Fence, new: &[&RowResult], charged: i64, numbers: Numbers) -> Result<()> {
     let Fence { org, job, .. } = *fence;
     let mut counts = Counts::default();
     let mut reasons: BTreeMap<&str, i64> = BTreeMap::new();
@@ -324,8 +322,9 @@ async fn count(
         *reasons.entry(Reason::as_str(row.kind.reason)).or_default() += row.copies;
     }
     let Counts { processed, passed, undeliverable, risky, unknown } = counts;
-    let Numbers { next_chunk, parts } = numbers;
-    let values = args![org, job, processed, passed, undeliverable, risky, unknown, charged, now, next_chunk, parts];
+    let Numbers { next_chunk, parts, progress_at } = numbers;
+    let values =
+        args![org, job, processed, passed, undeliverable, risky, unknown, charged, progress_at, next_chunk, parts];
     tx.execute(&COUNT, values).await?;
     if !reasons.is_empty() {
         let pairs: Vec<_> = reasons.into_iter().collect();

@@ -1,5 +1,7 @@
 //! Jobs: from the first block to the last result, who may settle, and what the books say.
 
+mod standing;
+
 use probity_core::credits::{Bucket, Split};
 use probity_core::id::{JobId, OrgId};
 use probity_core::time::Millis;
@@ -19,7 +21,11 @@ const LEASE_MS: i64 = 60_000;
 
 /// An organization with this many credits.
 async fn org(store: &Store, prepaid: i64) -> OrgNo {
-    let org = Org::new(OrgId::new(NOW, [9; 10]), None, "metered".into(), NOW);
+    nth_org(store, 9, prepaid).await
+}
+
+async fn nth_org(store: &Store, n: u8, prepaid: i64) -> OrgNo {
+    let org = Org::new(OrgId::new(NOW, [n; 10]), None, "metered".into(), NOW);
     let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: prepaid, cause: "first", at: NOW };
     let made = store.write(|tx| {
         async {

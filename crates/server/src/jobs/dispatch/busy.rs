@@ -158,14 +158,12 @@ fn faded(rows: i64, after_ms: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use probity_store::orgs::OrgStatus;
     use tokio::task::JoinSet;
 
     use super::*;
 
     fn open(org: i64, job: i64, created_at: i64) -> Open {
-        let org_status = OrgStatus::Active;
-        Open { org: OrgNo(org), org_status, job: JobNo(job), test: false, created_at: Millis(created_at) }
+        Open { org: OrgNo(org), job: JobNo(job), test: false, created_at: Millis(created_at) }
     }
 
     /// A node of eight slots, and tasks for it to be busy with.

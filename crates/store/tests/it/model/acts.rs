@@ -6,7 +6,7 @@ use probity_core::id::{DeliveryId, EventId};
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_store::jobs::{self, Closed, Kind, NewChunk, RowResult};
-use probity_store::outbox::{self, Delivery};
+use probity_store::outbox::{self, Content, Delivery};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 
 /// How long every lease is.
@@ -46,7 +46,8 @@ pub(super) async fn announce(tx: &mut Tx, closed: Option<Closed>, id: DeliveryId
         event: event(&job),
         kind: "job.finished".into(),
         url: URL.into(),
-        body: vec![],
+        content: Content::Bytes(Vec::new()),
+        job: None,
         signer: String::new(),
         created_at: now,
     };
