@@ -82,6 +82,11 @@ impl Instance {
         if standing == fingerprint { Ok(applied) } else { Err(OpenError::OtherPepper) }
     }
 
+    /// The database.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Where the engine may keep its facts. Call within a tokio runtime.
     pub fn facts(&self) -> StoredFacts {
         StoredFacts::new(self.store.clone())

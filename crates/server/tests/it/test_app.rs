@@ -52,6 +52,8 @@ pub(crate) struct TestApp {
     pub(crate) admin: Admin,
     /// The service's database, over connections of the test's own.
     pub(crate) store: Store,
+    /// The same over the service's connections.
+    pub(crate) service_store: Store,
     /// Who answers live keys.
     pub(crate) live: Arc<Rigged>,
     directory: TempDir,
@@ -183,8 +185,9 @@ impl TestApp {
         let live = Arc::new(Rigged::new(net, config.node.sources.first().copied().flatten()));
         let verifiers = Verifiers { live: live.clone(), sandbox: crate::sandbox::verifier() };
         let admin = Admin::new(instance.clone(), BRAND);
+        let service_store = instance.store().clone();
         let core = Core::start(instance, &config, verifiers);
-        Self { core, admin, store, live, directory, place, database }
+        Self { core, admin, store, service_store, live, directory, place, database }
     }
 
     /// Stops the service, and checks the books that it leaves.

@@ -5,6 +5,7 @@ mod download;
 mod keeping;
 mod lists;
 mod pacing;
+mod stopped;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -3,6 +3,7 @@
 mod tight;
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use probity_core::policy::Profile;
@@ -27,6 +28,8 @@ pub(crate) struct Rigged {
     pub(crate) tight: Tight,
     /// How long each call was ready to wait, in milliseconds.
     pub(crate) timeouts: Mutex<Vec<u64>>,
+    /// How often it has failed for a whole chunk.
+    pub(crate) failures: AtomicU32,
 }
 
 impl Rigged {
@@ -41,7 +44,14 @@ impl Rigged {
         };
         config.sources = vec![Arc::new(Source { public: seen_as, ..(*config.sources[0]).clone() })];
         let engine = Engine::new(config, net.clone()).expect("a sound configuration");
-        Self { engine, net, gate: Semaphore::new(0), tight: Tight::default(), timeouts: Mutex::default() }
+        Self {
+            engine,
+            net,
+            gate: Semaphore::new(0),
+            tight: Tight::default(),
+            timeouts: Mutex::default(),
+            failures: AtomicU32::new(0),
+        }
     }
 }
 
@@ -81,6 +91,10 @@ impl Verifier for Rigged {
         let (tight, items): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| tight::is_there(&item.email));
         let (waiting, at_once): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.email.starts_with("waits"));
         Box::pin(async move {
+            if at_once.iter().any(|item| item.email.starts_with("panics")) {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                panic!("on behalf of a chunk");
+            }
             self.tight.ask(tight, &self.engine, &sink);
             self.engine.verify_many(at_once, sink.clone()).await;
             for item in waiting {

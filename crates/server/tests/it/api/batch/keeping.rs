@@ -8,7 +8,7 @@ use super::*;
 
 /// Addresses that begin a list, where nothing stands before that packing could refer to.
 const CANARIES: [&str; 2] = ["kanarienvögelchen@käfig.example", "птичку@эхо.quiz"];
-const DAY: Duration = Duration::from_secs(86_400);
+const DAY: Duration = Duration::from_hours(24);
 
 /// More than one block.
 fn list() -> Vec<String> {
