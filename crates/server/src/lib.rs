@@ -1,10 +1,10 @@
 //! The service: HTTP, accounts and credits, batch jobs, callbacks, operations.
 //!
 //! A request comes through `listen` and `shell` (what all answers have in common), `auth` (who calls, and whether they may) and
-//! `idempotency` to a handler in `api`; `router` is the table of contents. A live call pays through `meter`; the rules of a team
-//! are in `team`, its one-time links in `links`. Behind the routes work `jobs`, `webhooks` and `upkeep`, as far as the node has
-//! their `roles`; `nodes` is a node among others. `instance` is a database with its keys, `service` puts everything together,
-//! `admin` is what operators do.
+//! `idempotency` to a handler in `api`; `router` is the table of contents. A live call pays through `meter`; the rules of a
+//! team are in `team`, its one-time links in `links`. Behind the routes work `jobs`, `webhooks`, `mail` and `upkeep`, as far as
+//! the node has their `roles`; `nodes` is a node among others. `instance` is a database with its keys, `service` puts
+//! everything together, `admin` is what operators do.
 
 pub mod admin;
 pub mod api;
@@ -20,6 +20,7 @@ mod keyring;
 mod limits;
 pub mod links;
 pub mod listen;
+pub mod mail;
 mod meter;
 mod minting;
 pub mod moving;

@@ -52,7 +52,7 @@ pub(crate) fn mailed_secret(secrets: &Secrets, seed: &[u8; 16]) -> String {
 
 /// The URL of a link. Without an address of the service it is a path, which is right in a page of the service itself.
 pub fn url(public_url: Option<&str>, secret: &str) -> String {
-    format!("{}/#/links/{secret}", public_url.unwrap_or_default().trim_end_matches('/'))
+    format!("{}/#/link/{secret}", public_url.unwrap_or_default().trim_end_matches('/'))
 }
 
 #[cfg(test)]
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_secret_stands_where_no_server_sees_it() {
-        assert_eq!(url(Some("https://verify.example.com/"), "abc"), "https://verify.example.com/#/links/abc");
-        assert_eq!(url(None, "abc"), "/#/links/abc");
+        assert_eq!(url(Some("https://verify.example.com/"), "abc"), "https://verify.example.com/#/link/abc");
+        assert_eq!(url(None, "abc"), "/#/link/abc");
     }
 }

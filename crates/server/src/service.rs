@@ -27,6 +27,7 @@ use crate::jobs::{Jobs, JobsConfig};
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
 use crate::listen::{ListenConfig, Listener};
+use crate::mail::{MailConfig, Mailer};
 use crate::meter::Meter;
 use crate::nodes::{self, NodeConfig, Presence, look};
 use crate::openapi::{self, Published};
@@ -60,6 +61,8 @@ pub struct ServiceConfig {
     pub hold_ms: i64,
     /// How customers' servers are told.
     pub webhooks: WebhookConfig,
+    /// How mail is sent to people; none where no mail is.
+    pub mail: Option<MailConfig>,
     /// How batch jobs are worked on.
     pub jobs: JobsConfig,
     /// Which node this is, and what it does.
@@ -75,6 +78,7 @@ impl Default for ServiceConfig {
             metrics_token: None,
             hold_ms: 120_000,
             webhooks: WebhookConfig::default(),
+            mail: None,
             jobs: JobsConfig::default(),
             node: NodeConfig::default(),
         }
@@ -119,7 +123,7 @@ impl Core {
         let app = Arc::new(App {
             callbacks: Callbacks::new(Arc::new(config.webhooks.guard())),
             config: config.api.clone(),
-            sends_mail: false,
+            sends_mail: config.mail.is_some(),
             clock,
             limits: RateLimits::new(&store),
             cursors: Cursors::new(instance.secrets.cursors()),
@@ -145,6 +149,7 @@ impl Core {
         }
         if roles.has(Role::Delivery) {
             deliveries.spawn(worker(&app, config).run(ending.clone()));
+            deliveries.extend(mailer(&app, config).map(|mailer| mailer.run(ending.clone())));
         }
         if roles.has(Role::Worker) || roles.has(Role::Delivery) {
             jobs.spawn(nodes::hear_bells(app.clone(), ending.clone()));
@@ -210,6 +215,12 @@ fn worker(app: &Arc<App>, config: &ServiceConfig) -> Worker {
         metrics: app.metrics.clone(),
     };
     Worker::new(parts, &app.callbacks, config.webhooks.delivery)
+}
+
+/// Who sends the mail that waits with invitations, where a relay takes it.
+fn mailer(app: &Arc<App>, config: &ServiceConfig) -> Option<Mailer> {
+    let (store, secrets) = (app.store.clone(), app.secrets.clone());
+    config.mail.clone().map(|config| Mailer { store, secrets, clock: app.clock, config })
 }
 
 /// The operator's routes over the parts of a service.

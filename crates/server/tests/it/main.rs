@@ -12,6 +12,7 @@ mod envelope;
 mod idempotency;
 mod limits;
 mod logs;
+mod mail;
 mod matrix;
 mod nodes;
 mod openapi;

@@ -64,7 +64,7 @@ pub struct NewMember {
     pub member: Member,
     /// The link with which the person joins, once. Shown this once. It begins with a `/` where the service does not know the
     /// address at which it is reached.
-    #[schema(examples("https://verify.example.com/#/links/4ZqKf0pX…"))]
+    #[schema(examples("https://verify.example.com/#/link/4ZqKf0pX…"))]
     pub invitation_url: String,
 }
 

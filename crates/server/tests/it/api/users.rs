@@ -106,7 +106,7 @@ async fn an_invitation_is_a_link_that_is_shown_once() {
     assert_eq!(app.send(call()).await.ok(201), invited, "a repeated request is answered from the first answer");
     let secrets = Secrets::of(&PEPPER);
     let secret =
-        |answer: &Value| answer["invitation_url"].as_str().unwrap().strip_prefix("/#/links/").unwrap().to_owned();
+        |answer: &Value| answer["invitation_url"].as_str().unwrap().strip_prefix("/#/link/").unwrap().to_owned();
     let look = async |secret: &str| {
         let now = app.now(&org).await;
         invitations::look(&mut app.store.read().await.unwrap(), &secrets.link(secret), now).await.unwrap()
@@ -141,7 +141,7 @@ async fn a_link_begins_with_where_the_service_is_reached() {
     let (org, key) = app.customer().await;
     let invited = invite(&app, &key, json!({"email": "ann@example.org", "role": "contributor"})).await.ok(201);
     let secret =
-        invited["invitation_url"].as_str().unwrap().strip_prefix("https://verify.example.com/#/links/").unwrap();
+        invited["invitation_url"].as_str().unwrap().strip_prefix("https://verify.example.com/#/link/").unwrap();
     let hash = Secrets::of(&PEPPER).link(secret);
     let mut conn = app.store.read().await.unwrap();
     let found = invitations::look(&mut conn, &hash, Millis(0)).await.unwrap().unwrap();
