@@ -4,9 +4,9 @@
 
 use std::io::Write as _;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use probity_engine::clock::Clock;
 use probity_server::store::{Copied, Outcome};
 use secrecy::SecretString;
 use serde::Serialize;
@@ -19,8 +19,8 @@ use crate::log;
 use crate::output::Style;
 use crate::service::moving;
 
-/// How often a long move tells how far it is.
-const TOLD_EVERY: Duration = Duration::from_secs(5);
+/// How often a long move tells how far it is, in milliseconds.
+const TOLD_EVERY_MS: i64 = 5_000;
 
 /// What is to be done next.
 const NEXT: &str = "\
@@ -37,12 +37,12 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
         log::say(if undone { "The SQLite database may be used again." } else { "It was not moved." });
         return Ok(Exit::Done);
     }
-    let begun = Instant::now();
-    let last = Mutex::new(begun);
+    let clock = Clock::system();
+    let last = Mutex::new(clock.now());
     let told = |table: &str, rows: u64| {
         let mut last = last.lock().expect("nobody panics with it");
-        if last.elapsed() >= TOLD_EVERY {
-            *last = Instant::now();
+        if clock.now().since(*last) >= TOLD_EVERY_MS {
+            *last = clock.now();
             log::say(&format!("{table}: {rows} rows so far"));
         }
     };
@@ -52,11 +52,11 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
             say(&copied, Style::choose(args.json))?;
             let rows: u64 = copied.iter().map(|copied| copied.rows).sum();
             let tables = copied.len();
-            log::say(&format!("Moved {rows} rows of {tables} tables in {:.1} s.", begun.elapsed().as_secs_f64()));
+            log::say(&format!("Moved {rows} rows of {tables} tables in {:.1} s.", clock.elapsed().as_secs_f64()));
             log::say(NEXT);
         }
         Outcome::Before(at) => {
-            log::say(&format!("It was moved there at {}; nothing is left to be done.", moment_text(at)))
+            log::say(&format!("It was moved there at {}; nothing is left to be done.", moment_text(at)));
         }
     }
     Ok(Exit::Done)

@@ -22,7 +22,7 @@ const ROUND: Duration = Duration::from_secs(5);
 /// Mails of one claim.
 const AT_ONCE: u32 = 10;
 /// The longest that one mail takes.
-const MAIL_MAX: Duration = Duration::from_secs(60);
+const MAIL_MAX: Duration = Duration::from_mins(1);
 /// For how long mails are leased, in milliseconds: all of a claim can take their whole time.
 const LEASE_MS: i64 = 20 * 60_000;
 /// How long to wait after the first attempts, in milliseconds; the last counts for all further ones.
