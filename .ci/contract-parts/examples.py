@@ -3,7 +3,7 @@
 An example is a block of the kind `console`: a command after `$ `, then the status line, headers and body that the page
 promises. Every promised header must come; the body must be the same JSON. What differs from run to run (ids, times, secrets,
 cursors, counts of the rate limit) is compared by its form. `$KEY_ID` and `$CURSOR` are taken from the answer before,
-`$JOB_ID` from the last job that was submitted. What is said of a job comes true in a moment: its examples are tried again
+`$JOB_ID` and `$WEBHOOK_ID` from the last job and the last webhook that were made. What is said of a job comes true in a moment: its examples are tried again
 for as long as that.
 
 usage: examples.py PAGE      (PROBITY_URL and PROBITY_KEY in the environment)
@@ -18,7 +18,9 @@ import time
 
 # What differs from run to run, by form.
 FORMS = [
-    (r"\b(req|key|org|usr|job)_[0-9a-z]{26}\b", r"\1_ID"),
+    (r"\b(req|key|org|usr|job|whk|dlv|evt)_[0-9a-z]{26}\b", r"\1_ID"),
+    (r"\bwhsec_[\w+/]{43}=", "whsec_SECRET"),
+    (r"\bProbity-Webhooks/[\w.]+", "Probity-Webhooks/VERSION"),
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
     (r"\bprobity_(live|test|rk|pub)_\w{49}", r"probity_\1_SECRET"),
     (r'("last4": )"\w{4}"', r'\1"LAST"'),
@@ -46,8 +48,8 @@ def parse(text):
     return status, {form(line) for line in headers}, body
 
 
-def run(command, answer, job):
-    variables = {"JOB_ID": job}
+def run(command, answer, kept):
+    variables = dict(kept)
     if answer.get("id"):
         variables["KEY_ID"] = answer["id"]
     if answer.get("pagination"):
@@ -69,18 +71,19 @@ def differs(promised, came):
 def main(page):
     blocks = re.findall(r"^```console\n\$ (.*?)\n(HTTP/.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert len(blocks) == page.count("```console\n"), "an example cannot be read"
-    answer, job, failed = {}, "", 0
+    answer, kept, failed = {}, {}, 0
     for command, promised in blocks:
         until = time.monotonic() + (PATIENCE_SECONDS if "$JOB_ID" in command else 0)
         while True:
-            came = run(command, answer, job)
+            came = run(command, answer, kept)
             wrong = differs(promised, came)
             if wrong is None or time.monotonic() >= until:
                 break
             time.sleep(0.1)
         answer = json.loads(came[came.index("{") :])
-        if str(answer.get("id")).startswith("job_"):
-            job = answer["id"]
+        for prefix, name in (("job_", "JOB_ID"), ("whk_", "WEBHOOK_ID")):
+            if str(answer.get("id")).startswith(prefix):
+                kept[name] = answer["id"]
         if wrong is not None:
             failed += 1
             print(f"--- {command}\n{wrong}")

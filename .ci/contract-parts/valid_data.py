@@ -35,6 +35,29 @@ def a_job():
     raise AssertionError("the job does not end")
 
 
+def a_webhook():
+    """A webhook and a message to it: the paths of webhooks lead to them. They are made anew when a test has deleted them."""
+    wish = {"name": "Contract", "url": "https://www.example.com/probity", "events": ["job.finished"]}
+    made = ask("/v1/webhooks", method="POST", json=wish)
+    if made.status_code == 409:
+        for row in ask("/v1/webhooks", {"per_page": 100}).json()["data"]:
+            ask(f"/v1/webhooks/{row['id']}", method="DELETE")
+        made = ask("/v1/webhooks", method="POST", json=wish)
+    webhook = made.json()["id"]
+    return webhook, ask(f"/v1/webhooks/{webhook}/test", method="POST").json()["id"]
+
+
+def of_webhooks(case, place):
+    """Gives a call about a webhook one that exists and is active: what others delete or disable is answered 404 or 409."""
+    if case.operation.path.startswith("/v1/webhooks/{id}"):
+        place["id"], delivery = a_webhook()
+        if "delivery_id" in place:
+            place["delivery_id"] = delivery
+    if case.operation.path.startswith("/v1/webhooks") and isinstance(case.body, dict) and "url" in case.body:
+        # Must be a web address that is not of this machine or a private network (400); a pattern cannot say so.
+        case.body["url"] = "https://www.example.com/probity"
+
+
 JOB = a_job()
 ROW = ask(f"/v1/batch-verify/{JOB}/download", {"format": "ndjson"}).text.splitlines()[0]
 
@@ -95,7 +118,8 @@ def before_call(context, case, kwargs):
         place["id"] = "key_00000000000000000000000000"
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
-    if "id" in place and "key" not in case.operation.path and not str(place["id"]).startswith("job_"):
+    of_webhooks(case, place)
+    if "id" in place and "key" not in case.operation.path and "webhooks" not in case.operation.path and not str(place["id"]).startswith("job_"):
         place["id"] = JOB
     if case.query and (case.query.get("next") or case.query.get("cursor")):
         go_on(case)
