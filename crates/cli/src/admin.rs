@@ -1,4 +1,5 @@
-//! What those who run the service do from the command line: organizations, keys, credits, deliveries, nodes.
+//! What those who run the service do from the command line: organizations, keys, credits, deliveries, nodes,
+//! people.
 //!
 //! A command becomes a [`Request`], [`service::ask`] answers it with an [`Answer`], and the answer is printed: a table on a
 //! terminal, one JSON object a line elsewhere, with the names of the API. So everything but the asking is a function of its
@@ -12,6 +13,7 @@ mod moment;
 mod nodes;
 mod orgs;
 pub(crate) mod table;
+mod users;
 
 use std::io::Write as _;
 
@@ -26,8 +28,9 @@ pub(crate) use keys::{Key, KeyKind, NewKey};
 pub(crate) use moment::Moment;
 pub(crate) use nodes::Node;
 pub(crate) use orgs::{Org, OrgStatus, Plan};
+pub(crate) use users::{Link, one_person};
 
-use crate::args::{AuditArgs, CreditsArgs, DeliveriesArgs, KeysArgs, NodesArgs, OrgsArgs};
+use crate::args::{AuditArgs, CreditsArgs, DeliveriesArgs, KeysArgs, NodesArgs, OrgsArgs, UsersArgs};
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::output::Style;
@@ -125,6 +128,15 @@ pub(crate) enum Request {
     },
     /// The nodes on the database. Answered with [`Answer::Nodes`].
     Nodes,
+    /// A one-time link with which somebody sets a new password. Answered with [`Answer::Link`].
+    ResetLink {
+        /// An address, or the id of a person or of an organization.
+        who: String,
+        /// Whose, where the address has people in several.
+        org: Option<String>,
+        /// Whether their second factor goes.
+        without_second_factor: bool,
+    },
 }
 
 /// What the service answers.
@@ -146,6 +158,8 @@ pub(crate) enum Answer {
     Delivery(Box<Detail>),
     /// Nodes.
     Nodes(Vec<Node>),
+    /// A link that was just made.
+    Link(Link),
 }
 
 /// Runs `orgs`.
@@ -176,6 +190,11 @@ pub(crate) async fn deliveries(args: &DeliveriesArgs, settings: &Settings) -> Re
 /// Runs `nodes`.
 pub(crate) async fn nodes(args: &NodesArgs, settings: &Settings) -> Result<Exit> {
     answered(Request::Nodes, args.options.json, settings).await
+}
+
+/// Runs `users`.
+pub(crate) async fn users(args: &UsersArgs, settings: &Settings) -> Result<Exit> {
+    answered(users::request(&args.command), args.options.json, settings).await
 }
 
 async fn answered(request: Request, json: bool, settings: &Settings) -> Result<Exit> {
@@ -209,6 +228,7 @@ impl Answer {
             Self::Deliveries(deliveries) => deliveries::table(deliveries),
             Self::Delivery(detail) => deliveries::shown(detail),
             Self::Nodes(nodes) => nodes::table(nodes),
+            Self::Link(link) => users::shown(link),
         })
     }
 
@@ -222,6 +242,7 @@ impl Answer {
             Self::Deliveries(deliveries) => lines(deliveries),
             Self::Delivery(detail) => lines(std::slice::from_ref(&**detail)),
             Self::Nodes(nodes) => lines(nodes),
+            Self::Link(link) => lines(std::slice::from_ref(link)),
         }
     }
 }

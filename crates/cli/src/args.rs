@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use admin::{
     AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs,
-    NodesArgs, OrgsArgs, OrgsCommand,
+    NodesArgs, OrgsArgs, OrgsCommand, UsersArgs, UsersCommand,
 };
 pub(crate) use service::{HealthArgs, MigrateArgs, MoveArgs, ServeArgs};
 
@@ -89,6 +89,9 @@ pub(crate) enum Command {
     /// Nodes: the services that share the database, and what each of them holds
     #[command(after_help = admin::NODES_EXAMPLES)]
     Nodes(NodesArgs),
+    /// People who sign in to the dashboard: links for those who cannot get in
+    #[command(after_help = admin::USERS_EXAMPLES)]
+    Users(UsersArgs),
     /// Prints the configuration in force, with a comment on every key
     Config,
     /// A simulated mail internet to try things with

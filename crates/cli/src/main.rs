@@ -116,6 +116,7 @@ fn overrides(command: &Command) -> Vec<String> {
         Command::Audit(args) => data(&args.options.data),
         Command::Deliveries(args) => data(&args.options.data),
         Command::Nodes(args) => data(&args.options.data),
+        Command::Users(args) => data(&args.options.data),
         Command::Verify(_) | Command::Doctor(_) | Command::Health(_) | Command::Config | Command::Sandbox(_) => vec![],
     };
     flags.into_iter().flatten().collect()
@@ -140,6 +141,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Audit(args) => admin::audit(args, settings).await,
         Command::Deliveries(args) => admin::deliveries(args, settings).await,
         Command::Nodes(args) => admin::nodes(args, settings).await,
+        Command::Users(args) => admin::users(args, settings).await,
         Command::Config => unreachable!("it needs no runtime and was answered before"),
     }
 }
@@ -188,7 +190,16 @@ mod tests {
         let served = set("probity serve --data /d --listen 127.0.0.1:80 --listen [::1]:80");
         assert_eq!(served, ["server.data=/d", "server.listen=127.0.0.1:80,[::1]:80"]);
         assert_eq!(set("probity serve --roles worker,delivery"), ["server.roles=worker,delivery"]);
-        for line in ["migrate", "move", "orgs list", "keys list", "credits show", "deliveries list", "nodes"] {
+        for line in [
+            "migrate",
+            "move",
+            "orgs list",
+            "keys list",
+            "credits show",
+            "deliveries list",
+            "nodes",
+            "users reset-link a",
+        ] {
             assert_eq!(set(&format!("probity {line} --data /d")), ["server.data=/d"], "{line}");
         }
         assert!(set("probity serve").is_empty());

@@ -1,6 +1,6 @@
 //! `probity serve` and `probity migrate`: what they say, around the service that does the work.
 //!
-//! The first start says where the data lies and prints the two first keys, which are nowhere else; every later one only says
+//! The first start says where the data lies and prints the two first keys and the owner's link, which are nowhere else; every later one only says
 //! where the service listens. Both go to standard output, terminal or not: in a container that is the log.
 
 mod text;
@@ -23,7 +23,9 @@ pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
     let listening = text::listening(&running.listening, args.sandbox);
     if say(&format!("{}{listening}", first.as_deref().unwrap_or_default())).is_err() && first.is_some() {
         // The service works all the same; without this line nobody would know how to get in.
-        log::say("probity: the first keys could not be printed; `probity keys create` makes others");
+        log::say(
+            "probity: the first keys could not be printed; `probity keys create` and `probity users reset-link` make others",
+        );
     }
     running.ended.await?;
     Ok(Exit::Done)

@@ -21,6 +21,7 @@ use probity_server::instance::Instance;
 use probity_server::jobs::JobsConfig;
 use probity_server::listen::ListenConfig;
 use probity_server::nodes::{self, JoinError, NodeConfig};
+use probity_server::person::PeopleConfig;
 use probity_server::service::{Bound, Service, ServiceConfig, Verifiers};
 use probity_server::shell::ShellConfig;
 use probity_server::store::{Place, StoreConfig};
@@ -108,7 +109,7 @@ pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer>
     let instance = Instance::open(&store(serve), &pepper).await.map_err(unopened)?;
     instance.prepare().await.map_err(unopened)?;
     let admin = Admin::new(instance.clone(), &serve.brand);
-    let answer = answers::answer(&admin, serve.credits, request).await;
+    let answer = answers::answer(&admin, serve, request).await;
     instance.close().await;
     answer
 }
@@ -191,6 +192,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             batch_body_max: serve.batch_body_max,
             // A fifth longer than a request may take.
             idempotency_lease_ms: serve.request_timeout_ms / 5 * 6,
+            people: PeopleConfig { lifetimes: serve.session, ..PeopleConfig::default() },
             ..ApiConfig::default()
         },
         shell: ShellConfig { deadline, body, observer: None },

@@ -3,6 +3,8 @@
 //! The command line calls this beside a running service, on the same database. A running service notices a revoked key or a
 //! stopped organization within a second.
 
+mod links;
+
 use probity_core::credits::{Balance, Bucket, UNLIMITED};
 use probity_core::id::{DeliveryId, Id, KeyId, OrgId};
 use probity_core::name::NameFault;
@@ -14,9 +16,12 @@ use probity_store::keys::Key;
 use probity_store::nodes::{self, Node};
 use probity_store::orgs::{Org, OrgStatus};
 use probity_store::outbox::{self, Logged, State};
+use probity_store::users::invitations;
 use probity_store::users::{Role, User, UserStatus};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
 use secrecy::SecretString;
+
+pub use links::ResetLink;
 
 pub use crate::minting::{Wanted as NewKey, origin};
 
@@ -55,6 +60,8 @@ impl Plan {
 /// The keys of a first start. They are nowhere else.
 #[derive(Debug)]
 pub struct FirstKeys {
+    /// The token of the one-time link with which the owner sets their password.
+    pub link: SecretString,
     /// Spends credits and asks mail servers.
     pub live: SecretString,
     /// Spends nothing and asks the sandbox.
@@ -107,13 +114,16 @@ impl Admin {
             ("First test key", probity_core::api_key::KeyKind::Test),
         ]
         .map(|(name, kind)| self.mint(&org, NewKey::plain(name, kind), now));
+        let owner = owner_of(&org);
+        let (link, invitation) = self.new_link(&owner, now);
         let first = self.instance.store.write(|tx| {
             async {
                 let standing = instance::set_once(tx, STARTED, &mark).await?;
                 if standing != mark || !orgs::page(tx, None, 1).await?.is_empty() {
                     return Ok(false);
                 }
-                insert_org(tx, &org, plan).await?;
+                insert_org(tx, &org, &owner, plan).await?;
+                invitations::issue(tx, &invitation).await?;
                 for minted in &keys {
                     keys::insert(tx, &minted.key, &minted.hash).await?;
                     happened(tx, org.no, now, Actor::System, AccountEvent::KeyCreated).await?;
@@ -126,13 +136,14 @@ impl Admin {
             return Ok(None);
         }
         let [live, test] = keys.map(|minted| SecretString::from(minted.secret));
-        Ok(Some(FirstKeys { live, test }))
+        Ok(Some(FirstKeys { link, live, test }))
     }
 
     /// Makes an organization with its owner.
     pub async fn create_org(&self, name: &str, plan: Plan) -> std::result::Result<Org, MakeError> {
         let org = new_org(probity_core::name::name(name)?, plan, self.now());
-        self.instance.store.write(|tx| insert_org(tx, &org, plan).scope_boxed()).await?;
+        let owner = owner_of(&org);
+        self.instance.store.write(|tx| insert_org(tx, &org, &owner, plan).scope_boxed()).await?;
         Ok(org)
     }
 
@@ -345,9 +356,9 @@ fn new_org(name: &str, plan: Plan, now: Millis) -> Org {
     Org::new(crate::random::id(now), Some(name.to_owned()), plan.as_str().to_owned(), now)
 }
 
-async fn insert_org(tx: &mut Tx, org: &Org, plan: Plan) -> Result<()> {
-    orgs::insert(tx, org).await?;
-    let owner = User {
+/// The person whom a new organization belongs to. They say who they are when they use their link.
+fn owner_of(org: &Org) -> User {
+    User {
         org: org.no,
         id: crate::random::id(org.created_at),
         email: None,
@@ -356,8 +367,12 @@ async fn insert_org(tx: &mut Tx, org: &Org, plan: Plan) -> Result<()> {
         is_primary: true,
         status: UserStatus::Active,
         created_at: org.created_at,
-    };
-    users::insert(tx, &owner).await?;
+    }
+}
+
+async fn insert_org(tx: &mut Tx, org: &Org, owner: &User, plan: Plan) -> Result<()> {
+    orgs::insert(tx, org).await?;
+    users::insert(tx, owner).await?;
     let (cause, amount) = match plan {
         Plan::Unlimited => ("unlimited", UNLIMITED),
         Plan::Metered { initial } => ("initial", initial),

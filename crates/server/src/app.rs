@@ -16,6 +16,7 @@ use crate::meter::Meter;
 use crate::nodes::Presence;
 use crate::ops::metrics::Metrics;
 use crate::page::Cursors;
+use crate::person::{People, PeopleConfig};
 use crate::secrets::Secrets;
 use crate::submission;
 use crate::verifier::Verifier;
@@ -53,6 +54,8 @@ pub struct ApiConfig {
     pub deliveries_keep_ms: i64,
     /// For how long one-time links work, in milliseconds.
     pub link_life_ms: i64,
+    /// How people are let in.
+    pub people: PeopleConfig,
 }
 
 /// How long the log of deliveries is kept unless somebody says otherwise, in milliseconds.
@@ -73,6 +76,7 @@ impl Default for ApiConfig {
             idempotency_lease_ms: 90_000,
             deliveries_keep_ms: DELIVERIES_KEEP_MS,
             link_life_ms: LINK_LIFE_MS,
+            people: PeopleConfig::default(),
         }
     }
 }
@@ -85,6 +89,7 @@ pub struct App {
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) keyring: Keyring,
     pub(crate) limits: RateLimits,
+    pub(crate) people: People,
     pub(crate) meter: Meter,
     pub(crate) metrics: Arc<Metrics>,
     /// This node among the others.

@@ -4,22 +4,19 @@
 //! same look-ups for unknown, expired and revoked ones), neither its limit nor its organization's is used up (429), the
 //! organization is not stopped and the key has the route's scope (403). The scope is the one that the handler's annotation
 //! names, so the document and the guard cannot differ. Whatever is answered after the key was recognized carries the state of
-//! its limits.
+//! its limits. People in the dashboard come through [`crate::person::guard`], with the same limits and scopes.
+
+mod caller;
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::request::Parts;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use probity_core::api_key::KeyKind;
-use probity_core::id::{OrgId, UserId};
-use probity_core::scope::{Scope, Scopes};
+use probity_core::scope::Scope;
 use probity_core::time::Millis;
-use probity_store::OrgNo;
-use probity_store::events::Actor;
 use probity_store::keys::Known;
 
 use crate::app::App;
@@ -29,6 +26,8 @@ use crate::ops::metrics::{AuthFailure, LimitedBy};
 use crate::peer::{Peer, client_ip};
 use crate::query::Query;
 use crate::shell::Assured;
+
+pub(crate) use caller::Caller;
 
 /// When the query parameter for keys stops working (specification, section 5).
 const SUNSET: &str = "Tue, 01 Jun 2027 00:00:00 GMT";
@@ -46,53 +45,6 @@ pub(crate) enum Need {
     Scope(Scope),
     /// Any key that opens something.
     AnyKey,
-}
-
-/// Who calls. An extractor on routes under a key.
-#[derive(Clone, Debug)]
-pub(crate) struct Caller(Arc<Known>);
-
-impl Caller {
-    pub(crate) fn org(&self) -> OrgNo {
-        self.0.key.org
-    }
-
-    pub(crate) fn org_id(&self) -> OrgId {
-        self.0.org_id
-    }
-
-    /// Whether nothing that this key does counts: it spends no credit and sees only what test keys made.
-    pub(crate) fn is_test(&self) -> bool {
-        self.0.key.kind == KeyKind::Test
-    }
-
-    pub(crate) fn scopes(&self) -> Scopes {
-        self.0.key.scopes
-    }
-
-    /// Who acts, as events and jobs tell it.
-    pub(crate) fn actor(&self) -> Actor {
-        Actor::ApiKey(self.0.key.id)
-    }
-
-    /// The person whom the caller acts for; none where a key belongs to nobody in particular.
-    pub(crate) fn user(&self) -> Option<UserId> {
-        self.0.key.user
-    }
-
-    /// The key and its organization as they were found.
-    pub(crate) fn known(&self) -> &Known {
-        &self.0
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let caller = parts.extensions.get::<Self>().cloned();
-        caller.ok_or_else(|| ApiError::server_error("a route without its guard asks who calls"))
-    }
 }
 
 /// The key that came with a request.
@@ -118,9 +70,10 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
     let from = from(app, &request);
     let passed = match recognized(app, &presented, from, now).await {
         Ok(known) => {
-            let state = app.limits.take(key_limit(app, &known), org_limit(app, &known), now).await;
-            headers.extend(shown(&state));
-            admitted(app, &known, need, &state, now).map(|()| known)
+            let caller = Caller::Key(known.clone());
+            let (state, shown) = limited(app, &caller, now).await;
+            headers.extend(shown);
+            admitted(app, &caller, need, &state, now).map(|()| (known, caller))
         }
         Err((error, limited)) => {
             headers.extend(limited.iter().flat_map(shown));
@@ -131,9 +84,9 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
         assured.put(headers);
     }
     match passed {
-        Ok(known) => {
+        Ok((known, caller)) => {
             app.keyring.note_use(&known, now);
-            request.extensions_mut().insert(Caller(known));
+            request.extensions_mut().insert(caller);
             next.run(request).await
         }
         Err(error) => error.into_response(),
@@ -188,8 +141,19 @@ async fn recognized(
     }
 }
 
+/// Counts a request against the limits of its caller and of the organization; says what the answer says of them.
+pub(crate) async fn limited(
+    app: &App,
+    caller: &Caller,
+    now: Millis,
+) -> (limits::State, [(HeaderName, HeaderValue); 3]) {
+    let state = app.limits.take(own_limit(app, caller), org_limit(app, caller), now).await;
+    let shown = shown(&state);
+    (state, shown)
+}
+
 /// The address that a request came from; none in process.
-fn from(app: &App, request: &Request) -> Option<IpAddr> {
+pub(crate) fn from(app: &App, request: &Request) -> Option<IpAddr> {
     let Peer(peer) = request.extensions().get()?;
     Some(whoever(client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies)))
 }
@@ -202,37 +166,54 @@ fn whoever(ip: IpAddr) -> IpAddr {
     }
 }
 
-fn admitted(app: &App, known: &Known, need: Need, state: &limits::State, now: Millis) -> Result<(), ApiError> {
+/// Whether a caller gets to a route, its limits having been counted.
+pub(crate) fn admitted(
+    app: &App,
+    caller: &Caller,
+    need: Need,
+    state: &limits::State,
+    now: Millis,
+) -> Result<(), ApiError> {
     let counts = app.metrics.accounts();
     if let Some(retry_after_s) = state.retry_after_s(now) {
         counts.limited(if state.is_of_key { LimitedBy::Key } else { LimitedBy::Organization });
         return Err(ApiError::rate_limited(retry_after_s));
     }
     let Need::Scope(scope) = need else { return Ok(()) };
-    if known.org_status.is_stopped() {
-        counts.auth_failed(AuthFailure::Account);
-        return Err(ApiError::forbidden_scope("the account is suspended, paused or banned"));
-    }
-    if !known.key.scopes.contains(scope) {
+    running(app, caller)?;
+    if !caller.scopes().contains(scope) {
         counts.auth_failed(AuthFailure::Scope);
-        return Err(ApiError::forbidden_scope(format!("the key lacks the scope `{}`", scope.as_str())));
+        return Err(ApiError::forbidden_scope(format!("{} lacks the scope `{}`", caller.noun(), scope.as_str())));
     }
     Ok(())
 }
 
-/// How many requests a minute a key may make.
-pub(crate) fn key_limit(app: &App, known: &Known) -> Limit {
-    let own = known.key.rate_limit_per_minute.and_then(|limit| u32::try_from(limit).ok());
-    let per_minute = own.unwrap_or(app.config.key_per_minute).max(1);
-    Limit { bucket: Bucket::Key(known.key.org, known.key.id), per_minute }
+/// Refuses callers of an organization that is stopped.
+pub(crate) fn running(app: &App, caller: &Caller) -> Result<(), ApiError> {
+    if caller.org_status().is_stopped() {
+        app.metrics.accounts().auth_failed(AuthFailure::Account);
+        return Err(ApiError::forbidden_scope("the account is suspended, paused or banned"));
+    }
+    Ok(())
+}
+
+/// How many requests a minute a caller may make: a key what was set for it, everybody else what holds for all.
+pub(crate) fn own_limit(app: &App, caller: &Caller) -> Limit {
+    let (bucket, own) = match caller {
+        Caller::Key(known) => (Bucket::Key(known.key.org, known.key.id), known.key.rate_limit_per_minute),
+        Caller::Person(person) => (Bucket::Session(person.session.org, person.session.id), None),
+    };
+    let own = own.and_then(|limit| u32::try_from(limit).ok());
+    Limit { bucket, per_minute: own.unwrap_or(app.config.key_per_minute).max(1) }
 }
 
 /// The lower of what the operator allows and what the organization wishes.
-fn org_limit(app: &App, known: &Known) -> Limit {
-    let allowed = operators_limit(app, known.org_rate_limit_per_minute);
-    let wished = known.org_wished_per_minute.and_then(|limit| u32::try_from(limit).ok());
+fn org_limit(app: &App, caller: &Caller) -> Limit {
+    let (allowed, wished) = caller.org_rates();
+    let allowed = operators_limit(app, allowed);
+    let wished = wished.and_then(|limit| u32::try_from(limit).ok());
     let per_minute = wished.map_or(allowed, |wished| wished.min(allowed)).max(1);
-    Limit { bucket: Bucket::Org(known.key.org), per_minute }
+    Limit { bucket: Bucket::Org(caller.org()), per_minute }
 }
 
 /// How many requests a minute the operator allows an organization, which may have a value of its own.
@@ -262,7 +243,7 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    fn need(&self, method: &Method) -> Need {
+    pub(crate) fn need(&self, method: &Method) -> Need {
         // HEAD is answered by the route of GET.
         let method = if method == Method::HEAD { &Method::GET } else { method };
         let found = self.needs.iter().find(|(known, _)| known == method);

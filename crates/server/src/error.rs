@@ -7,6 +7,8 @@
 //!
 //! Nothing here may carry an address, a key or a query string: messages name the field and what it must be, not what it was.
 
+mod code;
+
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::{self, Write as _};
@@ -16,161 +18,15 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use probity_store::StoreError;
-use serde::{Serialize, Serializer};
-use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::Schema;
-use utoipa::{PartialSchema, ToSchema};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use crate::openapi::schema::one_of;
 use crate::request_id::RequestId;
+
+pub use code::{Code, Kind};
 
 /// What an error's cause may be: any error, boxed.
 pub type Detail = Box<dyn Error + Send + Sync>;
-
-/// Makes [`Code`] from the list of codes, so that a code's name, status, meaning and usual message stand together, once.
-macro_rules! codes {
-    ($($(#[doc = $meaning:literal])+ $code:ident = $name:literal, $status:ident, $message:literal;)+) => {
-        /// The codes of errors: a frozen list, on which clients branch. A code never changes its status.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Code {
-            $($(#[doc = $meaning])+ $code,)+
-        }
-
-        impl Code {
-            /// Every code, by status.
-            pub const ALL: &[Self] = &[$(Self::$code),+];
-
-            /// The code as clients see it.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$code => $name),+ }
-            }
-
-            /// The status that an answer with this code has.
-            pub fn status(self) -> StatusCode {
-                match self { $(Self::$code => StatusCode::$status),+ }
-            }
-
-            /// When the code is answered, for people.
-            pub fn meaning(self) -> &'static str {
-                match self { $(Self::$code => concat!($($meaning),+).trim_ascii()),+ }
-            }
-
-            /// What the client is told where nobody knows better.
-            fn message(self) -> &'static str {
-                match self { $(Self::$code => $message),+ }
-            }
-        }
-    };
-}
-
-codes! {
-    /// A parameter of the query, of a header or of the body is missing or malformed.
-    InvalidRequest = "invalid_request", BAD_REQUEST, "the request is malformed";
-    /// No key was supplied.
-    MissingApiKey = "missing_api_key", UNAUTHORIZED, "no API key given: send `Authorization: Bearer <key>`";
-    /// The key is malformed, unknown, expired or revoked.
-    InvalidApiKey = "invalid_api_key", UNAUTHORIZED, "the API key is not valid";
-    /// There are not enough credits for this request.
-    InsufficientCredits = "insufficient_credits", PAYMENT_REQUIRED, "not enough credits for this request";
-    /// The key lacks the scope, or the account is suspended, paused or banned.
-    ForbiddenScope = "forbidden_scope", FORBIDDEN, "the key lacks the scope that the request needs";
-    /// The widget was used from an origin that its key does not allow.
-    DomainNotAuthorized = "domain_not_authorized", FORBIDDEN, "this key may not be used on this origin";
-    /// There is no such resource or path, or it belongs to another organization.
-    NotFound = "not_found", NOT_FOUND, "no such resource";
-    /// The path exists, the method does not.
-    MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED,
-        "this path does not take this method; see the Allow header";
-    /// The request did not arrive in time.
-    RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "the request's body did not arrive in time";
-    /// The resource's state does not allow it.
-    Conflict = "conflict", CONFLICT, "the resource's state does not allow this";
-    /// A request with the same Idempotency-Key is still in flight.
-    IdempotencyInProgress = "idempotency_in_progress", CONFLICT,
-        "a request with this Idempotency-Key is still under way";
-    /// The body is larger than the service takes.
-    PayloadTooLarge = "payload_too_large", PAYLOAD_TOO_LARGE, "the body is too large";
-    /// The body is not declared as JSON, or is compressed.
-    UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE,
-        "a body needs `Content-Type: application/json`";
-    /// The Idempotency-Key was used before, with another body.
-    IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY,
-        "this Idempotency-Key was used with a different request body";
-    /// Too many requests. Wait for as long as `Retry-After` says.
-    RateLimited = "rate_limited", TOO_MANY_REQUESTS, "too many requests";
-    /// An unexpected error, or a timeout.
-    ServerError = "server_error", INTERNAL_SERVER_ERROR, "an unexpected error on our side";
-    /// Temporarily unavailable, or something that the service needs is unreachable.
-    ServiceUnavailable = "service_unavailable", SERVICE_UNAVAILABLE, "temporarily unavailable; try again";
-}
-
-impl Serialize for Code {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(self.as_str())
-    }
-}
-
-impl PartialSchema for Code {
-    fn schema() -> RefOr<Schema> {
-        one_of(Self::ALL.iter().map(|code| code.as_str()), "On this clients branch: a frozen list.").into()
-    }
-}
-
-impl ToSchema for Code {
-    fn name() -> Cow<'static, str> {
-        "ErrorCode".into()
-    }
-}
-
-impl Code {
-    /// The coarse category: a pure function of the status.
-    pub fn kind(self) -> Kind {
-        match self.status().as_u16() {
-            401 | 403 => Kind::AuthenticationError,
-            402 => Kind::BillingError,
-            404 => Kind::NotFoundError,
-            409 => Kind::ConflictError,
-            429 => Kind::RateLimitError,
-            400..=499 => Kind::InvalidRequestError,
-            _ => Kind::ApiError,
-        }
-    }
-
-    /// The code for an answer that somebody else (the framework) gave without one.
-    pub fn of_status(status: StatusCode) -> Self {
-        match status.as_u16() {
-            404 => Self::NotFound,
-            405 => Self::MethodNotAllowed,
-            408 => Self::RequestTimeout,
-            413 => Self::PayloadTooLarge,
-            415 => Self::UnsupportedMediaType,
-            400..=499 => Self::InvalidRequest,
-            503 => Self::ServiceUnavailable,
-            _ => Self::ServerError,
-        }
-    }
-}
-
-/// The coarse category of an error (`error.type`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = ErrorType)]
-pub enum Kind {
-    /// 401 and 403.
-    AuthenticationError,
-    /// 402.
-    BillingError,
-    /// Every other 4xx.
-    InvalidRequestError,
-    /// 429.
-    RateLimitError,
-    /// 404.
-    NotFoundError,
-    /// 409.
-    ConflictError,
-    /// 5xx.
-    ApiError,
-}
 
 /// The body of every answer that is no success.
 #[derive(Serialize, ToSchema)]
@@ -424,43 +280,6 @@ impl IntoResponse for ApiError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn codes_have_the_frozen_names_statuses_and_types() {
-        let table = [
-            ("invalid_request", 400, "invalid_request_error"),
-            ("missing_api_key", 401, "authentication_error"),
-            ("invalid_api_key", 401, "authentication_error"),
-            ("insufficient_credits", 402, "billing_error"),
-            ("forbidden_scope", 403, "authentication_error"),
-            ("domain_not_authorized", 403, "authentication_error"),
-            ("not_found", 404, "not_found_error"),
-            ("method_not_allowed", 405, "invalid_request_error"),
-            ("request_timeout", 408, "invalid_request_error"),
-            ("conflict", 409, "conflict_error"),
-            ("idempotency_in_progress", 409, "conflict_error"),
-            ("payload_too_large", 413, "invalid_request_error"),
-            ("unsupported_media_type", 415, "invalid_request_error"),
-            ("idempotency_key_reused", 422, "invalid_request_error"),
-            ("rate_limited", 429, "rate_limit_error"),
-            ("server_error", 500, "api_error"),
-            ("service_unavailable", 503, "api_error"),
-        ];
-        assert_eq!(Code::ALL.len(), table.len());
-        for (code, (name, status, kind)) in Code::ALL.iter().zip(table) {
-            assert_eq!(serde_json::to_value((code, code.kind())).unwrap(), serde_json::json!([name, kind]));
-            assert_eq!(code.status().as_u16(), status, "{name}");
-        }
-        assert!(Code::ALL.is_sorted_by_key(|code| code.status()), "the answers of an operation are grouped by status");
-    }
-
-    #[test]
-    fn foreign_statuses_keep_their_class() {
-        for status in (400..600).filter_map(|number| StatusCode::from_u16(number).ok()) {
-            let given = Code::of_status(status).status();
-            assert_eq!(given.is_client_error(), status.is_client_error(), "{status}");
-        }
-    }
 
     #[test]
     fn the_log_sees_every_cause_once() {

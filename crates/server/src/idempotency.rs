@@ -219,9 +219,13 @@ async fn begin(app: Arc<App>, caller: &Caller, call: Call) -> Result<Start, ApiE
     }
 }
 
-/// Keys of live and test keys are apart, as everything else of theirs is.
+/// Keys of live and test keys are apart, as everything else of theirs is; so are those of pages.
 fn key_hash(app: &App, caller: &Caller, call: &Call) -> [u8; 32] {
-    let method = if caller.is_test() { "test POST" } else { "POST" };
+    let method = match caller {
+        Caller::Key(_) if caller.is_test() => "test POST",
+        Caller::Key(_) => "POST",
+        Caller::Person(_) => "page POST",
+    };
     app.secrets.idempotency_key(method, &call.path, &call.key)
 }
 

@@ -1,10 +1,10 @@
 //! The service: HTTP, accounts and credits, batch jobs, callbacks, operations.
 //!
 //! A request comes through `listen` and `shell` (what all answers have in common), `auth` (who calls, and whether they may) and
-//! `idempotency` to a handler in `api`; `router` is the table of contents. A live call pays through `meter`; the rules of a
-//! team are in `team`, its one-time links in `links`. Behind the routes work `jobs`, `webhooks`, `mail` and `upkeep`, as far as
-//! the node has their `roles`; `nodes` is a node among others. `instance` is a database with its keys, `service` puts
-//! everything together, `admin` is what operators do.
+//! `idempotency` to a handler in `api`; `router` is the table of contents. `person` is how people come in, with a session in
+//! the place of a key. A live call pays through `meter`; the rules of a team are in `team`, its one-time links in `links`. Behind
+//! the routes work `jobs`, `webhooks`, `mail` and `upkeep`, as far as the node has their `roles`; `nodes` is a node among others.
+//! `instance` is a database with its keys, `service` puts everything together, `admin` is what operators do.
 
 pub mod admin;
 pub mod api;
@@ -30,6 +30,7 @@ pub mod ops;
 pub mod page;
 pub mod path;
 pub mod peer;
+pub mod person;
 pub mod query;
 mod random;
 pub mod request_id;
@@ -45,6 +46,7 @@ pub mod store {
     pub use probity_store::moving::{Copied, MoveError, Outcome};
     pub use probity_store::orgs::{Org, OrgStatus};
     pub use probity_store::outbox::{Content, Logged, State};
+    pub use probity_store::sessions::Lifetimes;
     pub use probity_store::{Place, StoreConfig, StoreError};
 }
 pub mod submission;

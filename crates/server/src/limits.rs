@@ -10,7 +10,7 @@ mod shared;
 
 use std::net::IpAddr;
 
-use probity_core::id::KeyId;
+use probity_core::id::{KeyId, SessionId};
 use probity_core::time::Millis;
 use probity_store::{Dialect, OrgNo, Store};
 
@@ -25,7 +25,9 @@ const RETRY_MAX_S: i64 = 60;
 pub(crate) enum Bucket {
     /// A key's.
     Key(OrgNo, KeyId),
-    /// Of all keys of an organization.
+    /// A person's session's.
+    Session(OrgNo, SessionId),
+    /// Of everybody in an organization.
     Org(OrgNo),
     /// Of refused keys from an address; counted by each node for itself.
     Failures(IpAddr),
@@ -33,7 +35,7 @@ pub(crate) enum Bucket {
 
 impl Bucket {
     fn is_of_key(self) -> bool {
-        matches!(self, Self::Key(..))
+        matches!(self, Self::Key(..) | Self::Session(..))
     }
 }
 
@@ -53,7 +55,7 @@ pub(crate) struct State {
     pub(crate) remaining: u32,
     /// When the bucket is full again.
     pub(crate) full_at: Millis,
-    /// Whether the bucket is a key's.
+    /// Whether the bucket is a key's or a session's.
     pub(crate) is_of_key: bool,
     /// When the next request may come; none where this one passed.
     pub(crate) refused_until: Option<Millis>,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::http::{Method, header};
 use axum::middleware::from_fn_with_state;
-use axum::routing::any;
+use axum::routing::{MethodRouter, any};
 use probity_core::scope::Scope;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
@@ -22,7 +22,7 @@ use crate::api::{
 use crate::app::App;
 use crate::auth::{self, Guard, Need};
 use crate::error::{ApiError, Code};
-use crate::{idempotency, openapi};
+use crate::{idempotency, openapi, person};
 
 /// Every route under a key, by path.
 fn contents() -> [UtoipaMethodRouter<Arc<App>>; 28] {
@@ -66,6 +66,15 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 28] {
 /// The routes, each behind the guard that its annotation asks for. Repeatable POSTs are within: only a caller who may can
 /// use an `Idempotency-Key`.
 pub(crate) fn api(app: &Arc<App>) -> Router {
+    guarded(app, |methods, guard| methods.route_layer(from_fn_with_state(guard, auth::layer)))
+}
+
+/// The same routes for the dashboard's pages: a session in the place of the key.
+pub(crate) fn api_of_pages(app: &Arc<App>) -> Router {
+    guarded(app, |methods, guard| methods.route_layer(from_fn_with_state(guard, person::guard::api)))
+}
+
+fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, Guard) -> MethodRouter<Arc<App>>) -> Router {
     let guarded = |(schemas, paths, methods): UtoipaMethodRouter<Arc<App>>| {
         let guard = Guard { app: app.clone(), needs: needs(&paths) };
         let methods = if streams(&paths) {
@@ -73,7 +82,7 @@ pub(crate) fn api(app: &Arc<App>) -> Router {
         } else {
             methods.route_layer(from_fn_with_state(app.clone(), idempotency::layer))
         };
-        let mut methods = methods.route_layer(from_fn_with_state(guard, auth::layer));
+        let mut methods = behind(methods, guard);
         if spends(&paths) {
             let refused = async || ([(header::ALLOW, "GET")], ApiError::method_not_allowed());
             methods = methods.head(refused).fallback(refused);
@@ -84,11 +93,13 @@ pub(crate) fn api(app: &Arc<App>) -> Router {
     Router::from(routes).with_state(app.clone())
 }
 
-/// What a node answers under `/v1` that does not serve the API: nothing is wrong with the request, it came to the wrong node.
+/// What a node answers under `/v1` and `/app` that does not serve the API: nothing is wrong with the request, it came to the wrong node.
 pub(crate) fn elsewhere() -> Router {
     let answer =
         any(async || ApiError::new(Code::ServiceUnavailable, "this node does not serve the API").retry_after(1));
-    Router::new().route("/v1", answer.clone()).route("/v1/{*path}", answer)
+    ["/v1", "/v1/{*path}", "/app", "/app/{*path}"]
+        .into_iter()
+        .fold(Router::new(), |routes, path| routes.route(path, answer.clone()))
 }
 
 /// Whether a path's body is read by its handler, which then sees to its repetition itself: such a body is never whole in

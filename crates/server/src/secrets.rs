@@ -4,6 +4,8 @@
 //! of its own (HKDF, RFC 5869), so that a value made for one is worth nothing in another. Who loses the pepper loses every API
 //! key and stored answer; who has it and the database can try keys, which have 256 bits.
 
+mod people;
+
 use std::fmt;
 
 use probity_core::id::WebhookId;
@@ -25,6 +27,9 @@ pub struct Secrets {
     cursors: [u8; 32],
     callbacks: LessSafeKey,
     webhooks: LessSafeKey,
+    /// Of everything by which people sign in, each told apart by its name.
+    people: hmac::Key,
+    second_factors: LessSafeKey,
     fingerprint: String,
 }
 
@@ -53,6 +58,8 @@ impl Secrets {
             cursors: derived(&root, &[b"cursors"]),
             callbacks: cipher(&derived(&root, &[b"callback secrets"])),
             webhooks: cipher(&derived(&root, &[b"webhook secrets"])),
+            people: mac("people"),
+            second_factors: cipher(&derived(&root, &[b"second factors"])),
             fingerprint: hex(&derived(&root, &[b"fingerprint"])[..8]),
             answers: root,
         }

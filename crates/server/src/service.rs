@@ -35,6 +35,7 @@ use crate::ops::Ops;
 use crate::ops::health::Readiness;
 use crate::ops::metrics::{Database, Depth, Gauges, Metrics, Observed, Queue, Readers, Start, count_in_flight};
 use crate::page::Cursors;
+use crate::person::{self, People};
 use crate::roles::Role;
 use crate::shell::{ShellConfig, shell};
 use crate::verifier::Verifier;
@@ -126,6 +127,7 @@ impl Core {
             sends_mail: config.mail.is_some(),
             clock,
             limits: RateLimits::new(&store),
+            people: People::new(config.api.people, &metrics),
             cursors: Cursors::new(instance.secrets.cursors()),
             secrets: instance.secrets.clone(),
             store,
@@ -180,7 +182,9 @@ impl Core {
 fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Router {
     let api = if config.node.roles.has(Role::Api) {
         let published = Published::new(&openapi::of_service(config.api.public_url.as_deref()));
-        let api = router::api(app).layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
+        let api = router::api(app)
+            .merge(person::routes::pages(app))
+            .layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
         api.merge(published.router())
     } else {
         router::elsewhere()

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_core::time::Millis;
-use probity_store::{Result, ScopedFutureExt as _, Store, credits, events, facts, idempotency, jobs, limits, outbox};
+use probity_store::{
+    Result, ScopedFutureExt as _, Store, attempts, credits, events, facts, idempotency, jobs, limits, outbox, sessions,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -68,6 +70,8 @@ pub(crate) async fn round(app: &App) {
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unborn(store, now).await);
     report("jobs to be stopped", stop_jobs(store, now).await);
+    report("sessions that ended", forget_sessions(app, now).await);
+    report("attempts to sign in", forget_attempts(store, now).await);
     report("nodes that are gone", nodes::forget_gone(store, now).await);
     report("free pages", give_back(store).await);
 }
@@ -168,4 +172,19 @@ async fn sweep_unborn(store: &Store, now: Millis) -> Result<()> {
 
 async fn forget_limits(store: &Store, now: Millis) -> Result<()> {
     store.write(|tx| limits::purge(tx, now.0.saturating_mul(1_000), ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+/// Also those that ended by their age: nobody has used them since.
+async fn forget_sessions(app: &App, now: Millis) -> Result<()> {
+    let since = now - app.config.people.lifetimes.idle_ms;
+    app.store.write(|tx| sessions::purge(tx, since, ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+async fn forget_attempts(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| attempts::purge(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
 }

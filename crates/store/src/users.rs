@@ -82,6 +82,7 @@ statements! {
                WHERE org_no = $1 AND is_primary = 1";
     BY_ID = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
              WHERE org_no = $1 AND id = $2";
+    ANYWHERE = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users WHERE id = $1 LIMIT 1";
     MEMBER = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
               WHERE org_no = $1 AND email_key = $2";
     // Of all organizations: a person may be in several.
@@ -146,6 +147,11 @@ pub async fn primary(conn: &mut Conn, org: OrgNo) -> Result<User> {
 /// One member.
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<User> {
     conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// The person with an id, of whatever organization: for operators. It reads through all people.
+pub async fn anywhere(conn: &mut Conn, id: UserId) -> Result<Option<User>> {
+    conn.first(&ANYWHERE, args![id.to_string()]).await?.as_ref().map(read).transpose()
 }
 
 /// The member who has an address, however it is written.

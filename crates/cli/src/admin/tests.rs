@@ -16,6 +16,7 @@ fn request(line: &str) -> Result<Request> {
         Command::Credits(args) => credits::request(&args.command),
         Command::Audit(_) => Ok(Request::Audit),
         Command::Deliveries(args) => Ok(deliveries::request(&args.command)),
+        Command::Users(args) => Ok(users::request(&args.command)),
         other => panic!("{other:?}"),
     }
 }

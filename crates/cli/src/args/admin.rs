@@ -1,4 +1,5 @@
-//! The command line of those who run the service: `orgs`, `keys`, `credits`, `audit`, `deliveries`, `nodes`.
+//! The command line of those who run the service: `orgs`, `keys`, `credits`, `audit`, `deliveries`, `nodes`,
+//! `users`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -53,6 +54,13 @@ pub(super) const NODES_EXAMPLES: &str = "\
 Examples:
     probity nodes
     probity nodes --json | jq -r 'select(.alive) | .hostname'";
+
+/// Shown below the help of `users`.
+pub(super) const USERS_EXAMPLES: &str = "\
+Examples:
+    probity users reset-link ann@example.com
+    probity users reset-link org_01h455vb4pex5vsknk084sn02q     its owner, who may have no address yet
+    probity users reset-link ann@example.com --without-second-factor";
 
 /// The most credits that one command moves: what an unlimited plan holds.
 const CREDITS_MAX: i64 = 1_000_000_000_000;
@@ -283,4 +291,32 @@ pub(crate) struct OneDelivery {
 /// A name as the API takes it.
 fn name(text: &str) -> Result<String, NameFault> {
     probity_core::name::name(text).map(str::to_owned)
+}
+
+/// `users`.
+#[derive(Debug, Args)]
+pub(crate) struct UsersArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: UsersCommand,
+}
+
+/// The commands about people.
+#[derive(Debug, Subcommand)]
+pub(crate) enum UsersCommand {
+    /// Makes a one-time link with which somebody sets a new password; it is shown once and lasts a day
+    ResetLink {
+        /// An address, or the id of a person or of an organization, whose owner is meant
+        #[arg(value_name = "WHO")]
+        who: String,
+        /// The organization's id, where the address has people in several
+        #[arg(long, value_name = "ORG")]
+        org: Option<String>,
+        /// Takes their second factor away too: they have lost it
+        #[arg(long)]
+        without_second_factor: bool,
+    },
 }

@@ -97,6 +97,8 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("credits.initial", Kind::Whole(0, 1_000_000_000)),
     ("credits.hold", Kind::Deadline),
     ("webhooks.https_only", Kind::Flag),
+    ("session.idle", Kind::Deadline),
+    ("session.absolute", Kind::Deadline),
     ("doctor.probe_domains", Kind::Texts),
     ("doctor.block_lists", Kind::Texts),
     ("log.level", Kind::Word(&["error", "warn", "info", "debug", "trace"])),

@@ -10,6 +10,7 @@ use anyhow::Result;
 use ipnet::IpNet;
 use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
 use probity_server::roles::{Role, Roles};
+use probity_server::store::Lifetimes;
 use secrecy::SecretString;
 
 use super::settings::Reader;
@@ -82,6 +83,8 @@ pub(crate) struct ServeSettings {
     pub credits: CreditSettings,
     /// Whether callbacks go to https only.
     pub webhooks_https_only: bool,
+    /// How long people stay signed in.
+    pub session: Lifetimes,
 }
 
 /// `[database]`.
@@ -162,6 +165,7 @@ impl ServeSettings {
             batch_slots: batch_slots(read),
             credits: credits(read)?,
             webhooks_https_only: read.flag("webhooks.https_only"),
+            session: Lifetimes { idle_ms: read.time("session.idle"), absolute_ms: read.time("session.absolute") },
             pepper,
             data,
         };
@@ -187,10 +191,21 @@ impl ServeSettings {
         }
     }
 
+    /// Where a browser opens a one-time link. The token stands behind the `#`: no proxy and no log sees it.
+    pub(crate) fn link(&self, token: &str) -> String {
+        let base = self.listen.first().map_or_else(String::new, |address| self.base_url(*address));
+        link_under(&base, token)
+    }
+
     /// The address that customers use: the configured one, or one of this machine.
     pub(crate) fn base_url(&self, listening: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(listening)))
     }
+}
+
+/// Where the dashboard under this address opens a one-time link.
+pub(crate) fn link_under(base: &str, token: &str) -> String {
+    format!("{}/#/link/{token}", base.trim_end_matches('/'))
 }
 
 /// An address at which this machine reaches a listener: one that listens everywhere is there at loopback.

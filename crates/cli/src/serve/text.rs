@@ -4,13 +4,14 @@ use std::net::SocketAddr;
 
 use secrecy::ExposeSecret as _;
 
-use crate::config::serve::{Database, Pepper, ServeSettings};
+use crate::config::serve::{Database, Pepper, ServeSettings, link_under};
 use probity_server::admin::FirstKeys;
 
-/// Where the data lies, both keys, and a line to paste for each.
+/// Where the data lies, both keys, the owner's link, and a line to paste for each key.
 pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys: &FirstKeys, sandbox: bool) -> String {
     let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
     let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
+    let link = link_under(&base, keys.link.expose_secret());
     let curl =
         |key: &str, email: &str| format!("    curl -H 'Authorization: Bearer {key}' '{base}/v1/verify?email={email}'");
     let (asked, example) = if sandbox {
@@ -19,10 +20,11 @@ pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys:
         ("With the live key real mail servers are asked; put in an address of yours:", "postmaster@example.com")
     };
     format!(
-        "Probity is set up. The keys are shown only now.\n\n\
+        "Probity is set up. The keys and the link are shown only now.\n\n\
          {}\
          Live key:  {live}\n\
-         Test key:  {test}\n\n\
+         Test key:  {test}\n\
+         Sign-in:   {link} (set your password; works once, for a day)\n\n\
          With the test key nobody is asked and nothing is spent:\n\n{}\n\n\
          {asked}\n\n{}\n\n",
         places(serve),
@@ -64,19 +66,21 @@ mod tests {
         let set: Vec<String> = set.iter().map(|pair| (*pair).to_owned()).collect();
         let serve =
             Layers::load(&Overlay { file: None, environment: vec![], set: &set }).unwrap().settings().unwrap().serve;
-        let keys = FirstKeys { live: SecretString::from("probity_live_L"), test: SecretString::from("probity_test_T") };
+        let [link, live, test] = ["L1NK", "probity_live_L", "probity_test_T"].map(SecretString::from);
+        let keys = FirstKeys { link, live, test };
         first_start(&serve, &serve.listen, &keys, sandbox)
     }
 
     #[test]
     fn the_first_start_says_all_that_is_needed() {
         let expected = "\
-Probity is set up. The keys are shown only now.
+Probity is set up. The keys and the link are shown only now.
 
 Database:  /srv/probity/probity.db
 Pepper:    /srv/probity/pepper (keep a copy apart from the database: without it no key works)
 Live key:  probity_live_L
 Test key:  probity_test_T
+Sign-in:   http://127.0.0.1:8080/#/link/L1NK (set your password; works once, for a day)
 
 With the test key nobody is asked and nothing is spent:
 

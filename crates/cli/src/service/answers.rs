@@ -10,11 +10,12 @@ use probity_server::store::{Content, Discrepancy, Key, Logged, Org, OrgStatus, S
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{self, Answer, Balance, Bucket, DeliveryState, KeyKind, Moment, Request};
-use crate::config::serve::CreditSettings;
+use crate::config::serve::{CreditSettings, ServeSettings};
 use crate::exit::{Ends, Exit};
 
 /// Answers a request.
-pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Request) -> Result<Answer> {
+pub(super) async fn answer(admin: &Admin, serve: &ServeSettings, request: Request) -> Result<Answer> {
+    let credits = serve.credits;
     match request {
         Request::CreateOrg { name, plan } => {
             let plan = plan.map_or_else(|| super::plan(credits), |plan| named(plan, credits));
@@ -70,7 +71,31 @@ pub(super) async fn answer(admin: &Admin, credits: CreditSettings, request: Requ
             let found = admin.nodes().await.map_err(failed)?;
             Ok(Answer::Nodes(found.into_iter().map(node_view).collect()))
         }
+        Request::ResetLink { who, org, without_second_factor } => {
+            let link = reset_link(admin, &who, org.as_deref(), without_second_factor).await?;
+            Ok(Answer::Link(admin::Link { url: serve.link(&link.url), ..link }))
+        }
     }
+}
+
+/// A link for the person who is meant; in the place of its URL stands its token.
+async fn reset_link(admin: &Admin, who: &str, org: Option<&str>, without_second_factor: bool) -> Result<admin::Link> {
+    let unknown = |error| match error {
+        StoreError::NotFound => anyhow!("there is nobody who is called {who}"),
+        other => failed(other),
+    };
+    let found = admin.people(who).await.map_err(unknown)?;
+    let (user, organization) = {
+        let named = found.into_iter().map(|(org, user)| (org.to_string(), (user, org.to_string())));
+        admin::one_person(named.collect(), who, org)?
+    };
+    let link = admin.reset_link(&user, without_second_factor).await.map_err(unknown)?;
+    Ok(admin::Link {
+        user: user.id.to_string(),
+        organization,
+        url: link.token.expose_secret().to_owned(),
+        expires_at: link.expires_at,
+    })
 }
 
 fn audited(found: Vec<(Option<OrgId>, Discrepancy)>) -> Answer {

@@ -96,7 +96,7 @@ pub(crate) async fn create_api_key(
     let mut wanted = wanted(asked, now)?;
     no_more_than(&caller, &wanted)?;
     wanted.rate_limit_per_minute = no_faster_than(&app, &caller, wanted.rate_limit_per_minute);
-    let minted = minting::mint(&app.secrets, &app.config.brand, caller.org(), caller.known().key.user, wanted, now);
+    let minted = minting::mint(&app.secrets, &app.config.brand, caller.org(), caller.user(), wanted, now);
     let shown = NewKey { key: minted.key.clone().into(), secret: minted.secret };
     let kept = app.store.write(|tx| {
         async {
@@ -170,7 +170,7 @@ fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
     if caller.is_test() && wanted.kind != KeyKind::Test {
         return Err(ApiError::forbidden_scope("a test key makes test keys only"));
     }
-    if let Some(end) = caller.known().key.expires_at
+    if let Some(end) = caller.expires_at()
         && wanted.expires_at.is_none_or(|at| at > end)
     {
         return Err(ApiError::forbidden_scope("a key that expires makes keys that expire no later"));
@@ -179,7 +179,8 @@ fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
     let widget = (wanted.kind == KeyKind::Pub).then_some(Scope::Verify);
     if let Some(scope) = wanted.granted().iter().chain(widget).find(beyond) {
         return Err(ApiError::forbidden_scope(format!(
-            "the key cannot give the scope `{}`: it lacks it",
+            "{} cannot give the scope `{}`: it lacks it",
+            caller.noun(),
             scope.as_str()
         )));
     }
@@ -189,7 +190,7 @@ fn no_more_than(caller: &Caller, wanted: &Wanted) -> Result<(), ApiError> {
 /// The new key's own limit: no higher than that of the key that makes it, as which a higher one is taken. Only the operator
 /// gives more than the instance's value, and what a key was given beyond that is not handed on unasked.
 fn no_faster_than(app: &App, caller: &Caller, wanted: Option<i64>) -> Option<i64> {
-    let most = i64::from(auth::key_limit(app, caller.known()).per_minute);
+    let most = i64::from(auth::own_limit(app, caller).per_minute);
     match wanted {
         Some(wanted) => Some(wanted.min(most)),
         None => (most < i64::from(app.config.key_per_minute)).then_some(most),

@@ -33,7 +33,7 @@ pub(crate) async fn check_key(
     query: Query,
 ) -> Result<Json<CheckedKey>, ApiError> {
     let name = match named(&query)? {
-        None => caller.known().key.name.clone(),
+        None => own(&caller)?,
         Some(text) => name_of(&app, &caller, &text).await?,
     };
     let mut conn = app.store.read().await?;
@@ -46,6 +46,12 @@ pub(crate) async fn check_key(
         free_matches: available.subscription,
         extra_credits: available.prepaid,
     }))
+}
+
+/// The name of the key that asks. A person asks with none.
+fn own(caller: &Caller) -> Result<String, ApiError> {
+    let key = caller.key().ok_or_else(|| ApiError::invalid("api_key", "is missing: the key to look at"))?;
+    Ok(key.name.clone())
 }
 
 /// The key that the query asks about.

@@ -27,8 +27,13 @@ use crate::query::Query;
 
 /// How long a caller waits who does not say, in seconds.
 const TIMEOUT_S: f64 = 20.0;
-/// The source of live calls in the usage.
-const SOURCE: &str = "api";
+/// The source of a live call in the usage.
+fn source(caller: &Caller) -> &'static str {
+    match caller {
+        Caller::Key(_) => "api",
+        Caller::Person(_) => "input",
+    }
+}
 
 /// Verify an address
 ///
@@ -73,7 +78,7 @@ async fn charged(app: &App, caller: &Caller, address: &str, live: Live) -> Resul
     let counted = Delta {
         org: caller.org(),
         day: app.now().utc_day(),
-        source: SOURCE.into(),
+        source: source(caller).into(),
         connection: None,
         reason,
         verified: 1,

@@ -153,15 +153,16 @@ fn asked(limit: Limit, name: &str, n: i64, now: Millis) -> Take<'_> {
 /// Whose bucket it is in the database; addresses belong to nobody.
 fn owner(bucket: Bucket) -> OrgNo {
     match bucket {
-        Bucket::Key(org, _) | Bucket::Org(org) => org,
+        Bucket::Key(org, _) | Bucket::Session(org, _) | Bucket::Org(org) => org,
         Bucket::Failures(_) => OrgNo(0),
     }
 }
 
-/// A key's id, nothing for the organization.
+/// A key's or a session's id, nothing for the organization.
 fn name(bucket: Bucket) -> String {
     match bucket {
         Bucket::Key(_, key) => key.to_string(),
+        Bucket::Session(_, session) => session.to_string(),
         Bucket::Org(_) => String::new(),
         Bucket::Failures(from) => from.to_string(),
     }

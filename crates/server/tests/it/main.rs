@@ -17,6 +17,7 @@ mod matrix;
 mod nodes;
 mod openapi;
 mod paths;
+mod people;
 mod rate_limits;
 mod sandbox;
 mod served;

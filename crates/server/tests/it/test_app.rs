@@ -90,6 +90,11 @@ impl Call {
         Self { body: body.into(), ..Self::new("PATCH", target) }.header("content-type", "application/json")
     }
 
+    /// The same with a body that is JSON by its label.
+    pub(crate) fn json(self, body: &serde_json::Value) -> Self {
+        Self { body: body.to_string().into_bytes(), ..self }.header("content-type", "application/json")
+    }
+
     /// A POST with a body of this kind.
     pub(crate) fn with_body(target: impl Into<String>, kind: &str, body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..Self::new("POST", target) }.header("content-type", kind)
@@ -290,12 +295,12 @@ impl TestApp {
 
     /// Sends a request, and asserts what holds for every answer.
     pub(crate) async fn send_request(&self, request: Request<Body>) -> Answer {
-        let to_head = request.method() == Method::HEAD;
+        let (to_head, path) = (request.method() == Method::HEAD, request.uri().path().to_owned());
         let response = self.core.routes.clone().oneshot(request).await.unwrap();
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
-        answer.assert_common(to_head);
+        answer.assert_common(to_head, &path);
         answer
     }
 

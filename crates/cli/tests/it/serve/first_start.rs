@@ -22,6 +22,21 @@ fn asked_as_printed(node: &Node, key: &str) -> u16 {
     Client::new(node.address, key).get(path).unwrap().status
 }
 
+/// Opens the printed link as its page does, and gives its token.
+fn signs_in_as_printed(node: &Node) -> String {
+    let line = node.printed().lines().find(|line| line.starts_with("Sign-in:")).unwrap();
+    let url = line.split_whitespace().nth(1).unwrap();
+    let token = url.strip_prefix(&format!("http://{}/#/link/", node.address)).unwrap_or_else(|| panic!("{url}"));
+    let body = r#"{"email": "owner@example.com", "password": "correct horse battery staple"}"#;
+    let path = format!("/app/links/{token}");
+    let mut page = Client::new(node.address, "");
+    let answer = page.post_from_page(&path, body).unwrap();
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.json()["session"]["user"]["email"], "owner@example.com");
+    assert_eq!(page.post_from_page(&path, body).unwrap().status, 404, "it works once");
+    token.to_owned()
+}
+
 fn starts_twice(installation: &Installation) {
     let first = installation.start();
     let (live, test) = (first.key("Live key"), first.key("Test key"));
@@ -30,6 +45,7 @@ fn starts_twice(installation: &Installation) {
         assert_eq!(first.printed().matches(key.as_str()).count(), 2, "once alone, once in a line to paste");
         assert_eq!(asked_as_printed(&first, key), 200);
     }
+    let link = signs_in_as_printed(&first);
     assert_eq!((mode(installation, "data"), mode(installation, "data/pepper")), (0o700, 0o600));
     first.stop();
     let second = installation.start();
@@ -38,10 +54,14 @@ fn starts_twice(installation: &Installation) {
     assert_eq!(second.client(&live).verify("valid@sandbox.test").unwrap().status, 200);
     let log = installation.log();
     let pepper = installation.place.read("data/pepper");
-    for secret in [&live, &test, pepper.trim()] {
+    for secret in [&live, &test, link.as_str(), pepper.trim()] {
         assert!(!log.contains(secret), "{log}");
     }
     second.stop();
+    let ran = installation.run(&["users", "reset-link", "owner@example.com"]);
+    assert!(ran.code == Some(0) && ran.out.contains("/#/link/") && !ran.out.contains(&link), "{ran:?}");
+    let ran = installation.run(&["users", "reset-link", "nobody@example.com"]);
+    assert!(ran.code == Some(2) && ran.err.contains("there is nobody"), "{ran:?}");
 }
 
 /// A start that must fail: says how, and that nothing was promised to anybody.

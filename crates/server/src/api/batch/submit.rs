@@ -90,13 +90,17 @@ fn in_query(query: &Query) -> Result<Option<String>, ApiError> {
 
 fn new_job(app: &App, caller: &Caller) -> NewJob {
     let now = app.now();
+    let (source, started_by, source_action) = match caller {
+        Caller::Key(_) => ("api", "api", "api.batch_verify"),
+        Caller::Person(_) => ("input", "manual", "dashboard.batch_verify"),
+    };
     NewJob {
         org: caller.org(),
         id: crate::random::id(now),
         test: caller.is_test(),
-        source: "api",
-        started_by: "api",
-        source_action: "api.batch_verify",
+        source,
+        started_by,
+        source_action,
         actor: Some(caller.actor().to_json()),
         at: now,
     }

@@ -23,12 +23,13 @@ pub struct Accounts {
     idempotency: Counters<Idempotent>,
     limited: Counters<LimitedBy>,
     auth_failures: Counters<AuthFailure>,
+    passwords_hashed: Counter,
 }
 
 impl Accounts {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let [window_calls, window_seconds] = [CALLS, SECONDS].map(Histogram::new);
-        let [window_failures, holds_lapsed] = [Counter::default(), Counter::default()];
+        let [window_failures, holds_lapsed, passwords_hashed] = std::array::from_fn(|_| Counter::default());
         registry.register(
             "probity_holds_lapsed",
             "Holds that ended because nobody had settled them in time",
@@ -45,6 +46,7 @@ impl Accounts {
             "Writes to the ledger that failed",
             window_failures.clone(),
         );
+        registry.register("probity_passwords_hashed", "Passwords that were hashed", passwords_hashed.clone());
         Self {
             credits: Counters::register(registry, "probity_credits", "Credits by what became of them", "move"),
             holds_lapsed,
@@ -64,7 +66,13 @@ impl Accounts {
                 "Requests that were not let in (401, 403)",
                 "why",
             ),
+            passwords_hashed,
         }
+    }
+
+    /// Counts passwords that are hashed.
+    pub fn passwords_hashed(&self) -> Counter {
+        self.passwords_hashed.clone()
     }
 
     /// So many credits were moved.

@@ -134,6 +134,8 @@ labels! {
         Scope "scope",
         /// The account is suspended, paused or banned.
         Account "account",
+        /// Somebody signed in with a wrong address, password or code.
+        SignIn "sign_in",
     }
 }
 

@@ -129,6 +129,7 @@ async fn accounts_are_counted() {
     accounts.idempotent(Idempotent::Replayed);
     accounts.limited(LimitedBy::Key);
     accounts.auth_failed(AuthFailure::Unknown);
+    accounts.passwords_hashed().inc();
     let text = plain(&metrics).await;
     has(&text, "probity_credits_total{move=\"held\"} 50");
     has(&text, "probity_credits_total{move=\"refused\"} 0");
@@ -139,6 +140,7 @@ async fn accounts_are_counted() {
     has(&text, "probity_idempotent_requests_total{outcome=\"replayed\"} 1");
     has(&text, "probity_rate_limited_total{limit=\"key\"} 1");
     has(&text, "probity_auth_failures_total{why=\"unknown\"} 1");
+    has(&text, "probity_passwords_hashed_total 1");
 }
 
 #[tokio::test]

@@ -1,0 +1,84 @@
+//! People who sign in.
+
+use anyhow::{Result, bail};
+use probity_core::time::Millis;
+use serde::Serialize;
+
+use super::{Request, moment_text};
+use crate::args::UsersCommand;
+
+/// A one-time link as it is shown.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Link {
+    /// The id of whose it is.
+    pub user: String,
+    /// The id of their organization.
+    pub organization: String,
+    /// What is opened in a browser.
+    pub url: String,
+    /// From when on it opens nothing.
+    #[serde(serialize_with = "super::time")]
+    pub expires_at: Millis,
+}
+
+pub(super) fn request(command: &UsersCommand) -> Request {
+    let UsersCommand::ResetLink { who, org, without_second_factor } = command;
+    Request::ResetLink { who: who.clone(), org: org.clone(), without_second_factor: *without_second_factor }
+}
+
+/// The link, and what is to be known about it.
+pub(super) fn shown(link: &Link) -> String {
+    format!(
+        "{}\n\nIt sets the password of {} in {}, works once, and until {}. It is shown only now.\n",
+        link.url,
+        link.user,
+        link.organization,
+        moment_text(link.expires_at),
+    )
+}
+
+/// The one person who is meant, of those that were found with the ids of their organizations.
+pub(crate) fn one_person<T>(mut found: Vec<(String, T)>, who: &str, org: Option<&str>) -> Result<T> {
+    if let Some(org) = org {
+        found.retain(|(id, _)| id == org);
+    }
+    if found.len() > 1 {
+        let orgs: Vec<_> = found.iter().map(|(org, _)| org.as_str()).collect();
+        bail!("{who} has people in several organizations; name one with --org: {}", orgs.join(", "));
+    }
+    match found.pop() {
+        Some((_, one)) => Ok(one),
+        None => {
+            bail!("there is nobody who is called {who}; a new installation's owner is found by its organization's id")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_person_is_meant() {
+        let found = |orgs: &[&str]| orgs.iter().map(|org| ((*org).to_owned(), (*org).to_owned())).collect();
+        assert_eq!(one_person(found(&["org_a"]), "ann", None).unwrap(), "org_a");
+        assert_eq!(one_person(found(&["org_a", "org_b"]), "ann", Some("org_b")).unwrap(), "org_b");
+        let several = one_person::<String>(found(&["org_a", "org_b"]), "ann", None).unwrap_err().to_string();
+        assert!(several.contains("org_a, org_b"), "{several}");
+        assert!(one_person::<String>(found(&[]), "ann", None).is_err());
+        assert!(one_person::<String>(found(&["org_a"]), "ann", Some("org_b")).is_err());
+    }
+
+    #[test]
+    fn a_link_is_told_with_its_end() {
+        let link = Link {
+            user: "usr_1".into(),
+            organization: "org_1".into(),
+            url: "https://verify.example.com/#/link/abc".into(),
+            expires_at: Millis(86_400_000),
+        };
+        let text = shown(&link);
+        assert!(text.starts_with("https://verify.example.com/#/link/abc\n"), "{text}");
+        assert!(text.contains("usr_1") && text.contains("1970-01-02T00:00:00Z"), "{text}");
+    }
+}

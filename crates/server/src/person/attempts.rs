@@ -1,0 +1,108 @@
+//! How often somebody may try to sign in.
+//!
+//! Counted are the address that is tried and the network that tries ([`probity_store::attempts`]), for all nodes together and
+//! before anything is hashed. Waiting begins with a second and ends at five minutes, so nobody is locked out for longer, and an
+//! address without a person is counted like any other. A browser that has signed in with the address before is counted by itself:
+//! strangers who try the address do not make its owner wait there.
+
+use std::net::IpAddr;
+
+use axum::extract::Request;
+use probity_core::time::Millis;
+use probity_store::attempts::{self, Backoff, Slot};
+use probity_store::passwords::Hash;
+use probity_store::{ScopedFutureExt as _, StoreError, Tx};
+
+use crate::app::App;
+use crate::auth;
+use crate::error::ApiError;
+use crate::ops::metrics::LimitedBy;
+
+/// For an address, and for a person who shows who they are once more.
+const ACCOUNT: Backoff = Backoff { free: 5, longest_ms: 300_000, forget_ms: 3_600_000 };
+/// For a network, behind which there may be an office.
+const NETWORK: Backoff = Backoff { free: 30, longest_ms: 300_000, forget_ms: 3_600_000 };
+/// Rows for addresses, and as many for networks.
+const SLOTS: i64 = 1 << 20;
+
+/// Who tries.
+pub(crate) enum Whose<'a> {
+    /// Somebody with an address, and the mark of a browser that has signed in with it.
+    Address(&'a Hash, Option<[u8; 16]>),
+    /// A person who is signed in, by their organization and id.
+    Person(&'a [u8]),
+    /// Somebody with a link.
+    Link,
+}
+
+/// From where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct From(Option<IpAddr>);
+
+impl From {
+    /// The network that a request came from; none in process.
+    pub(crate) fn of(app: &App, request: &Request) -> Self {
+        Self(auth::from(app, request))
+    }
+}
+
+/// An attempt that was let through, and counts as a failure until something else is said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    account: Option<i64>,
+    network: Option<i64>,
+    at: Millis,
+}
+
+/// Counts an attempt, or says how long it has to wait (429).
+pub(crate) async fn begin(app: &App, whose: Whose<'_>, From(from): From) -> Result<Attempt, ApiError> {
+    let now = app.now();
+    let slot = |kind: &str, whose: &[&[u8]]| number(&app.secrets.attempts(kind, whose));
+    let account = match whose {
+        Whose::Address(who, None) => Some(slot("address", &[who])),
+        Whose::Address(who, Some(device)) => Some(slot("device", &[who, &device])),
+        Whose::Person(person) => Some(slot("person", &[person])),
+        Whose::Link => None,
+    };
+    let network = from.map(|ip| SLOTS + slot("network", &[ip.to_string().as_bytes()]));
+    let slots: Vec<Slot> = [(account, ACCOUNT), (network, NETWORK)]
+        .into_iter()
+        .filter_map(|(no, backoff)| no.map(|no| Slot { no, backoff }))
+        .collect();
+    match app.store.write(|tx| attempts::begin(tx, &slots, now).scope_boxed()).await? {
+        Ok(()) => Ok(Attempt { account, network, at: now }),
+        Err(until) => {
+            app.metrics.accounts().limited(LimitedBy::Address);
+            let seconds = (until.since(now) + 999) / 1_000;
+            Err(ApiError::rate_limited(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX)))
+        }
+    }
+}
+
+impl Attempt {
+    /// It was right: the address has no failures any more. The network keeps those of others.
+    pub(crate) async fn succeeded(self, tx: &mut Tx) -> Result<(), StoreError> {
+        if let Some(account) = self.account {
+            attempts::forget(tx, account).await?;
+        }
+        self.back(tx, self.network).await
+    }
+
+    /// It was right as far as it went: it counts as none, and earlier failures stay.
+    pub(crate) async fn went_on(self, tx: &mut Tx) -> Result<(), StoreError> {
+        self.back(tx, self.account).await?;
+        self.back(tx, self.network).await
+    }
+
+    async fn back(self, tx: &mut Tx, slot: Option<i64>) -> Result<(), StoreError> {
+        match slot {
+            Some(slot) => attempts::take_back(tx, slot, self.at).await,
+            None => Ok(()),
+        }
+    }
+}
+
+fn number(hash: &Hash) -> i64 {
+    let first = hash.first_chunk().expect("a hash has eight bytes");
+    i64::from_be_bytes(*first) & (SLOTS - 1)
+}

@@ -1,0 +1,178 @@
+//! `/app/second-factor`: codes of an authenticator, asked for beside the password.
+//!
+//! A secret is shown once and asked for only when a code has shown that it arrived; then ten codes of recovery are shown, once.
+//! A code counts once: the step of time that it belongs to is used up with it, and every one before.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::response::Response;
+use axum::{Extension, Json};
+use probity_core::id::UserId;
+use probity_core::time::Millis;
+use probity_store::events::AccountEvent;
+use probity_store::passwords::Hash;
+use probity_store::second_factor;
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
+use serde_json::json;
+
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::error::{ApiError, Code};
+use crate::person::attempts::{self, Whose};
+use crate::person::guard::{Person, Visitor};
+use crate::person::recovery;
+use crate::person::sessions::Renewed;
+use crate::person::sign_in::{happened, refused};
+use crate::person::totp;
+use crate::person::view::{GivenCode, SessionShown};
+use crate::secrets::Secrets;
+
+/// The name that authenticators show.
+const ISSUER: &str = "Probity";
+
+/// What came of a code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// There is no second factor.
+    NotAsked,
+    /// It was one, and is used up.
+    Right,
+    /// It is none, or was used.
+    Wrong,
+    /// None was given.
+    Missing,
+}
+
+/// Uses up the code that a person gives, where they have a second factor.
+pub(crate) async fn spend(
+    tx: &mut Tx,
+    secrets: &Secrets,
+    (org, user): (OrgNo, UserId),
+    code: Option<&str>,
+    now: Millis,
+) -> Result<Spent, StoreError> {
+    let factor = second_factor::of(tx, org, user).await?.filter(|factor| factor.confirmed_at.is_some());
+    let Some(factor) = factor else { return Ok(Spent::NotAsked) };
+    let Some(code) = code.map(str::trim).filter(|code| !code.is_empty()) else { return Ok(Spent::Missing) };
+    let right = if totp::is_code(code) {
+        use_code(tx, secrets, (org, user), &factor.secret, code, now).await?
+    } else {
+        let hash = secrets.recovery_code(org, user, &recovery::plain(code));
+        second_factor::use_recovery_code(tx, org, user, &hash).await?
+    };
+    Ok(if right { Spent::Right } else { Spent::Wrong })
+}
+
+/// Uses a code up; says whether it was one. A secret that does not open fits no code.
+async fn use_code(
+    tx: &mut Tx,
+    secrets: &Secrets,
+    (org, user): (OrgNo, UserId),
+    sealed: &[u8],
+    code: &str,
+    now: Millis,
+) -> Result<bool, StoreError> {
+    let Ok(secret) = secrets.open_second_factor(org, user, sealed) else {
+        tracing::error!("the secret of a second factor does not open; was the pepper replaced?");
+        return Ok(false);
+    };
+    match totp::step_of(&secret, code, now) {
+        Some(step) => second_factor::use_step(tx, org, user, step).await,
+        None => Ok(false),
+    }
+}
+
+/// Shows a new secret.
+pub(crate) async fn begin(State(app): State<Arc<App>>, person: Person) -> Result<Json<serde_json::Value>, ApiError> {
+    let own = &person.signed_in.session;
+    let secret = crate::random::bytes::<{ totp::SECRET_BYTES }>();
+    let sealed = app.secrets.seal_second_factor(own.org, own.user, &secret);
+    let begun = app.store.write(|tx| second_factor::begin(tx, own.org, own.user, &sealed).scope_boxed());
+    begun.await.map_err(standing)?;
+    let account = person.signed_in.email.clone().unwrap_or_else(|| own.user.to_string());
+    Ok(Json(json!({ "secret": totp::base32(&secret), "otpauth_uri": totp::uri(&secret, ISSUER, &account) })))
+}
+
+fn standing(error: StoreError) -> ApiError {
+    match error {
+        StoreError::Conflict => ApiError::conflict("a second factor is asked for already; remove it first"),
+        other => other.into(),
+    }
+}
+
+/// Asks for the second factor from now on, and shows the codes of recovery.
+pub(crate) async fn confirm(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    person: Person,
+    JsonBody(given): JsonBody<GivenCode>,
+) -> Result<Response, ApiError> {
+    let (own, now) = (&person.signed_in.session, app.now());
+    let whose = (own.org, own.user);
+    let attempt = attempts::begin(&app, Whose::Person(&person.key()), visitor.from).await?;
+    let codes: Vec<String> = (0..recovery::CODES).map(|_| recovery::new_code()).collect();
+    let hash = |code: &String| app.secrets.recovery_code(own.org, own.user, &recovery::plain(code));
+    let hashes: Vec<Hash> = codes.iter().map(hash).collect();
+    let renewed = Renewed::of(&app.secrets);
+    let confirmed = app.store.write(|tx| {
+        async {
+            let begun = second_factor::of(tx, own.org, own.user).await?.ok_or(StoreError::NotFound)?;
+            if begun.confirmed_at.is_some() {
+                return Err(StoreError::Conflict);
+            }
+            if !use_code(tx, &app.secrets, whose, &begun.secret, given.code.trim(), now).await? {
+                return Ok(false);
+            }
+            attempt.succeeded(tx).await?;
+            second_factor::confirm(tx, own.org, own.user, &hashes, now).await?;
+            renewed.put(tx, &person.signed_in).await?;
+            happened(tx, own.org, own.user, AccountEvent::SecondFactorEnabled, now).await?;
+            Ok(true)
+        }
+        .scope_boxed()
+    });
+    if !confirmed.await.map_err(standing)? {
+        return Err(refused(&app, Code::SignInFailed));
+    }
+    let shown = shown(&app, &visitor, &person, &renewed, true);
+    Ok(renewed.answer(&visitor, json!({ "recovery_codes": codes, "session": shown })))
+}
+
+/// Does not ask for it any more.
+pub(crate) async fn remove(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    person: Person,
+    JsonBody(given): JsonBody<GivenCode>,
+) -> Result<Response, ApiError> {
+    let (own, now) = (&person.signed_in.session, app.now());
+    let attempt = attempts::begin(&app, Whose::Person(&person.key()), visitor.from).await?;
+    let renewed = Renewed::of(&app.secrets);
+    let removed = app.store.write(|tx| {
+        async {
+            match spend(tx, &app.secrets, (own.org, own.user), Some(&given.code), now).await? {
+                Spent::NotAsked => return Err(StoreError::NotFound),
+                Spent::Wrong | Spent::Missing => return Ok(false),
+                Spent::Right => {}
+            }
+            attempt.succeeded(tx).await?;
+            second_factor::forget(tx, own.org, own.user).await?;
+            renewed.put(tx, &person.signed_in).await?;
+            happened(tx, own.org, own.user, AccountEvent::SecondFactorDisabled, now).await?;
+            Ok(true)
+        }
+        .scope_boxed()
+    });
+    if !removed.await? {
+        return Err(refused(&app, Code::SignInFailed));
+    }
+    Ok(renewed.answer(&visitor, json!({ "session": shown(&app, &visitor, &person, &renewed, false) })))
+}
+
+/// The session as it goes on.
+fn shown(app: &App, visitor: &Visitor, person: &Person, renewed: &Renewed, second_factor: bool) -> SessionShown {
+    let mut signed_in = (*person.signed_in).clone();
+    signed_in.second_factor = second_factor;
+    SessionShown::of(app, visitor.transport, &signed_in, &renewed.token)
+}

@@ -1,0 +1,149 @@
+//! `/app/session`, `/app/sessions` and `/app/password`: where somebody is signed in, and what they sign in with.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
+use probity_core::id::SessionId;
+use probity_store::events::AccountEvent;
+use probity_store::sessions::{self, SignedIn};
+use probity_store::{ScopedFutureExt as _, StoreError, Tx, passwords};
+use serde_json::json;
+
+use crate::app::App;
+use crate::body::JsonBody;
+use crate::error::{ApiError, Code};
+use crate::page::List;
+use crate::path::PathId;
+use crate::person::attempts::{self, Whose};
+use crate::person::cookie;
+use crate::person::guard::{Person, Visitor};
+use crate::person::passwords::{check_given, check_new};
+use crate::person::sign_in::{happened, refused};
+use crate::person::view::{ChangePassword, SessionListed, SessionShown};
+use crate::secrets::Secrets;
+
+/// The session that asks.
+pub(crate) async fn get_session(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    person: Person,
+) -> Json<SessionShown> {
+    Json(SessionShown::of(&app, visitor.transport, &person.signed_in, &person.token))
+}
+
+/// Where the person is signed in.
+pub(crate) async fn list_sessions(
+    State(app): State<Arc<App>>,
+    person: Person,
+) -> Result<Json<List<SessionListed>>, ApiError> {
+    let own = &person.signed_in.session;
+    let mut conn = app.store.read().await?;
+    let all = sessions::of_user(&mut conn, own.org, own.user, app.people.config.lifetimes, app.now()).await?;
+    Ok(Json(List::whole(all.into_iter().map(|session| SessionListed::of(session, own.id)).collect())))
+}
+
+/// Ends one session of the person.
+pub(crate) async fn delete_session(
+    State(app): State<Arc<App>>,
+    person: Person,
+    PathId(id): PathId<SessionId>,
+) -> Result<Json<serde_json::Value>, ApiError> {
+    let (own, now) = (&person.signed_in.session, app.now());
+    let ended = app.store.write(|tx| {
+        async {
+            sessions::revoke(tx, own.org, own.user, id).await?;
+            happened(tx, own.org, own.user, AccountEvent::SessionsRevoked, now).await
+        }
+        .scope_boxed()
+    });
+    ended.await?;
+    Ok(Json(json!({ "id": id, "deleted": true })))
+}
+
+/// Ends every other session of the person.
+pub(crate) async fn delete_other_sessions(
+    State(app): State<Arc<App>>,
+    person: Person,
+) -> Result<Json<serde_json::Value>, ApiError> {
+    let (own, now) = (&person.signed_in.session, app.now());
+    let ended = app.store.write(|tx| {
+        async {
+            let ended = sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
+            if ended > 0 {
+                happened(tx, own.org, own.user, AccountEvent::SessionsRevoked, now).await?;
+            }
+            Ok(ended)
+        }
+        .scope_boxed()
+    });
+    Ok(Json(json!({ "deleted": ended.await? })))
+}
+
+/// Changes the password. The other sessions end, and this one goes on with another token.
+pub(crate) async fn change_password(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    person: Person,
+    JsonBody(given): JsonBody<ChangePassword>,
+) -> Result<Response, ApiError> {
+    let (own, now) = (&person.signed_in.session, app.now());
+    check_given("current", &given.current)?;
+    check_new("new", &given.new, person.signed_in.email.as_deref().unwrap_or_default())?;
+    let attempt = attempts::begin(&app, Whose::Person(&person.key()), visitor.from).await?;
+    let standing = passwords::of(&mut app.store.read().await?, own.org, own.user).await?;
+    let standing = standing.ok_or_else(|| ApiError::conflict("there is no password to be changed"))?;
+    if !app.people.passwords.is(&app.secrets, &standing, &given.current).await? {
+        return Err(refused(&app, Code::SignInFailed));
+    }
+    let whose = (own.org, own.user);
+    let new = app.people.passwords.new_password(&app.secrets, whose, standing.who, &given.new).await?;
+    let renewed = Renewed::of(&app.secrets);
+    let changed = app.store.write(|tx| {
+        async {
+            attempt.succeeded(tx).await?;
+            passwords::set(tx, &new, now).await?;
+            sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
+            renewed.put(tx, &person.signed_in).await?;
+            happened(tx, own.org, own.user, AccountEvent::PasswordChanged, now).await
+        }
+        .scope_boxed()
+    });
+    changed.await?;
+    let shown = SessionShown::of(&app, visitor.transport, &person.signed_in, &renewed.token);
+    Ok(renewed.answer(&visitor, json!({ "session": shown })))
+}
+
+/// Another token for a session whose rights have changed: whoever knew the one before knows nothing.
+pub(crate) struct Renewed {
+    pub(crate) token: [u8; 32],
+    hash: [u8; 32],
+}
+
+impl Renewed {
+    pub(crate) fn of(secrets: &Secrets) -> Self {
+        let token = crate::random::bytes();
+        Self { token, hash: secrets.session(&token) }
+    }
+
+    /// Gives it to the session, in the transaction of the change.
+    pub(crate) async fn put(&self, tx: &mut Tx, signed_in: &SignedIn) -> Result<(), StoreError> {
+        sessions::renew(tx, signed_in.session.org, signed_in.session.id, &self.hash).await
+    }
+
+    /// An answer that brings it to the page.
+    pub(crate) fn answer(&self, visitor: &Visitor, body: serde_json::Value) -> Response {
+        let cookie = cookie::set_session(visitor.transport, &self.token);
+        ([(header::SET_COOKIE, cookie)], Json(body)).into_response()
+    }
+}
+
+impl Person {
+    /// By what attempts to show who they are once more are counted.
+    pub(crate) fn key(&self) -> Vec<u8> {
+        let session = &self.signed_in.session;
+        [session.org.0.to_be_bytes().as_slice(), &session.user.bits().to_be_bytes()].concat()
+    }
+}

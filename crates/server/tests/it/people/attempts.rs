@@ -1,0 +1,100 @@
+//! Guessing: how it is slowed down, and for whom it is not.
+
+use std::time::Duration;
+
+use probity_core::role::Role;
+
+use super::browser::Browser;
+use super::{PASSWORD, config, signed_in};
+use crate::test_app::{TestApp, pass};
+
+const ANN: &str = "ann@example.com";
+const WRONG: &str = "wrong horse battery staple";
+
+#[tokio::test]
+async fn guessing_waits_longer_and_longer_and_nobody_for_long() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        signed_in(app, &org, ANN, Role::Contributor).await;
+        for email in [ANN, "nobody@example.com"] {
+            let mut waits = Vec::new();
+            for _ in 0..16 {
+                let answer = Browser::new(app).sign_in(email, WRONG).await;
+                if answer.status == 429 {
+                    let wait = answer.number("retry-after");
+                    // Not even with the right password, and asking again does not make it longer.
+                    let again = Browser::new(app).sign_in(email, PASSWORD).await;
+                    again.error(429, "rate_limited");
+                    assert!(again.number("retry-after") <= wait);
+                    waits.push(wait);
+                    pass(Duration::from_secs(u64::try_from(wait).unwrap())).await;
+                } else {
+                    answer.error(401, "sign_in_failed");
+                }
+            }
+            assert_eq!(waits, [1, 2, 4, 8, 16], "{email}");
+        }
+        let answer = Browser::new(app).sign_in(ANN, PASSWORD).await;
+        let wait = u64::try_from(answer.number("retry-after")).unwrap();
+        assert!(wait <= 300);
+        pass(Duration::from_secs(wait)).await;
+        Browser::new(app).sign_in(ANN, PASSWORD).await.ok(200);
+        for _ in 0..5 {
+            Browser::new(app).sign_in(ANN, WRONG).await.error(401, "sign_in_failed");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_has_signed_in_before_does_not_wait_for_strangers() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        let (_, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
+        browser.sign_in(ANN, PASSWORD).await.ok(200);
+        for _ in 0..6 {
+            Browser::new(app).sign_in(ANN, WRONG).await;
+        }
+        Browser::new(app).sign_in(ANN, PASSWORD).await.error(429, "rate_limited");
+        browser.sign_in(ANN, PASSWORD).await.ok(200);
+        // The mark opens nothing, and is counted by itself.
+        for _ in 0..6 {
+            browser.sign_in(ANN, WRONG).await.error(401, "sign_in_failed");
+        }
+        browser.sign_in(ANN, PASSWORD).await.error(429, "rate_limited");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_network_that_tries_many_addresses_waits_too() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        signed_in(app, &org, ANN, Role::Contributor).await;
+        let mut refused = 0;
+        for number in 0..40 {
+            let email = format!("nobody{number}@example.com");
+            let answer = Browser::at(app, "2001:db8:1:2::7").sign_in(&email, WRONG).await;
+            refused += u32::from(answer.status == 429);
+        }
+        assert_eq!(refused, 9, "thirty are free, and one begins the waiting");
+        Browser::at(app, "2001:db8:1:2:ffff::9").sign_in(ANN, PASSWORD).await.error(429, "rate_limited");
+        Browser::at(app, "2001:db8:1:3::1").sign_in(ANN, PASSWORD).await.ok(200);
+        let mut links = Browser::at(app, "2001:db8:1:2::8");
+        links.get("/app/links/made-up").await.error(429, "rate_limited");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn guesses_at_once_are_no_faster() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        signed_in(app, &org, ANN, Role::Contributor).await;
+        let guess = async || Browser::new(app).sign_in(ANN, WRONG).await.status;
+        let all = futures_util::future::join_all((0..30).map(|_| guess())).await;
+        let made = all.iter().filter(|status| **status == 401).count();
+        assert_eq!(made, 6, "{all:?}");
+    })
+    .await;
+}
