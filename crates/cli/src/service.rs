@@ -193,6 +193,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             // A fifth longer than a request may take.
             idempotency_lease_ms: serve.request_timeout_ms / 5 * 6,
             people: PeopleConfig { lifetimes: serve.session, ..PeopleConfig::default() },
+            link_life_ms: serve.invitation_ms,
             ..ApiConfig::default()
         },
         shell: ShellConfig { deadline, body, observer: None },
@@ -207,6 +208,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
         metrics_token: serve.metrics_token.clone(),
         hold_ms: serve.credits.hold_ms,
         webhooks,
+        mail: serve.mail.clone(),
         jobs: JobsConfig { lease_ms: serve.batch_lease_ms, slots: serve.batch_slots, keep_days: serve.batch_keep_days },
         node: NodeConfig::default(),
     }

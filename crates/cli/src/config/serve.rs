@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use ipnet::IpNet;
 use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
+use probity_server::mail::{MailConfig, NoMail};
 use probity_server::roles::{Role, Roles};
 use probity_server::store::Lifetimes;
 use secrecy::SecretString;
@@ -85,6 +86,10 @@ pub(crate) struct ServeSettings {
     pub webhooks_https_only: bool,
     /// How long people stay signed in.
     pub session: Lifetimes,
+    /// How long the links of invitations work, in milliseconds.
+    pub invitation_ms: i64,
+    /// How mail is sent to people; `None` where none is.
+    pub mail: Option<MailConfig>,
 }
 
 /// `[database]`.
@@ -166,6 +171,8 @@ impl ServeSettings {
             credits: credits(read)?,
             webhooks_https_only: read.flag("webhooks.https_only"),
             session: Lifetimes { idle_ms: read.time("session.idle"), absolute_ms: read.time("session.absolute") },
+            invitation_ms: read.time("team.invitation"),
+            mail: mail(read)?,
             pepper,
             data,
         };
@@ -358,6 +365,22 @@ fn credits(read: &Reader<'_>) -> Result<CreditSettings> {
         return Err(read.wrong("credits.hold", "must be longer than server.request_timeout"));
     }
     Ok(credits)
+}
+
+fn mail(read: &Reader<'_>) -> Result<Option<MailConfig>> {
+    let relay = read.text("mail.relay");
+    if relay.is_empty() {
+        return Ok(None);
+    }
+    let Some(public_url) = public_url(read)? else {
+        return Err(read.wrong("mail.relay", "needs server.public_url, which the links in mail begin with"));
+    };
+    let mail = MailConfig::new(&SecretString::from(relay), read.text("mail.from"), &public_url);
+    let key = |wrong: &NoMail| match wrong {
+        NoMail::Relay => "mail.relay",
+        NoMail::From => "mail.from",
+    };
+    mail.map(Some).map_err(|wrong| read.wrong(key(&wrong), &wrong.to_string()))
 }
 
 fn narrow(read: &Reader<'_>, key: &'static str) -> u32 {

@@ -54,7 +54,8 @@ fn data_lies_where_the_system_keeps_that_of_its_kind() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_would_be_right() {
-    let table: [(&[&str], &str); 15] = [
+    let url = "server.public_url=https://verify.example.com";
+    let table: [(&[&str], &str); 19] = [
         (&["server.listen=localhost:8080"], "--set: `server.listen`: \"localhost:8080\" is not an address"),
         (&["server.listen="], "at least one address"),
         (&["server.roles=api,work"], "`server.roles`: \"work\" is not one of api, worker, delivery, schedule"),
@@ -70,6 +71,10 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
         (&["rate.key_per_minute=30000"], "at least rate.key_per_minute, which is 30000"),
         (&["server.metrics_token=short"], "at least 16"),
         (&["database.url=sqlite://"], "sqlite:///path/to/file"),
+        (&["mail.relay=smtp://mail.example.com", "mail.from=a@example.com"], "`mail.relay`: needs server.public_url"),
+        (&["mail.relay=mail.example.com", "mail.from=a@example.com", url], "`mail.relay`: must look like \"smtps://"),
+        (&["mail.relay=smtp://mail.example.com", url], "`mail.from`: must be an address"),
+        (&["team.invitation=0s"], "team.invitation"),
     ];
     for (set, message) in table {
         assert!(refused(set).contains(message), "{set:?}: {}", refused(set));
@@ -81,11 +86,18 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
 #[test]
 fn no_secret_is_repeated() {
     let hidden = ["hunter2", PEPPER];
-    for wrong in ["database.url=mysql://u:hunter2@h/d", "secrets.pepper=hunter2", "server.metrics_token=hunter2"] {
-        assert!(!refused(&[wrong]).contains("hunter2"), "{wrong}");
+    for wrong in [
+        "database.url=mysql://u:hunter2@h/d",
+        "secrets.pepper=hunter2",
+        "server.metrics_token=hunter2",
+        "mail.relay=http://u:hunter2@h",
+    ] {
+        assert!(!refused(&[wrong, "server.public_url=https://h"]).contains("hunter2"), "{wrong}");
     }
     let url = "database.url=postgres://u:hunter2@h/d";
-    let set = [url, &format!("secrets.pepper={PEPPER}"), "server.metrics_token=hunter2hunter2hunter2"];
+    let mail = ["mail.relay=smtps://u:hunter2@h", "mail.from=a@example.com", "server.public_url=https://h"];
+    let pepper = format!("secrets.pepper={PEPPER}");
+    let set = [&[url, &pepper, "server.metrics_token=hunter2hunter2hunter2"][..], &mail[..]].concat();
     let layers = layers(&set).unwrap();
     for text in [layers.print(), format!("{layers:?}"), format!("{:?}", layers.settings().unwrap())] {
         assert!(!hidden.iter().any(|secret| text.contains(secret)), "{text}");
