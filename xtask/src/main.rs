@@ -1,4 +1,5 @@
-//! Maintenance commands: `cargo xtask data` refreshes the product data, `cargo xtask measure WHAT` prints figures.
+//! Maintenance commands: `cargo xtask data` refreshes the product data, `cargo xtask web` the dashboard's
+//! libraries, `cargo xtask measure WHAT` prints figures.
 
 mod data;
 mod measure;
@@ -6,18 +7,19 @@ mod names;
 mod packages;
 mod people;
 mod train;
+mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str =
-    "usage: cargo xtask data | cargo xtask measure gibberish|suggest|disposable|cases FILE|throwaway FILE";
+const USAGE: &str = "usage: cargo xtask data | cargo xtask web | cargo xtask measure gibberish|suggest|disposable|cases FILE|throwaway FILE";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["data"] => data::refresh(),
+        ["web"] => web::refresh(),
         ["measure", "gibberish"] => measure::gibberish(),
         ["measure", "suggest"] => measure::suggest(),
         ["measure", "disposable"] => measure::disposable(),

@@ -24,6 +24,8 @@ pub(crate) enum Use {
     Shipped,
     /// Only measured against.
     Measured,
+    /// Its files stand in `web/vendor`.
+    Vendored,
 }
 
 /// A pinned package.
@@ -33,7 +35,7 @@ pub(crate) struct Package {
     pub(crate) registry: Registry,
     /// The archive's file name.
     archive: &'static str,
-    sha256: &'static str,
+    pub(crate) sha256: &'static str,
     /// Licence of the data in it.
     pub(crate) licence: &'static str,
     /// What is taken from it.
@@ -41,7 +43,7 @@ pub(crate) struct Package {
     pub(crate) used: Use,
 }
 
-const PACKAGES: [Package; 15] = [
+const PACKAGES: [Package; 20] = [
     Package {
         name: "disposable-email-domains",
         version: "0.0.293",
@@ -192,6 +194,56 @@ const PACKAGES: [Package; 15] = [
         what: "domains of large sites for measuring wrong suggestions",
         used: Use::Measured,
     },
+    Package {
+        name: "preact",
+        version: "11.2.0",
+        registry: Registry::Npm,
+        archive: "preact-11.2.0.tgz",
+        sha256: "3c4456766bd32b6b534d52bf4e9c2a29b33e7eedf6e96ed479300ba1a7888ebf",
+        licence: "MIT",
+        what: "components",
+        used: Use::Vendored,
+    },
+    Package {
+        name: "htm",
+        version: "3.1.1",
+        registry: Registry::Npm,
+        archive: "htm-3.1.1.tgz",
+        sha256: "2425b9bee11409177bcabc7f32e319926fc6690c1701c0b257c88bdff2d5ba90",
+        licence: "Apache-2.0",
+        what: "components written without a compiler",
+        used: Use::Vendored,
+    },
+    Package {
+        name: "@preact/signals",
+        version: "2.11.4",
+        registry: Registry::Npm,
+        archive: "preact-signals-2.11.4.tgz",
+        sha256: "66ea8221dd8aaa0da2365d49c3f116b071d56cfb63b2e16c072c6b4e08a928b7",
+        licence: "MIT",
+        what: "state",
+        used: Use::Vendored,
+    },
+    Package {
+        name: "@preact/signals-core",
+        version: "1.14.5",
+        registry: Registry::Npm,
+        archive: "preact-signals-core-1.14.5.tgz",
+        sha256: "94c421ac996214c94f532fb4c43d8ede048a16df0cd9538ffb965174dbe8daba",
+        licence: "MIT",
+        what: "state",
+        used: Use::Vendored,
+    },
+    Package {
+        name: "uplot",
+        version: "1.6.32",
+        registry: Registry::Npm,
+        archive: "uplot-1.6.32.tgz",
+        sha256: "4b8a8191e425658e3ea8c8c1314b0fc679c861ee3a1af2b20c7b16ba50b5133d",
+        licence: "MIT",
+        what: "charts",
+        used: Use::Vendored,
+    },
 ];
 
 /// All pinned packages.
@@ -199,11 +251,16 @@ pub(crate) fn all() -> &'static [Package] {
     &PACKAGES
 }
 
+/// A package by its name.
+pub(crate) fn pinned(name: &str) -> Result<&'static Package> {
+    PACKAGES.iter().find(|package| package.name == name).with_context(|| format!("{name} is not pinned"))
+}
+
 /// The folder with what a package holds; fetched, checked and unpacked at the first call.
 pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
-    let package = PACKAGES.iter().find(|p| p.name == name).with_context(|| format!("{name} is not pinned"))?;
+    let package = pinned(name)?;
     let store = crate::workspace().join("target/packages");
-    let folder = store.join(format!("{}-{}", package.name, package.version));
+    let folder = store.join(format!("{}-{}", package.name.replace('/', "-"), package.version));
     let archive = store.join(package.archive);
     std::fs::create_dir_all(&store)?;
     if !archive.exists() {

@@ -4,7 +4,8 @@
 //! `idempotency` to a handler in `api`; `router` is the table of contents. `person` is how people come in, with a session in
 //! the place of a key. A live call pays through `meter`; the rules of a team are in `team`, its one-time links in `links`. Behind
 //! the routes work `jobs`, `webhooks`, `mail` and `upkeep`, as far as the node has their `roles`; `nodes` is a node among others.
-//! `instance` is a database with its keys, `service` puts everything together, `admin` is what operators do.
+//! `web` holds the dashboard's files. `instance` is a database with its keys, `service` puts everything together, `admin` is what
+//! operators do.
 
 pub mod admin;
 pub mod api;
@@ -53,4 +54,5 @@ pub mod submission;
 mod team;
 mod upkeep;
 pub mod verifier;
+mod web;
 pub mod webhooks;

@@ -19,6 +19,7 @@ pub mod schema;
 pub mod verdict;
 
 pub use publish::Published;
+pub(crate) use publish::is_known;
 
 use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::{Content, OpenApi, RefOr, ServerBuilder};

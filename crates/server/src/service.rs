@@ -40,7 +40,7 @@ use crate::roles::Role;
 use crate::shell::{ShellConfig, shell};
 use crate::verifier::Verifier;
 use crate::webhooks::{self, Callbacks, WebhookConfig, Worker};
-use crate::{router, upkeep};
+use crate::{router, upkeep, web};
 
 /// How long each part of the service may take to end: longer than a request waits for the database.
 const PART_MAX: Duration = Duration::from_secs(5);
@@ -185,7 +185,7 @@ fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) ->
         let api = router::api(app)
             .merge(person::routes::pages(app))
             .layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
-        api.merge(published.router())
+        api.merge(published.router()).merge(web::routes())
     } else {
         router::elsewhere()
     };

@@ -95,7 +95,7 @@ impl Answer {
 }
 
 /// Whether the client has the body of this tag. The comparison is the weak one (RFC 9110 §13.1.2).
-fn is_known(asked: &HeaderMap, tag: &[u8]) -> bool {
+pub(crate) fn is_known(asked: &HeaderMap, tag: &[u8]) -> bool {
     let lists = asked.get_all(IF_NONE_MATCH).iter();
     lists.flat_map(|list| list.as_bytes().split(|byte| *byte == b',')).any(|candidate| {
         let candidate = candidate.trim_ascii();

@@ -24,4 +24,5 @@ mod served;
 mod shutdown;
 mod tenancy;
 mod test_app;
+mod web;
 mod webhooks;

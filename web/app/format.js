@@ -1,0 +1,51 @@
+/** Numbers and times as the reader's language writes them. */
+import { locale, t } from "./text.js";
+
+/** @param {number | null | undefined} value */
+export const number = (value) => (value ?? 0).toLocaleString(locale());
+
+/** A part of a whole, such as 12.5 %. @param {number} part @param {number} whole */
+export const percent = (part, whole) =>
+  (whole > 0 ? part / whole : 0).toLocaleString(locale(), { style: "percent", maximumFractionDigits: 1 });
+
+/** Day and time. @param {string | number | null | undefined} at */
+export const time = (at) =>
+  at === null || at === undefined ? "–" : new Date(at).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
+
+/** @param {string | number | null | undefined} at */
+export const day = (at) =>
+  at === null || at === undefined ? "–" : new Date(at).toLocaleDateString(locale(), { dateStyle: "medium" });
+
+const STEPS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
+  ["day", 86_400],
+  ["hour", 3_600],
+  ["minute", 60],
+]);
+
+/** How long ago, such as "3 minutes ago". @param {string | null | undefined} at */
+export function ago(at) {
+  if (!at) return t("time.never");
+  const seconds = (Date.parse(at) - Date.now()) / 1000;
+  const [unit, length] = STEPS.find(([, step]) => Math.abs(seconds) >= step) ?? ["second", 1];
+  if (unit === "day" && Math.abs(seconds) > 30 * 86_400) return day(at);
+  return new Intl.RelativeTimeFormat(locale(), { numeric: "auto" }).format(Math.round(seconds / length), unit);
+}
+
+/** A length of time, such as "2 min". @param {number} seconds */
+export function duration(seconds) {
+  const [unit, length] = STEPS.find(([, step]) => seconds >= step) ?? ["second", 1];
+  const whole = Math.max(1, Math.round(seconds / length));
+  return whole.toLocaleString(locale(), { style: "unit", unit, unitDisplay: "short" });
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return (bytes / 1000 ** step).toLocaleString(locale(), {
+    style: "unit",
+    unit: units[step],
+    unitDisplay: "short",
+    maximumFractionDigits: 1,
+  });
+}

@@ -1,0 +1,52 @@
+/**
+ * The dashboard: a client of the API that runs in the browser.
+ *
+ * `main` finds out who is signed in, and shows either the page for signing in or the frame with the screen that the address
+ * after `#` names. Screens are fetched when they are first shown. What several of them need stands beside this file (`api`,
+ * `session`, `route`, `text`, `format`) and in `ui/`.
+ */
+import { html, render, useEffect, useState } from "../vendor/lib.js";
+import { Frame } from "./frame.js";
+import { where } from "./route.js";
+import { alone, find, inside } from "./screens.js";
+import { learn, session } from "./session.js";
+import { language, speak, t } from "./text.js";
+import { Failure, Skeleton } from "./ui/notes.js";
+import { Toasts } from "./ui/toasts.js";
+
+function App() {
+  const place = where.value;
+  const known = session.value;
+  if (known === undefined) return null;
+  const screen = find(place.parts, known !== null);
+  return html`
+    ${screen.alone ? html`<${Loaded} key=${screen.module} of=${alone[screen.module]} parts=${place.parts} />` : html`
+      <${Frame} current=${screen.module}>
+        <${Loaded} key=${screen.key} of=${inside[screen.module]} parts=${screen.parts} query=${place.query} />
+      <//>`}
+    <${Toasts} />`;
+}
+
+/** A screen, as soon as its module is there. */
+function Loaded({ of, parts, query }) {
+  const [loaded, setLoaded] = useState(/** @type {{ Screen?: Function, failure?: unknown }} */ ({}));
+  useEffect(() => {
+    let wanted = true;
+    of().then(
+      (module) => wanted && setLoaded({ Screen: module.Screen }),
+      // The files of this build are gone: a newer one is served.
+      () => wanted && setLoaded({ failure: new Error(t("failure.newer")) }),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [of]);
+  if (loaded.failure) return html`<main class="page"><${Failure} of=${loaded.failure} again=${() => location.reload()} /></main>`;
+  if (!loaded.Screen) return html`<main class="page" aria-busy="true"><${Skeleton} lines=${6} /></main>`;
+  return html`<${loaded.Screen} parts=${parts} query=${query} />`;
+}
+
+await speak(language());
+await learn();
+const root = document.getElementById("app");
+if (root) render(html`<${App} />`, root);

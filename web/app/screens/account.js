@@ -1,0 +1,121 @@
+/** What belongs to the person: name, language, password, second factor, sessions. */
+import { html, useState } from "../../vendor/lib.js";
+import { get, patch, post, ask, remove } from "../api.js";
+import { ago } from "../format.js";
+import { learn, session } from "../session.js";
+import { NAMES, choose, language, t } from "../text.js";
+import { Button, Secret } from "../ui/buttons.js";
+import { Check, Field, Form, Group, Select } from "../ui/fields.js";
+import { Note } from "../ui/notes.js";
+import { Card, Page } from "../ui/page.js";
+import { Fetched, Table, useFetched } from "../ui/table.js";
+import { toast } from "../ui/toasts.js";
+
+const PASSWORD_MIN = 12;
+const NOTIFICATIONS = ["after_flossing", "weekly_report", "monthly_report", "payment_receipts"];
+
+export function Screen() {
+  const account = useFetched((signal) => get("/account", {}, signal), []);
+  return html`<${Page} title=${t("account.title")} lead=${session.value?.user.email}>
+    <div class="columns">
+      <${Card} title=${t("account.profile")}><${Fetched} from=${account}>${(of) => html`<${Profile} of=${of} changed=${account.set} />`}<//><//>
+      <${Card} title=${t("account.language")}>
+        <${Select} label=${t("account.language")} value=${language()} set=${choose} options=${Object.entries(NAMES)} />
+      <//>
+      <${Card} title=${t("account.password")}><${Password} /><//>
+      <${Card} title=${t("account.second_factor")}><${SecondFactor} /><//>
+    </div>
+    <${Card} title=${t("account.sessions")}><${Sessions} /><//>
+  <//>`;
+}
+
+function Profile({ of: account, changed }) {
+  const [name, setName] = useState(account.name ?? "");
+  const [phone, setPhone] = useState(account.phone ?? "");
+  const [told, setTold] = useState(account.notifications);
+
+  async function send() {
+    changed(await patch("/account", { name, phone: phone || null, notifications: told }));
+    await learn();
+    toast(t("saved"));
+  }
+
+  return html`<${Form} send=${send} submit=${t("save")}>
+    <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" value=${name} set=${setName} />
+    <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" value=${phone} set=${setPhone} />
+    <${Group} label=${t("account.notifications")}>${NOTIFICATIONS.map((of) => html`<${Check} label=${t(`notification.${of}`)}
+      checked=${told[of]} set=${(on) => setTold({ ...told, [of]: on })} />`)}<//>
+  <//>`;
+}
+
+function Password() {
+  const [current, setCurrent] = useState("");
+  const [next, setNext] = useState("");
+
+  async function send() {
+    await post("/app/password", { current, new: next });
+    await learn();
+    setCurrent("");
+    setNext("");
+    toast(t("account.password_changed"));
+  }
+
+  return html`<${Form} send=${send} submit=${t("save")}>
+    <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required value=${current} set=${setCurrent} />
+    <${Field} label=${t("account.new")} type="password" autocomplete="new-password" required minlength=${PASSWORD_MIN}
+      hint=${t("link.password_hint", { n: PASSWORD_MIN })} value=${next} set=${setNext} />
+  <//>`;
+}
+
+function SecondFactor() {
+  const [begun, setBegun] = useState(/** @type {any} */ (undefined));
+  const [code, setCode] = useState("");
+  const [recovery, setRecovery] = useState(/** @type {string[] | undefined} */ (undefined));
+  const on = session.value?.two_factor;
+
+  async function confirm() {
+    const { recovery_codes: codes } = await post("/app/second-factor/confirm", { code: code.replaceAll(" ", "") });
+    setRecovery(codes);
+    setBegun(undefined);
+    setCode("");
+    await learn();
+  }
+  async function end() {
+    await ask("DELETE", "/app/second-factor", { body: { code: code.replaceAll(" ", "") } });
+    setCode("");
+    setRecovery(undefined);
+    await learn();
+  }
+
+  const field = html`<${Field} label=${t("sign-in.code")} inputmode="numeric" autocomplete="one-time-code" required value=${code} set=${setCode} />`;
+  if (recovery) {
+    return html`<div class="stack"><${Note} kind="warning">${t("account.recovery")}<//>
+      <${Secret} text=${recovery.join(" ")} label=${t("account.recovery")} /></div>`;
+  }
+  if (on) {
+    return html`<div class="stack"><${Note} kind="good">${t("account.second_factor_on")}<//>
+      <${Form} send=${end} submit=${t("account.second_factor_end")} danger=${true}>${field}<//></div>`;
+  }
+  if (begun) {
+    return html`<${Form} send=${confirm} submit=${t("account.second_factor_confirm")}>
+      <p>${t("account.second_factor_scan")}</p>
+      <p><a href=${begun.uri ?? begun.otpauth_uri}>${t("account.second_factor_open")}</a></p>
+      <${Secret} text=${begun.secret} label=${t("account.secret")} />
+      ${field}
+    <//>`;
+  }
+  return html`<div class="stack"><p>${t("account.second_factor_text")}</p>
+    <div><${Button} kind="primary" work=${async () => setBegun(await post("/app/second-factor"))}>${t("account.second_factor_begin")}<//></div></div>`;
+}
+
+function Sessions() {
+  const sessions = useFetched((signal) => get("/app/sessions", {}, signal), []);
+  const columns = [
+    { title: t("account.browser"), cell: (one) => html`${one.client ?? one.browser ?? "–"} ${one.current && html`<span class="badge good">${t("account.this")}</span>`}` },
+    { title: t("account.begun"), cell: (one) => ago(one.created_at) },
+    { title: t("account.seen"), cell: (one) => ago(one.last_seen_at) },
+    { title: t("account.end"), cell: (one) => !one.current && html`<${Button} kind="danger slim"
+        work=${() => remove(`/app/sessions/${one.id}`).then(sessions.again)}>${t("account.end")}<//>` },
+  ];
+  return html`<${Fetched} from=${sessions}>${({ data }) => html`<${Table} caption=${t("account.sessions")} columns=${columns} rows=${data} />`}<//>`;
+}

@@ -1,0 +1,49 @@
+/** How programs ask: examples with the address of this server, and where everything is described. */
+import { html, useState } from "../../vendor/lib.js";
+import { t } from "../text.js";
+import { Button } from "../ui/buttons.js";
+import { Field, Select } from "../ui/fields.js";
+import { Failure, Note } from "../ui/notes.js";
+import { Card, Page } from "../ui/page.js";
+
+/** What can be tried: all of it only reads, and spends nothing with a test key. */
+const CALLS = {
+  verify: "/v1/verify?email=nonexistent@sandbox.test&explain=true",
+  organization: "/v1/organization",
+  jobs: "/v1/jobs?per_page=2",
+  usage: "/v1/reports/usage?period=this_month",
+};
+
+export function Screen() {
+  const [key, setKey] = useState("");
+  const [call, setCall] = useState("verify");
+  const [answer, setAnswer] = useState(/** @type {{ text?: string, failure?: unknown }} */ ({}));
+  const url = `${location.origin}${CALLS[call]}`;
+
+  async function run() {
+    try {
+      // As any program does it: with the key, without the session.
+      const response = await fetch(url, { headers: { authorization: `Bearer ${key.trim()}` }, credentials: "omit" });
+      const body = JSON.stringify(await response.json(), null, 2);
+      setAnswer({ text: `HTTP ${response.status} ${response.statusText}\n\n${body}` });
+    } catch (failure) {
+      setAnswer({ failure });
+    }
+  }
+
+  return html`<${Page} title=${t("docs.title")} lead=${t("docs.lead")}
+      actions=${html`<a class="button" href="/docs">${t("docs.all")}</a><a class="button" href="/v1/openapi.json">OpenAPI</a>`}>
+    <${Card} title=${t("docs.try")}>
+      <div class="columns">
+        <${Select} label=${t("docs.call")} value=${call} set=${(next) => { setCall(next); setAnswer({}); }}
+          options=${Object.keys(CALLS).map((of) => [of, t(`docs.call_${of}`)])} />
+        <${Field} label=${t("docs.key")} hint=${t("docs.key_hint")} autocomplete="off" spellcheck=${false} placeholder="probity_test_…" value=${key} set=${setKey} />
+      </div>
+      <pre class="code" tabindex="0">${`curl -H "Authorization: Bearer ${key.trim() ? "$PROBITY_KEY" : "probity_test_…"}" \\\n  "${url}"`}</pre>
+      <div class="row end"><${Button} kind="primary" work=${run} disabled=${key.trim() === ""}>${t("docs.run")}<//></div>
+      ${answer.failure !== undefined && html`<${Failure} of=${answer.failure} />`}
+      ${answer.text && html`<pre class="code" tabindex="0" aria-live="polite">${answer.text}</pre>`}
+    <//>
+    <${Note}>${t("docs.keys")} <a href="#/keys">${t("keys.title")}</a><//>
+  <//>`;
+}

@@ -1,0 +1,10 @@
+/** A place that is not there. */
+import { html } from "../../vendor/lib.js";
+import { t } from "../text.js";
+import { Empty } from "../ui/notes.js";
+import { Page } from "../ui/page.js";
+
+export function Screen() {
+  const home = html`<a class="button primary" href="#/">${t("missing.home")}</a>`;
+  return html`<${Page} title=${t("missing.title")}><${Empty} title=${t("missing.title")} action=${home}>${t("missing.text")}<//><//>`;
+}

@@ -1,0 +1,59 @@
+/** What happened: lists, changes of settings, what people and keys did. */
+import { html, useState } from "../../vendor/lib.js";
+import { get } from "../api.js";
+import { number, time } from "../format.js";
+import { says, t } from "../text.js";
+import { Select } from "../ui/fields.js";
+import { Empty, Note } from "../ui/notes.js";
+import { Card, Figure, Page } from "../ui/page.js";
+import { Fetched, Table, useFetched } from "../ui/table.js";
+import { State } from "../ui/verdict.js";
+
+const SPANS = ["7", "30", "90"];
+const MOST = 200;
+
+export function Screen() {
+  const [days, setDays] = useState("30");
+  const timeline = useFetched((signal) => get("/account/timeline", { days, limit: MOST }, signal), [days]);
+  return html`<${Page} title=${t("timeline.title")} lead=${t("timeline.lead")}>
+    <${Card}>
+      <div class="row"><${Select} label=${t("timeline.span")} value=${days} set=${setDays} options=${SPANS.map((n) => [n, t("usage.days", { n: Number(n) })])} /></div>
+      <${Fetched} from=${timeline} lines=${10}>${(of) => html`<${Events} of=${of} />`}<//>
+    <//>
+  <//>`;
+}
+
+function Events({ of: { events, summary } }) {
+  const columns = [
+    { title: t("timeline.at"), cell: ({ at }) => html`<time datetime=${at}>${time(at)}</time>` },
+    { title: t("timeline.what"), cell: (event) => html`<${What} of=${event} />` },
+    { title: t("timeline.actor"), cell: ({ actor }) => (actor ? t(`actor.${actor.type}`) : "–") },
+  ];
+  const rows = events.map((event, index) => ({ ...event, id: index }));
+  return html`<div class="stack">
+    <div class="grid">
+      <${Figure} label=${t("timeline.jobs")} value=${number(summary.jobs)} />
+      <${Figure} label=${t("timeline.settings")} value=${number(summary.settings_changes)} />
+      <${Figure} label=${t("timeline.account")} value=${number(summary.account_events)} />
+    </div>
+    ${summary.truncated && html`<${Note}>${t("timeline.truncated", { n: MOST })}<//>`}
+    ${rows.length > 0 ? html`<${Table} caption=${t("timeline.title")} columns=${columns} rows=${rows} />`
+      : html`<${Empty} title=${t("timeline.none")}>${t("timeline.none_text")}<//>`}
+  </div>`;
+}
+
+function What({ of: event }) {
+  if (event.job) {
+    return html`<a href=${`#/lists/${event.job.id}`}>${t(`trigger.${event.job.source}`)}</a> <${State} of=${event.job.status} />`;
+  }
+  if (event.setting) {
+    return html`<code>${event.setting}</code> <span class="quiet">${value(event.before)} → ${value(event.after)}</span>`;
+  }
+  const name = `event.${event.kind ?? event.change}`;
+  return says(name) ? t(name) : (event.kind ?? event.change ?? event.type);
+}
+
+function value(of) {
+  if (of === null || of === undefined) return "–";
+  return Array.isArray(of) ? of.join(", ") || "–" : String(of);
+}

@@ -1,0 +1,43 @@
+/** All webhooks of the organization. */
+import { html, useState } from "../../../vendor/lib.js";
+import { post } from "../../api.js";
+import { ago } from "../../format.js";
+import { go } from "../../route.js";
+import { administrates } from "../../session.js";
+import { t } from "../../text.js";
+import { Secret } from "../../ui/buttons.js";
+import { Dialog } from "../../ui/dialog.js";
+import { Empty, Note } from "../../ui/notes.js";
+import { Card, Page } from "../../ui/page.js";
+import { Pages, usePages } from "../../ui/table.js";
+import { State } from "../../ui/verdict.js";
+import { Edit } from "./edit.js";
+
+export function Catalogue() {
+  const webhooks = usePages("/webhooks");
+  const [adding, setAdding] = useState(false);
+  const [made, setMade] = useState(/** @type {any} */ (undefined));
+  const may = administrates.value;
+  const add = may && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}>${t("webhooks.new")}</button>`;
+  const columns = [
+    { title: t("webhooks.name"), cell: (one) => html`<a href=${`#/webhooks/${one.id}`}>${one.name}</a><div class="quiet small">${one.url}</div>` },
+    { title: t("webhooks.events"), cell: (one) => html`<span class="small">${one.events.join(", ")}</span>` },
+    { title: t("webhooks.state"), cell: (one) => html`<${State} of=${one.status} />` },
+    { title: t("webhooks.last"), cell: (one) => ago(one.last_delivery_at) },
+  ];
+  async function create(webhook) {
+    setMade(await post("/webhooks", webhook, true));
+    setAdding(false);
+    webhooks.again();
+  }
+  return html`<${Page} title=${t("webhooks.title")} lead=${t("webhooks.lead")} actions=${add}>
+    ${!may && html`<${Note}>${t("team.only_administrators")}<//>`}
+    <${Card}><${Pages} of=${webhooks} caption=${t("webhooks.title")} columns=${columns}
+      empty=${html`<${Empty} title=${t("webhooks.none")} action=${add}>${t("webhooks.none_text")}<//>`} /><//>
+    ${adding && html`<${Edit} title=${t("webhooks.new")} close=${() => setAdding(false)} save=${create} />`}
+    ${made && html`<${Dialog} title=${t("webhooks.made")} close=${() => go(["webhooks", made.id])}>
+      <${Note} kind="warning">${t("webhooks.once")}<//>
+      <${Secret} text=${made.secret} label=${t("webhooks.secret")} />
+    <//>`}
+  <//>`;
+}

@@ -1,0 +1,36 @@
+/** Buttons, and things to copy. */
+import { html, useState } from "../../vendor/lib.js";
+import { t } from "../text.js";
+import { toast } from "./toasts.js";
+import { explain } from "./notes.js";
+
+/**
+ * A button that does something: disabled while it is being done, and telling when it failed.
+ * @param {{ kind?: string, work: () => unknown, disabled?: boolean, label?: string, children?: unknown }} props
+ */
+export function Button({ kind = "", work, disabled = false, label, children }) {
+  const [busy, setBusy] = useState(false);
+  async function press() {
+    if (busy) return;
+    setBusy(true);
+    try {
+      await work();
+    } catch (error) {
+      toast(explain(error));
+    } finally {
+      setBusy(false);
+    }
+  }
+  return html`<button type="button" class=${`button ${kind}`} disabled=${disabled} aria-disabled=${busy} aria-busy=${busy}
+    aria-label=${label} onClick=${press}>${children}</button>`;
+}
+
+/** A text that is to be taken elsewhere, such as a key that is shown once. */
+export function Secret({ text, label }) {
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    toast(t("copy.done"));
+  };
+  return html`<div class="secret"><code aria-label=${label}>${text}</code>
+    <${Button} kind="slim" work=${copy}>${t("copy.copy")}<//></div>`;
+}

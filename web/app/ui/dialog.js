@@ -1,0 +1,35 @@
+/** A dialog over the page. The browser keeps the focus in it and gives it back; Escape closes it. */
+import { html, useEffect, useId, useRef } from "../../vendor/lib.js";
+import { t } from "../text.js";
+import { Form } from "./fields.js";
+
+/** @param {{ title: string, close: () => void, children?: unknown }} props */
+export function Dialog({ title, close, children }) {
+  const id = useId();
+  const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return html`<dialog class="dialog" ref=${dialog} aria-labelledby=${id} onClose=${close}>
+    <div class="stack">
+      <div class="row apart"><h2 id=${id}>${title}</h2>
+        <button type="button" class="button plain slim" onClick=${close}>${t("dialog.close")}</button></div>
+      ${children}
+    </div>
+  </dialog>`;
+}
+
+/**
+ * Asks whether something that cannot be undone shall be done.
+ * @param {{ title: string, submit: string, close: () => void, work: () => Promise<unknown>, children?: unknown }} props
+ */
+export function Confirm({ title, submit, close, work, children }) {
+  const send = async () => {
+    await work();
+    close();
+  };
+  const cancel = html`<button type="button" class="button" onClick=${close}>${t("dialog.cancel")}</button>`;
+  return html`<${Dialog} title=${title} close=${close}>
+    <${Form} send=${send} submit=${submit} danger=${true} others=${cancel}><p>${children}</p><//>
+  <//>`;
+}

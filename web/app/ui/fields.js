@@ -1,0 +1,74 @@
+/** What a reader fills in. Each has a label, and may have a hint and what is wrong with it. */
+import { html, useId, useState } from "../../vendor/lib.js";
+import { Failure } from "./notes.js";
+
+/**
+ * @param {{ label: string, value: string, set: (value: string) => void, type?: string, hint?: unknown, wrong?: string,
+ *   required?: boolean, autocomplete?: string, rows?: number, placeholder?: string, [more: string]: unknown }} props
+ */
+export function Field({ label, value, set, hint, wrong, rows, ...more }) {
+  const id = useId();
+  const about = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
+  const shared = { id, class: "input", value, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, ...more };
+  const type = (event) => set(event.currentTarget.value);
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${rows ? html`<textarea ...${shared} rows=${rows} onInput=${type}></textarea>` : html`<input ...${shared} onInput=${type} />`}
+    ${hint && html`<span class="hint" id=${`${id}-hint`}>${hint}</span>`}
+    ${wrong && html`<span class="wrong" id=${`${id}-wrong`}>${wrong}</span>`}
+  </div>`;
+}
+
+/** @param {{ label: string, value: string, set: (value: string) => void, options: [string, unknown][], hint?: unknown }} props */
+export function Select({ label, value, set, options, hint }) {
+  const id = useId();
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    <select id=${id} class="input" value=${value} aria-describedby=${hint ? `${id}-hint` : undefined}
+      onChange=${(event) => set(event.currentTarget.value)}>
+      ${options.map(([of, text]) => html`<option value=${of} selected=${of === value}>${text}</option>`)}
+    </select>
+    ${hint && html`<span class="hint" id=${`${id}-hint`}>${hint}</span>`}
+  </div>`;
+}
+
+/** @param {{ label: unknown, checked: boolean, set: (checked: boolean) => void, disabled?: boolean, hint?: unknown }} props */
+export function Check({ label, checked, set, disabled, hint }) {
+  const id = useId();
+  return html`<div class="choice">
+    <input type="checkbox" id=${id} checked=${checked} disabled=${disabled} onChange=${(event) => set(event.currentTarget.checked)} />
+    <label for=${id}>${label}${hint && html`<span class="quiet small"> ${hint}</span>`}</label>
+  </div>`;
+}
+
+/** Several checks under one heading. @param {{ label: string, hint?: unknown, children?: unknown }} props */
+export function Group({ label, hint, children }) {
+  return html`<fieldset class="field"><legend>${label}</legend>${hint && html`<span class="hint">${hint}</span>`}
+    <div class="stack tight">${children}</div></fieldset>`;
+}
+
+/**
+ * A form: sends once, and shows above the button what went wrong.
+ * @param {{ send: () => Promise<unknown>, submit: string, danger?: boolean, others?: unknown, children?: unknown }} props
+ */
+export function Form({ send, submit, danger, others, children }) {
+  const [state, setState] = useState(/** @type {{ busy: boolean, failure?: unknown }} */ ({ busy: false }));
+  async function sent(event) {
+    event.preventDefault();
+    if (state.busy) return;
+    setState({ busy: true });
+    try {
+      await send();
+      setState({ busy: false });
+    } catch (failure) {
+      setState({ busy: false, failure });
+    }
+  }
+  return html`<form class="stack" onSubmit=${sent}>
+    ${children}
+    ${state.failure !== undefined && html`<${Failure} of=${state.failure} />`}
+    <div class="row end">${others}
+      <button class=${danger ? "button danger" : "button primary"} aria-disabled=${state.busy} aria-busy=${state.busy}>${submit}</button>
+    </div>
+  </form>`;
+}

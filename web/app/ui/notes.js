@@ -1,0 +1,40 @@
+/** What a screen says when it has nothing, waits, or could not do something. */
+import { html } from "../../vendor/lib.js";
+import { Refused } from "../api.js";
+import { says, t } from "../text.js";
+
+/** What went wrong, in the reader's language where the code is known, else in the server's words. */
+export function explain(error) {
+  if (!(error instanceof Refused)) return error instanceof Error ? error.message : String(error);
+  const own = `failure.${error.code}`;
+  const text = says(own) ? t(own, { message: error.message }) : error.message;
+  return error.requestId && error.status >= 500 ? `${text} (${error.requestId})` : text;
+}
+
+/** @param {{ of: unknown, again?: () => unknown }} props */
+export function Failure({ of, again }) {
+  const id = of instanceof Refused ? of.requestId : undefined;
+  return html`<div class="note note-bad" role="alert">
+    <strong>${t("failure.title")}</strong>
+    <span>${explain(of)}</span>
+    ${id && html`<span class="small">${t("failure.request")} <code>${id}</code></span>`}
+    ${again && html`<div><button type="button" class="button slim" onClick=${again}>${t("failure.again")}</button></div>`}
+  </div>`;
+}
+
+/** @param {{ kind?: "good" | "bad" | "warning", title?: unknown, children?: unknown }} props */
+export function Note({ kind, title, children }) {
+  return html`<div class=${kind ? `note note-${kind}` : "note"}>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>`;
+}
+
+/** What stands where there is nothing yet: what it would be, and how it comes to be. */
+export function Empty({ title, children, action }) {
+  return html`<div class="empty"><h2>${title}</h2><p>${children}</p>${action}</div>`;
+}
+
+/** Takes the room of what is being fetched. @param {{ lines?: number }} props */
+export function Skeleton({ lines = 3 }) {
+  return html`<div class="stack tight" aria-hidden="true">
+    ${Array.from({ length: lines }, (_, line) => html`<div class="skeleton" key=${line}></div>`)}
+  </div>`;
+}

@@ -1,0 +1,84 @@
+/** Tables, and lists that come in pages. */
+import { html, useCallback, useEffect, useRef, useState } from "../../vendor/lib.js";
+import { get } from "../api.js";
+import { t } from "../text.js";
+import { Failure, Skeleton } from "./notes.js";
+
+/**
+ * @typedef {object} Column
+ * @property {string} title
+ * @property {(row: any) => unknown} cell
+ * @property {boolean} [number] whether it is aligned as numbers are
+ */
+
+/** @param {{ caption: string, columns: Column[], rows: any[], id?: (row: any) => string }} props */
+export function Table({ caption, columns, rows, id = (row) => row.id }) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${caption}><table class="table">
+    <caption class="hidden-text">${caption}</caption>
+    <thead><tr>${columns.map(({ title, number }) => html`<th scope="col" class=${number ? "number" : undefined}>${title}</th>`)}</tr></thead>
+    <tbody>${rows.map((row) => html`<tr key=${id(row)}>
+      ${columns.map(({ title, cell, number }) => html`<td class=${number ? "number" : undefined} data-title=${title}><div>${cell(row)}</div></td>`)}</tr>`)}</tbody>
+  </table></div>`;
+}
+
+/**
+ * What a call answers, fetched when the screen is shown and when `again` is called. `given` names what it depends on.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} fetch
+ * @param {unknown[]} given
+ * @returns {{ value?: T, failure?: unknown, again: () => void, set: (value: T) => void }}
+ */
+export function useFetched(fetch, given) {
+  const [state, setState] = useState(/** @type {{ value?: T, failure?: unknown }} */ ({}));
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    const unless = (next) => !stop.signal.aborted && setState(next);
+    fetch(stop.signal).then((value) => unless({ value }), (failure) => unless({ failure }));
+    return () => stop.abort();
+  }, [...given, turn]);
+  return { ...state, again: () => setTurn((before) => before + 1), set: (value) => setState({ value }) };
+}
+
+/** Shows what was fetched, or why it is not there (yet). @param {{ from: any, lines?: number, children: (value: any) => unknown }} props */
+export function Fetched({ from, lines, children }) {
+  if (from.failure !== undefined) return html`<${Failure} of=${from.failure} again=${from.again} />`;
+  if (from.value === undefined) return html`<${Skeleton} lines=${lines} />`;
+  return children(from.value);
+}
+
+/**
+ * A list of the API (`{data, pagination}`), page after page.
+ * @param {string} path
+ * @param {Record<string, unknown>} [query]
+ */
+export function usePages(path, query = {}) {
+  const [state, setState] = useState(/** @type {{ rows?: any[], next?: string | null, failure?: unknown }} */ ({}));
+  const asked = `${path}?${JSON.stringify(query)}`;
+  // An answer to what is no longer asked must not come in between.
+  const current = useRef(asked);
+  current.current = asked;
+  const load = useCallback(async (next) => {
+    try {
+      const { data, pagination } = await get(path, { ...query, next });
+      if (current.current !== asked) return;
+      setState(({ rows }) => ({ rows: next ? [...(rows ?? []), ...data] : data, next: pagination.next_cursor }));
+    } catch (failure) {
+      if (current.current === asked) setState((before) => ({ ...before, failure }));
+    }
+  }, [asked]);
+  useEffect(() => {
+    setState({});
+    load(undefined);
+  }, [asked]);
+  return { ...state, again: () => load(undefined), more: () => load(state.next) };
+}
+
+/** @param {{ of: any, caption: string, columns: Column[], empty: unknown, id?: (row: any) => string }} props */
+export function Pages({ of, caption, columns, empty, id }) {
+  if (of.failure !== undefined) return html`<${Failure} of=${of.failure} again=${of.again} />`;
+  if (!of.rows) return html`<${Skeleton} lines=${6} />`;
+  if (of.rows.length === 0) return empty;
+  return html`<div class="stack"><${Table} caption=${caption} columns=${columns} rows=${of.rows} id=${id} />
+    ${of.next && html`<div><button type="button" class="button" onClick=${of.more}>${t("list.more")}</button></div>`}</div>`;
+}

@@ -1,0 +1,134 @@
+//! The libraries of the dashboard, brought into `web/vendor` as the browser loads them.
+//!
+//! Pinned packages of npm in (each archive has its checksum in [`packages`]), ES modules out: the names by which they import
+//! each other become relative paths, so the browser needs neither a bundler nor an import map, and each file carries a part
+//! of its own hash in its name, so that a changed library has a changed name. Two modules with stable names gather what our
+//! own import: `lib.js` for every page, `chart.js` for those that draw. The same pins give the same bytes; the outputs are
+//! committed, so that a build needs no registry.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, ensure};
+use ring::digest;
+
+use crate::packages::{self, Use};
+
+/// A file of a package that becomes a module.
+struct Source {
+    /// The name by which other modules import it.
+    name: &'static str,
+    package: &'static str,
+    file: &'static str,
+    /// What the file leaves in a variable; none where it is a module already.
+    variable: Option<&'static str>,
+}
+
+/// In an order in which each comes after what it imports.
+const SOURCES: [Source; 7] = [
+    Source::module("preact", "preact", "dist/preact.mjs"),
+    Source::module("preact/hooks", "preact", "hooks/dist/hooks.mjs"),
+    Source::module("htm", "htm", "dist/htm.mjs"),
+    Source::module("htm/preact", "htm", "preact/index.mjs"),
+    Source::module("@preact/signals-core", "@preact/signals-core", "dist/signals-core.mjs"),
+    Source::module("@preact/signals", "@preact/signals", "dist/signals.mjs"),
+    // Its module is not minified, its script is.
+    Source { name: "uplot", package: "uplot", file: "dist/uPlot.iife.min.js", variable: Some("uPlot") },
+];
+
+impl Source {
+    const fn module(name: &'static str, package: &'static str, file: &'static str) -> Self {
+        Self { name, package, file, variable: None }
+    }
+}
+
+/// Writes `web/vendor` anew.
+pub(crate) fn refresh() -> Result<()> {
+    let folder = folder();
+    std::fs::create_dir_all(&folder)?;
+    for old in std::fs::read_dir(&folder)? {
+        std::fs::remove_file(old?.path())?;
+    }
+    let mut named = BTreeMap::new();
+    for source in &SOURCES {
+        let text = packages::read(source.package, source.file)?;
+        let text = as_module(source, &text, &named)?;
+        let file = file_name(source.name, &text);
+        write(&file, &text)?;
+        named.insert(source.name, file);
+    }
+    let all = |name: &str| format!("export * from \"./{}\";\n", named[name]);
+    write(
+        "lib.js",
+        &format!(
+            "// Made by `cargo xtask web`: what pages import of the libraries.\nexport {{ html }} from \"./{}\";\n{}{}{}",
+            named["htm/preact"],
+            all("preact"),
+            all("preact/hooks"),
+            all("@preact/signals")
+        ),
+    )?;
+    write(
+        "chart.js",
+        &format!(
+            "// Made by `cargo xtask web`: for pages that draw.\nexport {{ default }} from \"./{}\";\n",
+            named["uplot"]
+        ),
+    )?;
+    write("chart.css", &packages::read("uplot", "dist/uPlot.min.css")?)?;
+    write("README.md", &sources(&named)?)
+}
+
+fn folder() -> PathBuf {
+    crate::workspace().join("web/vendor")
+}
+
+fn write(file: &str, text: &str) -> Result<()> {
+    std::fs::write(folder().join(file), text).with_context(|| file.to_owned())
+}
+
+/// A library's text as a module whose imports are relative paths. Links to source maps go: there are none here.
+fn as_module(source: &Source, text: &str, named: &BTreeMap<&str, String>) -> Result<String> {
+    let mut text = text.split("//# sourceMappingURL=").next().unwrap_or_default().trim_end().to_owned();
+    if let Some(variable) = source.variable {
+        write!(text, "\nexport default {variable};")?;
+    }
+    for (name, file) in named {
+        text = text.replace(&format!("from\"{name}\""), &format!("from\"./{file}\""));
+    }
+    text.push('\n');
+    let bare = text.match_indices("from\"").any(|(at, from)| !text[at + from.len()..].starts_with("./"));
+    ensure!(!bare, "{} imports something that is not among the sources before it", source.name);
+    Ok(text)
+}
+
+fn file_name(name: &str, text: &str) -> String {
+    let hash = digest::digest(&digest::SHA256, text.as_bytes());
+    let hash: String = hash.as_ref()[..4].iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02x}").expect("a string takes all");
+        hex
+    });
+    format!("{}.{hash}.js", name.trim_start_matches('@').replace('/', "-"))
+}
+
+/// Where the files come from and under which licences, with the licences' texts.
+fn sources(named: &BTreeMap<&str, String>) -> Result<String> {
+    let mut text = String::from(
+        "# Libraries of the dashboard\n\nMade by `cargo xtask web` from pinned packages of npm; not to be edited.\n\n\
+         | File | Package | Version | Licence | SHA-256 of the package |\n|---|---|---|---|---|\n",
+    );
+    for source in &SOURCES {
+        let package = packages::pinned(source.package)?;
+        writeln!(
+            text,
+            "| `{}` | {} | {} | {} | `{}` |",
+            named[source.name], package.name, package.version, package.licence, package.sha256
+        )?;
+    }
+    for package in packages::all().iter().filter(|package| package.used == Use::Vendored) {
+        let licence = packages::read(package.name, "LICENSE")?;
+        write!(text, "\n## {}\n\n```text\n{}\n```\n", package.name, licence.trim_end())?;
+    }
+    Ok(text)
+}
