@@ -54,7 +54,7 @@ export async function ask(method, path, call = {}) {
   const text = await response.text();
   const answer = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : undefined;
   if (response.ok) return answer;
-  if (response.status === 401 && csrf) {
+  if (answer?.error?.code === "not_signed_in" && csrf) {
     csrf = "";
     over();
   }
@@ -89,7 +89,11 @@ export function address(path, query = {}) {
   return `${path.startsWith("/app/") ? "" : "/app/v1"}${path}${search && `?${search}`}`;
 }
 
+/** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [signal] */
 export const get = (path, query, signal) => ask("GET", path, { query, signal });
+/** @param {string} path @param {unknown} [body] @param {boolean} [once] */
 export const post = (path, body, once = false) => ask("POST", path, { body, once });
+/** @param {string} path @param {unknown} body */
 export const patch = (path, body) => ask("PATCH", path, { body });
-export const remove = (path) => ask("DELETE", path);
+/** @param {string} path @param {unknown} [body] */
+export const remove = (path, body) => ask("DELETE", path, { body });

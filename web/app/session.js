@@ -6,10 +6,11 @@ import { Refused, ask, authorize } from "./api.js";
 
 /**
  * @typedef {object} Session
- * @property {{ id: string, email: string, name: string | null, role: "administrator" | "contributor", is_primary: boolean }} user
+ * @property {{ id: string, email: string | null, name: string | null, role: "administrator" | "contributor", is_primary: boolean }} user
  * @property {{ id: string, name: string | null }} organization
  * @property {string} csrf
  * @property {boolean} two_factor
+ * @property {boolean} secure whether what the page says travels encrypted
  */
 
 /** `undefined` until the server has said, `null` where nobody is signed in. */

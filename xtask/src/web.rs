@@ -76,6 +76,16 @@ pub(crate) fn refresh() -> Result<()> {
             named["uplot"]
         ),
     )?;
+    write(
+        "lib.d.ts",
+        "// Made by `cargo xtask web`: the types of what pages import, from the packages themselves.\n\
+         export { html } from \"htm/preact\";\nexport * from \"preact\";\nexport * from \"preact/hooks\";\n\
+         export * from \"@preact/signals\";\n",
+    )?;
+    write(
+        "chart.d.ts",
+        "// Made by `cargo xtask web`: the types of what pages that draw import.\nexport { default } from \"uplot\";\n",
+    )?;
     write("chart.css", &packages::read("uplot", "dist/uPlot.min.css")?)?;
     write("README.md", &sources(&named)?)
 }

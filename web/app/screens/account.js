@@ -1,6 +1,6 @@
 /** What belongs to the person: name, language, password, second factor, sessions. */
 import { html, useState } from "../../vendor/lib.js";
-import { get, patch, post, ask, remove } from "../api.js";
+import { get, patch, post, remove } from "../api.js";
 import { ago } from "../format.js";
 import { learn, session } from "../session.js";
 import { NAMES, choose, language, t } from "../text.js";
@@ -81,7 +81,7 @@ function SecondFactor() {
     await learn();
   }
   async function end() {
-    await ask("DELETE", "/app/second-factor", { body: { code: code.replaceAll(" ", "") } });
+    await remove("/app/second-factor", { code: code.replaceAll(" ", "") });
     setCode("");
     setRecovery(undefined);
     await learn();
@@ -99,7 +99,7 @@ function SecondFactor() {
   if (begun) {
     return html`<${Form} send=${confirm} submit=${t("account.second_factor_confirm")}>
       <p>${t("account.second_factor_scan")}</p>
-      <p><a href=${begun.uri ?? begun.otpauth_uri}>${t("account.second_factor_open")}</a></p>
+      <p><a href=${begun.otpauth_uri}>${t("account.second_factor_open")}</a></p>
       <${Secret} text=${begun.secret} label=${t("account.secret")} />
       ${field}
     <//>`;
@@ -111,11 +111,12 @@ function SecondFactor() {
 function Sessions() {
   const sessions = useFetched((signal) => get("/app/sessions", {}, signal), []);
   const columns = [
-    { title: t("account.browser"), cell: (one) => html`${one.client ?? one.browser ?? "–"} ${one.current && html`<span class="badge good">${t("account.this")}</span>`}` },
+    { title: t("account.browser"), cell: (one) => html`${one.client || "–"} ${one.current && html`<span class="badge good">${t("account.this")}</span>`}` },
     { title: t("account.begun"), cell: (one) => ago(one.created_at) },
     { title: t("account.seen"), cell: (one) => ago(one.last_seen_at) },
     { title: t("account.end"), cell: (one) => !one.current && html`<${Button} kind="danger slim"
         work=${() => remove(`/app/sessions/${one.id}`).then(sessions.again)}>${t("account.end")}<//>` },
   ];
-  return html`<${Fetched} from=${sessions}>${({ data }) => html`<${Table} caption=${t("account.sessions")} columns=${columns} rows=${data} />`}<//>`;
+  return html`<${Fetched} from=${sessions}>${({ data }) => html`<${Table} caption=${t("account.sessions")} columns=${columns} rows=${data} />
+    ${data.length > 1 && html`<div><${Button} kind="danger" work=${() => remove("/app/sessions").then(sessions.again)}>${t("account.end_others")}<//></div>`}`}<//>`;
 }

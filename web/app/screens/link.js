@@ -1,8 +1,8 @@
 /** A one-time link: the owner's first password, an invitation, or a new password. */
 import { html, useState } from "../../vendor/lib.js";
-import { get, post } from "../api.js";
+import { Refused, get, post } from "../api.js";
 import { go } from "../route.js";
-import { learn } from "../session.js";
+import { become } from "../session.js";
 import { t } from "../text.js";
 import { Field, Form } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
@@ -11,35 +11,57 @@ import { Fetched, useFetched } from "../ui/table.js";
 
 const PASSWORD_MIN = 12;
 
+/**
+ * @typedef {object} Link what the server says of a link
+ * @property {"invitation" | "password"} kind
+ * @property {string | null} organization
+ * @property {string | null} email none where the person has yet to say it: the owner of a new installation
+ * @property {string | null} name
+ */
+
 /** @param {{ parts: string[] }} props the link's token */
 export function Screen({ parts: [token = ""] }) {
-  const link = useFetched((signal) => get(`/app/links/${encodeURIComponent(token)}`, undefined, signal), [token]);
+  const path = `/app/links/${encodeURIComponent(token)}`;
+  const link = useFetched((signal) => get(path, undefined, signal), [token]);
   return html`<main class="alone" id="page">
     <${Brand} />
-    <${Fetched} from=${link}>${(found) => html`<${Welcome} token=${token} link=${found} />`}<//>
+    <${Fetched} from=${link}>${(/** @type {Link} */ found) => html`<${Welcome} path=${path} link=${found} />`}<//>
   </main>`;
 }
 
-function Welcome({ token, link }) {
+/** @param {{ path: string, link: Link }} props */
+function Welcome({ path, link }) {
   const [name, setName] = useState(link.name ?? "");
+  const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
+  const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
+  const fresh = link.email === null;
+  const kind = link.kind === "password" ? "reset" : fresh ? "owner" : "invitation";
   const short = password !== "" && [...password].length < PASSWORD_MIN;
 
   async function send() {
-    await post(`/app/links/${encodeURIComponent(token)}`, { password, name: name || undefined });
-    await learn();
-    go([], undefined, true);
+    const given = { password, name: name.trim() || undefined, email: fresh ? email.trim() : undefined, code: code?.replaceAll(" ", "") || undefined };
+    try {
+      become((await post(path, given)).session);
+      go([], undefined, true);
+    } catch (error) {
+      if (!(error instanceof Refused && error.code === "second_factor_required" && code === undefined)) throw error;
+      setCode("");
+    }
   }
 
   return html`<section class="card">
-    <h1>${t(`link.${link.kind}.title`)}</h1>
-    <p class="quiet">${t(`link.${link.kind}.text`, { organization: link.organization ?? "Probity" })}</p>
+    <h1>${t(`link.${kind}.title`)}</h1>
+    <p class="quiet">${t(`link.${kind}.text`, { organization: link.organization ?? "Probity" })}</p>
     <${Form} send=${send} submit=${t("link.submit")}>
-      <${Field} label=${t("sign-in.email")} type="email" autocomplete="username" readonly value=${link.email} set=${() => {}} />
-      ${link.kind !== "reset" && html`<${Field} label=${t("link.name")} autocomplete="name" value=${name} set=${setName} />`}
+      <${Field} label=${t("sign-in.email")} type="email" autocomplete="username" hint=${fresh && t("link.email_hint")}
+        required=${fresh} readonly=${!fresh} value=${fresh ? email : link.email} set=${setEmail} />
+      ${kind !== "reset" && html`<${Field} label=${t("link.name")} autocomplete="name" maxlength="200" value=${name} set=${setName} />`}
       <${Field} label=${t("link.password")} type="password" autocomplete="new-password" required minlength=${PASSWORD_MIN}
         hint=${t("link.password_hint", { n: PASSWORD_MIN })} wrong=${short ? t("link.password_short", { n: PASSWORD_MIN }) : undefined}
         value=${password} set=${setPassword} />
+      ${code !== undefined && html`<${Field} label=${t("sign-in.code")} hint=${t("sign-in.code_hint")} autocomplete="one-time-code"
+        required focused value=${code} set=${setCode} />`}
     <//>
     <${Note}>${t("link.once")}<//>
   </section>`;

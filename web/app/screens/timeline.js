@@ -2,12 +2,12 @@
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { number, time } from "../format.js";
-import { says, t } from "../text.js";
+import { t } from "../text.js";
 import { Select } from "../ui/fields.js";
 import { Empty, Note } from "../ui/notes.js";
 import { Card, Figure, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
-import { State } from "../ui/verdict.js";
+import { State, word } from "../ui/verdict.js";
 
 const SPANS = ["7", "30", "90"];
 const MOST = 200;
@@ -49,8 +49,7 @@ function What({ of: event }) {
   if (event.setting) {
     return html`<code>${event.setting}</code> <span class="quiet">${value(event.before)} → ${value(event.after)}</span>`;
   }
-  const name = `event.${event.kind ?? event.change}`;
-  return says(name) ? t(name) : (event.kind ?? event.change ?? event.type);
+  return word("event", event.kind);
 }
 
 function value(of) {

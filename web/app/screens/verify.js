@@ -99,4 +99,4 @@ function Probe({ of: probe }) {
   ]} />`;
 }
 
-const yes = (value) => (value === null || value === undefined ? "–" : t(value ? "yes" : "no"));
+const yes = (value) => (value === null || value === undefined ? "–" : value ? t("yes") : t("no"));

@@ -17,6 +17,7 @@ const HEIGHT = 240;
 export function DailyChart({ days, caption }) {
   const place = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
+    /** @type {import("../../vendor/chart.js").default | undefined} */
     let chart;
     let gone = false;
     const style = document.createElement("link");
@@ -48,13 +49,22 @@ export function DailyChart({ days, caption }) {
   </figure>`;
 }
 
-/** Times, then the sums, largest first: what is drawn later stands before it. */
+/**
+ * Times, then the sums, largest first: what is drawn later stands before it.
+ * @param {{ date: string, statuses: Record<string, number> }[]} days
+ * @returns {import("../../vendor/chart.js").default.AlignedData}
+ */
 function stacked(days) {
   const sums = STATUSES.map((_, upTo) =>
     days.map((row) => STATUSES.slice(0, upTo + 1).reduce((sum, status) => sum + (row.statuses[status] ?? 0), 0)));
   return [days.map((row) => Date.parse(row.date) / 1000), ...sums.reverse()];
 }
 
+/**
+ * @param {typeof import("../../vendor/chart.js").default} Plot
+ * @param {number} width
+ * @returns {import("../../vendor/chart.js").default.Options}
+ */
 function options(Plot, width) {
   const style = getComputedStyle(document.documentElement);
   // `light-dark()` is only worked out where a colour is used.
@@ -67,7 +77,7 @@ function options(Plot, width) {
     return found;
   };
   const axis = { stroke: colour("--text-2"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: `12px ${style.getPropertyValue("--font")}` };
-  const bars = Plot.paths.bars({ size: [0.7, 36] });
+  const bars = Plot.paths.bars?.({ size: [0.7, 36] });
   return {
     width,
     height: HEIGHT,

@@ -1,15 +1,20 @@
 /** What a reader fills in. Each has a label, and may have a hint and what is wrong with it. */
-import { html, useId, useState } from "../../vendor/lib.js";
+import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
 import { Failure } from "./notes.js";
 
 /**
  * @param {{ label: string, value: string, set: (value: string) => void, type?: string, hint?: unknown, wrong?: string,
- *   required?: boolean, autocomplete?: string, rows?: number, placeholder?: string, [more: string]: unknown }} props
+ *   required?: boolean, autocomplete?: string, rows?: number, placeholder?: string, focused?: boolean, [more: string]: unknown }} props
+ *   `focused` takes the reader to the field when it appears, as a step after others
  */
-export function Field({ label, value, set, hint, wrong, rows, ...more }) {
+export function Field({ label, value, set, hint, wrong, rows, focused, ...more }) {
   const id = useId();
+  const input = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (focused) input.current?.focus();
+  }, []);
   const about = [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(" ") || undefined;
-  const shared = { id, class: "input", value, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, ...more };
+  const shared = { id, ref: input, class: "input", value, "aria-describedby": about, "aria-invalid": wrong ? "true" : undefined, ...more };
   const type = (event) => set(event.currentTarget.value);
   return html`<div class="field">
     <label for=${id}>${label}</label>

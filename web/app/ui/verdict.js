@@ -7,17 +7,23 @@ export function Status({ of }) {
   return html`<span class=${`badge ${of}`}>${word("status", of)}</span>`;
 }
 
+/** @type {Record<string, string>} */
 const KINDS = { completed: "good", active: "good", processing: "warn", queued: "", cancelled: "bad", disabled: "bad" };
 
-/** The state of a job, a person, a webhook. */
+/** The state of a job, a person, a webhook. @param {{ of: string }} props */
 export function State({ of }) {
   return html`<span class=${`badge ${KINDS[of] ?? ""}`}>${word("state", of)}</span>`;
 }
 
+/** @param {string} name */
 export const reason = (name) => word("reason", name);
 
-/** A word of the API in the reader's language; one that is newer than this page stands for itself. */
-function word(group, name) {
+/**
+ * A word of the API in the reader's language; one that is newer than this page stands for itself.
+ * @param {string} group what the word is of, such as `reason`
+ * @param {string} name
+ */
+export function word(group, name) {
   const text = `${group}.${name}`;
   return says(text) ? t(text) : name;
 }

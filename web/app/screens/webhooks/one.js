@@ -4,14 +4,14 @@ import { get, patch, post, remove } from "../../api.js";
 import { ago, time } from "../../format.js";
 import { go } from "../../route.js";
 import { administrates } from "../../session.js";
-import { says, t } from "../../text.js";
+import { t } from "../../text.js";
 import { Button, Secret } from "../../ui/buttons.js";
 import { Confirm, Dialog } from "../../ui/dialog.js";
 import { Empty, Note } from "../../ui/notes.js";
 import { Card, Facts, Page } from "../../ui/page.js";
 import { Fetched, Pages, useFetched, usePages } from "../../ui/table.js";
 import { toast } from "../../ui/toasts.js";
-import { State } from "../../ui/verdict.js";
+import { State, word } from "../../ui/verdict.js";
 import { Edit } from "./edit.js";
 
 export function One({ id }) {
@@ -76,7 +76,7 @@ function Deliveries({ of, path }) {
   const columns = [
     { title: t("timeline.at"), cell: (one) => time(one.created_at) },
     { title: t("webhooks.event"), cell: (one) => html`<code>${one.type}</code>` },
-    { title: t("webhooks.state"), cell: (one) => state(one.status) },
+    { title: t("webhooks.state"), cell: (one) => word("delivery", one.status) },
     { title: t("webhooks.answer"), cell: ({ last_attempt: last }) => (last ? (last.status ?? last.error) : "–") },
     { title: t("webhooks.attempts"), number: true, cell: (one) => one.attempts },
     { title: t("team.do"), cell: (one) => html`<div class="row">
@@ -99,5 +99,3 @@ function Delivery({ of: { request, last_attempt: last, next_attempt_at: next } }
     <pre class="code" tabindex="0">${headers}</pre>
     ${last && html`<h3>${t("webhooks.answer")}</h3><pre class="code" tabindex="0">${[last.status ?? last.error, last.answer].join("\n")}</pre>`}`;
 }
-
-const state = (name) => (says(`delivery.${name}`) ? t(`delivery.${name}`) : name);
