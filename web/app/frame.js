@@ -15,7 +15,7 @@ export function Frame({ current, children }) {
   return html`
     <a class="skip" href="#page" onClick=${skip}>${t("frame.skip")}</a>
     <div class="frame">
-      <div class=${open ? "bar open" : "bar"}>
+      <header class=${open ? "bar open" : "bar"}>
         <${Brand} />
         <button type="button" class="button slim menu-button" aria-expanded=${open} aria-controls="sections"
           onClick=${() => setOpen(!open)}>${t("frame.menu")}</button>
@@ -23,7 +23,7 @@ export function Frame({ current, children }) {
           <ul class="sections">${sections.map((section) => html`<${Section} ...${section} current=${current} />`)}</ul>
         </nav>
         <${Who} current=${current} />
-      </div>
+      </header>
       ${children}
     </div>`;
 }

@@ -20,7 +20,7 @@ function App() {
   if (known === undefined) return null;
   const screen = find(place.parts, known !== null);
   return html`
-    ${screen.alone ? html`<${Loaded} key=${screen.module} of=${alone[screen.module]} parts=${place.parts} />` : html`
+    ${screen.alone ? html`<${Loaded} key=${screen.module} of=${alone[screen.module]} parts=${screen.parts} />` : html`
       <${Frame} current=${screen.module}>
         <${Loaded} key=${screen.key} of=${inside[screen.module]} parts=${screen.parts} query=${place.query} />
       <//>`}

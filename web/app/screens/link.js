@@ -25,6 +25,7 @@ export function Screen({ parts: [token = ""] }) {
   const link = useFetched((signal) => get(path, undefined, signal), [token]);
   return html`<main class="alone" id="page">
     <${Brand} />
+    ${link.failure !== undefined && html`<h1>${t("missing.title")}</h1>`}
     <${Fetched} from=${link}>${(/** @type {Link} */ found) => html`<${Welcome} path=${path} link=${found} />`}<//>
   </main>`;
 }
@@ -36,7 +37,7 @@ function Welcome({ path, link }) {
   const [password, setPassword] = useState("");
   const [code, setCode] = useState(/** @type {string | undefined} */ (undefined));
   const fresh = link.email === null;
-  const kind = link.kind === "password" ? "reset" : fresh ? "owner" : "invitation";
+  const kind = fresh ? "owner" : link.kind === "password" ? "reset" : "invitation";
   const short = password !== "" && [...password].length < PASSWORD_MIN;
 
   async function send() {

@@ -1,0 +1,85 @@
+/** A server of its own for each test file: the real program, the sandbox's mail internet, a fresh data directory. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+const PROGRAM = process.env.PROBITY_BIN ?? join(ROOT, "target/debug/probity");
+const START_MS = 120_000;
+const LOOK_MS = 200;
+
+/**
+ * @typedef {object} Server
+ * @property {string} origin
+ * @property {string} link the owner's one-time link
+ * @property {string} key a live key
+ * @property {string} testKey
+ * @property {() => Promise<void>} stop
+ * @property {(method: string, path: string, body?: unknown) => Promise<any>} api asks as a program does, with the live key
+ * @property {(job: string) => Promise<void>} finished waits for a list
+ */
+
+/** @returns {Promise<Server>} */
+export async function start() {
+  const data = mkdtempSync(join(tmpdir(), "probity-dashboard-"));
+  const args = ["serve", "--sandbox", "--data", data, "--listen", `127.0.0.1:${await freePort()}`];
+  const child = spawn(PROGRAM, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const said = await output(child);
+  const find = (what) => {
+    const found = what.exec(said)?.[1];
+    if (!found) throw new Error(`the server did not say ${what}:\n${said}`);
+    return found;
+  };
+  const origin = find(/^Listening on (http:\/\/\S+)/m);
+  const key = find(/^Live key:\s+(\S+)/m);
+  return {
+    origin,
+    key,
+    link: find(/^Sign-in:\s+(\S+)/m),
+    testKey: find(/^Test key:\s+(\S+)/m),
+    api: (method, path, body) => api(origin, key, method, path, body),
+    async finished(job) {
+      while ((await api(origin, key, "GET", `/jobs/${job}`)).status !== "completed") await pause(LOOK_MS);
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      await once(child, "exit");
+      rmSync(data, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What the program says until it listens. */
+async function output(child) {
+  let said = "";
+  const timeout = setTimeout(() => child.kill("SIGKILL"), START_MS);
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+    said += chunk;
+    if (/^Listening on .*\n/m.test(said)) break;
+  }
+  clearTimeout(timeout);
+  child.stdout.resume();
+  return said;
+}
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+async function api(origin, key, method, path, body = undefined) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const response = await fetch(`${origin}/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(answer)}`);
+  return answer;
+}
