@@ -111,12 +111,12 @@ pub struct Stay {
 statements! {
     // The oldest of each organization first, so that one with many does not hide the others.
     OPEN = "SELECT org_no, job_no, test, created_at FROM (SELECT j.org_no, j.job_no, j.test, j.created_at, \
-            ROW_NUMBER() OVER (PARTITION BY j.org_no ORDER BY j.created_at, j.job_no) AS place FROM job j \
+            ROW_NUMBER() OVER (PARTITION BY j.org_no ORDER BY j.created_at, j.job_no) AS place_no FROM job j \
             JOIN org o ON o.org_no = j.org_no WHERE j.is_open = 1 AND j.state IN ('ready', 'processing') \
             AND o.status NOT IN ('suspended', 'paused', 'banned') \
             AND EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = j.org_no AND c.job_no = j.job_no AND c.ready_at <= $1 \
             AND (c.leased_until IS NULL OR c.leased_until <= $1))) AS waiting \
-            ORDER BY place, created_at, org_no, job_no LIMIT $2";
+            ORDER BY place_no, created_at, org_no, job_no LIMIT $2";
     HEADS = "SELECT destination, source, MIN(ready_at) AS first_at, MIN(chunk_no) AS first_no FROM chunk WHERE org_no = $1 \
              AND job_no = $2 AND ready_at <= $3 AND (leased_until IS NULL OR leased_until <= $3) \
              AND (source = '' OR ready_at <= $4 OR source IN (SELECT each.value ->> 0 FROM {each:$5})) \
