@@ -3,10 +3,11 @@
 An example is a block of the kind `console`: a command after `$ `, then the status line, headers and body that the page
 promises. Every promised header must come; the body must be the same JSON. What differs from run to run (ids, times, secrets,
 cursors, counts of the rate limit) is compared by its form. `$KEY_ID` and `$CURSOR` are taken from the answer before,
-`$JOB_ID` and `$WEBHOOK_ID` from the last job and the last webhook that were made. What is said of a job comes true in a moment: its examples are tried again
-for as long as that.
+`$JOB_ID`, `$WEBHOOK_ID` and `$USER_ID` from the last job and the last webhook that were made and the last person that was
+shown, `$OWNER_ID` from the first person. What is said of a job comes true in a moment: its examples are tried again for as long
+as that.
 
-usage: examples.py PAGE      (PROBITY_URL and PROBITY_KEY in the environment)
+usage: examples.py PAGE      (PROBITY_URL, PROBITY_KEY and PROBITY_LIVE_KEY in the environment)
 """
 
 import json
@@ -25,6 +26,7 @@ FORMS = [
     (r"\bprobity_(live|test|rk|pub)_\w{49}", r"probity_\1_SECRET"),
     (r'("last4": )"\w{4}"', r'\1"LAST"'),
     (r'("next(?:_cursor)?": )"[\w-]+"', r'\1"CURSOR"'),
+    (r"/#/link/\w{43}", "/#/link/SECRET"),
     (r'("timings_ms": )\{[^}]*\}', r"\1TIMINGS"),
     (r"(x-ratelimit-(?:remaining|reset): )\d+", r"\1NUMBER"),
 ]
@@ -81,9 +83,11 @@ def main(page):
                 break
             time.sleep(0.1)
         answer = json.loads(came[came.index("{") :])
-        for prefix, name in (("job_", "JOB_ID"), ("whk_", "WEBHOOK_ID")):
+        for prefix, name in (("job_", "JOB_ID"), ("whk_", "WEBHOOK_ID"), ("usr_", "USER_ID")):
             if str(answer.get("id")).startswith(prefix):
                 kept[name] = answer["id"]
+        if "USER_ID" in kept:
+            kept.setdefault("OWNER_ID", kept["USER_ID"])
         if wrong is not None:
             failed += 1
             print(f"--- {command}\n{wrong}")

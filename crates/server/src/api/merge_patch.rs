@@ -1,6 +1,10 @@
 //! JSON merge patches (RFC 7396): what is left out stays, `null` clears.
 
-use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, de};
 
 /// What a merge patch says of a field.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,5 +54,29 @@ impl Said<bool> {
             Self::Cleared => usual,
             Self::Given(flag) => flag,
         }
+    }
+}
+
+/// Fields within a field: an object and nothing else. A plain struct is read from an array of its values, too.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nested<T>(pub(crate) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Nested<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> de::Visitor<'de> for Fields<T> {
+            type Value = T;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: de::MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields))
+            }
+        }
+
+        from.deserialize_map(Fields(PhantomData)).map(Self)
     }
 }

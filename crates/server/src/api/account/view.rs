@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, SchemaType, Type};
 
-use crate::api::merge_patch::Said;
+use crate::api::merge_patch::{Nested, Said};
 use crate::api::timestamp::Timestamp;
 use crate::api::users::view::Line;
 use crate::openapi::schema::{line, line_or_null, one_of, user_id};
@@ -145,10 +145,10 @@ pub struct AccountPatch {
     country: Said<Line>,
     #[serde(default)]
     #[schema(value_type = Option<PostalPatch>)]
-    address: Said<PostalPatch>,
+    address: Said<Nested<PostalPatch>>,
     #[serde(default)]
     #[schema(value_type = Option<NotificationsPatch>)]
-    notifications: Said<NotificationsPatch>,
+    notifications: Said<Nested<NotificationsPatch>>,
 }
 
 /// What to change of a postal address. One of which no line is left is null.
@@ -196,12 +196,12 @@ impl AccountPatch {
             address: match &self.address {
                 Said::Nothing => profile.address.clone(),
                 Said::Cleared => None,
-                Said::Given(patch) => patch.applied_to(profile.address.as_ref()),
+                Said::Given(Nested(patch)) => patch.applied_to(profile.address.as_ref()),
             },
             notifications: match self.notifications {
                 Said::Nothing => profile.notifications,
                 Said::Cleared => NotificationsPatch::cleared().applied_to(profile.notifications),
-                Said::Given(patch) => patch.applied_to(profile.notifications),
+                Said::Given(Nested(patch)) => patch.applied_to(profile.notifications),
             },
             ..profile.clone()
         };
