@@ -20,8 +20,8 @@ pub(super) enum Op {
     Claim { job: u8, at_most: i64 },
     /// A holder shows that it lives.
     Extend { holder: u8 },
-    /// A holder settles so many results and, where this is its last part, puts the rest off.
-    Settle { holder: u8, keep: usize, salt: u8, done: bool, fate: Fate },
+    /// A holder settles so many results.
+    Settle { holder: u8, keep: usize, salt: u8, then: Rest, fate: Fate },
     /// A holder lets its chunk go.
     Free { holder: u8 },
     /// A holder forgets what it has.
@@ -42,6 +42,17 @@ pub(super) enum Op {
     Pack,
     /// Rows of jobs that were closed so long ago, in days, are removed.
     Purge { days: i64 },
+}
+
+/// What becomes of the rows of a chunk that have no results yet, when a part is settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rest {
+    /// The holder goes on with them.
+    IsWorkedOn,
+    /// They wait in a chunk of their own; the holder has come to its end.
+    IsPutOff,
+    /// They wait in the same chunk, which is let go.
+    Stays,
 }
 
 /// What becomes of a transaction.
@@ -65,14 +76,15 @@ pub(super) fn story() -> impl Strategy<Value = Vec<Op>> {
 
 fn op() -> impl Strategy<Value = Op> {
     let fate = prop_oneof![8 => Just(Fate::Told), 2 => Just(Fate::Untold), 1 => Just(Fate::Lost)];
+    let rest = prop_oneof![2 => Just(Rest::IsWorkedOn), 1 => Just(Rest::IsPutOff), 1 => Just(Rest::Stays)];
     let batch = prop_oneof![
         3 => (1_i64..8, 1_i64..8).prop_map(|(rows, distinct)| Op::Submit { rows, distinct: distinct.min(rows) }),
         5 => Just(Op::ClaimImport),
         6 => (any::<u8>(), prop::bool::weighted(0.8)).prop_map(|(claim, finish)| Op::Import { claim, finish }),
         8 => (any::<u8>(), 1_i64..4).prop_map(|(job, at_most)| Op::Claim { job, at_most }),
         2 => any::<u8>().prop_map(|holder| Op::Extend { holder }),
-        16 => (any::<u8>(), 0_usize..3, any::<u8>(), any::<bool>(), fate)
-            .prop_map(|(holder, keep, salt, done, fate)| Op::Settle { holder, keep, salt, done, fate }),
+        16 => (any::<u8>(), 0_usize..3, any::<u8>(), rest, fate)
+            .prop_map(|(holder, keep, salt, then, fate)| Op::Settle { holder, keep, salt, then, fate }),
         1 => any::<u8>().prop_map(|holder| Op::Free { holder }),
         1 => any::<u8>().prop_map(|holder| Op::Die { holder }),
         1 => any::<u8>().prop_map(|job| Op::Cancel { job }),

@@ -17,7 +17,7 @@ use probity_store::orgs::{self, Org};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 
 use super::acts::{LEASE_MS, Row, among};
-use super::ops::{DAY_MS, Fate, Op};
+use super::ops::{DAY_MS, Fate, Op, Rest};
 
 const BEGINNING: Millis = Millis(1_800_000_000_000);
 /// So few that some submissions cannot be paid.
@@ -134,7 +134,7 @@ impl World {
             Op::Import { claim, finish } => self.import(claim, finish).await,
             Op::Claim { job, at_most } => self.claim(job, at_most).await,
             Op::Extend { holder } => self.extend(holder).await,
-            Op::Settle { holder, keep, salt, done, fate } => self.settle(holder, keep, salt, done, fate).await,
+            Op::Settle { holder, keep, salt, then, fate } => self.settle(holder, keep, salt, then, fate).await,
             Op::Free { holder } => self.free(holder).await,
             Op::Die { holder } => {
                 among(holder, self.holders.len()).map(|place| self.holders.remove(place));
@@ -165,7 +165,8 @@ impl World {
                 self.claim_of(job, CREDITS).await;
             }
             while !self.holders.is_empty() {
-                let settle = Op::Settle { holder: 0, keep: everything.into(), salt: 0, done: true, fate: Fate::Told };
+                let settle =
+                    Op::Settle { holder: 0, keep: everything.into(), salt: 0, then: Rest::IsPutOff, fate: Fate::Told };
                 self.play(settle).await;
             }
         }

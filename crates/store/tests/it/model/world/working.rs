@@ -4,11 +4,11 @@ use std::collections::btree_map::Entry;
 
 use probity_core::id::DeliveryId;
 use probity_core::time::Millis;
-use probity_store::jobs::{self, Closed, Fence, Head, Settled, State};
+use probity_store::jobs::{self, Claimed, Closed, Fence, Head, Settled, State, Stay};
 use probity_store::{Result, ScopedFutureExt as _};
 
 use super::super::acts::{LEASE_MS, Row, among, announce, broken, holds_or_lost, packed, result};
-use super::super::ops::Fate;
+use super::super::ops::{Fate, Rest};
 use super::{Chunk, Holder, World};
 
 /// What settling comes to: a job's end, or nothing yet; an error where the lease is lost.
@@ -49,8 +49,8 @@ impl World {
             expected.push((fence, chunk.rows.clone()));
             self.holders.push(Holder { job: place, fence, left: chunk.rows.clone(), parts: 0 });
         }
-        let claimed: Vec<(Fence, Vec<Row>)> =
-            claimed.iter().map(|one| (one.fence, serde_json::from_slice(&one.body).unwrap())).collect();
+        let rows = |one: &Claimed| serde_json::from_slice(one.left_rows.as_ref().unwrap_or(&one.body)).unwrap();
+        let claimed: Vec<(Fence, Vec<Row>)> = claimed.iter().map(|one| (one.fence, rows(one))).collect();
         assert_eq!(claimed, expected);
     }
 
@@ -78,17 +78,26 @@ impl World {
         self.holders.remove(place);
     }
 
-    pub(super) async fn settle(&mut self, holder: u8, keep: usize, salt: u8, done: bool, fate: Fate) {
+    pub(super) async fn settle(&mut self, holder: u8, keep: usize, salt: u8, then: Rest, fate: Fate) {
         let Some(place) = among(holder, self.holders.len()) else { return };
         let Holder { job, fence, left, parts } = &mut self.holders[place];
         let (job, fence) = (*job, *fence);
         let kept = left.drain(..keep.min(left.len())).collect::<Vec<_>>();
-        let rest = if done { std::mem::take(left) } else { Vec::new() };
+        let rest = if then == Rest::IsWorkedOn { Vec::new() } else { std::mem::take(left) };
         // Whoever puts rows off knows that they have no results; whoever brings results need not.
         let rest: Vec<Row> = rest.into_iter().filter(|(idx, _)| !self.jobs[job].settled.contains_key(idx)).collect();
-        let put_off = if rest.is_empty() { vec![] } else { vec![packed(&rest, self.now + 5_000)] };
+        let (later, since) = (packed(&rest, self.now + 5_000), self.now);
+        let (mut put_off, mut stay) = (Vec::new(), None);
+        match then {
+            Rest::IsPutOff if !rest.is_empty() => put_off.push(later),
+            Rest::Stays if !rest.is_empty() => {
+                stay = Some(Stay { ready_at: later.ready_at, size: later.size, left_rows: later.body, since });
+            }
+            _ => {}
+        }
+        let done = then != Rest::IsWorkedOn && stay.is_none();
         let results = kept.iter().map(|row| result(*row, salt)).collect();
-        let settled = Settled { results, put_off, done, part: *parts, stay: None };
+        let settled = Settled { results, put_off, done, part: *parts, stay };
         *parts += 1;
         if fate == Fate::Lost {
             let lost = self.write_part(fence, &settled, true).await;
@@ -101,10 +110,13 @@ impl World {
             let expected = self.settled(job, fence, &settled, &rest);
             holds_or_lost(&written, expected.is_ok());
             self.met(if expected.is_ok() { "part" } else { "lost part" });
+            if expected.is_ok() && settled.stay.is_some() {
+                self.met("stay");
+            }
             assert_eq!(written.map_err(drop), expected);
         }
         self.compare_rows(job).await;
-        if done {
+        if then != Rest::IsWorkedOn {
             self.holders.remove(place);
         }
     }
@@ -141,6 +153,9 @@ impl World {
         }
         if let Some(later) = settled.put_off.first() {
             job.add_chunk(rest.to_vec(), later.ready_at);
+        }
+        if let (Some(stay), Some(chunk)) = (&settled.stay, job.chunks.get_mut(&fence.chunk)) {
+            (chunk.rows, chunk.ready_at, chunk.leased_until) = (rest.to_vec(), stay.ready_at, None);
         }
         if settled.done {
             job.chunks.remove(&fence.chunk);
