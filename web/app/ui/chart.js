@@ -12,6 +12,8 @@ import { Table } from "./table.js";
 const STATUSES = ["passed", "risky", "unknown", "undeliverable"];
 const COLOURS = { passed: "--good", risky: "--warn", unknown: "--line-strong", undeliverable: "--bad" };
 const HEIGHT = 240;
+/** Steps of the scale: addresses come whole. */
+const WHOLE = Array.from({ length: 12 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 /** @param {{ days: { date: string, statuses: Record<string, number> }[], caption: string }} props oldest first */
 export function DailyChart({ days, caption }) {
@@ -86,7 +88,7 @@ function options(Plot, width) {
     scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
     axes: [
       { ...axis, size: 32, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },
-      { ...axis, size: 60, values: (_, values) => values.map(number) },
+      { ...axis, size: 60, incrs: WHOLE, values: (_, values) => values.map(number) },
     ],
     series: [{}, ...STATUSES.toReversed().map((status) => ({ fill: colour(COLOURS[status]), width: 0, points: { show: false }, paths: bars }))],
   };

@@ -36,6 +36,8 @@ export async function newReader(browser, server, options = {}) {
     context,
     /** Goes to a place, and waits until all of it is there. */
     async go(place) {
+      // A place that differs only behind the `#`, or not at all, would keep the page.
+      await page.goto("about:blank");
       await page.goto(`${server.origin}/#/${place}`);
       await settled(page);
     },

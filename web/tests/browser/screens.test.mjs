@@ -99,8 +99,6 @@ for (const width of WIDTHS) {
 async function look({ page, go, nothingWrong }, { name, place, act, width, scheme }) {
   await page.setViewportSize({ width, height: 900 });
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-  // A place that differs only behind the `#` would keep the page.
-  await page.goto("about:blank");
   await go(place);
   if (act) await act(page, width);
   await settled(page);

@@ -1,0 +1,211 @@
+/** What people come for: signing in, an address, a list, a key, the second factor, their language. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { after, afterEach, before, test } from "node:test";
+import { OWNER, becomeOwner, launch, newReader, settled } from "./reader.mjs";
+import { start } from "./server.mjs";
+
+let server, browser, reader;
+
+before(async () => {
+  server = await start();
+  browser = await launch();
+  reader = await newReader(browser, server);
+  await becomeOwner(reader, server);
+});
+afterEach(() => reader.nothingWrong());
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const heading = (page, name, level = 1) => page.getByRole("heading", { name, level }).waitFor();
+
+test("the owner's link works once", async () => {
+  const late = await newReader(browser, server);
+  await late.page.goto(server.link);
+  await late.page.getByRole("alert").waitFor();
+  await late.context.close();
+});
+
+test("an address gets its verdict with the evidence", async () => {
+  const { page, go } = reader;
+  await go("verify");
+  await page.getByLabel("Address").fill("inbox_full@sandbox.test");
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
+  await heading(page, "inbox_full@sandbox.test", 2);
+  await page.getByText("The mailbox is full.", { exact: false }).first().waitFor();
+  await heading(page, "Conversation with the server", 2);
+  await page.getByText("552 5.2.2", { exact: false }).waitFor();
+  assert.match(page.url(), /email=inbox_full%40sandbox\.test/);
+});
+
+test("a list goes from pasting to the downloaded results", async () => {
+  const { page, go } = reader;
+  const pasted = ["valid@sandbox.test", "nonexistent@sandbox.test", "Valid@sandbox.test", "=cmd()@sandbox.test", "info@sandbox.test"];
+  await go("lists/new");
+  await page.getByLabel("Addresses").fill(pasted.join("\n"));
+  await page.getByRole("button", { name: "Start" }).click();
+  await heading(page, "List");
+  await page.getByText("Completed", { exact: true }).waitFor();
+  await page.getByText("5 / 5", { exact: true }).waitFor();
+  for (const email of pasted) await page.getByRole("cell", { name: email, exact: true }).waitFor();
+  await page.getByRole("cell", { name: "Role mailbox" }).first().waitFor();
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "CSV" }).click()]);
+  const rows = readFileSync(await download.path(), "utf8").trim().split(/\r?\n/);
+  assert.equal(rows.length, pasted.length + 1);
+  assert.match(rows[1], /valid@sandbox\.test/);
+  // No cell begins as a formula does.
+  assert.ok(rows.every((row) => !/(^|,)"?[=+@]/.test(row)), rows.join("\n"));
+});
+
+test("a key is made, shown once, works, and is revoked", async () => {
+  const { page, go } = reader;
+  await go("keys");
+  await page.getByRole("button", { name: "New key" }).first().click();
+  await page.getByRole("dialog").getByLabel("Name").fill("Sign-up form");
+  await page.getByRole("dialog").getByLabel("Kind").selectOption("test");
+  await page.getByRole("button", { name: "Make the key" }).click();
+  const key = await page.getByLabel("Your new key", { exact: true }).last().innerText();
+  assert.match(key, /^probity_test_\w+$/);
+  await page.getByRole("button", { name: "Close" }).click();
+  const asks = () => fetch(`${server.origin}/v1/organization`, { headers: { authorization: `Bearer ${key}` } });
+  assert.equal((await asks()).status, 200);
+  await page.getByRole("button", { name: "Revoke Sign-up form" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  await page.getByText(/^Revoked \d/).waitFor();
+  assert.equal(await page.getByText(key).count(), 0);
+  // Nodes ask for keys anew within a second.
+  let status = 200;
+  for (const end = Date.now() + 10_000; status === 200 && Date.now() < end;) ({ status } = await asks());
+  assert.equal(status, 401);
+});
+
+test("signing out and in, with nothing but the keyboard", async () => {
+  const { page, go } = reader;
+  const { keyboard } = page;
+  const tabTo = async (what) => {
+    for (let step = 0; step < 60; step += 1) {
+      await keyboard.press("Tab");
+      const focused = await page.evaluate(() => document.activeElement?.textContent?.trim());
+      if (focused === what) return;
+    }
+    assert.fail(`nobody comes to ${what} with the Tab key`);
+  };
+  await go("usage");
+  // From the top: the first stop leads past the bar.
+  await page.evaluate(() => document.activeElement?.blur());
+  await tabTo("Skip to the page");
+  await keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement?.id), "page");
+  await keyboard.press("Shift+Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent?.trim()), "Sign out");
+  await keyboard.press("Enter");
+  await heading(page, "Sign in");
+  await page.getByLabel("E-mail address").focus();
+  await keyboard.type(OWNER.email);
+  await keyboard.press("Tab");
+  await keyboard.type(OWNER.password);
+  await keyboard.press("Enter");
+  await heading(page, "Usage");
+  await settled(page);
+});
+
+test("the menu of a narrow window opens, leads on and closes by keyboard", async () => {
+  const { page, go } = reader;
+  await page.setViewportSize({ width: 360, height: 700 });
+  await go("usage");
+  const menu = page.getByRole("button", { name: "Menu" });
+  await menu.focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await menu.getAttribute("aria-expanded"), "true");
+  const link = page.getByRole("link", { name: "Team" });
+  await link.focus();
+  await page.keyboard.press("Enter");
+  await heading(page, "Team");
+  assert.equal(await menu.getAttribute("aria-expanded"), "false");
+  assert.equal(await link.isVisible(), false);
+  await page.setViewportSize({ width: 1440, height: 900 });
+});
+
+test("a dialog keeps the focus, and gives it back on Escape", async () => {
+  const { page, go } = reader;
+  await go("keys");
+  const open = page.getByRole("button", { name: "New key" }).first();
+  await open.focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  assert.ok(await page.evaluate(() => document.activeElement?.closest("dialog") !== null));
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  assert.ok(await open.evaluate((button) => button === document.activeElement));
+});
+
+test("the language is chosen, kept, and written into the page", async () => {
+  const { page, go } = reader;
+  await go("account");
+  const titles = { de: "Ihr Konto", fr: "Votre compte", es: "Su cuenta", en: "Your account" };
+  for (const [tag, title] of Object.entries(titles)) {
+    await page.locator("select").first().selectOption(tag);
+    await heading(page, title);
+    await page.reload();
+    await heading(page, title);
+    assert.equal(await page.locator("html").getAttribute("lang"), tag);
+  }
+});
+
+test("a second factor is switched on, asked for, and switched off", async () => {
+  const { page, go } = reader;
+  await go("account");
+  await page.getByRole("button", { name: "Set up" }).click();
+  const secret = await page.getByLabel("Secret", { exact: true }).innerText();
+  await page.getByLabel("Code of your second factor").fill(code(secret, 0));
+  await page.getByRole("button", { name: "Switch on" }).click();
+  await page.getByText("Keep these recovery codes", { exact: false }).first().waitFor();
+  const recovery = (await page.locator(".secret code").innerText()).split(/\s+/);
+  assert.equal(recovery.length, 10);
+  await page.getByRole("button", { name: "Sign out", exact: true }).first().click();
+  await heading(page, "Sign in");
+  await page.getByLabel("E-mail address").fill(OWNER.email);
+  await page.getByLabel("Password").fill(OWNER.password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  const asked = page.getByLabel("Code of your second factor");
+  await asked.waitFor();
+  assert.ok(await asked.evaluate((field) => field === document.activeElement));
+  await page.keyboard.type(recovery[0]);
+  await page.keyboard.press("Enter");
+  await heading(page, "Your account");
+  await settled(page);
+  await page.getByLabel("Code of your second factor").fill(recovery[1]);
+  await page.getByRole("button", { name: "Switch off" }).click();
+  await page.getByRole("button", { name: "Set up" }).waitFor();
+});
+
+test("a session that is ended elsewhere ends here", async () => {
+  const { page, go } = reader;
+  const other = await newReader(browser, server);
+  await other.page.goto(server.origin);
+  await other.page.getByLabel("E-mail address").fill(OWNER.email);
+  await other.page.getByLabel("Password").fill(OWNER.password);
+  await other.page.getByRole("button", { name: "Sign in" }).click();
+  await heading(other.page, "Overview");
+  await go("account");
+  await page.getByRole("row").filter({ hasNotText: "this one" }).getByRole("button", { name: "Sign out" }).first().click();
+  await page.getByText("this one").waitFor();
+  await other.page.getByRole("link", { name: "Team" }).click();
+  await heading(other.page, "Sign in");
+  await other.context.close();
+});
+
+/** A code of an authenticator (RFC 6238). */
+function code(base32, steps) {
+  const bits = [...base32.replace(/\s|=/g, "")].map((sign) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(sign).toString(2).padStart(5, "0")).join("");
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + steps));
+  const hash = createHmac("sha1", key).update(counter).digest();
+  const number = hash.readUInt32BE(hash[19] & 15) & 0x7fff_ffff;
+  return String(number % 1_000_000).padStart(6, "0");
+}
