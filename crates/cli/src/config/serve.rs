@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use ipnet::IpNet;
 use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
+use probity_server::links;
 use probity_server::mail::{MailConfig, NoMail};
 use probity_server::roles::{Role, Roles};
 use probity_server::store::Lifetimes;
@@ -201,18 +202,13 @@ impl ServeSettings {
     /// Where a browser opens a one-time link. The token stands behind the `#`: no proxy and no log sees it.
     pub(crate) fn link(&self, token: &str) -> String {
         let base = self.listen.first().map_or_else(String::new, |address| self.base_url(*address));
-        link_under(&base, token)
+        links::url(Some(&base), token)
     }
 
     /// The address that customers use: the configured one, or one of this machine.
     pub(crate) fn base_url(&self, listening: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(listening)))
     }
-}
-
-/// Where the dashboard under this address opens a one-time link.
-pub(crate) fn link_under(base: &str, token: &str) -> String {
-    format!("{}/#/link/{token}", base.trim_end_matches('/'))
 }
 
 /// An address at which this machine reaches a listener: one that listens everywhere is there at loopback.

@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 
 use secrecy::ExposeSecret as _;
 
-use crate::config::serve::{Database, Pepper, ServeSettings, link_under};
+use crate::config::serve::{Database, Pepper, ServeSettings};
 use probity_server::admin::FirstKeys;
+use probity_server::links;
 
 /// Where the data lies, both keys, the owner's link, and a line to paste for each key.
 pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys: &FirstKeys, sandbox: bool) -> String {
     let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
     let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
-    let link = link_under(&base, keys.link.expose_secret());
+    let link = links::url(Some(&base), keys.link.expose_secret());
     let curl =
         |key: &str, email: &str| format!("    curl -H 'Authorization: Bearer {key}' '{base}/v1/verify?email={email}'");
     let (asked, example) = if sandbox {

@@ -1,6 +1,5 @@
 //! One-time links from the operator: for the owner of a new installation, and for people who cannot get in any more.
 
-use probity_core::api_key::secret_text;
 use probity_core::id::{OrgId, UserId};
 use probity_core::time::Millis;
 use probity_store::events::{AccountEvent, Actor};
@@ -11,6 +10,7 @@ use probity_store::{Conn, Result, ScopedFutureExt as _, StoreError, second_facto
 use secrecy::SecretString;
 
 use super::{Admin, happened};
+use crate::links::Making;
 
 /// How long a link that the operator made can be used, in milliseconds.
 const LINK_MS: i64 = 24 * 3_600_000;
@@ -71,10 +71,8 @@ impl Admin {
 
     /// A link that is not stored yet.
     pub(super) fn new_link(&self, user: &User, now: Millis) -> (SecretString, Invitation) {
-        let token = secret_text(crate::random::bytes());
-        let hash = self.instance.secrets.link(&token);
-        let expires_at = now + LINK_MS;
-        let invitation = Invitation { org: user.org, user: user.id, hash, mailed: None, created_at: now, expires_at };
+        let making = Making { secrets: &self.instance.secrets, life_ms: LINK_MS, by_mail: false };
+        let (invitation, token) = making.invitation(user, now);
         (token.into(), invitation)
     }
 }
