@@ -28,7 +28,7 @@ pub(crate) use keys::{Key, KeyKind, NewKey};
 pub(crate) use moment::Moment;
 pub(crate) use nodes::Node;
 pub(crate) use orgs::{Org, OrgStatus, Plan};
-pub(crate) use users::{Link, one_person};
+pub(crate) use users::{Fate, Link, User, one_person};
 
 use crate::args::{AuditArgs, CreditsArgs, DeliveriesArgs, KeysArgs, NodesArgs, OrgsArgs, UsersArgs};
 use crate::config::Settings;
@@ -128,6 +128,31 @@ pub(crate) enum Request {
     },
     /// The nodes on the database. Answered with [`Answer::Nodes`].
     Nodes,
+    /// The members of an organization. Answered with [`Answer::Users`].
+    ListUsers {
+        /// Whose.
+        org: Option<String>,
+    },
+    /// Invites somebody. Answered with [`Answer::Link`].
+    InviteUser {
+        /// Whereto.
+        org: Option<String>,
+        /// Their address.
+        email: String,
+        /// What they are called.
+        name: Option<String>,
+        /// What they may do, in the API's words.
+        role: String,
+    },
+    /// What becomes of a member. Answered with [`Answer::Users`]: as they are then, or were.
+    ChangeUser {
+        /// An address, or the id of a person.
+        who: String,
+        /// Whose, where the address has people in several.
+        org: Option<String>,
+        /// What becomes of them.
+        fate: Fate,
+    },
     /// A one-time link with which somebody sets a new password. Answered with [`Answer::Link`].
     ResetLink {
         /// An address, or the id of a person or of an organization.
@@ -158,6 +183,8 @@ pub(crate) enum Answer {
     Delivery(Box<Detail>),
     /// Nodes.
     Nodes(Vec<Node>),
+    /// Members.
+    Users(Vec<User>),
     /// A link that was just made.
     Link(Link),
 }
@@ -228,6 +255,7 @@ impl Answer {
             Self::Deliveries(deliveries) => deliveries::table(deliveries),
             Self::Delivery(detail) => deliveries::shown(detail),
             Self::Nodes(nodes) => nodes::table(nodes),
+            Self::Users(members) => users::table(members),
             Self::Link(link) => users::shown(link),
         })
     }
@@ -242,6 +270,7 @@ impl Answer {
             Self::Deliveries(deliveries) => lines(deliveries),
             Self::Delivery(detail) => lines(std::slice::from_ref(&**detail)),
             Self::Nodes(nodes) => lines(nodes),
+            Self::Users(members) => lines(members),
             Self::Link(link) => lines(std::slice::from_ref(link)),
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use admin::{
     AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs,
-    NodesArgs, OrgsArgs, OrgsCommand, UsersArgs, UsersCommand,
+    NodesArgs, OnePerson, OrgsArgs, OrgsCommand, UsersArgs, UsersCommand,
 };
 pub(crate) use service::{HealthArgs, MigrateArgs, MoveArgs, ServeArgs};
 

@@ -4,6 +4,7 @@
 //! stopped organization within a second.
 
 mod links;
+mod team;
 
 use probity_core::credits::{Balance, Bucket, UNLIMITED};
 use probity_core::id::{DeliveryId, Id, KeyId, OrgId};
@@ -22,6 +23,7 @@ use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits
 use secrecy::SecretString;
 
 pub use links::ResetLink;
+pub use team::{Invitee, Refused, TeamError};
 
 pub use crate::minting::{Wanted as NewKey, origin};
 

@@ -48,6 +48,7 @@ pub mod store {
     pub use probity_store::orgs::{Org, OrgStatus};
     pub use probity_store::outbox::{Content, Logged, State};
     pub use probity_store::sessions::Lifetimes;
+    pub use probity_store::users::{User, UserStatus};
     pub use probity_store::{Place, StoreConfig, StoreError};
 }
 pub mod submission;

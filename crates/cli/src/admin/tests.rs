@@ -115,6 +115,31 @@ fn commands_become_requests() {
 }
 
 #[test]
+fn commands_about_people_become_requests() {
+    let table: [(&str, Request); 5] = [
+        (&format!("users list --org {ORG}"), Request::ListUsers { org: Some(ORG.into()) }),
+        (
+            "users invite ann@example.com --name Ann",
+            Request::InviteUser {
+                org: None,
+                email: "ann@example.com".into(),
+                name: Some("Ann".into()),
+                role: "contributor".into(),
+            },
+        ),
+        ("users pause usr_1", Request::ChangeUser { who: "usr_1".into(), org: None, fate: Fate::Pause }),
+        ("users resume usr_1", Request::ChangeUser { who: "usr_1".into(), org: None, fate: Fate::Resume }),
+        (
+            &format!("users remove ann@example.com --org {ORG}"),
+            Request::ChangeUser { who: "ann@example.com".into(), org: Some(ORG.into()), fate: Fate::Remove },
+        ),
+    ];
+    for (line, expected) in table {
+        assert_eq!(request(line).unwrap(), expected, "{line}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let table = [
         ("keys create --kind rk", "--scope"),

@@ -4,8 +4,41 @@ use anyhow::{Result, bail};
 use probity_core::time::Millis;
 use serde::Serialize;
 
-use super::{Request, moment_text};
-use crate::args::UsersCommand;
+use super::{Request, moment_text, table};
+use crate::args::{OnePerson, UsersCommand};
+
+/// What becomes of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// They cannot sign in until they are resumed.
+    Pause,
+    /// They can again.
+    Resume,
+    /// They are no member any more.
+    Remove,
+}
+
+/// A member as they are shown.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct User {
+    /// Their id.
+    pub id: String,
+    /// Whose they are.
+    pub organization: String,
+    /// Their address; empty where they have given none yet.
+    pub email: String,
+    /// What they are called; empty where nobody said.
+    pub name: String,
+    /// What they may do.
+    pub role: String,
+    /// Whether the organization is theirs.
+    pub is_primary: bool,
+    /// Where they stand, in the API's words.
+    pub status: String,
+    /// When they were added.
+    #[serde(serialize_with = "super::time")]
+    pub created_at: Millis,
+}
 
 /// A one-time link as it is shown.
 #[derive(Clone, Debug, Serialize)]
@@ -22,8 +55,28 @@ pub(crate) struct Link {
 }
 
 pub(super) fn request(command: &UsersCommand) -> Request {
-    let UsersCommand::ResetLink { who, org, without_second_factor } = command;
-    Request::ResetLink { who: who.clone(), org: org.clone(), without_second_factor: *without_second_factor }
+    let change = |one: &OnePerson, fate| Request::ChangeUser { who: one.who.clone(), org: one.org.clone(), fate };
+    match command {
+        UsersCommand::List(some) => Request::ListUsers { org: some.org.clone() },
+        UsersCommand::Invite { email, name, role, org } => {
+            Request::InviteUser { org: org.org.clone(), email: email.clone(), name: name.clone(), role: role.clone() }
+        }
+        UsersCommand::Pause(one) => change(one, Fate::Pause),
+        UsersCommand::Resume(one) => change(one, Fate::Resume),
+        UsersCommand::Remove(one) => change(one, Fate::Remove),
+        UsersCommand::ResetLink { who, org, without_second_factor } => {
+            Request::ResetLink { who: who.clone(), org: org.clone(), without_second_factor: *without_second_factor }
+        }
+    }
+}
+
+pub(super) fn table(users: &[User]) -> String {
+    let row = |user: &User| {
+        let role = if user.is_primary { "primary" } else { &user.role };
+        let cells = [&user.id, &user.status, role, &moment_text(user.created_at), &user.email, &user.name];
+        cells.map(str::to_owned).to_vec()
+    };
+    table::lines(&["USER", "STATUS", "ROLE", "ADDED", "EMAIL", "NAME"], users.iter().map(row))
 }
 
 /// The link, and what is to be known about it.

@@ -4,6 +4,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_core::name::NameFault;
+use probity_core::role::Role;
 use probity_core::scope::Scope;
 
 use crate::admin::{Bucket, DeliveryState, KeyKind, Moment, Plan};
@@ -58,6 +59,10 @@ Examples:
 /// Shown below the help of `users`.
 pub(super) const USERS_EXAMPLES: &str = "\
 Examples:
+    probity users list
+    probity users invite ann@example.com --name 'Ann Lee' --role administrator
+    probity users pause ann@example.com
+    probity users remove usr_01h455vb4pex5vsknk084sn02q
     probity users reset-link ann@example.com
     probity users reset-link org_01h455vb4pex5vsknk084sn02q     its owner, who may have no address yet
     probity users reset-link ann@example.com --without-second-factor";
@@ -304,9 +309,42 @@ pub(crate) struct UsersArgs {
     pub command: UsersCommand,
 }
 
+/// The person whom a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct OnePerson {
+    /// An address, or the id of a person
+    #[arg(value_name = "WHO")]
+    pub who: String,
+    /// The organization's id, where the address has people in several
+    #[arg(long, value_name = "ORG")]
+    pub org: Option<String>,
+}
+
 /// The commands about people.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
+    /// Lists the members of an organization, the newest first
+    List(SomeOrg),
+    /// Invites somebody and prints their link, once; or once more who has not accepted yet
+    Invite {
+        /// Their address
+        email: String,
+        /// What they are called
+        #[arg(long, value_parser = name)]
+        name: Option<String>,
+        /// What they may do
+        #[arg(long, default_value = "contributor", value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
+        role: String,
+        /// The organization.
+        #[command(flatten)]
+        org: SomeOrg,
+    },
+    /// Pauses a member: they are signed out, and cannot sign in until they are resumed
+    Pause(OnePerson),
+    /// Lets a paused member sign in again
+    Resume(OnePerson),
+    /// Removes a member, or takes an invitation back; keys go on, and are revoked by `keys revoke`
+    Remove(OnePerson),
     /// Makes a one-time link with which somebody sets a new password; it is shown once and lasts a day
     ResetLink {
         /// An address, or the id of a person or of an organization, whose owner is meant

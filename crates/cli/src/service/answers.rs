@@ -1,12 +1,14 @@
 //! Requests of the command line, answered by the service's administration.
 
+mod team;
+
 use anyhow::{Context, Result, anyhow, bail};
 use probity_core::api_key;
 use probity_core::credits as core;
 use probity_core::id::OrgId;
 use probity_core::scope::Scope;
 use probity_server::admin::{Admin, Listed, MakeError, NewKey, Plan};
-use probity_server::store::{Content, Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError};
+use probity_server::store::{Content, Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError, User};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{self, Answer, Balance, Bucket, DeliveryState, KeyKind, Moment, Request};
@@ -71,6 +73,12 @@ pub(super) async fn answer(admin: &Admin, serve: &ServeSettings, request: Reques
             let found = admin.nodes().await.map_err(failed)?;
             Ok(Answer::Nodes(found.into_iter().map(node_view).collect()))
         }
+        Request::ListUsers { org } => team::list(admin, &find(admin, org.as_deref()).await?).await,
+        Request::InviteUser { org, email, name, role } => {
+            let org = find(admin, org.as_deref()).await?;
+            team::invite(admin, serve, &org, &email, name.as_deref(), &role).await
+        }
+        Request::ChangeUser { who, org, fate } => team::change(admin, &who, org.as_deref(), fate).await,
         Request::ResetLink { who, org, without_second_factor } => {
             let link = reset_link(admin, &who, org.as_deref(), without_second_factor).await?;
             Ok(Answer::Link(admin::Link { url: serve.link(&link.url), ..link }))
@@ -80,22 +88,28 @@ pub(super) async fn answer(admin: &Admin, serve: &ServeSettings, request: Reques
 
 /// A link for the person who is meant; in the place of its URL stands its token.
 async fn reset_link(admin: &Admin, who: &str, org: Option<&str>, without_second_factor: bool) -> Result<admin::Link> {
-    let unknown = |error| match error {
-        StoreError::NotFound => anyhow!("there is nobody who is called {who}"),
-        other => failed(other),
-    };
-    let found = admin.people(who).await.map_err(unknown)?;
-    let (user, organization) = {
-        let named = found.into_iter().map(|(org, user)| (org.to_string(), (user, org.to_string())));
-        admin::one_person(named.collect(), who, org)?
-    };
-    let link = admin.reset_link(&user, without_second_factor).await.map_err(unknown)?;
+    let (user, organization) = person(admin, who, org).await?;
+    let link = admin.reset_link(&user, without_second_factor).await.map_err(|error| unknown(error, who))?;
     Ok(admin::Link {
         user: user.id.to_string(),
         organization,
         url: link.token.expose_secret().to_owned(),
         expires_at: link.expires_at,
     })
+}
+
+/// The one person who is meant, with the id of their organization.
+async fn person(admin: &Admin, who: &str, org: Option<&str>) -> Result<(User, String)> {
+    let found = admin.people(who).await.map_err(|error| unknown(error, who))?;
+    let named = found.into_iter().map(|(org, user)| (org.to_string(), (user, org.to_string())));
+    admin::one_person(named.collect(), who, org)
+}
+
+fn unknown(error: StoreError, who: &str) -> anyhow::Error {
+    match error {
+        StoreError::NotFound => anyhow!("there is nobody who is called {who}"),
+        other => failed(other),
+    }
 }
 
 fn audited(found: Vec<(Option<OrgId>, Discrepancy)>) -> Answer {

@@ -17,5 +17,6 @@ mod node;
 mod nodes;
 mod roles;
 mod siege;
+mod team;
 mod traffic;
 mod without_postgresql;
