@@ -79,13 +79,13 @@ async function send(method, path, { query, body, signal, once }) {
 }
 
 /**
- * The address of a call, also for links to downloads.
+ * The address of a call, also for links to downloads. A space is `%20`: a plus is a plus to the API, as in addresses.
  * @param {string} path
  * @param {Record<string, unknown>} [query]
  */
 export function address(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const search = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
   return `${path.startsWith("/app/") ? "" : "/app/v1"}${path}${search && `?${search}`}`;
 }
 

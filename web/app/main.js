@@ -5,7 +5,7 @@
  * after `#` names. Screens are fetched when they are first shown. What several of them need stands beside this file (`api`,
  * `session`, `route`, `text`, `format`) and in `ui/`.
  */
-import { html, render, useEffect, useState } from "../vendor/lib.js";
+import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/lib.js";
 import { Frame } from "./frame.js";
 import { where } from "./route.js";
 import { alone, find, inside } from "./screens.js";
@@ -27,8 +27,9 @@ function App() {
     <${Toasts} />`;
 }
 
-/** A screen, as soon as its module is there. */
+/** A screen, as soon as its module is there. One that breaks says so, and the frame around it goes on. */
 function Loaded({ of, parts, query }) {
+  const [broken] = useErrorBoundary((error) => reportError(error));
   const [loaded, setLoaded] = useState(/** @type {{ Screen?: Function, failure?: unknown }} */ ({}));
   useEffect(() => {
     let wanted = true;
@@ -41,7 +42,8 @@ function Loaded({ of, parts, query }) {
       wanted = false;
     };
   }, [of]);
-  if (loaded.failure) return html`<main class="page"><${Failure} of=${loaded.failure} again=${() => location.reload()} /></main>`;
+  const failure = broken ?? loaded.failure;
+  if (failure) return html`<main class="page" id="page" tabindex="-1"><${Failure} of=${failure} again=${() => location.reload()} /></main>`;
   if (!loaded.Screen) return html`<main class="page" aria-busy="true"><${Skeleton} lines=${6} /></main>`;
   return html`<${loaded.Screen} parts=${parts} query=${query} />`;
 }

@@ -2,7 +2,7 @@
  * Where the reader is: the part of the address after `#`.
  *
  * It never reaches a server, so one-time links can carry their token there. `#/lists/job_1?status=risky` has the parts
- * `["lists", "job_1"]` and the query `status=risky`.
+ * `["lists", "job_1"]` and the query `status=risky`. A plus is a plus, as in addresses.
  */
 import { signal } from "../vendor/lib.js";
 
@@ -11,7 +11,7 @@ import { signal } from "../vendor/lib.js";
 /** @returns {Place} */
 function read() {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { parts: path.split("/").filter(Boolean).map(decode), query: new URLSearchParams(query) };
+  return { parts: path.split("/").filter(Boolean).map(decode), query: new URLSearchParams(query.replaceAll("+", "%2B")) };
 }
 
 /** A part that is no proper percent-encoding stands for itself. */
@@ -37,7 +37,7 @@ addEventListener("hashchange", () => {
  */
 export function link(parts, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-  const search = new URLSearchParams(/** @type {[string, string][]} */ (given)).toString();
+  const search = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
   return `#/${parts.map(encodeURIComponent).join("/")}${search && `?${search}`}`;
 }
 

@@ -43,7 +43,7 @@ function Ask({ asked }) {
 }
 
 function Receipt({ id }) {
-  const receipt = useFetched((signal) => get(`/erasures/${id}`, {}, signal), [id]);
+  const receipt = useFetched((signal) => get(`/erasures/${encodeURIComponent(id)}`, {}, signal), [id]);
   const columns = [
     { title: t("privacy.where"), cell: ([table]) => html`<code>${table}</code>` },
     { title: t("privacy.removed"), number: true, cell: ([, count]) => number(count) },

@@ -17,8 +17,8 @@ const LOOK_MS = 1_000;
 const PER_PAGE = 100;
 
 export function One({ id }) {
-  const job = useFetched((signal) => get(`/jobs/${id}`, {}, signal), [id]);
-  const counts = useFetched((signal) => get(`/batch-verify/${id}/status`, {}, signal), [id]);
+  const job = useFetched((signal) => get(`/jobs/${encodeURIComponent(id)}`, {}, signal), [id]);
+  const counts = useFetched((signal) => get(`/batch-verify/${encodeURIComponent(id)}/status`, {}, signal), [id]);
   const [cancelling, setCancelling] = useState(false);
   const open = OPEN.includes(job.value?.status);
   // As long as it runs, how far it is is asked for each second.
@@ -47,7 +47,7 @@ export function One({ id }) {
     <${Card} title=${t("lists.files")}><${Files} id=${id} /><//>
     <${Card} title=${t("lists.results")}><${Rows} id=${id} turn=${open ? counts.value?.emailsProcessed : "closed"} /><//>
     ${cancelling && html`<${Confirm} title=${t("lists.cancel")} submit=${t("lists.cancel")} close=${() => setCancelling(false)}
-      work=${() => post(`/batch-verify/${id}/cancel`, undefined, true).then(() => { job.again(); counts.again(); })}>
+      work=${() => post(`/batch-verify/${encodeURIComponent(id)}/cancel`, undefined, true).then(() => { job.again(); counts.again(); })}>
       ${t("lists.cancel_text", { n: Math.max(0, (counts.value?.numImported ?? 0) - (counts.value?.emailsProcessed ?? 0)) })}<//>`}
   <//>`;
 }
@@ -82,7 +82,7 @@ function Files({ id }) {
   const [status, setStatus] = useState("");
   return html`<div class="row">
     <${Select} label=${t("lists.only")} value=${status} set=${setStatus} options=${[["", t("lists.any")], ...STATUSES.map((of) => [of, t(`status.${of}`)])]} />
-    ${FORMATS.map((format) => html`<a class="button" download href=${address(`/batch-verify/${id}/download`, { format, status })}>${t(`format.${format}`)}</a>`)}
+    ${FORMATS.map((format) => html`<a class="button" download href=${address(`/batch-verify/${encodeURIComponent(id)}/download`, { format, status })}>${t(`format.${format}`)}</a>`)}
   </div>`;
 }
 
@@ -90,7 +90,7 @@ function Files({ id }) {
 function Rows({ id, turn }) {
   const [places, setPlaces] = useState(/** @type {(string | undefined)[]} */ ([undefined]));
   const place = places.at(-1);
-  const page = useFetched((signal) => get(`/batch-verify/${id}/results`, { per_page: PER_PAGE, next: place }, signal), [id, place, turn]);
+  const page = useFetched((signal) => get(`/batch-verify/${encodeURIComponent(id)}/results`, { per_page: PER_PAGE, next: place }, signal), [id, place, turn]);
   const columns = [
     { title: t("lists.row"), number: true, cell: (row) => number(row.index + 1) },
     { title: t("verify.email"), cell: (row) => row.email },

@@ -15,7 +15,7 @@ import { State, word } from "../../ui/verdict.js";
 import { Edit } from "./edit.js";
 
 export function One({ id }) {
-  const webhook = useFetched((signal) => get(`/webhooks/${id}`, {}, signal), [id]);
+  const webhook = useFetched((signal) => get(`/webhooks/${encodeURIComponent(id)}`, {}, signal), [id]);
   return html`<${Page} title=${webhook.value?.name ?? t("webhooks.title")}>
     <p><a href="#/webhooks">${t("webhooks.all")}</a></p>
     <${Fetched} from=${webhook}>${(of) => html`<${Webhook} of=${of} set=${webhook.set} />`}<//>

@@ -1,0 +1,149 @@
+/** Sixty hostile texts in every field, in names, lists and addresses: shown as typed, and none runs. */
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import { HOSTILE } from "./hostile.mjs";
+import { becomeOwner, launch, newReader, settled } from "./reader.mjs";
+import { start } from "./server.mjs";
+
+let server, browser, reader, stranger;
+const made = {};
+
+before(async () => {
+  assert.equal(new Set(HOSTILE).size, 60);
+  server = await start();
+  browser = await launch();
+  reader = await newReader(browser, server);
+  stranger = await newReader(browser, server);
+  await becomeOwner(reader, server);
+  const { invitation_url: url } = await server.api("POST", "/users", { email: "grace@example.com", role: "contributor" });
+  made.link = new URL(url).hash.slice(2);
+});
+afterEach(async () => {
+  for (const { page, nothingWrong } of [reader, stranger]) {
+    nothingWrong();
+    assert.equal(await page.evaluate(foreign), 0, "something was made of a text");
+  }
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** How many elements there are that no screen of ours has. */
+function foreign() {
+  const ours = (element) => element.closest(".brand, .meter") || (element.localName === "script" && element.src);
+  const found = document.querySelectorAll("script, iframe, object, embed, img, svg, math, base, template, body style, [onerror], [onload], [onfocus]");
+  return [...found].filter((element) => !ours(element)).length;
+}
+
+const press = (name) => (page) => page.getByRole("button", { name, exact: true }).first().click();
+
+const FORMS = [
+  ["sign-in", () => "", undefined, () => stranger],
+  ["invitation", () => made.link, undefined, () => stranger],
+  ["verify", () => "verify"],
+  ["a new list", () => "lists/new"],
+  ["a new key", () => "keys", async (page) => {
+    await press("New key")(page);
+    await page.getByLabel("Kind").selectOption("pub");
+  }],
+  ["an invitation to others", () => "team", press("Invite somebody")],
+  ["a new webhook", () => "webhooks", press("New webhook")],
+  ["settings", () => "settings"],
+  ["privacy", () => "privacy"],
+  ["account", () => "account"],
+  ["documentation", () => "docs"],
+];
+
+for (const [name, place, act, who = () => reader] of FORMS) {
+  test(`every field of ${name} keeps what is typed`, async () => {
+    const { page, go } = who();
+    await go(place());
+    await act?.(page);
+    const fields = page.locator("input:not([type=checkbox], [type=date], [type=number], [readonly]), textarea");
+    await fields.first().waitFor();
+    for (const field of await fields.all()) {
+      const kept = await field.evaluate(typeEach, HOSTILE);
+      assert.deepEqual(kept, HOSTILE);
+    }
+  });
+}
+
+/** Gives each text to a field as typing does, and says what stands there once the screen has been drawn anew. */
+async function typeEach(field, texts) {
+  const kept = [];
+  const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(field), "value");
+  for (const text of texts) {
+    set.call(field, text);
+    field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)));
+    kept.push(field.value);
+  }
+  set.call(field, "");
+  field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  return kept;
+}
+
+test("an address is shown as it was typed, whatever it is", async () => {
+  const { page, go } = reader;
+  await go("verify");
+  for (const text of HOSTILE) {
+    await page.getByLabel("Address").fill(text);
+    await page.getByRole("button", { name: "Verify", exact: true }).click();
+    await page.waitForFunction((wanted) => document.querySelector("main h2")?.textContent === wanted, text);
+  }
+});
+
+test("a list shows its rows as they were pasted", async () => {
+  const { page, go } = reader;
+  const rows = HOSTILE.filter((text) => !/[,;\t\n]/.test(text));
+  await go("lists/new");
+  await page.getByLabel("Addresses").fill(rows.join("\n"));
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByText("Completed", { exact: true }).waitFor();
+  await settled(page);
+  await page.waitForFunction((count) => document.querySelectorAll("td[data-title=Address]").length === count, rows.length);
+  assert.deepEqual(await page.locator("td[data-title=Address]").allTextContents(), rows);
+});
+
+test("names are shown as they were given; those that cannot be seen are refused", async () => {
+  const { page, go } = reader;
+  const [kept, refused] = [[], []];
+  for (const name of HOSTILE) {
+    try {
+      await server.api("POST", "/api-keys", { name: name.slice(0, 100), kind: "test" });
+      kept.push(name.slice(0, 100));
+    } catch (error) {
+      assert.match(String(error), /invalid_request/);
+      refused.push(name);
+    }
+  }
+  assert.deepEqual(refused.filter((name) => !/[\u200b-\u206f\u034f]/.test(name)), []);
+  await go("keys");
+  for (const more = page.getByRole("button", { name: "Show more" }); await more.count(); ) {
+    const before = await page.locator("tbody tr").count();
+    await more.click();
+    await page.waitForFunction((count) => document.querySelectorAll("tbody tr").length > count, before);
+  }
+  const shown = await page.locator("td[data-title=Name] > div > div").allTextContents();
+  assert.deepEqual(kept.filter((name) => !shown.includes(name)), []);
+  // The name of the reader stands in the bar of every screen.
+  await go("account");
+  for (const name of kept.slice(0, 10)) {
+    await page.getByLabel("Your name").fill(name);
+    await page.getByRole("button", { name: "Save" }).first().click();
+    await page.waitForFunction((wanted) => document.querySelector(".who a.name")?.textContent?.trim() === wanted, name);
+  }
+});
+
+test("a place in the address may be anything", async () => {
+  const { page, go } = reader;
+  await go("");
+  const places = ["", "lists/", "webhooks/", "verify?email=", "link/"];
+  for (const [index, text] of HOSTILE.entries()) {
+    for (const coded of [text, encodeURIComponent(text)]) {
+      await page.evaluate((hash) => { location.hash = hash; }, `/${places[index % places.length]}${coded}`);
+      await settled(page);
+    }
+  }
+});
