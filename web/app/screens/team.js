@@ -67,7 +67,7 @@ function Invite({ close, invited }) {
   if (made) {
     return html`<${Dialog} title=${t("team.invited")} close=${close}>
       <${Note}>${t("team.invited_text", { email: made.email })}<//>
-      <${Secret} text=${made.invitation_url} label=${t("team.link")} />
+      <${Secret} text=${new URL(made.invitation_url, location.origin).href} label=${t("team.link")} />
     <//>`;
   }
   return html`<${Dialog} title=${t("team.invite")} close=${close}>

@@ -16,7 +16,7 @@ before(async () => {
   stranger = await newReader(browser, server);
   await becomeOwner(reader, server);
   const { invitation_url: url } = await server.api("POST", "/users", { email: "grace@example.com", role: "contributor" });
-  made.link = new URL(url).hash.slice(2);
+  made.link = new URL(url, server.origin).hash.slice(2);
 });
 afterEach(async () => {
   for (const { page, nothingWrong } of [reader, stranger]) {

@@ -23,10 +23,17 @@ before(async () => {
   await becomeOwner(reader, server);
   made.job = (await server.api("POST", "/batch-verify", { emails: ADDRESSES })).id;
   made.webhook = (await server.api("POST", "/webhooks", { name: "Newsletter", url: "https://hooks.example.com/probity", events: ["job.finished", "status.undeliverable"] })).id;
-  made.link = new URL((await server.api("POST", "/users", { email: "grace@example.com", name: "Grace Hopper", role: "contributor" })).invitation_url).hash.slice(2);
+  made.link = await invite();
   for (const email of ADDRESSES.slice(0, 4)) await server.api("GET", `/verify?email=${encodeURIComponent(email)}`);
   await server.finished(made.job);
 });
+
+/** The place of the link with which a person of the team joins. */
+async function invite() {
+  const grace = { email: "grace@example.com", name: "Grace Hopper", role: "contributor" };
+  const { invitation_url: url } = await server.api("POST", "/users", grace);
+  return new URL(url, server.origin).hash.slice(2);
+}
 
 after(async () => {
   await browser?.close();
