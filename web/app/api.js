@@ -23,7 +23,7 @@ export class Refused extends Error {
   }
 }
 
-/** What goes with every request that changes something; known once somebody is signed in. */
+/** What goes with every request: some that read have a price. Known once somebody is signed in. */
 let csrf = "";
 /** Told when the session is over. */
 let over = () => {};
@@ -62,11 +62,14 @@ export async function ask(method, path, call = {}) {
   throw new Refused(response.status, code, message, request_id ?? response.headers.get("x-request-id") ?? undefined);
 }
 
+/** A name that nobody else draws. Not a UUID of the browser's: those are for encrypted pages alone. */
+const drawn = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
 /** @param {string} method @param {string} path @param {Call} call */
 async function send(method, path, { query, body, signal, once }) {
   const headers = new Headers({ accept: "application/json" });
-  if (csrf && method !== "GET") headers.set("x-csrf-token", csrf);
-  if (once) headers.set("idempotency-key", crypto.randomUUID());
+  if (csrf) headers.set("x-csrf-token", csrf);
+  if (once) headers.set("idempotency-key", drawn());
   const raw = body instanceof Blob || body instanceof FormData;
   if (body !== undefined && !raw) headers.set("content-type", "application/json");
   const sent = body === undefined || raw ? body : JSON.stringify(body);

@@ -48,7 +48,13 @@ function Loaded({ of, parts, query }) {
   return html`<${loaded.Screen} parts=${parts} query=${query} />`;
 }
 
+/** What is shown where it cannot be found out who is signed in. */
+function Unknown({ why }) {
+  return html`<main class="alone" id="page"><h1>Probity</h1><${Failure} of=${why} again=${() => location.reload()} /></main>`;
+}
+
 await speak(language());
-await learn();
 const root = document.getElementById("app");
-if (root) render(html`<${App} />`, root);
+if (root) {
+  await learn().then(() => render(html`<${App} />`, root), (why) => render(html`<${Unknown} why=${why} />`, root));
+}

@@ -22,7 +22,6 @@ export const inside = {
   team: () => import("./screens/team.js"),
   webhooks: () => import("./screens/webhooks.js"),
   settings: () => import("./screens/settings.js"),
-  privacy: () => import("./screens/privacy.js"),
   account: () => import("./screens/account.js"),
   docs: () => import("./screens/docs.js"),
   missing: () => import("./screens/missing.js"),
@@ -33,7 +32,7 @@ export const sections = [
   { name: "work", screens: ["overview", "verify", "lists"] },
   { name: "look", screens: ["timeline", "usage"] },
   { name: "connect", screens: ["keys", "webhooks", "docs"] },
-  { name: "organization", screens: ["team", "settings", "privacy"] },
+  { name: "organization", screens: ["team", "settings"] },
 ];
 
 /**

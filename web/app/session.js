@@ -27,12 +27,12 @@ export function become(known) {
   session.value = known;
 }
 
-/** Asks the server who is signed in. */
+/** Asks the server who is signed in. Throws where it cannot say: that nobody can be asked does not mean that nobody is. */
 export async function learn() {
   try {
     become(await ask("GET", "/app/session"));
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof Refused && error.status === 401)) throw error;
     become(null);
   }
 }

@@ -267,6 +267,7 @@ export default {
   // keys
   "keys.title": "API-Schlüssel",
   "keys.lead": "Womit sich Ihre Programme anmelden. Ein Schlüssel wird einmal gezeigt, wenn er entsteht.",
+  "keys.only_administrators": "Die Schlüssel sehen nur Administratoren.",
   "keys.new": "Neuer Schlüssel",
   "keys.none": "Noch keine Schlüssel",
   "keys.none_text": "Erstellen Sie für jedes Programm einen, damit jeder für sich enden kann.",
@@ -343,9 +344,6 @@ export default {
   "delivery.exhausted": "Aufgegeben",
   "delivery.cancelled": "Abgebrochen",
 
-  // widget
-  "widget.title": "Widget",
-
   // docs
   "docs.title": "Dokumentation",
   "docs.lead": "Was die Oberfläche kann, können auch Programme.",
@@ -400,24 +398,6 @@ export default {
   "settings.days_hint": "Leer: so lange der Server sie behält.",
   "settings.rate": "Anfragen je Minute",
   "settings.rate_hint": "Leer: so viele der Server erlaubt.",
-
-  // privacy
-  "privacy.title": "Datenschutz",
-  "privacy.lead": "Adressen überall vergessen lassen, mit Beleg.",
-  "privacy.erase": "Adressen löschen",
-  "privacy.erase_n": { one: "{n} Adresse löschen", other: "{n} Adressen löschen" },
-  "privacy.addresses": "Adressen",
-  "privacy.addresses_hint": "Eine je Zeile, höchstens {n}.",
-  "privacy.too_many": "Höchstens {n} auf einmal.",
-  "privacy.sure": "Geben Sie zur Bestätigung {n} ein",
-  "privacy.final": "Zeilen behalten Platz und Urteil, ohne die Adresse. Das lässt sich nicht rückgängig machen.",
-  "privacy.receipt": "Beleg",
-  "privacy.where": "Wo",
-  "privacy.removed": "Entfernt",
-  "privacy.id": "Löschung",
-  "privacy.requested": "Verlangt",
-  "privacy.completed": "Fertig",
-  "privacy.look_again": "Noch einmal sehen",
 
   // account
   "account.title": "Ihr Konto",

@@ -267,6 +267,7 @@ export default {
   // keys
   "keys.title": "API keys",
   "keys.lead": "What your programs sign in with. A key is shown once, when it is made.",
+  "keys.only_administrators": "Only administrators see the keys.",
   "keys.new": "New key",
   "keys.none": "No keys yet",
   "keys.none_text": "Make one for each program, so that each can be ended by itself.",
@@ -343,9 +344,6 @@ export default {
   "delivery.exhausted": "Given up",
   "delivery.cancelled": "Cancelled",
 
-  // widget
-  "widget.title": "Widget",
-
   // docs
   "docs.title": "Documentation",
   "docs.lead": "What the dashboard does, programs can do too.",
@@ -400,24 +398,6 @@ export default {
   "settings.days_hint": "Left empty, as long as the server keeps them.",
   "settings.rate": "Requests a minute",
   "settings.rate_hint": "Left empty, as many as the server allows.",
-
-  // privacy
-  "privacy.title": "Privacy",
-  "privacy.lead": "Let addresses be forgotten everywhere, with a receipt.",
-  "privacy.erase": "Erase addresses",
-  "privacy.erase_n": { one: "Erase {n} address", other: "Erase {n} addresses" },
-  "privacy.addresses": "Addresses",
-  "privacy.addresses_hint": "One a line, at most {n}.",
-  "privacy.too_many": "At most {n} at once.",
-  "privacy.sure": "Type {n} to confirm",
-  "privacy.final": "Rows keep their place and verdict, without the address. This cannot be undone.",
-  "privacy.receipt": "Receipt",
-  "privacy.where": "Where",
-  "privacy.removed": "Removed",
-  "privacy.id": "Erasure",
-  "privacy.requested": "Asked for",
-  "privacy.completed": "Completed",
-  "privacy.look_again": "Look again",
 
   // account
   "account.title": "Your account",

@@ -271,6 +271,7 @@ export default {
   // keys
   "keys.title": "Claves de API",
   "keys.lead": "Con lo que se identifican sus programas. Una clave se muestra una vez, al crearla.",
+  "keys.only_administrators": "Solo los administradores ven las claves.",
   "keys.new": "Clave nueva",
   "keys.none": "Aún no hay claves",
   "keys.none_text": "Cree una para cada programa, para poder terminar cada una por separado.",
@@ -347,9 +348,6 @@ export default {
   "delivery.exhausted": "Abandonado",
   "delivery.cancelled": "Cancelado",
 
-  // widget
-  "widget.title": "Widget",
-
   // docs
   "docs.title": "Documentación",
   "docs.lead": "Lo que hace el panel, también lo pueden hacer los programas.",
@@ -404,24 +402,6 @@ export default {
   "settings.days_hint": "Vacío: mientras el servidor los conserve.",
   "settings.rate": "Peticiones por minuto",
   "settings.rate_hint": "Vacío: tantas como permita el servidor.",
-
-  // privacy
-  "privacy.title": "Privacidad",
-  "privacy.lead": "Haga olvidar direcciones en todas partes, con un recibo.",
-  "privacy.erase": "Borrar direcciones",
-  "privacy.erase_n": { one: "Borrar {n} dirección", many: "Borrar {n} de direcciones", other: "Borrar {n} direcciones" },
-  "privacy.addresses": "Direcciones",
-  "privacy.addresses_hint": "Una por línea, como máximo {n}.",
-  "privacy.too_many": "Como máximo {n} a la vez.",
-  "privacy.sure": "Escriba {n} para confirmar",
-  "privacy.final": "Las filas conservan su lugar y su veredicto, sin la dirección. No se puede deshacer.",
-  "privacy.receipt": "Recibo",
-  "privacy.where": "Dónde",
-  "privacy.removed": "Quitadas",
-  "privacy.id": "Borrado",
-  "privacy.requested": "Pedido",
-  "privacy.completed": "Terminado",
-  "privacy.look_again": "Volver a mirar",
 
   // account
   "account.title": "Su cuenta",

@@ -271,6 +271,7 @@ export default {
   // keys
   "keys.title": "Clés d’API",
   "keys.lead": "Ce avec quoi vos programmes s’identifient. Une clé est montrée une fois, à sa création.",
+  "keys.only_administrators": "Seuls les administrateurs voient les clés.",
   "keys.new": "Nouvelle clé",
   "keys.none": "Pas encore de clés",
   "keys.none_text": "Créez-en une par programme, pour pouvoir mettre fin à chacune séparément.",
@@ -347,9 +348,6 @@ export default {
   "delivery.exhausted": "Abandonné",
   "delivery.cancelled": "Annulé",
 
-  // widget
-  "widget.title": "Widget",
-
   // docs
   "docs.title": "Documentation",
   "docs.lead": "Ce que fait le tableau de bord, les programmes le peuvent aussi.",
@@ -404,24 +402,6 @@ export default {
   "settings.days_hint": "Vide : aussi longtemps que le serveur les garde.",
   "settings.rate": "Requêtes par minute",
   "settings.rate_hint": "Vide : autant que le serveur le permet.",
-
-  // privacy
-  "privacy.title": "Confidentialité",
-  "privacy.lead": "Faites oublier des adresses partout, avec un reçu.",
-  "privacy.erase": "Effacer des adresses",
-  "privacy.erase_n": { one: "Effacer {n} adresse", many: "Effacer {n} d’adresses", other: "Effacer {n} adresses" },
-  "privacy.addresses": "Adresses",
-  "privacy.addresses_hint": "Une par ligne, au plus {n}.",
-  "privacy.too_many": "Au plus {n} à la fois.",
-  "privacy.sure": "Saisissez {n} pour confirmer",
-  "privacy.final": "Les lignes gardent leur place et leur verdict, sans l’adresse. C’est irréversible.",
-  "privacy.receipt": "Reçu",
-  "privacy.where": "Où",
-  "privacy.removed": "Retirées",
-  "privacy.id": "Effacement",
-  "privacy.requested": "Demandé",
-  "privacy.completed": "Terminé",
-  "privacy.look_again": "Regarder à nouveau",
 
   // account
   "account.title": "Votre compte",

@@ -2,12 +2,12 @@
 import { html, useState } from "../../vendor/lib.js";
 import { get, patch, post, remove } from "../api.js";
 import { ago } from "../format.js";
-import { learn, session } from "../session.js";
+import { administrates, become, learn, session } from "../session.js";
 import { NAMES, choose, language, t } from "../text.js";
 import { Button, Secret } from "../ui/buttons.js";
 import { Check, Field, Form, Group, Select } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
-import { Card, Page } from "../ui/page.js";
+import { Card, Facts, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
 import { toast } from "../ui/toasts.js";
 
@@ -18,7 +18,9 @@ export function Screen() {
   const account = useFetched((signal) => get("/account", {}, signal), []);
   return html`<${Page} title=${t("account.title")} lead=${session.value?.user.email}>
     <div class="columns">
-      <${Card} title=${t("account.profile")}><${Fetched} from=${account}>${(of) => html`<${Profile} of=${of} changed=${account.set} />`}<//><//>
+      <${Card} title=${t("account.profile")}><${Fetched} from=${account}>${(of) => (administrates.value
+        ? html`<${Profile} of=${of} changed=${account.set} />`
+        : html`<${Facts} of=${[[t("link.name"), of.name ?? "–"], [t("account.phone"), of.phone ?? "–"]]} /><${Note}>${t("team.only_administrators")}<//>`)}<//><//>
       <${Card} title=${t("account.language")}>
         <${Select} label=${t("account.language")} value=${language()} set=${choose} options=${Object.entries(NAMES)} />
       <//>
@@ -53,8 +55,7 @@ function Password() {
   const [next, setNext] = useState("");
 
   async function send() {
-    await post("/app/password", { current, new: next });
-    await learn();
+    become((await post("/app/password", { current, new: next })).session);
     setCurrent("");
     setNext("");
     toast(t("account.password_changed"));
@@ -74,17 +75,17 @@ function SecondFactor() {
   const on = session.value?.two_factor;
 
   async function confirm() {
-    const { recovery_codes: codes } = await post("/app/second-factor/confirm", { code: code.replaceAll(" ", "") });
-    setRecovery(codes);
+    const answer = await post("/app/second-factor/confirm", { code: code.replaceAll(" ", "") });
+    setRecovery(answer.recovery_codes);
     setBegun(undefined);
     setCode("");
-    await learn();
+    become(answer.session);
   }
   async function end() {
-    await remove("/app/second-factor", { code: code.replaceAll(" ", "") });
+    const { session: goesOn } = await remove("/app/second-factor", { code: code.replaceAll(" ", "") });
     setCode("");
     setRecovery(undefined);
-    await learn();
+    become(goesOn);
   }
 
   const field = html`<${Field} label=${t("sign-in.code")} inputmode="numeric" autocomplete="one-time-code" required value=${code} set=${setCode} />`;

@@ -18,22 +18,25 @@ const SCOPES = [
 ];
 
 export function Screen() {
+  if (administrates.value) return html`<${Keys} />`;
+  return html`<${Page} title=${t("keys.title")} lead=${t("keys.lead")}><${Note}>${t("keys.only_administrators")}<//><//>`;
+}
+
+function Keys() {
   const keys = usePages("/api-keys");
   const [adding, setAdding] = useState(false);
   const [ending, setEnding] = useState(/** @type {any} */ (undefined));
-  const may = administrates.value;
-  const add = may && html`<button type="button" class="button primary" onClick=${() => setAdding(true)}>${t("keys.new")}</button>`;
+  const add = html`<button type="button" class="button primary" onClick=${() => setAdding(true)}>${t("keys.new")}</button>`;
   const columns = [
     { title: t("keys.name"), cell: (key) => html`<div>${key.name}</div><code class="small quiet">${key.prefix}…${key.last4}</code>` },
     { title: t("keys.kind"), cell: (key) => html`${t(`kind.${key.kind}`)} ${key.kind === "rk" && html`<span class="quiet small">${key.scopes.join(", ")}</span>`}
       ${key.kind === "pub" && html`<span class="quiet small">${key.allowed_origins.join(", ")}</span>`}` },
     { title: t("keys.used"), cell: (key) => ago(key.last_used_at) },
     { title: t("keys.created"), cell: (key) => day(key.created_at) },
-    { title: t("keys.state"), cell: (key) => ended(key) ?? (may && html`<button type="button" class="button danger slim"
-        onClick=${() => setEnding(key)}>${t("keys.revoke")}<span class="hidden-text"> ${key.name}</span></button>`) },
+    { title: t("keys.state"), cell: (key) => ended(key) ?? html`<button type="button" class="button danger slim"
+        onClick=${() => setEnding(key)}>${t("keys.revoke")}<span class="hidden-text"> ${key.name}</span></button>` },
   ];
   return html`<${Page} title=${t("keys.title")} lead=${t("keys.lead")} actions=${add}>
-    ${!may && html`<${Note}>${t("team.only_administrators")}<//>`}
     <${Card}><${Pages} of=${keys} caption=${t("keys.title")} columns=${columns}
       empty=${html`<${Empty} title=${t("keys.none")} action=${add}>${t("keys.none_text")}<//>`} /><//>
     ${adding && html`<${Add} close=${() => setAdding(false)} added=${keys.again} />`}

@@ -1,5 +1,5 @@
 /** Buttons, and things to copy. */
-import { html, useState } from "../../vendor/lib.js";
+import { html, useRef, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { toast } from "./toasts.js";
 import { explain } from "./notes.js";
@@ -27,10 +27,13 @@ export function Button({ kind = "", work, disabled = false, label, children }) {
 
 /** A text that is to be taken elsewhere, such as a key that is shown once. */
 export function Secret({ text, label }) {
+  const shown = useRef(/** @type {HTMLElement | null} */ (null));
   const copy = async () => {
+    // A page that does not travel encrypted has no clipboard: the reader copies what is selected.
+    if (!navigator.clipboard) return getSelection()?.selectAllChildren(/** @type {HTMLElement} */ (shown.current));
     await navigator.clipboard.writeText(text);
     toast(t("copy.done"));
   };
-  return html`<div class="secret"><code aria-label=${label}>${text}</code>
+  return html`<div class="secret"><code aria-label=${label} ref=${shown}>${text}</code>
     <${Button} kind="slim" work=${copy}>${t("copy.copy")}<//></div>`;
 }

@@ -50,7 +50,6 @@ const FORMS = [
   ["an invitation to others", () => "team", press("Invite somebody")],
   ["a new webhook", () => "webhooks", press("New webhook")],
   ["settings", () => "settings"],
-  ["privacy", () => "privacy"],
   ["account", () => "account"],
   ["documentation", () => "docs"],
 ];

@@ -72,7 +72,6 @@ const INSIDE = [
   ["webhooks-new", () => "webhooks", press("New webhook")],
   ["webhook", () => `webhooks/${made.webhook}`],
   ["settings", () => "settings"],
-  ["privacy", () => "privacy"],
   ["account", () => "account"],
   ["second-factor", () => "account", async (page) => {
     await page.getByRole("button", { name: "Set up" }).click();
