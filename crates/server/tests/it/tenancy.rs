@@ -20,6 +20,9 @@ const ROUTES_WITH_IDS: [(&str, &str); 17] = [
     ("get", "/v1/batch-verify/{id}/results"),
     ("get", "/v1/batch-verify/{id}/status"),
     ("get", "/v1/jobs/{id}"),
+    ("delete", "/v1/users/{id}"),
+    ("get", "/v1/users/{id}"),
+    ("patch", "/v1/users/{id}"),
     ("delete", "/v1/webhooks/{id}"),
     ("get", "/v1/webhooks/{id}"),
     ("patch", "/v1/webhooks/{id}"),
@@ -27,9 +30,6 @@ const ROUTES_WITH_IDS: [(&str, &str); 17] = [
     ("post", "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver"),
     ("post", "/v1/webhooks/{id}/rotate-secret"),
     ("post", "/v1/webhooks/{id}/test"),
-    ("delete", "/v1/users/{id}"),
-    ("get", "/v1/users/{id}"),
-    ("patch", "/v1/users/{id}"),
 ];
 
 #[tokio::test]
