@@ -196,7 +196,8 @@ fn attempt(claimed: &Claimed, result: &Result<Answered, Failure>, began: Millis,
     };
     let (state, next_at) = match status {
         Some(200..=299) => (State::Delivered, now),
-        Some(health::GONE) => (State::Exhausted, now),
+        // A webhook is disabled by it. A batch's own URL has nothing that could be made active again: it gets all its attempts.
+        Some(health::GONE) if !claimed.signer.is_empty() => (State::Exhausted, now),
         // Who tries a webhook looks at once.
         _ if claimed.kind == TEST => (State::Exhausted, now),
         _ => match pause_ms(claimed.attempts + 1, random) {
@@ -244,19 +245,24 @@ mod tests {
     }
 
     #[test]
-    fn success_is_any_2xx_and_gone_ends() {
+    fn success_is_any_2xx_and_gone_ends_for_webhooks_alone() {
         let of_status = [
             (200, State::Delivered),
             (204, State::Delivered),
             (299, State::Delivered),
             (302, State::Waiting),
             (400, State::Waiting),
-            (410, State::Exhausted),
+            (410, State::Waiting),
             (500, State::Waiting),
         ];
         for (status, state) in of_status {
             let result = Ok(Answered { status, body: Vec::new() });
             assert_eq!(attempt(&claimed(0, JOB_FINISHED), &result, NOW, NOW, 0).state, state, "{status}");
+        }
+        let of_webhook = Claimed { signer: "whk".into(), ..claimed(0, JOB_FINISHED) };
+        for (status, state) in [(200, State::Delivered), (404, State::Waiting), (410, State::Exhausted)] {
+            let result = Ok(Answered { status, body: Vec::new() });
+            assert_eq!(attempt(&of_webhook, &result, NOW, NOW, 0).state, state, "{status}, a webhook's");
         }
         for failure in [Failure::Blocked, Failure::Timeout, Failure::Unresolved] {
             let state = attempt(&claimed(0, JOB_FINISHED), &Err(failure), NOW, NOW, 0).state;

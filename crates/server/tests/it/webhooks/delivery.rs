@@ -147,15 +147,18 @@ async fn attempts_follow_the_schedule_until_it_ends() {
 }
 
 #[tokio::test]
-async fn gone_ends_it_and_a_redirect_does_not() {
+async fn neither_gone_nor_a_redirect_ends_a_batchs_own_callback() {
     let outbox = Outbox::new().await;
     let gone = Receiver::start(Manner::status(410)).await;
     let moved = Receiver::start(Manner::Say("HTTP/1.1 302 x\r\nlocation: /\r\ncontent-length: 0\r\n\r\n".into())).await;
     let ids = [outbox.put(1, &gone.url()).await, outbox.put(1, &moved.url()).await];
     outbox.deliver(START).await;
-    assert_eq!(outbox.row(ids[0]).await.state, State::Exhausted);
-    assert_eq!(outbox.row(ids[1]).await.state, State::Waiting);
+    for id in ids {
+        assert_eq!(outbox.row(id).await.state, State::Waiting);
+    }
     assert_eq!((gone.hits(), moved.hits()), (1, 1));
+    outbox.deliver(START + SCHEDULE_MS[0] * 2 + 60_000).await;
+    assert_eq!((gone.hits(), moved.hits()), (2, 2), "they are sent again by the schedule");
 }
 
 #[tokio::test]
