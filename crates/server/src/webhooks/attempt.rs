@@ -1,6 +1,7 @@
 //! One attempt: what is sent and what signs it, what came of it, and what follows.
 //!
-//! After a failure a message is sent again by [`SCHEDULE_MS`]; a message that somebody sends to try a webhook is not. An attempt
+//! After a failure a message is sent again by [`SCHEDULE_MS`]; a message that somebody sends to try a webhook is not. Customers
+//! see when: where nobody answered, that time is the same whether a port was closed or a host was silent. An attempt
 //! and what it says of its webhook ([`super::health`]) are written in one transaction.
 
 use std::sync::Arc;
@@ -27,6 +28,8 @@ pub const SCHEDULE_MS: [i64; 7] = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_
 const JITTER_PART: i64 = 10;
 /// How soon a message that could not be tried, for a reason of ours, is tried, in milliseconds.
 const NOT_TRIED_MS: i64 = 5_000;
+/// What an attempt takes at most besides the sending, in milliseconds: putting the message together and being woken late.
+const BESIDES_MS: i64 = 1_000;
 
 /// A message with what is needed to send it.
 pub(super) struct Errand {
@@ -159,7 +162,7 @@ impl Parts {
         result: &Result<Answered, Failure>,
     ) -> Result<(), StoreError> {
         let random = u16::from_be_bytes(crate::random::bytes());
-        let attempt = attempt(claimed, result, began, now, random);
+        let attempt = attempt(claimed, result, Span { began, ended: now, limit_ms: self.sender.total_ms() }, random);
         self.count(&attempt);
         if let Some(error) = attempt.error {
             tracing::info!(delivery = %claimed.id, error, attempts = claimed.attempts + 1, "a receiver was not reached");
@@ -188,8 +191,26 @@ impl Parts {
     }
 }
 
+/// When an attempt was made.
+#[derive(Clone, Copy)]
+struct Span {
+    began: Millis,
+    ended: Millis,
+    /// How long sending may take, in milliseconds.
+    limit_ms: i64,
+}
+
+impl Span {
+    /// From when on the pause before the next attempt counts. Where nobody answered, all attempts seem to have used up their
+    /// time: customers see when the next one is, and how soon one failed would tell what is in the operator's network.
+    fn counts_from(self, answered: bool) -> Millis {
+        if answered { self.ended } else { self.ended.max(self.began + (self.limit_ms + BESIDES_MS)) }
+    }
+}
+
 /// The record of an attempt: what it came to, and what follows.
-fn attempt(claimed: &Claimed, result: &Result<Answered, Failure>, began: Millis, now: Millis, random: u16) -> Attempt {
+fn attempt(claimed: &Claimed, result: &Result<Answered, Failure>, span: Span, random: u16) -> Attempt {
+    let now = span.ended;
     let (status, error) = match result {
         Ok(answered) => (Some(answered.status), None),
         Err(failure) => (None, Some(failure.as_str())),
@@ -201,12 +222,12 @@ fn attempt(claimed: &Claimed, result: &Result<Answered, Failure>, began: Millis,
         // Who tries a webhook looks at once.
         _ if claimed.kind == TEST => (State::Exhausted, now),
         _ => match pause_ms(claimed.attempts + 1, random) {
-            Some(pause_ms) => (State::Waiting, now + pause_ms),
+            Some(pause_ms) => (State::Waiting, span.counts_from(status.is_some()) + pause_ms),
             None => (State::Exhausted, now),
         },
     };
     let answer = result.as_ref().map_or_else(|_| Vec::new(), |answered| answered.body.clone());
-    Attempt { at: began, took_ms: now.since(began), status, error, answer, state, next_at }
+    Attempt { at: span.began, took_ms: now.since(span.began), status, error, answer, state, next_at }
 }
 
 /// The pause after the `nth` attempt, never shorter than promised; none after the last.
@@ -225,6 +246,12 @@ mod tests {
     use super::*;
 
     const NOW: Millis = Millis(1_000_000);
+    const LIMIT_MS: i64 = 10_000;
+
+    /// An attempt that took so long.
+    fn span(took_ms: i64) -> Span {
+        Span { began: NOW, ended: NOW + took_ms, limit_ms: LIMIT_MS }
+    }
 
     /// A message of which so many attempts have come to an end.
     fn claimed(attempts: i64, kind: &str) -> Claimed {
@@ -257,31 +284,46 @@ mod tests {
         ];
         for (status, state) in of_status {
             let result = Ok(Answered { status, body: Vec::new() });
-            assert_eq!(attempt(&claimed(0, JOB_FINISHED), &result, NOW, NOW, 0).state, state, "{status}");
+            assert_eq!(attempt(&claimed(0, JOB_FINISHED), &result, span(0), 0).state, state, "{status}");
         }
         let of_webhook = Claimed { signer: "whk".into(), ..claimed(0, JOB_FINISHED) };
         for (status, state) in [(200, State::Delivered), (404, State::Waiting), (410, State::Exhausted)] {
             let result = Ok(Answered { status, body: Vec::new() });
-            assert_eq!(attempt(&of_webhook, &result, NOW, NOW, 0).state, state, "{status}, a webhook's");
+            assert_eq!(attempt(&of_webhook, &result, span(0), 0).state, state, "{status}, a webhook's");
         }
         for failure in [Failure::Blocked, Failure::Timeout, Failure::Unresolved] {
-            let state = attempt(&claimed(0, JOB_FINISHED), &Err(failure), NOW, NOW, 0).state;
+            let state = attempt(&claimed(0, JOB_FINISHED), &Err(failure), span(0), 0).state;
             assert_eq!(state, State::Waiting, "{failure}");
-            let state = attempt(&claimed(0, TEST), &Err(failure), NOW, NOW, 0).state;
+            let state = attempt(&claimed(0, TEST), &Err(failure), span(0), 0).state;
             assert_eq!(state, State::Exhausted, "{failure}: a test is made once");
         }
     }
 
     #[test]
     fn pauses_are_those_that_were_promised_or_a_little_longer() {
-        let failed = Err(Failure::Refused);
+        let failed = Ok(Answered { status: 500, body: Vec::new() });
         for (before, pause_ms) in (0..).zip(SCHEDULE_MS) {
-            let next = |random| attempt(&claimed(before, JOB_FINISHED), &failed, NOW, NOW + 50, random).next_at;
+            let next = |random| attempt(&claimed(before, JOB_FINISHED), &failed, span(50), random).next_at;
             assert_eq!(next(0), NOW + 50 + pause_ms);
             assert_eq!(next(u16::MAX), NOW + 50 + pause_ms + pause_ms / 10);
         }
-        assert_eq!(attempt(&claimed(7, JOB_FINISHED), &failed, NOW, NOW, 0).state, State::Exhausted);
+        assert_eq!(attempt(&claimed(7, JOB_FINISHED), &failed, span(0), 0).state, State::Exhausted);
         assert_eq!(pause_ms(0, 0), None);
+    }
+
+    #[test]
+    fn how_soon_an_attempt_without_an_answer_failed_does_not_show_in_the_next() {
+        for (before, pause_ms) in (0..).zip(SCHEDULE_MS) {
+            for failure in [Failure::Blocked, Failure::Unresolved, Failure::Refused, Failure::Tls, Failure::Timeout] {
+                for took_ms in [0, 1, 5_000, LIMIT_MS, LIMIT_MS + 900] {
+                    let next_at = attempt(&claimed(before, JOB_FINISHED), &Err(failure), span(took_ms), 0).next_at;
+                    assert_eq!(next_at, NOW + (LIMIT_MS + BESIDES_MS + pause_ms), "{failure} after {took_ms}");
+                }
+            }
+        }
+        // What a busy machine makes longer still is not made shorter: the pause is what was promised.
+        let late = attempt(&claimed(0, JOB_FINISHED), &Err(Failure::Timeout), span(60_000), 0).next_at;
+        assert_eq!(late, NOW + (60_000 + SCHEDULE_MS[0]));
     }
 
     #[test]

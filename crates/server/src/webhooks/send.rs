@@ -159,6 +159,11 @@ impl Sender {
         Self { guard, tls: TlsConnector::from(Arc::new(config)), limits, clock }
     }
 
+    /// The time after which every attempt has ended, in milliseconds.
+    pub(super) fn total_ms(&self) -> i64 {
+        self.limits.total_ms
+    }
+
     /// Makes one attempt.
     pub async fn post(&self, target: &Target, message: Message) -> Result<Answered, Failure> {
         let request = request(target, message).ok_or(Failure::Broken)?;

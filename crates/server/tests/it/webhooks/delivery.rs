@@ -177,6 +177,9 @@ async fn the_operator_reads_why_nobody_was_reached() {
         let row = outbox.row(id).await;
         assert_eq!((row.last_error.as_deref(), row.last_status), (Some(error), None));
         assert_eq!((row.state, row.attempts), (State::Waiting, 1));
+        // Customers see when the next attempt is: from it none of these can be told from another.
+        let waits_ms = row.next_at.since(row.last_at.unwrap());
+        assert!(waits_ms >= HASTY.total_ms + SCHEDULE_MS[0], "{error} is tried again after {waits_ms} ms");
     }
 }
 
