@@ -49,7 +49,7 @@ pub use target::{Refused, Target};
 /// What the event of a finished job is called.
 pub const JOB_FINISHED: &str = "job.finished";
 /// What the event is called that a customer asks for, to try a webhook.
-pub const TEST: &str = "test";
+pub const TEST: &str = probity_store::outbox::TEST;
 
 /// How customers' servers are told.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use probity_core::id::{DeliveryId, EventId, JobId};
 use probity_core::time::Millis;
 use serde_json::json;
 
-pub use log::{Depth, Logged, by_id, depth, of_webhook, page, purge, purge_rows, resend};
+pub use log::{Depth, Logged, by_id, depth, of_webhook, page, purge, purge_rows, resend, tests_waiting};
 pub use secrets::{CallbackSecret, find_secret, rotate, secret_of};
 
 use crate::db::{Conn, Row, Statement, Tx, args, statements};
@@ -25,6 +25,8 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::wake::{self, Bell};
 
+/// [`Delivery::kind`] of a message that somebody sends to try a webhook.
+pub const TEST: &str = "test";
 /// The most bytes of an answer that are kept.
 pub const ANSWER_MAX: usize = 4_096;
 

@@ -71,7 +71,7 @@ const OPERATIONS: &[(&str, &[Code])] = &[
     ),
     ("delete_webhook", &[Code::NotFound]),
     ("rotate_webhook_secret", &[Code::NotFound]),
-    ("test_webhook", &[Code::NotFound]),
+    ("test_webhook", &[Code::NotFound, Code::Conflict]),
     ("list_webhook_deliveries", &[Code::InvalidRequest, Code::NotFound]),
     ("redeliver", &[Code::NotFound, Code::Conflict]),
 ];

@@ -21,6 +21,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (7, "team", include_str!("../../migrations/0007_team.sql")),
     (8, "signin", include_str!("../../migrations/0008_signin.sql")),
     (9, "webhooks", include_str!("../../migrations/0009_webhooks.sql")),
+    (10, "test_messages", include_str!("../../migrations/0010_test_messages.sql")),
 ];
 
 /// The table in which the library keeps what was applied.

@@ -42,6 +42,9 @@ statements! {
             ORDER BY created_at LIMIT $2 {skip_locked})
         DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old)";
     COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'waiting' LIMIT $1) AS part) AS waiting";
+    // The kind and the state are those of the index.
+    TESTS_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox
+        WHERE org_no = $1 AND signer = $2 AND kind = 'test' AND state = 'waiting' LIMIT $3) AS part) AS waiting";
     FIRST_DUE = "SELECT next_at FROM outbox WHERE state = 'waiting' ORDER BY next_at LIMIT 1";
 }
 
@@ -141,6 +144,12 @@ pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
 /// The same of messages about rows, of which receivers may have repeated what they got.
 pub async fn purge_rows(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE_ROWS, args![before, i64::from(at_most)]).await
+}
+
+/// How many messages of the kind [`super::TEST`] wait for a webhook, counted up to `at_most`.
+pub async fn tests_waiting(conn: &mut Conn, org: OrgNo, webhook: WebhookId, at_most: i64) -> Result<i64> {
+    let counted = conn.first(&TESTS_WAITING, args![org, webhook.to_string(), at_most]).await?;
+    counted.map_or(Ok(0), |row| row.get("waiting"))
 }
 
 /// How much waits, for the metrics.

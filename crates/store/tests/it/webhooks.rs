@@ -247,6 +247,38 @@ async fn an_event_is_put_once_for_each_webhook_and_holds_no_rows_but_their_numbe
 }
 
 #[tokio::test]
+async fn the_tests_that_wait_for_a_webhook_are_counted_up_to_a_number() {
+    for_each_database(async |store| {
+        let (one, other) = (webhook(OrgNo(1), 1), webhook(OrgNo(1), 2));
+        let foreign = Webhook { org: OrgNo(2), ..one.clone() };
+        let test = |webhook: &Webhook, n: u8| Delivery {
+            kind: outbox::TEST.into(),
+            ..message(webhook, n, n, Content::Bytes(Vec::new()))
+        };
+        let messages = [
+            test(&one, 1),
+            test(&one, 2),
+            test(&one, 3),
+            message(&one, 4, 4, Content::Bytes(Vec::new())),
+            test(&other, 5),
+            test(&foreign, 6),
+        ];
+        store.write(|tx| outbox::put_quietly(tx, &messages).scope_boxed()).await.unwrap();
+        let waiting = async |webhook: &Webhook, at_most| {
+            outbox::tests_waiting(&mut store.read().await.unwrap(), webhook.org, webhook.id, at_most).await.unwrap()
+        };
+        assert_eq!((waiting(&one, 10).await, waiting(&one, 2).await), (3, 2));
+        assert_eq!((waiting(&other, 10).await, waiting(&foreign, 10).await), (1, 1));
+        store.write(|tx| outbox::claim(tx, NOW, 1, "run", 10).scope_boxed()).await.unwrap();
+        assert_eq!(waiting(&one, 10).await, 3, "what is being sent waits");
+        let sent = [(one.org, messages[0].id)];
+        store.write(|tx| outbox::cancel(tx, "run", &sent).scope_boxed()).await.unwrap();
+        assert_eq!(waiting(&one, 10).await, 2);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_tells_of_rows_is_forgotten_sooner() {
     for_each_database(async |store| {
         let one = webhook(OrgNo(1), 1);

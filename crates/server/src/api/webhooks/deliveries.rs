@@ -61,10 +61,13 @@ pub(crate) async fn list_webhook_deliveries(
     Ok(Json(List::new(rows.into_iter().map(WebhookDelivery::from).collect(), next)))
 }
 
+/// How many messages to try a webhook may wait for it. Each is a request of ours to somebody who need not have asked for it.
+const TESTS_WAITING_MAX: i64 = 10;
+
 /// Try a webhook
 ///
 /// Sends it a message of the type `test`, once, also where it is disabled. What came of it is among its deliveries a moment
-/// later. A test that fails does not count against the webhook.
+/// later. A test that fails does not count against the webhook. While ten wait to be sent, there is a conflict.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/test",
@@ -82,15 +85,21 @@ pub(crate) async fn test_webhook(
     let now = app.now();
     let sent = app.store.write(|tx| {
         async {
-            let webhook = webhooks::by_id(tx, caller.org(), id, caller.is_test()).await?;
+            // Of several at once, each waits for the one before and then counts its message too.
+            let webhook = webhooks::lock(tx, caller.org(), id, caller.is_test()).await?;
+            if outbox::tests_waiting(tx, webhook.org, id, TESTS_WAITING_MAX).await? >= TESTS_WAITING_MAX {
+                return Ok(None);
+            }
             let message = tell::test(webhook.org, id, &webhook.url, now);
             outbox::put(tx, &message).await?;
             let logged = outbox::by_id(tx, webhook.org, message.id).await?;
-            once.keep(tx, StatusCode::OK, &WebhookDelivery::from(logged)).await
+            once.keep(tx, StatusCode::OK, &WebhookDelivery::from(logged)).await.map(Some)
         }
         .scope_boxed()
     });
-    let answer = sent.await?;
+    let Some(answer) = sent.await? else {
+        return Err(ApiError::new(Code::Conflict, "ten test messages wait for this webhook; try again later"));
+    };
     app.callbacks.wake();
     Ok(answer)
 }

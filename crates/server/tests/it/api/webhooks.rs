@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use probity_core::api_key::KeyKind;
+use probity_core::id::{DeliveryId, EventId};
+use probity_core::time::Millis;
 use probity_engine::egress::{Guard, GuardConfig};
 use probity_server::service::ServiceConfig;
-use probity_server::webhooks::WebhookConfig;
 use probity_server::webhooks::sign::{Secret, signatures};
+use probity_server::webhooks::{TEST, WebhookConfig};
+use probity_store::ScopedFutureExt as _;
+use probity_store::outbox::{self, Content, Delivery};
 use serde_json::{Value, json};
 
 use super::batch::{done, submit};
@@ -318,6 +322,41 @@ async fn a_delivery_belongs_to_its_webhook_and_a_disabled_one_is_not_told_again(
     assert_eq!(deliveries(&app, &key, id(&one), "?status=delivered").await, Vec::<Value>::new());
     app.get(&key, &format!("{PATH}/{}/deliveries?status=lost", id(&one))).await.error(400, "invalid_request");
     app.stop().await;
+}
+
+#[tokio::test]
+async fn ten_tests_may_wait_for_a_webhook_and_no_eleventh() {
+    TestApp::each(to_loopback(), async |app| {
+        let (org, key) = app.customer().await;
+        let receiver = Receiver::start(Manner::status(200)).await;
+        let events = &["job.finished"];
+        let (one, other) =
+            (make(app, &key, &receiver.url(), events).await, make(app, &key, &receiver.url(), events).await);
+        // Nobody sends what is due in the far future.
+        let waits = async |bits: u128| {
+            let message = Delivery {
+                org: org.no,
+                id: DeliveryId::from_bits(bits),
+                event: EventId::from_bits(bits),
+                kind: TEST.into(),
+                url: receiver.url(),
+                content: Content::Bytes(b"{}".to_vec()),
+                job: None,
+                signer: id(&one).to_owned(),
+                created_at: Millis(i64::MAX / 2),
+            };
+            assert!(app.store.write(|tx| outbox::put(tx, &message).scope_boxed()).await.unwrap());
+        };
+        for bits in 1..=9 {
+            waits(bits).await;
+        }
+        let test = async |webhook: &Value| act(app, &key, "POST", &format!("{}/test", id(webhook))).await;
+        test(&one).await.ok(200);
+        waits(10).await;
+        test(&one).await.error(409, "conflict");
+        test(&other).await.ok(200);
+    })
+    .await;
 }
 
 #[tokio::test]
