@@ -231,24 +231,22 @@ impl From<Unique> for Row {
     }
 }
 
-/// Takes as many full chunks as there are off the front.
+/// Takes as many full chunks as there are off the front. Each has room for its own rows only: they wait in memory together.
 fn full(rows: &mut Vec<Row>) -> Vec<Vec<Row>> {
     let mut chunks = Vec::new();
     while rows.len() >= ROWS_MAX {
-        let rest = rows.split_off(ROWS_MAX);
-        chunks.push(std::mem::replace(rows, rest));
+        chunks.push(rows.drain(..ROWS_MAX).collect());
     }
     chunks
 }
 
 /// Rows in as few chunks as they fit into, of about the same size.
-fn evenly(mut rows: Vec<Row>) -> impl Iterator<Item = Vec<Row>> {
-    let mut left = rows.len().div_ceil(ROWS_MAX);
+fn evenly(rows: Vec<Row>) -> impl Iterator<Item = Vec<Row>> {
+    let (mut left, mut rows) = (rows.len().div_ceil(ROWS_MAX), rows.into_iter());
     std::iter::from_fn(move || {
         let size = rows.len().div_ceil(left.max(1));
         left = left.saturating_sub(1);
-        let rest = rows.split_off(size);
-        let chunk = std::mem::replace(&mut rows, rest);
+        let chunk: Vec<Row> = rows.by_ref().take(size).collect();
         (!chunk.is_empty()).then_some(chunk)
     })
 }
@@ -321,6 +319,21 @@ mod tests {
             sorter.add(&format!("user{n}@d{}.example.org", n % 7));
         }
         assert_eq!(sizes(&sorter.sorted(2_500).unwrap()), [("", 1_000), ("", 1_000), ("", 500)]);
+    }
+
+    #[test]
+    fn chunks_take_memory_for_their_own_rows_only() {
+        let mut list = Sorter::default();
+        for n in 0..20_000 {
+            list.add(&format!("user{n}@big.example.org"));
+            list.add(&format!("user{n}@d{n}.example.org"));
+        }
+        let rows = |count: fn(&Vec<Row>) -> usize, of: &Sorted| {
+            of.chunks.iter().map(|chunk| count(&chunk.rows)).sum::<usize>()
+        };
+        let sorted = list.sorted(40_000).unwrap();
+        assert_eq!(rows(Vec::len, &sorted), 40_000);
+        assert!(rows(Vec::capacity, &sorted) < 50_000, "{}", rows(Vec::capacity, &sorted));
     }
 
     #[test]
