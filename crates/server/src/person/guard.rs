@@ -2,7 +2,8 @@
 //!
 //! In this order: what changes something comes from a page of ours (403), there is a session (401), what changes something
 //! says its page token (403), the limits of the session and of the organization are not used up (429), and the person may do it
-//! (403). The order of the first two keeps pages elsewhere from learning whether somebody is signed in.
+//! (403). The order of the first two keeps pages elsewhere from learning whether somebody is signed in. A verdict changes
+//! something too, as it costs credits: it is asked for by GET, which a link elsewhere makes a browser send with its cookies.
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use probity_core::scope::Scope;
 use probity_core::time::Millis;
 use probity_store::sessions::{self, SignedIn};
 use probity_store::{ScopedFutureExt as _, StoreError};
@@ -125,7 +127,8 @@ async fn open(app: &App, request: &mut Request, need: Need) -> Result<Caller, Ap
     let transport = visit(app, request)?;
     let token = cookie::session(transport, request.headers()).ok_or_else(not_signed_in)?;
     let signed_in = Arc::new(session(app, &token, now).await?);
-    if !origin::is_safe(request.method()) && !says(request.headers(), &app.secrets, &token) {
+    let changes = !origin::is_safe(request.method()) || need == Need::Scope(Scope::Verify);
+    if changes && !says(request.headers(), &app.secrets, &token) {
         return Err(ApiError::new(Code::CrossSiteRequest, "X-CSRF-Token: must be the token of the session"));
     }
     let caller = Caller::Person(signed_in.clone());

@@ -20,6 +20,14 @@ async fn changing(app: &TestApp) -> Vec<(String, String, bool)> {
     all.map(|(method, path, session)| (method, path.replace("{id}", "x").replace("{token}", "x"), session)).collect()
 }
 
+/// Every route under `/app` that is asked for by GET and costs credits.
+async fn costing(app: &TestApp) -> Vec<String> {
+    let document: Value = app.send(Call::get("/v1/openapi.json")).await.ok(200);
+    let paths = document["paths"].as_object().unwrap();
+    let costs = |item: &Value| item["get"]["security"][0]["bearer"][0] == "verify";
+    paths.iter().filter(|(_, item)| costs(item)).map(|(path, _)| format!("/app{path}")).collect()
+}
+
 /// What a page elsewhere, or a form in it, makes a browser say.
 const FOREIGN: [&[(&str, &str)]; 8] = [
     &[],
@@ -70,8 +78,11 @@ async fn without_the_token_of_the_session_nothing_changes() {
     let (_, other) = signed_in(&app, &org, "bob@example.com", Role::Administrator).await;
     let mut earlier = Browser::new(&app);
     earlier.sign_in("ann@example.com", super::PASSWORD).await.ok(200);
-    for (method, path, session) in changing(&app).await.into_iter().filter(|(.., session)| *session) {
-        assert!(session);
+    let changing = changing(&app).await.into_iter().filter(|(.., session)| *session);
+    let costing = costing(&app).await;
+    assert_eq!(costing, ["/app/v1/verify"]);
+    let costing = costing.into_iter().map(|path| ("GET".to_owned(), path, true));
+    for (method, path, _) in changing.chain(costing) {
         let tokens = [None, Some(String::new()), Some(other.token.clone()), Some(earlier.token.clone())];
         for token in tokens {
             let mut call = browser.bare(&method, &path).header("sec-fetch-site", "same-origin");
@@ -86,6 +97,24 @@ async fn without_the_token_of_the_session_nothing_changes() {
         app.send(call.json(&json!({}))).await.error(401, "not_signed_in");
     }
     assert!(browser.is_in().await && earlier.is_in().await);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_link_elsewhere_spends_nothing() {
+    let app = TestApp::with(config()).await;
+    let org = app.org("Example Ltd", 10).await;
+    let (_, mut browser) = signed_in(&app, &org, "ann@example.com", Role::Administrator).await;
+    let path = "/app/v1/verify?email=nobody@null-mx.com";
+    for said in ["cross-site", "same-site", "none", "same-origin"] {
+        let followed = browser.bare("GET", path).header("sec-fetch-site", said);
+        browser.send(followed).await.error(403, "cross_site_request");
+    }
+    app.settled().await;
+    assert!(app.usage(&org).await.is_empty());
+    browser.get(path).await.ok(200);
+    app.settled().await;
+    assert_eq!(app.usage(&org).await.len(), 1);
     app.stop().await;
 }
 
