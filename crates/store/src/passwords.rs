@@ -60,6 +60,8 @@ statements! {
                   FROM password p JOIN org o ON o.org_no = p.org_no \
                   JOIN users u ON u.org_no = p.org_no AND u.id = p.user_id \
                   WHERE p.who = $1 AND u.status = 'active' ORDER BY p.org_no LIMIT $2";
+    STANDS = "SELECT 1 AS one FROM password p JOIN users u ON u.org_no = p.org_no AND u.id = p.user_id \
+              WHERE p.org_no = $1 AND p.user_id = $2 AND p.hash = $3 AND u.status = 'active'";
     FORGET = "DELETE FROM password WHERE org_no = $1 AND user_id = $2";
 }
 
@@ -81,6 +83,13 @@ pub async fn upgrade(tx: &mut Tx, before: &Password, hash: &Hash, cost: Cost) ->
 /// A person's password; none where they have none.
 pub async fn of(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<Password>> {
     conn.first(&OF, args![org, user.to_string()]).await?.as_ref().map(read).transpose()
+}
+
+/// Whether a password that was read before is still its person's, and they may still sign in. True until the transaction ends
+/// where that has locked the team.
+pub async fn stands(tx: &mut Tx, password: &Password) -> Result<bool> {
+    let values = args![password.org, password.user.to_string(), &password.hash];
+    Ok(tx.first(&STANDS, values).await?.is_some())
 }
 
 /// The passwords of an address's people who may sign in, at most `at_most`, always in the same order.

@@ -136,6 +136,7 @@ impl Using<'_> {
     async fn run(&self, tx: &mut Tx, fresh: &Fresh) -> Result<Spent, StoreError> {
         let (app, now) = (self.app, self.app.now());
         let (org, id) = (self.password.org, self.password.user);
+        users::lock_team(tx, org).await?;
         let spent = second_factor::spend(tx, &app.secrets, (org, id), self.code.as_deref(), now).await?;
         match spent {
             Spent::Right | Spent::NotAsked => {}
@@ -145,7 +146,6 @@ impl Using<'_> {
             }
             Spent::Wrong => return Ok(spent),
         }
-        users::lock_team(tx, org).await?;
         let user = invitations::redeem(tx, &self.hash, now).await?;
         self.describe(tx, user).await?;
         self.attempt.succeeded(tx).await?;

@@ -9,7 +9,7 @@ use axum::{Extension, Json};
 use probity_core::id::SessionId;
 use probity_store::events::AccountEvent;
 use probity_store::sessions::{self, SignedIn};
-use probity_store::{ScopedFutureExt as _, StoreError, Tx, passwords};
+use probity_store::{ScopedFutureExt as _, StoreError, Tx, passwords, users};
 use serde_json::json;
 
 use crate::app::App;
@@ -103,15 +103,22 @@ pub(crate) async fn change_password(
     let renewed = Renewed::of(&app.secrets);
     let changed = app.store.write(|tx| {
         async {
+            users::lock_team(tx, own.org).await?;
+            if !passwords::stands(tx, &standing).await? {
+                return Ok(false);
+            }
             attempt.succeeded(tx).await?;
             passwords::set(tx, &new, now).await?;
             sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
             renewed.put(tx, &person.signed_in).await?;
-            happened(tx, own.org, own.user, AccountEvent::PasswordChanged, now).await
+            happened(tx, own.org, own.user, AccountEvent::PasswordChanged, now).await?;
+            Ok(true)
         }
         .scope_boxed()
     });
-    changed.await?;
+    if !changed.await? {
+        return Err(refused(&app, Code::SignInFailed));
+    }
     let shown = SessionShown::of(&app, visitor.transport, &person.signed_in, &renewed.token);
     Ok(renewed.answer(&visitor, json!({ "session": shown })))
 }

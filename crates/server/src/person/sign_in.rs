@@ -54,7 +54,7 @@ pub(crate) async fn sign_in(
         }
     };
     let fresh = Fresh::of(&app, password.org, password.user, &visitor);
-    admit(&app, &fresh, given.code.as_deref(), attempt).await?;
+    admit(&app, &fresh, password, given.code.as_deref(), attempt).await?;
     upgrade(&app, password, &given.password).await;
     let mut response = fresh.shown(&app, visitor.transport).await?;
     response.headers_mut().append(header::SET_COOKIE, cookie::set_device(visitor.transport, &app.secrets, &who));
@@ -77,11 +77,22 @@ async fn fitting(app: &App, who: &Hash, given: &SignIn) -> Result<Vec<Candidate>
     Ok(fitting)
 }
 
-/// Begins the session of somebody whose password is right, once the second factor is too.
-async fn admit(app: &App, fresh: &Fresh, code: Option<&str>, attempt: Attempt) -> Result<(), ApiError> {
+/// Begins the session of somebody whose password was right, once the second factor is too. Hashing takes its time: a password
+/// that was changed meanwhile, or whose person was paused, is wrong, and no session outlives what ended all others.
+async fn admit(
+    app: &App,
+    fresh: &Fresh,
+    password: &Password,
+    code: Option<&str>,
+    attempt: Attempt,
+) -> Result<(), ApiError> {
     let now = app.now();
     let spent = app.store.write(|tx| {
         async {
+            users::lock_team(tx, password.org).await?;
+            if !passwords::stands(tx, password).await? {
+                return Ok(Spent::Wrong);
+            }
             let spent =
                 second_factor::spend(tx, &app.secrets, (fresh.session.org, fresh.session.user), code, now).await?;
             match spent {

@@ -6,15 +6,15 @@ use probity_core::role::Role;
 use probity_server::admin::Plan;
 use probity_server::person::PeopleConfig;
 use probity_server::service::ServiceConfig;
-use probity_store::ScopedFutureExt as _;
-use probity_store::passwords::{self, Cost};
+use probity_store::passwords::{self, Cost, Password};
 use probity_store::users::{self, User, UserStatus};
+use probity_store::{ScopedFutureExt as _, Tx};
 use secrecy::ExposeSecret as _;
 use serde_json::json;
 
 use super::browser::Browser;
 use super::{CHEAP, PASSWORD, config, link, member, signed_in};
-use crate::test_app::{Call, PLENTY, TestApp, pass};
+use crate::test_app::{Call, PLENTY, TestApp, pass, real_moment};
 
 /// How many passwords the service has hashed.
 async fn hashed(app: &TestApp) -> i64 {
@@ -89,6 +89,45 @@ async fn a_link_is_over_after_a_day_and_when_there_is_another() {
     pass(Duration::from_hours(24)).await;
     browser.get(&format!("/app/links/{second}")).await.error(404, "not_found");
     app.stop().await;
+}
+
+/// What an administrator, or a link, does to a person while their password is hashed.
+async fn meanwhile(app: &TestApp, hashed_before: i64, person: &User, pause: bool) {
+    while hashed(app).await == hashed_before {
+        real_moment().await;
+    }
+    let change = async |tx: &mut Tx| {
+        if pause {
+            return users::write(tx, &User { status: UserStatus::Paused, ..person.clone() }).await;
+        }
+        let standing = passwords::of(tx, person.org, person.id).await?.unwrap();
+        passwords::set(tx, &Password { hash: [7; 32], ..standing }, person.created_at).await
+    };
+    app.store.write(|tx| change(tx).scope_boxed()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_under_way_with_a_password_ends_with_it() {
+    let mut slow = config();
+    // So slow that there is time for something else while a password is hashed.
+    slow.api.people.cost = Cost { memory_kib: 19 * 1_024, passes: 40 };
+    TestApp::each(slow, async |app| {
+        let org = app.org("Example Ltd", PLENTY).await;
+        for (email, pause) in [("ann@example.com", false), ("bob@example.com", true)] {
+            let (person, _) = signed_in(app, &org, email, Role::Contributor).await;
+            let before = hashed(app).await;
+            let mut late = Browser::new(app);
+            let (answer, ()) = tokio::join!(late.sign_in(email, PASSWORD), meanwhile(app, before, &person, pause));
+            answer.error(401, "sign_in_failed");
+            assert!(!late.is_in().await);
+        }
+        let (person, mut browser) = signed_in(app, &org, "cat@example.com", Role::Contributor).await;
+        let before = hashed(app).await;
+        let wish = json!({ "current": PASSWORD, "new": "another horse battery staple" });
+        let (answer, ()) = tokio::join!(browser.post("/app/password", &wish), meanwhile(app, before, &person, false));
+        answer.error(401, "sign_in_failed");
+    })
+    .await;
 }
 
 #[tokio::test]
