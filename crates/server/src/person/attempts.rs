@@ -2,16 +2,18 @@
 //!
 //! Counted are the address that is tried and the network that tries ([`probity_store::attempts`]), for all nodes together and
 //! before anything is hashed. Waiting begins with a second and ends at five minutes, so nobody is locked out for longer, and an
-//! address without a person is counted like any other. A browser that has signed in with the address before is counted by itself:
-//! strangers who try the address do not make its owner wait there.
+//! address without a person is counted like any other. A browser that has signed in as the address's person before is counted by
+//! itself: strangers who try the address do not make its owner wait there. Where an address has people in several organizations,
+//! one of them may be anybody's making: who signs in as one forgives no guesses at the others, and no browser counts by itself.
 
 use std::net::IpAddr;
 
 use axum::extract::Request;
+use probity_core::id::UserId;
 use probity_core::time::Millis;
 use probity_store::attempts::{self, Backoff, Slot};
 use probity_store::passwords::Hash;
-use probity_store::{ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
 
 use crate::app::App;
 use crate::auth;
@@ -27,10 +29,12 @@ const SLOTS: i64 = 1 << 20;
 
 /// Who tries.
 pub(crate) enum Whose<'a> {
-    /// Somebody with an address, and the mark of a browser that has signed in with it.
+    /// Somebody with an address of at most one person, and the mark of a browser that has signed in as them.
     Address(&'a Hash, Option<[u8; 16]>),
-    /// A person who is signed in, by their organization and id.
-    Person(&'a [u8]),
+    /// Somebody with an address that has people in several organizations.
+    Shared(&'a Hash),
+    /// A person who shows who they are once more.
+    Person(OrgNo, UserId),
     /// Somebody with a link.
     Link,
 }
@@ -50,6 +54,8 @@ impl From {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempt {
     account: Option<i64>,
+    /// Whether the account is of several people.
+    shared: bool,
     network: Option<i64>,
     at: Millis,
 }
@@ -59,9 +65,9 @@ pub(crate) async fn begin(app: &App, whose: Whose<'_>, From(from): From) -> Resu
     let now = app.now();
     let slot = |kind: &str, whose: &[&[u8]]| number(&app.secrets.attempts(kind, whose));
     let account = match whose {
-        Whose::Address(who, None) => Some(slot("address", &[who])),
+        Whose::Address(who, None) | Whose::Shared(who) => Some(slot("address", &[who])),
         Whose::Address(who, Some(device)) => Some(slot("device", &[who, &device])),
-        Whose::Person(person) => Some(slot("person", &[person])),
+        Whose::Person(org, user) => Some(slot("person", &[&org.0.to_be_bytes(), &user.bits().to_be_bytes()])),
         Whose::Link => None,
     };
     let network = from.map(|ip| SLOTS + slot("network", &[ip.to_string().as_bytes()]));
@@ -70,7 +76,7 @@ pub(crate) async fn begin(app: &App, whose: Whose<'_>, From(from): From) -> Resu
         .filter_map(|(no, backoff)| no.map(|no| Slot { no, backoff }))
         .collect();
     match app.store.write(|tx| attempts::begin(tx, &slots, now).scope_boxed()).await? {
-        Ok(()) => Ok(Attempt { account, network, at: now }),
+        Ok(()) => Ok(Attempt { account, shared: matches!(whose, Whose::Shared(_)), network, at: now }),
         Err(until) => {
             app.metrics.accounts().limited(LimitedBy::Address);
             let seconds = (until.since(now) + 999) / 1_000;
@@ -80,8 +86,11 @@ pub(crate) async fn begin(app: &App, whose: Whose<'_>, From(from): From) -> Resu
 }
 
 impl Attempt {
-    /// It was right: the address has no failures any more. The network keeps those of others.
+    /// It was right: the account has no failures any more, unless they may be others'. The network keeps those of others.
     pub(crate) async fn succeeded(self, tx: &mut Tx) -> Result<(), StoreError> {
+        if self.shared {
+            return self.went_on(tx).await;
+        }
         if let Some(account) = self.account {
             attempts::forget(tx, account).await?;
         }

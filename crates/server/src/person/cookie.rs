@@ -9,7 +9,8 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use probity_store::passwords::Hash;
+use probity_core::id::UserId;
+use probity_store::OrgNo;
 use subtle::ConstantTimeEq as _;
 use url::Url;
 
@@ -98,17 +99,22 @@ pub(crate) fn clear_session(transport: Transport) -> HeaderValue {
     header_of(format!("{}=; Max-Age=0; {}", transport.name(SESSION), transport.attributes()))
 }
 
-/// The mark of a browser that has signed in with this address before.
-pub(crate) fn device(transport: Transport, headers: &HeaderMap, secrets: &Secrets, who: &Hash) -> Option<[u8; 16]> {
+/// The mark of a browser that has signed in as this person before.
+pub(crate) fn device(
+    transport: Transport,
+    headers: &HeaderMap,
+    secrets: &Secrets,
+    person: (OrgNo, UserId),
+) -> Option<[u8; 16]> {
     let mark = URL_SAFE_NO_PAD.decode(value(headers, &transport.name(DEVICE))?).ok()?;
     let (nonce, proof) = mark.split_first_chunk::<16>()?;
-    bool::from(secrets.device(who, nonce).as_slice().ct_eq(proof)).then_some(*nonce)
+    bool::from(secrets.device(person, nonce).as_slice().ct_eq(proof)).then_some(*nonce)
 }
 
 /// The answer's mark for a browser that has signed in.
-pub(crate) fn set_device(transport: Transport, secrets: &Secrets, who: &Hash) -> HeaderValue {
+pub(crate) fn set_device(transport: Transport, secrets: &Secrets, person: (OrgNo, UserId)) -> HeaderValue {
     let nonce = crate::random::bytes::<16>();
-    let mark = [nonce.as_slice(), &secrets.device(who, &nonce)].concat();
+    let mark = [nonce.as_slice(), &secrets.device(person, &nonce)].concat();
     let (name, value) = (transport.name(DEVICE), URL_SAFE_NO_PAD.encode(mark));
     header_of(format!("{name}={value}; Max-Age={DEVICE_KEPT_S}; {}", transport.attributes()))
 }
@@ -176,15 +182,17 @@ mod tests {
     }
 
     #[test]
-    fn a_browsers_mark_is_of_one_address() {
+    fn a_browsers_mark_is_of_one_person() {
         let secrets = Secrets::of(&[1; 32]);
-        let set = set_device(Transport::Secure, &secrets, &[1; 32]);
+        let [person, namesake, other] = [(1, 1), (2, 1), (1, 2)].map(|(org, id)| (OrgNo(org), UserId::from_bits(id)));
+        let set = set_device(Transport::Secure, &secrets, person);
         let pair = set.to_str().unwrap().split(';').next().unwrap().to_owned();
         let headers = with(&[&pair]);
-        assert!(device(Transport::Secure, &headers, &secrets, &[1; 32]).is_some());
-        assert!(device(Transport::Secure, &headers, &secrets, &[2; 32]).is_none());
-        assert!(device(Transport::Secure, &headers, &Secrets::of(&[2; 32]), &[1; 32]).is_none());
+        assert!(device(Transport::Secure, &headers, &secrets, person).is_some());
+        assert!(device(Transport::Secure, &headers, &secrets, namesake).is_none());
+        assert!(device(Transport::Secure, &headers, &secrets, other).is_none());
+        assert!(device(Transport::Secure, &headers, &Secrets::of(&[2; 32]), person).is_none());
         let forged = pair.replace('=', "=AAAA");
-        assert!(device(Transport::Secure, &with(&[&forged]), &secrets, &[1; 32]).is_none());
+        assert!(device(Transport::Secure, &with(&[&forged]), &secrets, person).is_none());
     }
 }

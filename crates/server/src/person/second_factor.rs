@@ -110,7 +110,7 @@ pub(crate) async fn confirm(
 ) -> Result<Response, ApiError> {
     let (own, now) = (&person.signed_in.session, app.now());
     let whose = (own.org, own.user);
-    let attempt = attempts::begin(&app, Whose::Person(&person.key()), visitor.from).await?;
+    let attempt = attempts::begin(&app, Whose::Person(own.org, own.user), visitor.from).await?;
     let codes: Vec<String> = (0..recovery::CODES).map(|_| recovery::new_code()).collect();
     let hash = |code: &String| app.secrets.recovery_code(own.org, own.user, &recovery::plain(code));
     let hashes: Vec<Hash> = codes.iter().map(hash).collect();
@@ -147,7 +147,7 @@ pub(crate) async fn remove(
     JsonBody(given): JsonBody<GivenCode>,
 ) -> Result<Response, ApiError> {
     let (own, now) = (&person.signed_in.session, app.now());
-    let attempt = attempts::begin(&app, Whose::Person(&person.key()), visitor.from).await?;
+    let attempt = attempts::begin(&app, Whose::Person(own.org, own.user), visitor.from).await?;
     let renewed = Renewed::of(&app.secrets);
     let removed = app.store.write(|tx| {
         async {

@@ -92,7 +92,7 @@ pub(crate) async fn change_password(
     let (own, now) = (&person.signed_in.session, app.now());
     check_given("current", &given.current)?;
     check_new("new", &given.new, person.signed_in.email.as_deref().unwrap_or_default())?;
-    let attempt = attempts::begin(&app, Whose::Person(&person.key()), visitor.from).await?;
+    let attempt = attempts::begin(&app, Whose::Person(own.org, own.user), visitor.from).await?;
     let standing = passwords::of(&mut app.store.read().await?, own.org, own.user).await?;
     let standing = standing.ok_or_else(|| ApiError::conflict("there is no password to be changed"))?;
     if !app.people.passwords.is(&app.secrets, &standing, &given.current).await? {
@@ -144,13 +144,5 @@ impl Renewed {
     pub(crate) fn answer(&self, visitor: &Visitor, body: serde_json::Value) -> Response {
         let cookie = cookie::set_session(visitor.transport, &self.token);
         ([(header::SET_COOKIE, cookie)], Json(body)).into_response()
-    }
-}
-
-impl Person {
-    /// By what attempts to show who they are once more are counted.
-    pub(crate) fn key(&self) -> Vec<u8> {
-        let session = &self.signed_in.session;
-        [session.org.0.to_be_bytes().as_slice(), &session.user.bits().to_be_bytes()].concat()
     }
 }

@@ -41,9 +41,17 @@ pub(crate) async fn sign_in(
 ) -> Result<Response, ApiError> {
     check_given("password", &given.password)?;
     let who = who(&app, &given.email);
-    let device = cookie::device(visitor.transport, &headers, &app.secrets, &who);
-    let attempt = attempts::begin(&app, Whose::Address(&who, device), visitor.from).await?;
-    let fitting = fitting(&app, &who, &given).await?;
+    let candidates = passwords::candidates(&mut app.store.read().await?, &who, ORGS_MAX).await?;
+    let whose = match &*candidates {
+        [] => Whose::Address(&who, None),
+        [Candidate { password: alone, .. }] => {
+            let person = (alone.org, alone.user);
+            Whose::Address(&who, cookie::device(visitor.transport, &headers, &app.secrets, person))
+        }
+        _ => Whose::Shared(&who),
+    };
+    let attempt = attempts::begin(&app, whose, visitor.from).await?;
+    let fitting = fitting(&app, &who, &given, candidates).await?;
     let password = match &*fitting {
         [] => return Err(refused(&app, Code::SignInFailed)),
         [one] => &one.password,
@@ -57,7 +65,8 @@ pub(crate) async fn sign_in(
     admit(&app, &fresh, password, given.code.as_deref(), attempt).await?;
     upgrade(&app, password, &given.password).await;
     let mut response = fresh.shown(&app, visitor.transport).await?;
-    response.headers_mut().append(header::SET_COOKIE, cookie::set_device(visitor.transport, &app.secrets, &who));
+    let mark = cookie::set_device(visitor.transport, &app.secrets, (password.org, password.user));
+    response.headers_mut().append(header::SET_COOKIE, mark);
     Ok(response)
 }
 
@@ -68,8 +77,12 @@ pub(crate) fn who(app: &App, email: &str) -> Hash {
 }
 
 /// The address's people whose password this is, of the chosen organization where one was chosen.
-async fn fitting(app: &App, who: &Hash, given: &SignIn) -> Result<Vec<Candidate>, ApiError> {
-    let candidates = passwords::candidates(&mut app.store.read().await?, who, ORGS_MAX).await?;
+async fn fitting(
+    app: &App,
+    who: &Hash,
+    given: &SignIn,
+    candidates: Vec<Candidate>,
+) -> Result<Vec<Candidate>, ApiError> {
     let mut fitting = app.people.passwords.matching(&app.secrets, who, &given.password, candidates).await?;
     if let Some(chosen) = &given.organization {
         fitting.retain(|candidate| candidate.org_id.to_string() == *chosen);

@@ -37,9 +37,9 @@ impl Secrets {
         tag(&self.people, &[b"page", token])
     }
 
-    /// The proof that a browser has signed in with an address before.
-    pub(crate) fn device(&self, who: &Hash, nonce: &[u8; 16]) -> Hash {
-        tag(&self.people, &[b"device", who, nonce])
+    /// The proof that a browser has signed in as a person before.
+    pub(crate) fn device(&self, (org, user): (OrgNo, UserId), nonce: &[u8; 16]) -> Hash {
+        tag(&self.people, &[b"device", &whose(org, user), nonce])
     }
 
     /// What attempts of somebody are counted under.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use probity_core::role::Role;
+use serde_json::json;
 
 use super::browser::Browser;
-use super::{PASSWORD, config, signed_in};
+use super::{PASSWORD, config, link, member, signed_in};
 use crate::test_app::{TestApp, pass};
 
 const ANN: &str = "ann@example.com";
@@ -62,6 +63,30 @@ async fn who_has_signed_in_before_does_not_wait_for_strangers() {
             browser.sign_in(ANN, WRONG).await.error(401, "sign_in_failed");
         }
         browser.sign_in(ANN, PASSWORD).await.error(429, "rate_limited");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_namesake_elsewhere_forgives_no_guesses() {
+    TestApp::each(config(), async |app| {
+        let (theirs, eves) = (app.org("Example Ltd", 0).await, app.org("Eve Ltd", 0).await);
+        signed_in(app, &theirs, ANN, Role::Administrator).await;
+        // Who invites an address has the link, and can set a password of their own.
+        let namesake = member(app, &eves, ANN, Role::Contributor).await;
+        let path = format!("/app/links/{}", link(app, &namesake).await);
+        let known = "a password of eve's own";
+        let mut eve = Browser::new(app);
+        eve.post(&path, &json!({ "password": known })).await.ok(200);
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            for _ in 0..2 {
+                statuses.push(eve.sign_in(ANN, WRONG).await.status);
+            }
+            // With the mark of a browser that signs in all the time.
+            statuses.push(eve.sign_in(ANN, known).await.status);
+        }
+        assert_eq!(statuses, [401, 401, 200, 401, 401, 200, 401, 401, 429, 429, 429, 429]);
     })
     .await;
 }
