@@ -44,6 +44,9 @@ pub(crate) enum Whose<'a> {
 pub(crate) struct From(Option<IpAddr>);
 
 impl From {
+    /// For what is counted against its network already.
+    pub(crate) const NOWHERE: Self = Self(None);
+
     /// The network that a request came from; none in process.
     pub(crate) fn of(app: &App, request: &Request) -> Self {
         Self(auth::from(app, request))

@@ -20,7 +20,7 @@ use crate::api::timestamp::Timestamp;
 use crate::app::App;
 use crate::body::JsonBody;
 use crate::error::{ApiError, Code};
-use crate::person::attempts::{self, Attempt, Whose};
+use crate::person::attempts::{self, Attempt, From, Whose};
 use crate::person::guard::Visitor;
 use crate::person::passwords::check_new;
 use crate::person::second_factor::{self, Spent};
@@ -81,13 +81,16 @@ pub(crate) async fn redeem(
     Path(token): Path<String>,
     JsonBody(given): JsonBody<UseLink>,
 ) -> Result<Response, ApiError> {
-    let (found, attempt) = found(&app, &visitor, &token).await?;
+    let (found, by_network) = found(&app, &visitor, &token).await?;
     let wish = wish(&found.user, &given)?;
     check_new("password", &given.password, &wish.email)?;
     let whose = (found.user.org, found.user.id);
+    // Whoever has a link may guess codes with it, from as many networks as they like.
+    let by_person = attempts::begin(&app, Whose::Person(whose.0, whose.1), From::NOWHERE).await?;
     let who = who(&app, &wish.email);
     let password = app.people.passwords.new_password(&app.secrets, whose, who, &given.password).await?;
-    let using = Using { app: &app, hash: app.secrets.link(&token), wish, password, code: given.code, attempt };
+    let (hash, attempts) = (app.secrets.link(&token), [by_network, by_person]);
+    let using = Using { app: &app, hash, wish, password, code: given.code, attempts };
     let fresh = Fresh::of(&app, found.user.org, found.user.id, &visitor);
     match app.store.write(|tx| using.run(tx, &fresh).scope_boxed()).await? {
         Spent::Right | Spent::NotAsked => fresh.shown(&app, visitor.transport).await,
@@ -128,7 +131,8 @@ struct Using<'a> {
     wish: Wish,
     password: passwords::Password,
     code: Option<String>,
-    attempt: Attempt,
+    /// Of the network, and of the person.
+    attempts: [Attempt; 2],
 }
 
 impl Using<'_> {
@@ -141,14 +145,18 @@ impl Using<'_> {
         match spent {
             Spent::Right | Spent::NotAsked => {}
             Spent::Missing => {
-                self.attempt.went_on(tx).await?;
+                for attempt in self.attempts {
+                    attempt.went_on(tx).await?;
+                }
                 return Ok(spent);
             }
             Spent::Wrong => return Ok(spent),
         }
         let user = invitations::redeem(tx, &self.hash, now).await?;
         self.describe(tx, user).await?;
-        self.attempt.succeeded(tx).await?;
+        for attempt in self.attempts {
+            attempt.succeeded(tx).await?;
+        }
         passwords::set(tx, &self.password, now).await?;
         sessions::revoke_all(tx, org, id, None).await?;
         happened(tx, org, id, AccountEvent::PasswordChanged, now).await?;

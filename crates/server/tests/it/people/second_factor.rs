@@ -151,3 +151,25 @@ async fn guessing_codes_waits_like_guessing_passwords() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn guessing_codes_through_a_link_waits_too() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        let (ann, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
+        turned_on(app, &org, &mut browser).await;
+        let path = format!("/app/links/{}", super::link(app, &ann).await);
+        let mut statuses = Vec::new();
+        let networks = ["2001:db8:1::1", "2001:db8:2::1", "2001:db8:3::1", "2001:db8:4::1"];
+        for (guess, from) in networks.into_iter().cycle().take(8).enumerate() {
+            let mut other = Browser::at(app, from);
+            let guess = json!({ "password": PASSWORD, "code": format!("{guess:06}") });
+            statuses.push(other.post(&path, &guess).await.status);
+            // Asking without a code in between takes nothing back.
+            other.post(&path, &json!({ "password": PASSWORD })).await;
+        }
+        assert_eq!(statuses, [401, 401, 401, 401, 401, 401, 429, 429]);
+        assert!(browser.is_in().await);
+    })
+    .await;
+}
