@@ -13,7 +13,7 @@ use axum::http::StatusCode;
 use probity_core::id::UserId;
 use probity_core::role::Role;
 use probity_core::time::Millis;
-use probity_store::users::{self, User};
+use probity_store::users::{self, User, UserStatus};
 use probity_store::{Conn, ScopedFutureExt as _};
 
 use self::view::{DeletedMember, Invite, Line, Member, MemberPatch, NewMember};
@@ -100,7 +100,8 @@ pub(crate) async fn get_user(
 ///
 /// The answer has a link, this once, with which the person joins; where the service sends mail, they get another one. Whoever
 /// was invited before and has not accepted is invited anew, and the links of before end. An address that is a member's, and
-/// an invitation for which there is no seat, are a conflict. Only a key with every scope invites administrators.
+/// an invitation for which there is no seat, are a conflict. Only a key with every scope invites administrators, and a key that
+/// expires invites nobody: a member stays.
 #[utoipa::path(
     post,
     path = "/v1/users",
@@ -116,6 +117,7 @@ pub(crate) async fn invite_user(
     JsonBody(asked): JsonBody<Invite>,
 ) -> Result<Answer, ApiError> {
     no_test_key(&caller)?;
+    lasts(&caller)?;
     may_give(&caller, asked.role)?;
     let act = act(&app, &caller);
     let (id, making) = (crate::random::id(act.now), app.links());
@@ -138,7 +140,8 @@ pub(crate) async fn invite_user(
 /// Change a member
 ///
 /// The name, the role or the status. Who is paused is signed out and cannot sign in; keys go on. The primary user keeps their
-/// role and stays active, and who is invited becomes active by accepting only: anything else is a conflict.
+/// role and stays active, and who is invited becomes active by accepting only: anything else is a conflict. A key that expires
+/// makes nobody an administrator, and nobody active again.
 #[utoipa::path(
     patch,
     path = "/v1/users/{id}",
@@ -156,7 +159,13 @@ pub(crate) async fn patch_user(
 ) -> Result<Json<Member>, ApiError> {
     let standing = found(&mut app.store.read().await?, &caller, id).await?;
     no_test_key(&caller)?;
-    if let Some(role) = patch.role.filter(|role| *role != standing.role) {
+    let role = patch.role.filter(|role| *role != standing.role);
+    let raised = role == Some(Role::Administrator);
+    let revived = patch.status == Some(UserStatus::Active) && standing.status != UserStatus::Active;
+    if raised || revived {
+        lasts(&caller)?;
+    }
+    if let Some(role) = role {
         may_give(&caller, role)?;
     }
     let name = match patch.name {
@@ -207,6 +216,17 @@ fn act(app: &App, caller: &Caller) -> Act {
 
 fn no_test_key(caller: &Caller) -> Result<(), ApiError> {
     if caller.is_test() { Err(ApiError::forbidden_scope("a test key does not change the team")) } else { Ok(()) }
+}
+
+/// A member stays when the key that made them has expired, and could make keys that do not: so a key that expires makes none,
+/// as it makes no key that lasts longer.
+fn lasts(caller: &Caller) -> Result<(), ApiError> {
+    match caller.expires_at() {
+        Some(_) => {
+            Err(ApiError::forbidden_scope("a key that expires gives nobody a lasting place or role in the team"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Nobody raises themselves through a member of their making: an administrator may do everything, so only who may do everything

@@ -4,6 +4,7 @@ use probity_core::api_key::{self, KeyKind};
 use probity_core::id::{KeyId, OrgId, SessionId, UserId};
 use probity_core::scope::{Scope, Scopes};
 use probity_core::time::Millis;
+use probity_server::admin::NewKey;
 use probity_server::secrets::Secrets;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
@@ -284,6 +285,29 @@ async fn members_are_changed_as_far_as_their_standing_lets() {
         assert!(message.starts_with(field), "{body}: {message}");
     }
     assert_eq!(kinds(&app, &key).await, vec!["member_changed"; 5], "what is as it was is no change");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn a_key_that_expires_makes_nobody_who_stays() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    let end = Some(app.now(&org).await + 3_600_000);
+    let (_, brief) = app.new_key(&org, NewKey { expires_at: end, ..NewKey::plain("Brief", KeyKind::Live) }).await;
+    let wish = |email: &str, role: &str| json!({ "email": email, "role": role });
+    for role in ["contributor", "administrator"] {
+        invite(&app, &brief, wish("eve@example.com", role)).await.error(403, "forbidden_scope");
+    }
+    let active = member(&app, &org, 1, UserStatus::Active).await.id;
+    let paused = member(&app, &org, 2, UserStatus::Paused).await.id;
+    patch(&app, &brief, active, json!({ "role": "administrator" })).await.error(403, "forbidden_scope");
+    patch(&app, &brief, paused, json!({ "status": "active" })).await.error(403, "forbidden_scope");
+    // What takes something away, or gives nothing, it may do.
+    patch(&app, &brief, active, json!({ "name": "Ann", "role": "contributor", "status": "active" })).await.ok(200);
+    patch(&app, &brief, active, json!({ "status": "paused" })).await.ok(200);
+    patch(&app, &key, active, json!({ "status": "active", "role": "administrator" })).await.ok(200);
+    patch(&app, &brief, active, json!({ "role": "contributor" })).await.ok(200);
+    invite(&app, &key, wish("eve@example.com", "administrator")).await.ok(201);
     app.stop().await;
 }
 
