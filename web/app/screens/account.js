@@ -70,10 +70,15 @@ function Password() {
 
 function SecondFactor() {
   const [begun, setBegun] = useState(/** @type {any} */ (undefined));
+  const [current, setCurrent] = useState("");
   const [code, setCode] = useState("");
   const [recovery, setRecovery] = useState(/** @type {string[] | undefined} */ (undefined));
   const on = session.value?.two_factor;
 
+  async function begin() {
+    setBegun(await post("/app/second-factor", { current }));
+    setCurrent("");
+  }
   async function confirm() {
     const answer = await post("/app/second-factor/confirm", { code: code.replaceAll(" ", "") });
     setRecovery(answer.recovery_codes);
@@ -106,7 +111,9 @@ function SecondFactor() {
     <//>`;
   }
   return html`<div class="stack"><p>${t("account.second_factor_text")}</p>
-    <div><${Button} kind="primary" work=${async () => setBegun(await post("/app/second-factor"))}>${t("account.second_factor_begin")}<//></div></div>`;
+    <${Form} send=${begin} submit=${t("account.second_factor_begin")}>
+      <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required value=${current} set=${setCurrent} />
+    <//></div>`;
 }
 
 function Sessions() {

@@ -159,7 +159,9 @@ test("the language is chosen, kept, and written into the page", async () => {
 test("a second factor is switched on, asked for, and switched off", async () => {
   const { page, go } = reader;
   await go("account");
-  await page.getByRole("button", { name: "Set up" }).click();
+  const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });
+  await begin.getByLabel("Current password").fill(OWNER.password);
+  await begin.getByRole("button", { name: "Set up" }).click();
   const secret = await page.getByLabel("Secret", { exact: true }).innerText();
   await page.getByLabel("Code of your second factor").fill(code(secret, 0));
   await page.getByRole("button", { name: "Switch on" }).click();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import { SCHEMES, SCREENS, WIDTHS, becomeOwner, launch, newReader, settled } from "./reader.mjs";
+import { OWNER, SCHEMES, SCREENS, WIDTHS, becomeOwner, launch, newReader, settled } from "./reader.mjs";
 import { start } from "./server.mjs";
 
 const { source: AXE } = createRequire(import.meta.url)("axe-core");
@@ -74,7 +74,9 @@ const INSIDE = [
   ["settings", () => "settings"],
   ["account", () => "account"],
   ["second-factor", () => "account", async (page) => {
-    await page.getByRole("button", { name: "Set up" }).click();
+    const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });
+    await begin.getByLabel("Current password").fill(OWNER.password);
+    await begin.getByRole("button", { name: "Set up" }).click();
     await page.getByText("Add this secret").waitFor();
   }],
   ["docs", () => "docs"],

@@ -22,10 +22,10 @@ use crate::error::{ApiError, Code};
 use crate::person::attempts::{self, Whose};
 use crate::person::guard::{Person, Visitor};
 use crate::person::recovery;
-use crate::person::sessions::Renewed;
+use crate::person::sessions::{Renewed, shown_again};
 use crate::person::sign_in::{happened, refused};
 use crate::person::totp;
-use crate::person::view::{GivenCode, SessionShown};
+use crate::person::view::{GivenCode, GivenPassword, SessionShown};
 use crate::secrets::Secrets;
 
 /// The name that authenticators show.
@@ -83,13 +83,30 @@ async fn use_code(
     }
 }
 
-/// Shows a new secret.
-pub(crate) async fn begin(State(app): State<Arc<App>>, person: Person) -> Result<Json<serde_json::Value>, ApiError> {
+/// Shows a new secret, to whoever shows the password: a session that was left open is not enough to shut its owner out.
+pub(crate) async fn begin(
+    State(app): State<Arc<App>>,
+    Extension(visitor): Extension<Visitor>,
+    person: Person,
+    JsonBody(given): JsonBody<GivenPassword>,
+) -> Result<Json<serde_json::Value>, ApiError> {
+    let shown = shown_again(&app, &visitor, &person, &given.current).await?;
     let own = &person.signed_in.session;
     let secret = crate::random::bytes::<{ totp::SECRET_BYTES }>();
     let sealed = app.secrets.seal_second_factor(own.org, own.user, &secret);
-    let begun = app.store.write(|tx| second_factor::begin(tx, own.org, own.user, &sealed).scope_boxed());
-    begun.await.map_err(standing)?;
+    let begun = app.store.write(|tx| {
+        async {
+            if !shown.stands(tx).await? {
+                return Ok(false);
+            }
+            second_factor::begin(tx, own.org, own.user, &sealed).await?;
+            Ok(true)
+        }
+        .scope_boxed()
+    });
+    if !begun.await.map_err(standing)? {
+        return Err(refused(&app, Code::SignInFailed));
+    }
     let account = person.signed_in.email.clone().unwrap_or_else(|| own.user.to_string());
     Ok(Json(json!({ "secret": totp::base32(&secret), "otpauth_uri": totp::uri(&secret, ISSUER, &account) })))
 }

@@ -8,8 +8,9 @@ use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
 use probity_core::id::SessionId;
 use probity_store::events::AccountEvent;
+use probity_store::passwords::{self, Password};
 use probity_store::sessions::{self, SignedIn};
-use probity_store::{ScopedFutureExt as _, StoreError, Tx, passwords, users};
+use probity_store::{ScopedFutureExt as _, StoreError, Tx, users};
 use serde_json::json;
 
 use crate::app::App;
@@ -17,7 +18,7 @@ use crate::body::JsonBody;
 use crate::error::{ApiError, Code};
 use crate::page::List;
 use crate::path::PathId;
-use crate::person::attempts::{self, Whose};
+use crate::person::attempts::{self, Attempt, Whose};
 use crate::person::cookie;
 use crate::person::guard::{Person, Visitor};
 use crate::person::passwords::{check_given, check_new};
@@ -90,24 +91,16 @@ pub(crate) async fn change_password(
     JsonBody(given): JsonBody<ChangePassword>,
 ) -> Result<Response, ApiError> {
     let (own, now) = (&person.signed_in.session, app.now());
-    check_given("current", &given.current)?;
     check_new("new", &given.new, person.signed_in.email.as_deref().unwrap_or_default())?;
-    let attempt = attempts::begin(&app, Whose::Person(own.org, own.user), visitor.from).await?;
-    let standing = passwords::of(&mut app.store.read().await?, own.org, own.user).await?;
-    let standing = standing.ok_or_else(|| ApiError::conflict("there is no password to be changed"))?;
-    if !app.people.passwords.is(&app.secrets, &standing, &given.current).await? {
-        return Err(refused(&app, Code::SignInFailed));
-    }
+    let shown = shown_again(&app, &visitor, &person, &given.current).await?;
     let whose = (own.org, own.user);
-    let new = app.people.passwords.new_password(&app.secrets, whose, standing.who, &given.new).await?;
+    let new = app.people.passwords.new_password(&app.secrets, whose, shown.password.who, &given.new).await?;
     let renewed = Renewed::of(&app.secrets);
     let changed = app.store.write(|tx| {
         async {
-            users::lock_team(tx, own.org).await?;
-            if !passwords::stands(tx, &standing).await? {
+            if !shown.stands(tx).await? {
                 return Ok(false);
             }
-            attempt.succeeded(tx).await?;
             passwords::set(tx, &new, now).await?;
             sessions::revoke_all(tx, own.org, own.user, Some(own.id)).await?;
             renewed.put(tx, &person.signed_in).await?;
@@ -121,6 +114,44 @@ pub(crate) async fn change_password(
     }
     let shown = SessionShown::of(&app, visitor.transport, &person.signed_in, &renewed.token);
     Ok(renewed.answer(&visitor, json!({ "session": shown })))
+}
+
+/// A password that was right when a person within a session gave it once more.
+pub(crate) struct ShownAgain {
+    password: Password,
+    attempt: Attempt,
+}
+
+/// Has a person show that they are not somebody who found their browser open.
+pub(crate) async fn shown_again(
+    app: &App,
+    visitor: &Visitor,
+    person: &Person,
+    current: &str,
+) -> Result<ShownAgain, ApiError> {
+    let own = &person.signed_in.session;
+    check_given("current", current)?;
+    let attempt = attempts::begin(app, Whose::Person(own.org, own.user), visitor.from).await?;
+    let standing = passwords::of(&mut app.store.read().await?, own.org, own.user).await?;
+    let password = standing.ok_or_else(|| ApiError::conflict("there is no password yet"))?;
+    if app.people.passwords.is(&app.secrets, &password, current).await? {
+        Ok(ShownAgain { password, attempt })
+    } else {
+        Err(refused(app, Code::SignInFailed))
+    }
+}
+
+impl ShownAgain {
+    /// Whether it still is the password, in the transaction of what it is shown for. It forgives no guesses: codes of the second
+    /// factor are counted with it.
+    pub(crate) async fn stands(&self, tx: &mut Tx) -> Result<bool, StoreError> {
+        users::lock_team(tx, self.password.org).await?;
+        let stands = passwords::stands(tx, &self.password).await?;
+        if stands {
+            self.attempt.went_on(tx).await?;
+        }
+        Ok(stands)
+    }
 }
 
 /// Another token for a session whose rights have changed: whoever knew the one before knows nothing.

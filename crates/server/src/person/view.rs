@@ -109,6 +109,13 @@ pub(crate) struct ChangePassword {
     pub(crate) new: String,
 }
 
+/// `POST /app/second-factor`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GivenPassword {
+    pub(crate) current: String,
+}
+
 /// A code of the second factor.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

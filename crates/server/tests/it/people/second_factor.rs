@@ -38,7 +38,7 @@ async fn code(app: &TestApp, org: &Org, secret: &[u8], late: i64) -> String {
 
 /// Turns the second factor on; gives the secret and the codes of recovery.
 async fn turned_on(app: &TestApp, org: &Org, browser: &mut Browser<'_>) -> (Vec<u8>, Vec<String>) {
-    let begun = browser.post("/app/second-factor", &json!({})).await.ok(200);
+    let begun = browser.post("/app/second-factor", &json!({ "current": PASSWORD })).await.ok(200);
     let secret = decoded(begun["secret"].as_str().unwrap());
     assert_eq!(secret.len(), totp::SECRET_BYTES);
     assert!(begun["otpauth_uri"].as_str().unwrap().starts_with("otpauth://totp/Probity:ann%40example%2Ecom?secret="));
@@ -57,7 +57,7 @@ async fn a_second_factor_is_asked_for_beside_the_password() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;
         let (_, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
-        browser.post("/app/second-factor", &json!({})).await.ok(200);
+        browser.post("/app/second-factor", &json!({ "current": PASSWORD })).await.ok(200);
         Browser::new(app).sign_in(ANN, PASSWORD).await.ok(200);
         browser.post("/app/second-factor/confirm", &json!({ "code": "000000" })).await.error(401, "sign_in_failed");
         let mut copy = Browser::new(app);
@@ -66,7 +66,7 @@ async fn a_second_factor_is_asked_for_beside_the_password() {
         assert_eq!(codes.len(), 10);
         assert!(!copy.is_in().await, "the session has another token");
         assert_eq!(browser.get("/app/session").await.ok(200)["two_factor"], json!(true));
-        browser.post("/app/second-factor", &json!({})).await.error(409, "conflict");
+        browser.post("/app/second-factor", &json!({ "current": PASSWORD })).await.error(409, "conflict");
 
         let mut other = Browser::new(app);
         other.sign_in(ANN, PASSWORD).await.error(401, "second_factor_required");
@@ -80,6 +80,28 @@ async fn a_second_factor_is_asked_for_beside_the_password() {
         Browser::new(app).post("/app/sign-in", &with_code(&fresh)).await.error(401, "sign_in_failed");
         let before = code(app, &org, &secret, -1).await;
         Browser::new(app).post("/app/sign-in", &with_code(&before)).await.error(401, "sign_in_failed");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_session_alone_turns_nothing_on_and_guesses_nothing() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        let (_, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
+        browser.post("/app/second-factor", &json!({})).await.error(400, "invalid_request");
+        let begin = |current: &str| json!({ "current": current });
+        browser.post("/app/second-factor", &begin("wrong horse battery staple")).await.error(401, "sign_in_failed");
+        browser.post("/app/second-factor/confirm", &json!({ "code": "000000" })).await.error(404, "not_found");
+        browser.post("/app/second-factor", &begin(PASSWORD)).await.ok(200);
+        // Codes and passwords are guessed together, and the right password forgives no codes.
+        let mut statuses = Vec::new();
+        for guess in 0..4 {
+            let guess = json!({ "code": format!("{guess:06}") });
+            statuses.push(browser.post("/app/second-factor/confirm", &guess).await.status);
+            statuses.push(browser.post("/app/second-factor", &begin(PASSWORD)).await.status);
+        }
+        assert_eq!(statuses, [401, 200, 401, 200, 401, 200, 401, 429]);
     })
     .await;
 }

@@ -276,7 +276,10 @@ async fn nothing_that_opens_something_is_in_the_database_or_the_timeline() {
     browser.sign_in("ann.canary@example.com", PASSWORD).await.ok(200);
     let session = browser.cookies["__Host-probity"].clone();
     let page = browser.token.clone();
-    let secret = browser.post("/app/second-factor", &json!({})).await.ok(200)["secret"].as_str().unwrap().to_owned();
+    let secret = browser.post("/app/second-factor", &json!({ "current": PASSWORD })).await.ok(200)["secret"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let timeline = browser.get("/app/v1/account/timeline").await;
     for (hidden, what) in [("ann.canary", "an address"), ("203.0.113.77", "a network"), (&*session, "a token")] {
         assert!(!timeline.text().contains(hidden), "{what} is in {}", timeline.text());
