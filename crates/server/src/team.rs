@@ -14,6 +14,7 @@ use probity_store::{OrgNo, StoreError, Tx, orgs, sessions};
 use crate::api::merge_patch::Said;
 use crate::error::{ApiError, Code};
 use crate::links::Making;
+use crate::person::attempts;
 
 /// How many people may belong to an organization where nobody counts: more than an organization has.
 const SEATS_UNLIMITED: i64 = 1_000_000;
@@ -74,7 +75,8 @@ pub(crate) struct Wish {
     pub(crate) role: Role,
 }
 
-/// Invites somebody, or once more who has not accepted yet; gives the person and the secret of their link.
+/// Invites somebody, or once more who has not accepted yet; gives the person and the secret of their link. Where an organization
+/// has had many mailed, only the link is made.
 pub(crate) async fn invite(tx: &mut Tx, act: Act, wish: &Wish, making: Making<'_>) -> Done<(User, String)> {
     users::lock_team(tx, act.org).await?;
     let invited = match users::member(tx, act.org, &wish.email).await? {
@@ -94,7 +96,8 @@ pub(crate) async fn invite(tx: &mut Tx, act: Act, wish: &Wish, making: Making<'_
             user
         }
     };
-    let (invitation, secret) = making.invitation(&invited, act.now);
+    let by_mail = making.by_mail && attempts::may_mail(tx, making.secrets, act.org, act.now).await?;
+    let (invitation, secret) = Making { by_mail, ..making }.invitation(&invited, act.now);
     invitations::issue(tx, &invitation).await?;
     act.happened(tx, AccountEvent::MemberInvited).await?;
     Ok(Ok((invited, secret)))

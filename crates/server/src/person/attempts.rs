@@ -19,12 +19,15 @@ use crate::app::App;
 use crate::auth;
 use crate::error::ApiError;
 use crate::ops::metrics::LimitedBy;
+use crate::secrets::Secrets;
 
 /// For an address, and for a person who shows who they are once more.
 const ACCOUNT: Backoff = Backoff { free: 5, longest_ms: 300_000, forget_ms: 3_600_000 };
 /// For a network, behind which there may be an office.
 const NETWORK: Backoff = Backoff { free: 30, longest_ms: 300_000, forget_ms: 3_600_000 };
-/// Rows for addresses, and as many for networks.
+/// For an organization that has invitations mailed by the operator's relay: fifty, then ever fewer, until it has rested for a day.
+const MAILS: Backoff = Backoff { free: 50, longest_ms: 86_400_000, forget_ms: 86_400_000 };
+/// Rows for addresses, as many for networks, and as many for organizations that invite.
 const SLOTS: i64 = 1 << 20;
 
 /// Who tries.
@@ -86,6 +89,12 @@ pub(crate) async fn begin(app: &App, whose: Whose<'_>, From(from): From) -> Resu
             Err(ApiError::rate_limited(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX)))
         }
     }
+}
+
+/// Counts an invitation that is to be mailed; says whether the organization may have it mailed.
+pub(crate) async fn may_mail(tx: &mut Tx, secrets: &Secrets, org: OrgNo, now: Millis) -> Result<bool, StoreError> {
+    let no = 2 * SLOTS + number(&secrets.attempts("mail", &[&org.0.to_be_bytes()]));
+    Ok(attempts::begin(tx, &[Slot { no, backoff: MAILS }], now).await?.is_ok())
 }
 
 impl Attempt {

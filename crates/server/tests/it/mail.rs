@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use probity_core::api_key::KeyKind;
 use probity_server::mail::MailConfig;
 use probity_server::secrets::Secrets;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
+use probity_store::orgs::Org;
 use probity_store::users::{invitations, profile};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -122,5 +124,38 @@ async fn what_the_relay_never_takes_is_given_up() {
     invite(&app, &key, "ann@example.org").await;
     let next = after(Duration::from_secs(6), &mut seen).await;
     assert!(next.contains("To: ann@example.org"), "{next}");
+    app.stop().await;
+}
+
+/// To how many the service would still send mail.
+async fn waiting(app: &TestApp, org: &Org) -> usize {
+    let later = app.now(org).await + 7 * 86_400_000;
+    let claim = app.store.write(|tx| invitations::mail::claim(tx, later, 0, "the test", 1_000).scope_boxed());
+    claim.await.unwrap().iter().filter(|one| one.org == org.no).count()
+}
+
+#[tokio::test]
+async fn who_invites_again_and_again_has_fifty_mailed() {
+    let (address, _seen) = relay(&["451 later"; 200]).await;
+    let app = service(address).await;
+    let (org, key) = app.customer().await;
+    for n in 1..=50 {
+        invite(&app, &key, &format!("a{n}@example.org")).await;
+    }
+    assert_eq!(waiting(&app, &org).await, 50);
+    // Who is removed frees nothing.
+    let page = app.get(&key, "/v1/users?per_page=10").await.ok(200);
+    for member in page["data"].as_array().unwrap() {
+        let path = format!("/v1/users/{}", member["id"].as_str().unwrap());
+        app.send(Call::new("DELETE", path).key(&key)).await.ok(200);
+    }
+    for n in 51..=60 {
+        invite(&app, &key, &format!("a{n}@example.org")).await;
+    }
+    let mailed = waiting(&app, &org).await - 40;
+    assert!((1..=4).contains(&mailed), "one, and one a second later, and one two seconds later: {mailed}");
+    let other = app.org("Other Ltd", 0).await;
+    invite(&app, &app.key(&other, KeyKind::Live).await, "a@example.org").await;
+    assert_eq!(waiting(&app, &other).await, 1, "each organization by itself");
     app.stop().await;
 }

@@ -16,6 +16,10 @@ use crate::error::{Result, StoreError};
 use crate::events::{self, AccountEvent, Actor, What};
 use crate::number::OrgNo;
 
+/// Between the making of an invitation and the mail of the one that takes its place, in milliseconds: repeating an invitation
+/// does not fill somebody's mailbox.
+const MAIL_AGAIN_MS: i64 = 10 * 60_000;
+
 /// An invitation to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
@@ -61,8 +65,9 @@ statements! {
     ISSUE = "INSERT INTO invitation (org_no, user_id, hash, mailed_hash, mail_seed, mail_state, mail_attempts, \
              mail_next_at, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, $8) \
              ON CONFLICT (org_no, user_id) DO UPDATE SET hash = excluded.hash, mailed_hash = excluded.mailed_hash, \
-             mail_seed = excluded.mail_seed, mail_state = excluded.mail_state, mail_attempts = 0, \
-             mail_next_at = excluded.mail_next_at, mail_lease_until = NULL, mail_run = NULL, \
+             mail_seed = excluded.mail_seed, mail_state = excluded.mail_state, mail_attempts = 0, mail_next_at = CASE \
+             WHEN invitation.created_at <= excluded.created_at AND invitation.created_at + $9 > excluded.created_at \
+             THEN invitation.created_at + $9 ELSE excluded.mail_next_at END, mail_lease_until = NULL, mail_run = NULL, \
              created_at = excluded.created_at, expires_at = excluded.expires_at";
     LOOK = "SELECT u.org_no, u.id, u.email, u.name, u.role, u.is_primary, u.status, u.created_at, o.id AS org_id, \
             o.name AS org_name, i.hash, i.expires_at FROM invitation i \
@@ -80,7 +85,7 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, mail::STATEMENTS].concat()
 }
 
-/// Makes an invitation; one that the person has ends.
+/// Makes an invitation; one that the person has ends. Where that is young, the mail of the new one waits for some minutes.
 pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
     let (hash, seed) = match &invitation.mailed {
         Some(mailed) => (Some(mailed.hash.to_vec()), Some(mailed.seed.to_vec())),
@@ -96,6 +101,7 @@ pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
         state,
         invitation.created_at,
         invitation.expires_at,
+        MAIL_AGAIN_MS,
     ];
     tx.execute(&ISSUE, values).await?;
     Ok(())
