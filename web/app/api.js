@@ -39,6 +39,7 @@ export function authorize(token, ended) {
  * @property {Record<string, unknown>} [query] parameters; those that are undefined or empty are left out
  * @property {unknown} [body] sent as JSON, or as it is where it is a `Blob` or `FormData`
  * @property {AbortSignal} [signal]
+ * @property {Record<string, string>} [headers] besides those of every call
  * @property {boolean} [once] whether a repetition of this very call must not be done twice
  */
 
@@ -66,8 +67,8 @@ export async function ask(method, path, call = {}) {
 const drawn = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /** @param {string} method @param {string} path @param {Call} call */
-async function send(method, path, { query, body, signal, once }) {
-  const headers = new Headers({ accept: "application/json" });
+async function send(method, path, { query, body, signal, once, headers: own }) {
+  const headers = new Headers({ accept: "application/json", ...own });
   if (csrf) headers.set("x-csrf-token", csrf);
   if (once) headers.set("idempotency-key", drawn());
   const raw = body instanceof Blob || body instanceof FormData;

@@ -1,6 +1,6 @@
 /** A one-time link: the owner's first password, an invitation, or a new password. */
 import { html, useState } from "../../vendor/lib.js";
-import { Refused, get, post } from "../api.js";
+import { Refused, ask } from "../api.js";
 import { go } from "../route.js";
 import { become } from "../session.js";
 import { t } from "../text.js";
@@ -10,6 +10,10 @@ import { Brand } from "../ui/page.js";
 import { Fetched, useFetched } from "../ui/table.js";
 
 const PASSWORD_MIN = 12;
+const PATH = "/app/link";
+
+/** In a header: paths are in the logs of proxies. @param {string} token */
+const says = (token) => ({ "x-link-token": encodeURIComponent(token) });
 
 /**
  * @typedef {object} Link what the server says of a link
@@ -21,17 +25,16 @@ const PASSWORD_MIN = 12;
 
 /** @param {{ parts: string[] }} props the link's token */
 export function Screen({ parts: [token = ""] }) {
-  const path = `/app/links/${encodeURIComponent(token)}`;
-  const link = useFetched((signal) => get(path, undefined, signal), [token]);
+  const link = useFetched((signal) => ask("GET", PATH, { headers: says(token), signal }), [token]);
   return html`<main class="alone" id="page">
     <${Brand} />
     ${link.failure !== undefined && html`<h1>${t("missing.title")}</h1>`}
-    <${Fetched} from=${link}>${(/** @type {Link} */ found) => html`<${Welcome} path=${path} link=${found} />`}<//>
+    <${Fetched} from=${link}>${(/** @type {Link} */ found) => html`<${Welcome} token=${token} link=${found} />`}<//>
   </main>`;
 }
 
-/** @param {{ path: string, link: Link }} props */
-function Welcome({ path, link }) {
+/** @param {{ token: string, link: Link }} props */
+function Welcome({ token, link }) {
   const [name, setName] = useState(link.name ?? "");
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
@@ -43,7 +46,7 @@ function Welcome({ path, link }) {
   async function send() {
     const given = { password, name: name.trim() || undefined, email: fresh ? email.trim() : undefined, code: code?.replaceAll(" ", "") || undefined };
     try {
-      become((await post(path, given)).session);
+      become((await ask("POST", PATH, { body: given, headers: says(token) })).session);
       go([], undefined, true);
     } catch (error) {
       if (!(error instanceof Refused && error.code === "second_factor_required" && code === undefined)) throw error;

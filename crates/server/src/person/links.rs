@@ -1,4 +1,6 @@
-//! `/app/links/{token}`: one-time links, with which a person sets a password and signs in.
+//! `/app/link`: one-time links, with which a person sets a password and signs in.
+//!
+//! The token comes in a header: proxies write paths into their logs, and whoever reads a log in time could use the link first.
 //!
 //! An owner's first password, an invitation and an operator's help all come as links. Using one sets the password of its person
 //! in its organization alone, ends their sessions and begins one. It does not take a second factor's place: where there is one,
@@ -6,7 +8,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use axum::{Extension, Json};
 use probity_core::name;
@@ -25,6 +28,8 @@ use crate::person::guard::Visitor;
 use crate::person::passwords::check_new;
 use crate::person::second_factor::{self, Spent};
 use crate::person::sign_in::{Fresh, happened, refused, who};
+
+static TOKEN: HeaderName = HeaderName::from_static("x-link-token");
 
 /// What a link is for.
 #[derive(Serialize)]
@@ -53,9 +58,10 @@ pub(crate) struct UseLink {
 pub(crate) async fn look(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    Path(token): Path<String>,
+    headers: HeaderMap,
 ) -> Result<Json<LinkShown>, ApiError> {
-    let (found, attempt) = found(&app, &visitor, &token).await?;
+    let token = token(&headers);
+    let (found, attempt) = found(&app, &visitor, token).await?;
     app.store.write(|tx| attempt.succeeded(tx).scope_boxed()).await?;
     Ok(Json(LinkShown {
         kind: if found.user.status == UserStatus::Invited { "invitation" } else { "password" },
@@ -64,6 +70,11 @@ pub(crate) async fn look(
         name: found.user.name,
         expires_at: found.expires_at.into(),
     }))
+}
+
+/// The token that a request says; one without any is an attempt like any other.
+fn token(headers: &HeaderMap) -> &str {
+    headers.get(&TOKEN).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 /// The link; an attempt that finds none is counted.
@@ -78,10 +89,11 @@ async fn found(app: &App, visitor: &Visitor, token: &str) -> Result<(Found, Atte
 pub(crate) async fn redeem(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
-    Path(token): Path<String>,
+    headers: HeaderMap,
     JsonBody(given): JsonBody<UseLink>,
 ) -> Result<Response, ApiError> {
-    let (found, by_network) = found(&app, &visitor, &token).await?;
+    let token = token(&headers);
+    let (found, by_network) = found(&app, &visitor, token).await?;
     let wish = wish(&found.user, &given)?;
     check_new("password", &given.password, &wish.email)?;
     let whose = (found.user.org, found.user.id);
@@ -89,7 +101,7 @@ pub(crate) async fn redeem(
     let by_person = attempts::begin(&app, Whose::Person(whose.0, whose.1), From::NOWHERE).await?;
     let who = who(&app, &wish.email);
     let password = app.people.passwords.new_password(&app.secrets, whose, who, &given.password).await?;
-    let (hash, attempts) = (app.secrets.link(&token), [by_network, by_person]);
+    let (hash, attempts) = (app.secrets.link(token), [by_network, by_person]);
     let using = Using { app: &app, hash, wish, password, code: given.code, attempts };
     let fresh = Fresh::of(&app, found.user.org, found.user.id, &visitor);
     match app.store.write(|tx| using.run(tx, &fresh).scope_boxed()).await? {

@@ -17,8 +17,8 @@ pub use crate::person::guard::Access;
 pub const ROUTES: [(&str, &str, Access); 12] = [
     ("POST", "/app/sign-in", Access::Anybody),
     ("POST", "/app/sign-out", Access::Session),
-    ("GET", "/app/links/{token}", Access::Anybody),
-    ("POST", "/app/links/{token}", Access::Anybody),
+    ("GET", "/app/link", Access::Anybody),
+    ("POST", "/app/link", Access::Anybody),
     ("GET", "/app/session", Access::Session),
     ("GET", "/app/sessions", Access::Running),
     ("DELETE", "/app/sessions", Access::Running),
@@ -37,8 +37,8 @@ fn handler(method: &str, path: &str) -> MethodRouter<Arc<App>> {
     match (method, path) {
         ("POST", "/app/sign-in") => post(sign_in::sign_in),
         ("POST", "/app/sign-out") => post(sign_in::sign_out),
-        ("GET", "/app/links/{token}") => get(links::look),
-        ("POST", "/app/links/{token}") => post(links::redeem),
+        ("GET", "/app/link") => get(links::look),
+        ("POST", "/app/link") => post(links::redeem),
         ("GET", "/app/session") => get(sessions::get_session),
         ("GET", "/app/sessions") => get(sessions::list_sessions),
         ("DELETE", "/app/sessions") => delete(sessions::delete_other_sessions),

@@ -73,6 +73,6 @@ async fn signed_in<'a>(app: &'a TestApp, org: &Org, email: &str, role: Role) -> 
     let user = member(app, org, email, role).await;
     let mut browser = Browser::new(app);
     let token = link(app, &user).await;
-    browser.post(&format!("/app/links/{token}"), &json!({ "password": PASSWORD })).await.ok(200);
+    browser.post(&format!("/app/link#{token}"), &json!({ "password": PASSWORD })).await.ok(200);
     (user, browser)
 }

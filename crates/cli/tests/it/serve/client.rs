@@ -67,12 +67,14 @@ impl Client {
         self.exchange("POST", path, &fields, json)
     }
 
-    /// Sends JSON as a page of the dashboard does.
-    pub(crate) fn post_from_page(&mut self, path: &str, json: &str) -> Result<Answer, Failed> {
+    /// Uses a one-time link as its page does.
+    pub(crate) fn use_link(&mut self, token: &str, json: &str) -> Result<Answer, Failed> {
         let (address, length) = (self.address, json.len());
-        let fields =
-            format!("Origin: http://{address}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n");
-        self.exchange("POST", path, &fields, json)
+        let fields = format!(
+            "Origin: http://{address}\r\nX-Link-Token: {token}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n"
+        );
+        self.exchange("POST", "/app/link", &fields, json)
     }
 
     fn exchange(&mut self, method: &str, path: &str, fields: &str, body: &str) -> Result<Answer, Failed> {

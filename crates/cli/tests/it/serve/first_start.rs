@@ -28,12 +28,11 @@ fn signs_in_as_printed(node: &Node) -> String {
     let url = line.split_whitespace().nth(1).unwrap();
     let token = url.strip_prefix(&format!("http://{}/#/link/", node.address)).unwrap_or_else(|| panic!("{url}"));
     let body = r#"{"email": "owner@example.com", "password": "correct horse battery staple"}"#;
-    let path = format!("/app/links/{token}");
     let mut page = Client::new(node.address, "");
-    let answer = page.post_from_page(&path, body).unwrap();
+    let answer = page.use_link(token, body).unwrap();
     assert_eq!(answer.status, 200, "{answer:?}");
     assert_eq!(answer.json()["session"]["user"]["email"], "owner@example.com");
-    assert_eq!(page.post_from_page(&path, body).unwrap().status, 404, "it works once");
+    assert_eq!(page.use_link(token, body).unwrap().status, 404, "it works once");
     token.to_owned()
 }
 

@@ -74,7 +74,7 @@ async fn a_namesake_elsewhere_forgives_no_guesses() {
         signed_in(app, &theirs, ANN, Role::Administrator).await;
         // Who invites an address has the link, and can set a password of their own.
         let namesake = member(app, &eves, ANN, Role::Contributor).await;
-        let path = format!("/app/links/{}", link(app, &namesake).await);
+        let path = format!("/app/link#{}", link(app, &namesake).await);
         let known = "a password of eve's own";
         let mut eve = Browser::new(app);
         eve.post(&path, &json!({ "password": known })).await.ok(200);
@@ -106,7 +106,7 @@ async fn a_network_that_tries_many_addresses_waits_too() {
         Browser::at(app, "2001:db8:1:2:ffff::9").sign_in(ANN, PASSWORD).await.error(429, "rate_limited");
         Browser::at(app, "2001:db8:1:3::1").sign_in(ANN, PASSWORD).await.ok(200);
         let mut links = Browser::at(app, "2001:db8:1:2::8");
-        links.get("/app/links/made-up").await.error(429, "rate_limited");
+        links.get("/app/link#made-up").await.error(429, "rate_limited");
     })
     .await;
 }

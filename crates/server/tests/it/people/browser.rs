@@ -25,9 +25,14 @@ impl<'a> Browser<'a> {
         Self { from: Some(from), ..Self::new(app) }
     }
 
-    /// A request with this browser's cookies, and nothing else that a page would say.
+    /// A request with this browser's cookies, and nothing else that a page would say. What stands behind a `#` is a link's token:
+    /// browsers do not send it, and pages say it in a header.
     pub(crate) fn bare(&self, method: &str, path: &str) -> Call {
+        let (path, token) = path.split_once('#').unwrap_or((path, ""));
         let mut call = Call::new(method, path);
+        if !token.is_empty() {
+            call = call.header("x-link-token", token);
+        }
         if let Some(from) = self.from {
             call = call.from(from);
         }

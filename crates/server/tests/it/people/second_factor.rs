@@ -135,7 +135,7 @@ async fn a_link_does_not_take_the_place_of_a_second_factor() {
         let org = app.org("Example Ltd", 0).await;
         let (ann, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
         let (_, codes) = turned_on(app, &org, &mut browser).await;
-        let path = format!("/app/links/{}", super::link(app, &ann).await);
+        let path = format!("/app/link#{}", super::link(app, &ann).await);
         let mut other = Browser::new(app);
         let new = "a quite different password";
         other.post(&path, &json!({ "password": new })).await.error(401, "second_factor_required");
@@ -144,7 +144,7 @@ async fn a_link_does_not_take_the_place_of_a_second_factor() {
         other.post(&path, &json!({ "password": new, "code": codes[0] })).await.ok(200);
         // Who has lost it is helped by the operator.
         let token = app.admin.reset_link(&ann, true).await.unwrap().token;
-        let path = format!("/app/links/{}", token.expose_secret());
+        let path = format!("/app/link#{}", token.expose_secret());
         let answer = Browser::new(app).post(&path, &json!({ "password": PASSWORD })).await.ok(200);
         assert_eq!(answer["session"]["two_factor"], json!(false));
     })
@@ -180,7 +180,7 @@ async fn guessing_codes_through_a_link_waits_too() {
         let org = app.org("Example Ltd", 0).await;
         let (ann, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
         turned_on(app, &org, &mut browser).await;
-        let path = format!("/app/links/{}", super::link(app, &ann).await);
+        let path = format!("/app/link#{}", super::link(app, &ann).await);
         let mut statuses = Vec::new();
         let networks = ["2001:db8:1::1", "2001:db8:2::1", "2001:db8:3::1", "2001:db8:4::1"];
         for (guess, from) in networks.into_iter().cycle().take(8).enumerate() {

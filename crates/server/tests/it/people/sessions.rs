@@ -112,7 +112,7 @@ async fn a_link_for_another_password_ends_every_session() {
     TestApp::each(config(), async |app| {
         let org = app.org("Example Ltd", 0).await;
         let (ann, mut browser) = signed_in(app, &org, ANN, Role::Contributor).await;
-        let path = format!("/app/links/{}", link(app, &ann).await);
+        let path = format!("/app/link#{}", link(app, &ann).await);
         let mut other = Browser::new(app);
         other.post(&path, &json!({ "password": NEW })).await.ok(200);
         assert_eq!((browser.is_in().await, other.is_in().await), (false, true));
