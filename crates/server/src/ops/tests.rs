@@ -54,7 +54,7 @@ fn node(token: Option<&str>) -> Node {
 impl Node {
     async fn get(&self, path: &str, peer: &str, headers: &[(&str, &str)]) -> (StatusCode, HeaderMap, String) {
         let peer: SocketAddr = format!("{peer}:4711").parse().unwrap();
-        let mut request = Request::get(path).extension(Peer(peer));
+        let mut request = Request::get(path).header("host", "localhost").extension(Peer(peer));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
