@@ -84,7 +84,8 @@ async fn unknown_paths_are_not_found_and_nothing_redirects() {
     let app = TestApp::start().await;
     let (_, key) = app.customer().await;
     for path in [
-        "/",
+        "/app",
+        "/assets",
         "/v1",
         "/v1/",
         "/v2/verify",
