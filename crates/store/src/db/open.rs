@@ -31,10 +31,12 @@ const POSTGRES_BULK: usize = 3;
 /// For each connection to SQLite. WAL lets readers go on beside the writer; FULL syncs the log at each commit, so that a
 /// power cut loses nothing that was acknowledged. `secure_delete` overwrites what is deleted: erased addresses leave no
 /// remnants. A busy timeout beside them waits for another process, such as the command line beside a running service.
-/// `auto_vacuum` counts for a file that is about to be made, so it comes first: pages that are free can then be given back
-/// (`shrink.rs`).
-const SQLITE_SETTINGS: &str = "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; \
-     PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;";
+const SQLITE_SETTINGS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
+     PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;";
+
+/// For the connection that makes the file, before anything else: pages that are free can then be given back (`shrink.rs`). On a
+/// file that is there it would change nothing and wait for whoever writes.
+const SQLITE_NEW: &str = "PRAGMA auto_vacuum = INCREMENTAL;";
 
 /// For the writer besides. The log goes back into the file every 16 MiB: that takes two more syncs than a commit, during
 /// which all writers wait, and under load most of its pages are the same few.
@@ -90,7 +92,8 @@ impl Store {
                 let options = connect_options(&sqlite_url(path)?)?;
                 let settings: Arc<str> =
                     format!("PRAGMA busy_timeout = {}; {SQLITE_SETTINGS}", config.acquire_timeout_ms).into();
-                check_file(&options, &settings).await?;
+                let new = std::fs::metadata(path).is_ok_and(|file| file.len() == 0);
+                check_file(&options, if new { SQLITE_NEW } else { "" }, &settings).await?;
                 sqlite(&options, &settings, config)
             }
             Place::Postgres(url) => postgres(url, config),
@@ -125,7 +128,7 @@ impl Store {
             config.acquire_timeout_ms
         )
         .into();
-        check_file(&options, &settings).await?;
+        check_file(&options, "", &settings).await?;
         let pool = sqlite_pool(&options, &settings, config, 1, SQLITE_WRITER);
         // The lock is the connection's, which the pool keeps.
         drop(pool.acquire().await?);
@@ -265,8 +268,9 @@ fn assemble(
 
 /// Makes the file where it is missing, and says what is wrong with it: a pool would try again until its time is over, and then
 /// tell of nothing but that. Refuses a SQLite with known damage, should somebody link one in.
-async fn check_file(options: &AnyConnectOptions, settings: &Arc<str>) -> Result<()> {
+async fn check_file(options: &AnyConnectOptions, first: &'static str, settings: &Arc<str>) -> Result<()> {
     let mut connection = options.connect().await?;
+    connection.execute(sqlx::raw_sql(first)).await?;
     connection.execute(sqlx::raw_sql(AssertSqlSafe(settings.clone()))).await?;
     let version: String = connection.fetch_one("SELECT sqlite_version() AS version").await?.try_get("version")?;
     connection.close().await?;
