@@ -12,6 +12,7 @@
 //! does not come out exactly is a [`BlockError`], never half a block.
 
 pub mod results;
+pub mod table;
 
 use thiserror::Error;
 
@@ -22,6 +23,8 @@ pub const ADDRESS_MAX_BYTES: usize = 1_024;
 /// The most that a block can unpack to: each address with the two bytes of its length.
 pub const CONTENT_MAX_BYTES: usize = ROWS_MAX * (ADDRESS_MAX_BYTES + 2);
 
+/// What stands in the place of an address that was erased. No text has this byte, so nothing that was submitted is taken for it.
+pub const ERASED: &[u8] = &[0xff];
 /// The only form there is so far. Another form gets another first byte, so that old rows stay readable.
 const VERSION: u8 = 1;
 /// Version and size.

@@ -17,7 +17,7 @@ use crate::verdict::Reason;
 /// A number of credits; not negative unless said otherwise.
 pub type Credits = i64;
 
-/// The grant of an account without a limit, given anew each period.
+/// The grant of an account without a limit: given once, when it comes to such a plan.
 ///
 /// Unlimited is no special case: it is a grant that nobody uses up, so that holds, captures, reports and the law of the books
 /// are the same for everybody. 5,000 verdicts a second take six years for 10^12; nine million such grants fit

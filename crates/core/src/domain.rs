@@ -76,11 +76,6 @@ impl Domain {
         registrable(&self.ascii)
     }
 
-    /// Whether the name is, or lies under, a special-use name.
-    pub fn is_special_use(&self) -> bool {
-        SpecialUse::none_allowed().refuses(&self.ascii)
-    }
-
     /// Reads by grammar and length alone.
     pub(crate) fn read(text: &str) -> Result<Self, AddressError> {
         if text.is_empty() {

@@ -81,6 +81,8 @@ kinds! {
     Node "node" NodeId;
     /// A person's session in a browser.
     Session "ses" SessionId;
+    /// A list that somebody put up as a file.
+    Upload "upl" UploadId;
 }
 
 /// The id of a thing of kind `K`. Ids order by time of birth, to the millisecond.

@@ -21,6 +21,19 @@ impl Gcra {
         Self { step_us, burst: i64::from(burst.max(1)), full_at_us: i64::MIN / 2 }
     }
 
+    /// The same bucket under another limit. The part of it that was used stays used, so that whoever may change a limit does not
+    /// fill the bucket by it.
+    #[must_use]
+    pub fn resized(&self, now: Millis, count: u32, period_ms: i64, burst: u32) -> Self {
+        let fresh = Self::new(count, period_ms, burst);
+        let whole_us = |bucket: &Self| i128::from(bucket.step_us) * i128::from(bucket.burst);
+        let used_us = i128::from((self.full_at_us - micros(now)).max(0));
+        // Rounded up: changing it back and forth gains nothing.
+        let carried_us = (used_us * whole_us(&fresh) + whole_us(self) - 1) / whole_us(self);
+        let carried_us = i64::try_from(carried_us).unwrap_or(i64::MAX);
+        Self { full_at_us: micros(now).saturating_add(carried_us), ..fresh }
+    }
+
     /// How many may pass at once from a full bucket.
     pub fn burst(&self) -> u32 {
         u32::try_from(self.burst).unwrap_or(u32::MAX)
@@ -103,6 +116,24 @@ mod tests {
         assert_eq!(limit.available(Millis(0)), 1);
         limit.give_back(Millis(0), 9);
         assert_eq!(limit.available(Millis(0)), 3, "never more than the burst");
+    }
+
+    #[test]
+    fn another_limit_fills_nothing_and_takes_nothing() {
+        let now = Millis(1_000_000);
+        let mut limit = Gcra::new(40, 60_000, 40);
+        limit.charge(now, 30);
+        for (count, left) in [(40, 10), (39, 9), (80, 20), (4, 1), (1, 0), (4_000, 1_000)] {
+            let other = limit.resized(now, count, 60_000, count);
+            assert_eq!(other.available(now), left, "{count} a minute");
+            // What is rounded up on the way are microseconds.
+            let back = other.resized(now, 40, 60_000, 40);
+            assert_eq!(back.available(now + 1), 10, "there and back by {count}");
+        }
+        limit.charge(now, 30);
+        assert_eq!(limit.resized(now, 80, 60_000, 80).available(now), 0, "a debt stays one");
+        let full = Gcra::new(40, 60_000, 40).resized(now, 7, 60_000, 7);
+        assert_eq!((full.available(now), full.available(now + 60_000)), (7, 7));
     }
 
     proptest! {

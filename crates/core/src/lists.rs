@@ -56,6 +56,7 @@ pub struct Lists {
     free: TextSet,
     relay: TextSet,
     no_catch_all: TextSet,
+    mailboxes: TextSet,
     provider_suffixes: TextSet,
     providers: BTreeMap<String, Provider>,
     pub(crate) suggester: Suggester,
@@ -90,6 +91,7 @@ impl Lists {
             free: set(&source, "free")?,
             relay: set(&source, "relay")?,
             no_catch_all: set(&source, "no_catch_all")?,
+            mailboxes: set(&source, "mailboxes")?,
             providers: providers(&provider_suffixes)?,
             provider_suffixes,
             suggester: Suggester::new(&set(&source, "popular")?)?,
@@ -149,13 +151,19 @@ impl Lists {
         self.providers.get(id)
     }
 
+    /// The end of the names of a domain's exchangers, where it is a domain of a large mailbox provider: what can be said of who
+    /// takes its mail without asking anybody. A hint; the domain's own DNS decides.
+    pub fn exchanger_of(&self, domain: &str) -> Option<&str> {
+        self.mailboxes.get(KeyHash::of(domain), domain)
+    }
+
     /// All mail providers, by id.
     pub fn providers(&self) -> impl Iterator<Item = &Provider> {
         self.providers.values()
     }
 
     /// How many lines each list has, for the log and the doctor.
-    pub fn counts(&self) -> [(&'static str, usize); 10] {
+    pub fn counts(&self) -> [(&'static str, usize); 11] {
         [
             ("role", self.role.len()),
             ("role_parts", self.role_parts.len()),
@@ -166,6 +174,7 @@ impl Lists {
             ("free", self.free.len()),
             ("relay", self.relay.len()),
             ("no_catch_all", self.no_catch_all.len()),
+            ("mailboxes", self.mailboxes.len()),
             ("providers", self.provider_suffixes.len()),
         ]
     }

@@ -10,7 +10,7 @@ mod judge;
 mod reason;
 pub mod view;
 
-pub use evidence::{DomainEvidence, Evidence, EvidenceSource, MxHost, ProbeEvidence, Timings};
+pub use evidence::{DomainEvidence, Evidence, EvidenceSource, MxHost, ProbeEvidence, ProbeStep, Timings};
 pub use judge::{CatchAll, Mailbox, NotAsked, Silence, judge, silence_token};
 pub use reason::{Reason, Status};
 

@@ -178,6 +178,6 @@ fn domains_are_read_alone_as_within_addresses() {
     assert_eq!(Domain::parse("fir ma.de").map_err(|error| error.at), Err(3));
     assert_eq!(Domain::parse("").map_err(|error| error.reason), Err(AddressReason::EmptyDomain));
     let special = SpecialUse::allow(["onion"]);
-    assert!(Domain::parse_with("a.onion", &special).expect("allowed").is_special_use());
-    assert!(!Domain::parse("firma.de").expect("a name").is_special_use());
+    assert_eq!(Domain::parse_with("a.onion", &special).expect("allowed").ascii(), "a.onion");
+    assert_eq!(Domain::parse("a.onion").map_err(|error| error.reason), Err(AddressReason::SpecialUse));
 }

@@ -1,3 +1,4 @@
+//! Keys against their published form and checksum, what is told from what, and that no more of a key is shown than its ends.
 use proptest::prelude::*;
 
 use super::*;

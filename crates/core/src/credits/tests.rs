@@ -1,3 +1,4 @@
+//! The books by example, and under every sequence of movements: no sum overflows, nothing is spent that is not there.
 use proptest::prelude::*;
 
 use super::*;

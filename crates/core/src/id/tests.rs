@@ -1,3 +1,4 @@
+//! Ids against the published examples; of each id there is one text, which sorts as its time does.
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

@@ -26,6 +26,7 @@ embedded!(
     "free",
     "gibberish",
     "guard",
+    "mailboxes",
     "no_catch_all",
     "parked_exchangers",
     "popular",

@@ -1,3 +1,5 @@
+//! The embedded lists as they are shipped: each is read whole, they do not contradict each other, and what must never be called
+//! disposable or a role is not.
 use super::*;
 
 fn lists() -> &'static Lists {
@@ -16,6 +18,27 @@ fn every_embedded_list_is_read_sorted_and_not_empty() {
     for name in FILES.iter().filter(|name| **name != "gibberish") {
         let keys: Vec<&str> = files::embedded_keys(name).collect();
         assert!(keys.is_sorted_by(|a, b| a < b), "{name}: {:?}", keys.windows(2).find(|w| w[0] >= w[1]));
+    }
+}
+
+#[test]
+fn domains_of_mailbox_providers_have_an_exchanger_whose_provider_is_known() {
+    let found =
+        |domain: &str| lists().exchanger_of(domain).and_then(|host| lists().provider(host)).map(|of| of.id.as_str());
+    let cases = [
+        ("gmail.com", Some("google")),
+        ("hotmail.co.uk", Some("outlook")),
+        ("yahoo.fr", Some("yahoo")),
+        ("web.de", Some("gmx")),
+        ("icloud.com", Some("icloud")),
+        ("example.org", None),
+        ("mail.gmail.com", None),
+    ];
+    for (domain, provider) in cases {
+        assert_eq!(found(domain), provider, "{domain}");
+    }
+    for domain in files::embedded_keys("mailboxes") {
+        assert!(found(domain).is_some(), "{domain}");
     }
 }
 

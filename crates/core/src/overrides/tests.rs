@@ -1,3 +1,4 @@
+//! What an organization makes of a verdict, by the tables of the contract: what is ignored, and which words mean what they seem.
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 

@@ -1,5 +1,7 @@
 //! Plans driven by hand: each test is a short story of what a domain's exchangers do.
 
+mod any_server;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
@@ -246,6 +248,25 @@ fn hosts_without_addresses_make_the_domain_unroutable_only_by_authority() {
 }
 
 #[test]
+fn an_exchanger_that_was_never_looked_up_may_take_mail() {
+    let meta = |hosts: u16| {
+        let hosts: Vec<MxHost> = (0..hosts).map(|n| mx(n, &format!("h{n}.example.com"))).collect();
+        let mut plan = plan_with(&hosts, 1, Known::default());
+        while let Action::Resolve { exchanger } = plan.next(None) {
+            plan.resolved(exchanger, Found::Nothing);
+        }
+        let fates = plan.take_fates();
+        let told = match &fates[..] {
+            [(0, Fate::Settled(told) | Fate::Later { told, .. })] => told,
+            other => panic!("{other:?}"),
+        };
+        judge(&told.mailbox).expect("a finding").meta.into_owned()
+    };
+    assert_eq!(meta(5), "mx_unroutable");
+    assert_eq!(meta(6), "dns_temporary");
+}
+
+#[test]
 fn a_refusal_of_us_defers_everybody_and_never_moves_to_the_next_host() {
     let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 3, Known::default());
     link(&mut plan);
@@ -359,92 +380,5 @@ fn access_denied_is_settled_by_what_else_the_domain_accepts() {
             }
         }
         expect(&mut plan, &wanted);
-    }
-}
-
-/// Whatever the servers do, a plan ends, and each recipient has one fate.
-mod any_server {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::rng::Rng;
-
-    #[test]
-    fn an_exchanger_that_was_never_looked_up_may_take_mail() {
-        let meta = |hosts: u16| {
-            let hosts: Vec<MxHost> = (0..hosts).map(|n| mx(n, &format!("h{n}.example.com"))).collect();
-            let mut plan = plan_with(&hosts, 1, Known::default());
-            while let Action::Resolve { exchanger } = plan.next(None) {
-                plan.resolved(exchanger, Found::Nothing);
-            }
-            let fates = plan.take_fates();
-            let told = match &fates[..] {
-                [(0, Fate::Settled(told) | Fate::Later { told, .. })] => told,
-                other => panic!("{other:?}"),
-            };
-            judge(&told.mailbox).expect("a finding").meta.into_owned()
-        };
-        assert_eq!(meta(5), "mx_unroutable");
-        assert_eq!(meta(6), "dns_temporary");
-    }
-
-    const ANSWERS: [&str; 12] = [
-        YES,
-        NO,
-        "-",
-        "450 4.2.0 Greylisted",
-        "452 4.5.3 Too many recipients",
-        "554 5.7.1 Relay access denied",
-        "554 5.7.1 blocked using zen.spamhaus.org",
-        "550 5.7.1 policy",
-        "451 4.3.0 Temporary failure",
-        "252 maybe",
-        "550 5.4.1 Recipient address rejected: Access denied.",
-        "421 4.3.2 shutting down",
-    ];
-
-    proptest! {
-        #[test]
-        fn one_fate_for_each(
-            hosts in 0usize..8, recipients in 1u32..40, seed: u64,
-            choices in prop::collection::vec(0usize..12, 1..60),
-        ) {
-            let hosts: Vec<MxHost> = (0..hosts).map(|n| mx(10, &format!("h{n}.example.com"))).collect();
-            let mut plan = plan_with(&hosts, recipients, Known::default());
-            let mut rng = Rng::new(seed);
-            let (mut linked, mut steps, mut fates) = (false, 0, Vec::new());
-            loop {
-                steps += 1;
-                prop_assert!(steps < 2_000, "a plan without an end");
-                let room = linked.then(|| u32::try_from(rng.below(5)).unwrap_or(0));
-                match plan.next(room) {
-                    Action::Resolve { exchanger } => plan.resolved(exchanger, match rng.below(4) {
-                        0 => Found::Failed,
-                        1 => Found::Nothing,
-                        _ => Found::Addresses((0..3).map(ip).collect()),
-                    }),
-                    Action::Dial { .. } => match rng.below(4) {
-                        0 => plan.dial_failed(DialFault::Silent(Silence::TimedOut, None)),
-                        1 => plan.dial_failed(DialFault::Tls),
-                        _ => { linked = true; plan.linked(); }
-                    },
-                    Action::Leave => { linked = false; plan.left(); }
-                    Action::Ask { recipients, random } => {
-                        let count = recipients.len() + usize::from(random);
-                        let answers: Vec<&str> =
-                            (0..count).map(|_| ANSWERS[choices[rng.below(choices.len())]]).collect();
-                        let end = End::Closed { stage: Stage::Rcpt };
-                        let dies = rng.below(3) == 0;
-                        linked &= !dies;
-                        tell(&mut plan, &(recipients, random), &answers, dies.then_some(&end));
-                    }
-                    Action::Done => break,
-                }
-                fates.extend(plan.take_fates().into_iter().map(|(recipient, _)| recipient));
-            }
-            fates.extend(plan.take_fates().into_iter().map(|(recipient, _)| recipient));
-            fates.sort_unstable();
-            prop_assert_eq!(fates, (0..recipients).collect::<Vec<_>>());
-        }
     }
 }

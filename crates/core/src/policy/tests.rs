@@ -1,3 +1,5 @@
+//! The shipped policies: whose they are, that the polite ones keep to the manners they promise, and that a mistake in a file is
+//! refused with its place.
 use std::time::Duration;
 
 use super::{Mode, Policies, Profile, TlsPolicy};

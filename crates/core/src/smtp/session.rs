@@ -25,7 +25,7 @@ use std::sync::Arc;
 use crate::classify::Stage;
 use crate::time::Millis;
 
-use super::command::{self, Bare, check_word};
+use super::command::{self, Bare};
 use super::deadline::{Clocks, Progress};
 use super::flight::{Asking, Taken};
 use super::reply::{Reply, ReplyParser};
@@ -34,6 +34,8 @@ pub use super::capabilities::Capabilities;
 pub use super::command::{EncodeError, Recipient};
 pub use super::deadline::Timeouts;
 pub use super::flight::{Flight, RcptAnswer};
+pub use events::{Config, End, Event, Step, TlsMode};
+pub use transcript::Said;
 
 /// The most bytes that are read from a server in one session, besides what recipients add.
 const READ_MAX_BYTES: u64 = 128 * 1024;
@@ -41,114 +43,6 @@ const READ_MAX_BYTES: u64 = 128 * 1024;
 const READ_PER_RCPT_BYTES: u64 = 1024;
 /// How long the answer to QUIT is waited for, in milliseconds. Nothing depends on it.
 const QUIT_MS: i64 = 2_000;
-
-/// Whether a session uses STARTTLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum TlsMode {
-    /// Where it is offered. A refusal is no reason to stop: the session goes on in the clear.
-    Opportunistic,
-    /// Always; a server without it ends the session.
-    Required,
-    /// Not even where it is offered.
-    Never,
-}
-
-/// What a session says of us and how patient it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// The name for EHLO.
-    pub helo: String,
-    /// The path of MAIL FROM without angle brackets; `""` is the null reverse-path `<>`.
-    pub mail_from: String,
-    /// Whether STARTTLS is used.
-    pub tls: TlsMode,
-    /// How long the server may take.
-    pub timeouts: Timeouts,
-}
-
-impl Config {
-    /// Checks that the names can be written in a command. A session with names that cannot ends at once.
-    pub fn check(&self) -> Result<(), EncodeError> {
-        if self.helo.is_empty() {
-            return Err(EncodeError::Empty);
-        }
-        check_word(&self.helo)?;
-        check_word(&self.mail_from)
-    }
-}
-
-/// What happened to the connection, or what the caller wants.
-#[derive(Clone, Debug)]
-pub enum Event<'a> {
-    /// The connection stands.
-    Opened,
-    /// The server sent these bytes.
-    Received(&'a [u8]),
-    /// The server closed or reset the connection.
-    Closed,
-    /// The handshake that [`Step::StartTls`] asked for is done.
-    TlsReady,
-    /// The handshake failed.
-    TlsFailed,
-    /// Time has passed; a deadline may have as well.
-    Tick,
-    /// Ask for these recipients.
-    Ask(Flight),
-    /// Say goodbye.
-    Quit,
-}
-
-/// What the caller does next.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Write [`Session::outgoing`], then read. Also the answer to an event that changed nothing.
-    NeedInput,
-    /// Do a TLS handshake on this connection, reading nothing in the clear before, and report back.
-    StartTls,
-    /// The session is open and idle: ask or quit.
-    Ready,
-    /// The flight is complete or cut short: one entry for each recipient, in order.
-    Answered(Vec<RcptAnswer>),
-    /// The session is over. Write what [`Session::outgoing`] still holds if that is easy, and close.
-    Ended(End),
-}
-
-/// How a session ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// We said goodbye.
-    Quit,
-    /// The server sent us away: at the banner, at EHLO, at a required STARTTLS, or anywhere with 421.
-    Refused {
-        /// What had been asked.
-        stage: Stage,
-        /// The refusal.
-        reply: Reply,
-    },
-    /// The connection closed, or the server announced it with 221.
-    Closed {
-        /// What was being waited for.
-        stage: Stage,
-    },
-    /// The server took too long.
-    TimedOut {
-        /// What was being waited for.
-        stage: Stage,
-    },
-    /// The server broke the protocol in a way that makes its answers worthless.
-    Protocol {
-        /// What was being waited for.
-        stage: Stage,
-        /// What it did.
-        what: &'static str,
-    },
-    /// The TLS handshake failed. A new connection with [`TlsMode::Never`] may do better.
-    TlsFailed,
-    /// TLS is required and not offered.
-    TlsUnavailable,
-    /// Bytes in the clear came behind the server's agreement to STARTTLS (RFC 3207 §5): someone is in the middle.
-    Injected,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -187,9 +81,13 @@ pub struct Session {
     mails_sent: u32,
     rcpts_sent: u32,
     bytes_read: u64,
+    /// What the server says, while somebody wants to know.
+    transcript: Option<Vec<Said>>,
 }
 
+mod events;
 mod replies;
+mod transcript;
 
 impl Session {
     /// A session on a connection that is not open yet.
@@ -211,6 +109,7 @@ impl Session {
             mails_sent: 0,
             rcpts_sent: 0,
             bytes_read: 0,
+            transcript: None,
         }
     }
 

@@ -1,3 +1,4 @@
+//! Slips that are put right, domains that must be left alone, and that a suggestion is an address that is not suggested upon.
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,4 @@
+//! Days, weeks and months against dates that are known, day by day through the calendar, and at the ends of numbers.
 use proptest::prelude::*;
 
 use super::*;

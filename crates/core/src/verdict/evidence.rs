@@ -23,14 +23,14 @@ pub enum EvidenceSource {
 }
 
 impl EvidenceSource {
-    /// The name in `evidence.source`.
-    pub fn as_str(self) -> &'static str {
+    /// The name in `evidence.source`; none where nothing was asked, as every part of the evidence that was not needed.
+    pub fn name(self) -> Option<&'static str> {
         match self {
-            Self::Facts => "facts",
-            Self::Cache => "cache",
-            Self::Dns => "dns",
-            Self::Smtp => "smtp",
-            Self::Sandbox => "sandbox",
+            Self::Facts => None,
+            Self::Cache => Some("cache"),
+            Self::Dns => Some("dns"),
+            Self::Smtp => Some("smtp"),
+            Self::Sandbox => Some("sandbox"),
         }
     }
 }
@@ -80,6 +80,27 @@ pub struct ProbeEvidence {
     pub attempts: u32,
     /// Whether the exchanger accepts any local part of the domain; none where that is not known.
     pub catch_all: Option<bool>,
+    /// The conversation, in order. Of a live question only: lists and verdicts that are kept have none.
+    pub steps: Box<[ProbeStep]>,
+}
+
+/// What came of one step of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeStep {
+    /// The exchanger.
+    pub host: Arc<str>,
+    /// What was being waited for.
+    pub stage: Stage,
+    /// Whether the question was about a made-up recipient, to learn whether the domain takes mail for anybody.
+    pub random: bool,
+    /// The reply's code; none where no reply came.
+    pub code: Option<u16>,
+    /// The reply's enhanced code.
+    pub enhanced: Option<Enhanced>,
+    /// The reply's text: printable, at most 512 bytes, without addresses and without names and addresses of ours.
+    pub text: String,
+    /// When, in milliseconds from the beginning of the probe.
+    pub at_ms: u32,
 }
 
 /// Where the time went, in milliseconds.

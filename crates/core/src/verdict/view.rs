@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use serde::{Serialize, Serializer};
 
-use super::{DomainEvidence, Evidence, Finding, MxHost, ProbeEvidence, Verification};
+use super::{DomainEvidence, Evidence, Finding, MxHost, ProbeEvidence, ProbeStep, Verification};
 use crate::classify::Stage;
 use crate::smtp::reply::Enhanced;
 
@@ -85,8 +85,8 @@ pub struct EvidenceView<'a> {
     pub probe: Option<ProbeView<'a>>,
     /// Where the time went.
     pub timings_ms: TimingsView,
-    /// Where the deciding facts came from.
-    pub source: &'static str,
+    /// Where the deciding facts came from; null where nothing was asked.
+    pub source: Option<&'static str>,
     /// How old they are, in seconds.
     pub age_s: u32,
 }
@@ -104,7 +104,7 @@ impl<'a> EvidenceView<'a> {
                 smtp: timings.smtp,
                 total: timings.total,
             },
-            source: evidence.source.as_str(),
+            source: evidence.source.name(),
             age_s: evidence.age_s,
         }
     }
@@ -180,6 +180,8 @@ pub struct ProbeView<'a> {
     pub attempts: u32,
     /// Whether the exchanger accepts any local part of the domain.
     pub catch_all: Option<bool>,
+    /// The conversation, in order.
+    pub steps: Vec<StepView<'a>>,
 }
 
 impl<'a> ProbeView<'a> {
@@ -195,6 +197,41 @@ impl<'a> ProbeView<'a> {
             rule: &probe.rule,
             attempts: probe.attempts,
             catch_all: probe.catch_all,
+            steps: probe.steps.iter().map(StepView::of).collect(),
+        }
+    }
+}
+
+/// What came of one step of a conversation.
+#[derive(Debug, Serialize)]
+pub struct StepView<'a> {
+    /// The exchanger.
+    pub host: &'a str,
+    /// What was being waited for.
+    pub stage: &'static str,
+    /// Whether the question was about a made-up recipient.
+    pub random: bool,
+    /// The reply's code; null where no reply came.
+    pub code: Option<u16>,
+    /// The reply's enhanced code, as text.
+    #[serde(serialize_with = "enhanced_text")]
+    pub enhanced: Option<Enhanced>,
+    /// The reply's text, printable and redacted; null where no reply came.
+    pub text: Option<&'a str>,
+    /// When, in milliseconds from the beginning of the probe.
+    pub at_ms: u32,
+}
+
+impl<'a> StepView<'a> {
+    fn of(step: &'a ProbeStep) -> Self {
+        Self {
+            host: &step.host,
+            stage: stage_name(step.stage),
+            random: step.random,
+            code: step.code,
+            enhanced: step.enhanced,
+            text: step.code.map(|_| step.text.as_str()),
+            at_ms: step.at_ms,
         }
     }
 }
@@ -232,111 +269,4 @@ fn enhanced_text<S: Serializer>(enhanced: &Option<Enhanced>, to: S) -> Result<S:
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::verdict::{EvidenceSource, Flags, Reason, Verdict};
-
-    fn verification(findings: Vec<Finding>, evidence: Evidence) -> Verification {
-        Verification {
-            email: "Jo@Example.com".into(),
-            domain: "example.com".into(),
-            verdict: Verdict::of(findings, &"smtp.accepted".into()),
-            flags: Flags { role: true, ..Flags::default() },
-            gibberish_score: 0.0,
-            suggestion: None,
-            evidence,
-        }
-    }
-
-    fn probe() -> ProbeEvidence {
-        ProbeEvidence {
-            host: "mx.example.com".into(),
-            ip: Some(IpAddr::from([192, 0, 2, 1])),
-            tls: true,
-            stage: Some(Stage::Rcpt),
-            code: Some(550),
-            enhanced: Some(Enhanced { class: 5, subject: 1, detail: 1 }),
-            text: "no such user".into(),
-            rule: "generic.no_such_user".into(),
-            attempts: 1,
-            catch_all: None,
-        }
-    }
-
-    #[test]
-    fn a_brief_verdict_has_exactly_the_fields_of_the_contract() {
-        let json = serde_json::to_value(VerdictView::brief(&verification(vec![], Evidence::default()))).unwrap();
-        let keys: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-        let mut expected = vec![
-            "email",
-            "domain",
-            "status",
-            "reason",
-            "passed",
-            "role",
-            "disposable",
-            "free",
-            "relay",
-            "gibberish",
-            "suggestion",
-            "meta",
-        ];
-        expected.sort_unstable();
-        let mut sorted = keys.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, expected);
-        assert_eq!(json["passed"], true);
-        assert_eq!(json["suggestion"], "");
-        assert_eq!(json["meta"], "");
-    }
-
-    #[test]
-    fn absent_parts_of_the_evidence_are_null() {
-        let json = serde_json::to_value(VerdictView::explained(&verification(vec![], Evidence::default()))).unwrap();
-        let evidence = &json["evidence"];
-        assert!(evidence["domain"].is_null() && evidence["probe"].is_null());
-        assert_eq!(evidence["findings"], serde_json::json!([]));
-        assert_eq!(evidence["timings_ms"], serde_json::json!({"dns": 0, "connect": 0, "smtp": 0, "total": 0}));
-        assert_eq!(evidence["source"], "facts");
-    }
-
-    #[test]
-    fn a_whole_evidence_is_shown_in_plain_values() {
-        let domain = DomainEvidence {
-            exists: Some(true),
-            mx: vec![MxHost { preference: 10, host: "mx.example.com".into() }],
-            null_mx: false,
-            provider: None,
-        };
-        let evidence = Evidence {
-            domain: Some(Arc::new(domain)),
-            probe: Some(Box::new(probe())),
-            source: EvidenceSource::Smtp,
-            ..Evidence::default()
-        };
-        let finding =
-            Finding { reason: Reason::Nonexistent, meta: "smtp_550_5.1.1".into(), rule: "generic.no_such_user".into() };
-        let verification = verification(vec![finding], evidence);
-        let json = serde_json::to_value(VerdictView::explained(&verification)).unwrap();
-        assert_eq!(json["status"], "undeliverable");
-        let evidence = &json["evidence"];
-        assert_eq!(evidence["findings"][0]["reason"], "nonexistent");
-        assert_eq!(evidence["domain"]["mx"][0], serde_json::json!({"preference": 10, "host": "mx.example.com"}));
-        assert_eq!(evidence["probe"]["enhanced"], "5.1.1");
-        assert_eq!(evidence["probe"]["stage"], "rcpt");
-        assert_eq!(evidence["probe"]["ip"], "192.0.2.1");
-        assert!(evidence["probe"]["catch_all"].is_null());
-    }
-
-    #[test]
-    fn without_a_reply_there_is_no_text() {
-        let silent = ProbeEvidence { code: None, enhanced: None, text: String::new(), stage: None, ..probe() };
-        let evidence = Evidence { probe: Some(Box::new(silent)), ..Evidence::default() };
-        let verification = verification(vec![], evidence);
-        let json = serde_json::to_value(VerdictView::explained(&verification)).unwrap();
-        let probe = &json["evidence"]["probe"];
-        assert!(probe["text"].is_null() && probe["enhanced"].is_null() && probe["stage"].is_null());
-    }
-}
+mod tests;

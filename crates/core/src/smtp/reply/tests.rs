@@ -1,3 +1,4 @@
+//! Replies as servers send them, in whatever pieces they arrive: what is read, what is sloppy, what is refused, and the limits.
 use proptest::prelude::*;
 
 use super::*;

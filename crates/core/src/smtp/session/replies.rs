@@ -51,6 +51,7 @@ impl Session {
                 Some(Ok(reply)) => {
                     progress = Progress::Reply;
                     self.last_reply = Some(reply.clone());
+                    self.note(&reply, self.stage(), now);
                     if let Some(step) = self.take(reply, rest, now) {
                         return step;
                     }

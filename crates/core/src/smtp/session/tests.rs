@@ -106,6 +106,33 @@ fn recordings_go_through() {
 }
 
 #[test]
+fn a_transcript_has_what_was_said_while_it_was_wanted_and_no_more_than_anybody_reads() {
+    let now = Millis(7);
+    let mut session = Session::new(config());
+    let say = |session: &mut Session, text: &str| {
+        session.sent(usize::MAX);
+        session.on(Event::Received(text.as_bytes()), now)
+    };
+    session.transcribe();
+    session.on(Event::Opened, now);
+    say(&mut session, "220 mx.example ready\r\n");
+    assert_eq!(say(&mut session, "250-mx.example\r\n250 PIPELINING\r\n"), Step::Ready);
+    let said = session.take_transcript();
+    let heard: Vec<_> = said.iter().map(|said| (said.stage, said.code, said.text.as_str(), said.at)).collect();
+    let greeting = "mx.example PIPELINING";
+    assert_eq!(heard, [(Stage::Connect, 220, "mx.example ready", now), (Stage::Ehlo, 250, greeting, now)]);
+    // Nobody asks for this flight's.
+    session.on(Event::Ask(flight(&["a@x.example"])), now);
+    say(&mut session, "250 ok\r\n250 ok\r\n250 ok\r\n");
+    assert_eq!(session.take_transcript(), []);
+    session.transcribe();
+    session.on(Event::Ask(flight(&["b@x.example"; 60])), now);
+    say(&mut session, &format!("250 ok\r\n{}250 ok\r\n", "550 5.1.1 no\r\n".repeat(60)));
+    let said = session.take_transcript();
+    assert_eq!((said.len(), said[0].stage, said[1].stage, said[1].code), (24, Stage::Mail, Stage::Rcpt, 550));
+}
+
+#[test]
 fn the_cut_of_what_is_received_does_not_matter() {
     for recording in [PIPELINED, LOCKSTEP] {
         let whole = play(&recording, usize::MAX, usize::MAX, &Event::Closed);

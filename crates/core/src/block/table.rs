@@ -1,0 +1,195 @@
+//! Blocks of a table: how rows of a file are kept with all of their columns, up to a thousand together.
+//!
+//! ```text
+//! block   = %x01 size lz4                   ; as blocks of addresses are packed
+//! content = 0*1000row
+//! row     = cells 0*cells(length text)      ; numbers are LEB128, seven bits a byte, the lowest first
+//! ```
+//!
+//! A row has as many cells as its file had in it, so rows may differ in width. Cells are bytes here. A row without cells was
+//! erased: it keeps its place, so that the rows behind it keep theirs. Reading trusts nothing, as with blocks of addresses.
+
+use super::{BlockError, ROWS_MAX, pack, unpack};
+
+/// The most that a block can unpack to. A block is full before that: [`FULL_BYTES`] and one row.
+pub const CONTENT_MAX_BYTES: usize = 32 << 20;
+/// With so much content a block is full, however few rows are in it.
+const FULL_BYTES: usize = 1 << 20;
+/// The longest row that is taken, in bytes.
+pub const ROW_MAX_BYTES: usize = 24 << 20;
+
+/// The row is longer than [`ROW_MAX_BYTES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the row is longer than a block keeps")]
+pub struct TooLong;
+
+/// A block in the making.
+#[derive(Clone, Debug, Default)]
+pub struct TableFilling {
+    content: Vec<u8>,
+    rows: usize,
+}
+
+impl TableFilling {
+    /// Adds a row. An error leaves the block as it was.
+    ///
+    /// # Errors
+    /// [`TooLong`].
+    pub fn push<T: AsRef<[u8]>>(&mut self, cells: &[T]) -> Result<(), TooLong> {
+        let bytes: usize = cells.iter().map(|cell| cell.as_ref().len() + 4).sum();
+        if bytes > ROW_MAX_BYTES {
+            return Err(TooLong);
+        }
+        number(&mut self.content, cells.len());
+        for cell in cells {
+            let cell = cell.as_ref();
+            number(&mut self.content, cell.len());
+            self.content.extend_from_slice(cell);
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Whether it is to be taken before more is added.
+    pub fn is_full(&self) -> bool {
+        self.rows >= ROWS_MAX || self.content.len() >= FULL_BYTES
+    }
+
+    /// Packs what is there and begins anew: the block, and how many rows are in it. Nothing where nothing is there.
+    pub fn take(&mut self) -> Option<(Vec<u8>, usize)> {
+        if self.rows == 0 {
+            return None;
+        }
+        let packed = (pack(&self.content), self.rows);
+        self.content.clear();
+        self.rows = 0;
+        Some(packed)
+    }
+}
+
+/// Rows of a table, in their order; each is its cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableBlock {
+    content: Vec<u8>,
+}
+
+impl TableBlock {
+    /// Unpacks a block.
+    ///
+    /// # Errors
+    /// [`BlockError`]: it was damaged, or written by a later version.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BlockError> {
+        let block = Self { content: unpack(bytes, CONTENT_MAX_BYTES)? };
+        let mut rest = block.content.as_slice();
+        let mut rows = 0;
+        while !rest.is_empty() {
+            rest = row(rest).ok_or(BlockError::Content)?.1;
+            rows += 1;
+        }
+        if rows > ROWS_MAX { Err(BlockError::Content) } else { Ok(block) }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<&[u8]>> {
+        let mut rest = self.content.as_slice();
+        std::iter::from_fn(move || {
+            let (cells, behind) = row(rest)?;
+            rest = behind;
+            Some(cells)
+        })
+    }
+}
+
+fn row(content: &[u8]) -> Option<(Vec<&[u8]>, &[u8])> {
+    let (count, mut rest) = read(content)?;
+    // A claim takes no memory: each cell takes a byte at least.
+    let mut cells = Vec::with_capacity(count.min(rest.len()));
+    for _ in 0..count {
+        let (length, behind) = read(rest)?;
+        let (cell, behind) = behind.split_at_checked(length)?;
+        cells.push(cell);
+        rest = behind;
+    }
+    Some((cells, rest))
+}
+
+fn number(out: &mut Vec<u8>, mut number: usize) {
+    while number > 0x7f {
+        out.push(u8::try_from(number & 0x7f).expect("seven bits") | 0x80);
+        number >>= 7;
+    }
+    out.push(u8::try_from(number).expect("seven bits"));
+}
+
+/// A number of up to four bytes, and what is behind it.
+fn read(bytes: &[u8]) -> Option<(usize, &[u8])> {
+    let mut number = 0;
+    for (at, byte) in bytes.iter().take(4).enumerate() {
+        number |= usize::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            return Some((number, &bytes[at + 1..]));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn blocks_are_full_by_rows_and_by_bytes() {
+        let mut filling = TableFilling::default();
+        for _ in 0..ROWS_MAX {
+            assert!(!filling.is_full());
+            filling.push(&["a", "b"]).unwrap();
+        }
+        assert!(filling.is_full());
+        assert_eq!(filling.take().unwrap().1, ROWS_MAX);
+        assert_eq!(filling.take(), None);
+        filling.push(&[vec![b'x'; FULL_BYTES]]).unwrap();
+        assert!(filling.is_full());
+        assert_eq!(filling.push(&[vec![0; ROW_MAX_BYTES]]), Err(TooLong));
+        assert_eq!(filling.take().unwrap().1, 1);
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        assert_eq!(TableBlock::decode(&pack(&[2, 1, b'a'])), Err(BlockError::Content));
+        assert_eq!(TableBlock::decode(&pack(&[1, 9, b'a'])), Err(BlockError::Content));
+        assert_eq!(TableBlock::decode(&pack(&[0xff; 9])), Err(BlockError::Content));
+        assert_eq!(TableBlock::decode(&pack(&[0; ROWS_MAX + 1])), Err(BlockError::Content));
+        assert_eq!(TableBlock::decode(&[2, 0]), Err(BlockError::Version));
+    }
+
+    proptest! {
+        #[test]
+        fn rows_come_back(rows in prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..5), 1..50)) {
+            let mut filling = TableFilling::default();
+            for row in &rows {
+                filling.push(row).unwrap();
+            }
+            let (bytes, count) = filling.take().unwrap();
+            prop_assert_eq!(count, rows.len());
+            let block = TableBlock::decode(&bytes).unwrap();
+            let read: Vec<Vec<Vec<u8>>> =
+                block.rows().map(|row| row.into_iter().map(<[u8]>::to_vec).collect()).collect();
+            prop_assert_eq!(read, rows);
+        }
+
+        #[test]
+        fn no_more_is_read_than_stands_there(bytes in prop::collection::vec(any::<u8>(), 0..300), small in prop::collection::vec(0..4_u8, 0..60)) {
+            for content in [bytes.clone(), small] {
+                let Ok(block) = TableBlock::decode(&pack(&content)) else { continue };
+                // A row takes a byte at least, and a cell one more than it has.
+                let taken: usize = block.rows().map(|row| 1 + row.iter().map(|cell| cell.len() + 1).sum::<usize>()).sum();
+                prop_assert!(block.rows().count() <= ROWS_MAX && taken <= content.len());
+            }
+            if let Ok(block) = TableBlock::decode(&bytes) {
+                prop_assert!(block.content.len() <= CONTENT_MAX_BYTES);
+            }
+        }
+    }
+}
