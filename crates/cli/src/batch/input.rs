@@ -4,10 +4,6 @@
 //! closed, a column that is not there, JSON lines of which none can be read. What is merely odd (a missing address, a line that is no
 //! JSON, ragged rows, stray bytes) is kept, answered and said.
 
-pub(crate) mod column;
-pub(crate) mod json;
-pub(crate) mod split;
-
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,11 +11,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_tabular::column::{NoColumn, Sample};
+use probity_tabular::encoding::{self, Decoded};
+use probity_tabular::json;
+use probity_tabular::rows::{self, Form, first_byte, line_end};
+use probity_tabular::split::{Splitter, fields, unquote};
 use ring::digest;
 
-use self::column::Sample;
-use self::split::{RECORD_MAX, Splitter, fields, unquote};
-use super::decode::{self, Decoded, SAMPLE_BYTES};
 use super::order::{ROWS_MAX, Rows};
 use super::workfile::{Begun, Imported, WorkFile};
 use crate::args::Format;
@@ -91,7 +89,7 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
     let decoded = Decoded::open(&mut digested).with_context(|| format!("cannot read {name}"))?;
     let encoding = decoded.encoding;
     let mut from = BufReader::with_capacity(READ_BYTES, decoded);
-    let head = head(&mut from).with_context(|| format!("cannot read {name}"))?;
+    let head = encoding::head(&mut from).with_context(|| format!("cannot read {name}"))?;
     let plan = Plan::make(begun, &head).map_err(|message| anyhow!("{name}: {message}"))?;
     let whole = io::Cursor::new(head).chain(from);
     let mut import = Import { begun, plan, work, rows: Rows::default(), found: Found::default(), stop };
@@ -103,7 +101,7 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
         bail!("{name}: line {line} is no JSON object with an address ({why}), nor is another; nothing was asked yet");
     }
     let mut warnings = found.warnings(plan.column);
-    if encoding != decode::Encoding::Utf8 {
+    if encoding != encoding::Encoding::Utf8 {
         warnings.insert(0, format!("the input was read as {}", encoding.name()));
     }
     let imported = Imported {
@@ -122,19 +120,6 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
     Ok((imported, rows))
 }
 
-/// The beginning of the decoded input.
-fn head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let mut head = Vec::new();
-    // The header and one row at least, however long they are; whatever is longer is refused anyway.
-    let enough = |head: &[u8]| memchr::memchr2_iter(b'\n', b'\r', head).nth(3).is_some();
-    while head.len() < 2 * RECORD_MAX && !(head.len() >= SAMPLE_BYTES && enough(&head)) {
-        if from.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)? == 0 {
-            break;
-        }
-    }
-    Ok(head)
-}
-
 /// How an input is read.
 #[derive(Debug)]
 struct Plan {
@@ -147,8 +132,7 @@ struct Plan {
 
 impl Plan {
     fn make(begun: &Begun, head: &[u8]) -> Result<Self, String> {
-        // Old Macintosh programs end lines with a carriage return alone.
-        let end = if head.contains(&b'\r') && !head.contains(&b'\n') { b'\r' } else { b'\n' };
+        let end = line_end(head);
         let sample = Sample::read(head, end);
         let format = match begun.format {
             Some(format) => format,
@@ -156,7 +140,10 @@ impl Plan {
         };
         let mut plan = Self { format, delimiter: sample.delimiter, end, column: 0, header: false };
         match format {
-            Format::Csv => (plan.column, plan.header) = sample.column(begun.column.as_deref(), begun.no_header)?,
+            Format::Csv => {
+                let found = sample.column(begun.column.as_deref(), begun.no_header);
+                (plan.column, plan.header) = found.map_err(|none| no_column(&none))?;
+            }
             Format::Txt if begun.column.is_some() => return Err("--column needs CSV or JSON lines".into()),
             Format::Jsonl if first_byte(head) == Some(b'[') => {
                 return Err("this is one JSON array; JSON lines are needed (jq -c '.[]' makes them)".into());
@@ -167,8 +154,20 @@ impl Plan {
     }
 }
 
-fn first_byte(head: &[u8]) -> Option<u8> {
-    head.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+/// Why there is no column, with the first row, which is a stranger's text.
+fn no_column(none: &NoColumn) -> String {
+    let shown = |row: &[String]| {
+        let cell = |cell: &String| crate::output::plain(&cell.chars().take(40).collect::<String>());
+        row.iter().take(20).map(cell).collect::<Vec<_>>().join(" | ")
+    };
+    match none {
+        NoColumn::Unlike(first) => {
+            format!("no column looks like addresses; name one with --column. The first row is: {}", shown(first))
+        }
+        NoColumn::Missing(wanted, first) => {
+            format!("there is no column {wanted:?}. The first row is: {}", shown(first))
+        }
+    }
 }
 
 /// The format by the input's name, then by its content.
@@ -179,10 +178,10 @@ fn guess(name: &Path, head: &[u8], sample: &Sample, column_named: bool) -> Forma
         Some("jsonl" | "ndjson" | "json") => return Format::Jsonl,
         _ => {}
     }
-    match first_byte(head) {
-        Some(b'{' | b'[') => Format::Jsonl,
-        _ if column_named || sample.has_columns() || sample.is_named() => Format::Csv,
-        _ => Format::Txt,
+    match rows::guess(head, sample, column_named) {
+        Form::Csv => Format::Csv,
+        Form::Lines => Format::Txt,
+        Form::Json => Format::Jsonl,
     }
 }
 
@@ -276,8 +275,9 @@ impl Import<'_> {
         let mut record = Vec::new();
         let mut first = true;
         let name = self.begun.input.clone();
-        while let Some((eol, line)) = splitter.next(&mut record).with_context(|| name.clone())? {
-            let (text, strange) = decode::text(&record);
+        let broken = || format!("{name}: nothing was asked yet");
+        while let Some((eol, line)) = splitter.next(&mut record).with_context(broken)? {
+            let (text, strange) = encoding::text(&record);
             if strange {
                 self.found.strange.meet(line);
             }

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use probity_core::verdict::Reason;
+use probity_tabular::json::ANSWER_KEY;
+use probity_tabular::split::{Eol, fields, unquote};
 
 use super::{BOM, Protect, Reply, column_names};
 use crate::args::Format;
 use crate::batch::answer::FLAG_NAMES;
 use crate::batch::input::UNREADABLE_ROW;
-use crate::batch::input::json::ANSWER_KEY;
-use crate::batch::input::split::{Eol, fields, unquote};
 use crate::batch::workfile::Imported;
 use crate::output::plain;
 
@@ -264,7 +264,7 @@ fn cell(text: &str, delimiter: u8, protect: bool, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::decode::Encoding;
+    use probity_tabular::encoding::Encoding;
 
     fn form(input: Format, output: Format, protect: Protect, width: u32) -> Form {
         let imported = Imported {

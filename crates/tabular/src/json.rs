@@ -1,17 +1,19 @@
-//! One field of a JSON object, without building the object.
+//! Fields of JSON objects, without building what stands in them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 /// Under this key our answer is put into an object of the caller.
-pub(crate) const ANSWER_KEY: &str = "probity";
+pub const ANSWER_KEY: &str = "probity";
 /// Fields that are taken for the address where none is named, the first that is there.
 const NAMES: &[&str] = &["email", "Email", "email_address", "emailAddress", "e-mail", "mail", "address"];
 
 /// What one line brought.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// The address, empty where the field is null; none where there is no such field or it is no text.
     pub email: Option<String>,
     /// Whether the object has a field where our answer would go.
@@ -20,12 +22,51 @@ pub(crate) struct Found {
     pub empty: bool,
 }
 
-/// Looks for the address in one line; the error says what is wrong with the line.
-pub(crate) fn find(line: &str, field: Option<&str>) -> Result<Found, String> {
+/// Looks for the address in one line: of members with the same name the last counts, as in [`members`] and for most readers of
+/// JSON; the error says what is wrong with the line.
+pub fn find(line: &str, field: Option<&str>) -> Result<Found, String> {
     let mut deserializer = serde_json::Deserializer::from_str(line);
     let found = Search { field }.deserialize(&mut deserializer).map_err(|error| error.to_string())?;
     deserializer.end().map_err(|error| error.to_string())?;
     Ok(found)
+}
+
+/// The members of the object on a line, in their order, each value as it stands there.
+///
+/// # Errors
+/// What is wrong with the line, in words.
+pub fn members(line: &str) -> Result<Vec<(String, Box<RawValue>)>, String> {
+    let mut deserializer = serde_json::Deserializer::from_str(line);
+    let found = deserializer.deserialize_map(Members).map_err(|error| error.to_string())?;
+    deserializer.end().map_err(|error| error.to_string())?;
+    Ok(found)
+}
+
+/// A value as a cell shows it: a text as it is, null as nothing, all else as JSON.
+pub fn cell(value: &RawValue) -> Cow<'_, str> {
+    match value.get() {
+        "null" => "".into(),
+        text if text.starts_with('"') => serde_json::from_str::<String>(text).map_or(text.into(), Cow::Owned),
+        other => other.into(),
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Vec<(String, Box<RawValue>)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = Vec::new();
+        while let Some(member) = map.next_entry()? {
+            found.push(member);
+        }
+        Ok(found)
+    }
 }
 
 struct Search<'a> {
@@ -63,7 +104,7 @@ impl<'de> Visitor<'de> for Search<'_> {
                 }
                 None => NAMES.iter().position(|name| *name == key).unwrap_or(usize::MAX),
             };
-            if this < rank {
+            if this <= rank && this != usize::MAX {
                 rank = this;
                 found.email = map.next_value::<Text>()?.0;
             } else {
@@ -139,12 +180,36 @@ mod tests {
         assert_eq!(email(r#"{"mail":"b@x.org","email":"a@x.org"}"#, None).unwrap(), "a@x.org");
         assert_eq!(email(r#"{"to":"a\u0040x.org"}"#, Some("to")).unwrap(), "a@x.org");
         assert_eq!(email(r#"{"email":null}"#, None).unwrap(), "");
+        assert_eq!(email(r#"{"email":"b@x.org","mail":"c@x.org","email":"a@x.org"}"#, None).unwrap(), "a@x.org");
+        assert_eq!(email(r#"{"to":"b@x.org","to":"a@x.org"}"#, Some("to")).unwrap(), "a@x.org");
+        assert_eq!(email(r#"{"to":"b@x.org","to":1}"#, Some("to")), None);
         for value in ["[1,[2]]", "{\"a\":{}}", "true", "-1", "1", "1.5"] {
             assert_eq!(email(&format!("{{\"email\":{value},\"n\":1}}"), None), None, "{value}");
         }
         assert_eq!(email(r#"{"name":"a@x.org"}"#, None), None);
         assert!(find(r#"{"probity":1}"#, None).unwrap().taken);
         assert!(find("{}", None).unwrap().empty);
+    }
+
+    #[test]
+    fn members_keep_their_order_and_their_values() {
+        let line = r#"{"b":"\u0041\"","a":1.50,"n":null,"l":[1, {"x":2}],"b":true}"#;
+        let found: Vec<(String, String, String)> = members(line)
+            .unwrap()
+            .iter()
+            .map(|(name, value)| (name.clone(), cell(value).into_owned(), value.get().to_owned()))
+            .collect();
+        let expected = [
+            ("b", "A\"", r#""\u0041\"""#),
+            ("a", "1.50", "1.50"),
+            ("n", "", "null"),
+            ("l", r#"[1, {"x":2}]"#, r#"[1, {"x":2}]"#),
+            ("b", "true", "true"),
+        ];
+        assert_eq!(found, expected.map(|(name, cell, raw)| (name.to_owned(), cell.to_owned(), raw.to_owned())));
+        let deep = format!("{{\"x\":{}{}}}", "[".repeat(200_000), "]".repeat(200_000));
+        assert_eq!(members(&deep).unwrap().len(), 1);
+        assert!(members("[1]").is_err() && members("{} x").is_err());
     }
 
     #[test]

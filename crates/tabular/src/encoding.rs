@@ -6,19 +6,21 @@
 //! nothing, and a single stray byte in a million rows does not change how the others are read.
 
 use std::borrow::Cow;
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
 
 use encoding_rs::{CoderResult, Decoder, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use serde::{Deserialize, Serialize};
 
+use crate::split::RECORD_MAX;
+
 /// How much of the beginning is looked at.
-pub(crate) const SAMPLE_BYTES: usize = 64 * 1024;
+pub const SAMPLE_BYTES: usize = 64 * 1024;
 /// How much is decoded at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The encoding of a whole input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Encoding {
+pub enum Encoding {
     /// UTF-8, with or without stray records of Windows-1252.
     Utf8,
     /// The same behind a byte order mark.
@@ -31,7 +33,7 @@ pub(crate) enum Encoding {
 
 impl Encoding {
     /// The name in messages.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "UTF-8",
             Self::Utf8Bom => "UTF-8 with a byte order mark",
@@ -40,20 +42,40 @@ impl Encoding {
         }
     }
 
+    /// The name in the API and in the database.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Utf8 => "utf-8",
+            Self::Utf8Bom => "utf-8-bom",
+            Self::Utf16Le => "utf-16le",
+            Self::Utf16Be => "utf-16be",
+        }
+    }
+
+    /// Whether each character takes two bytes or four.
+    pub fn is_wide(self) -> bool {
+        matches!(self, Self::Utf16Le | Self::Utf16Be)
+    }
+
     /// Whether a program that needs a byte order mark wrote the input, so that it should get one back.
-    pub(crate) fn wants_bom(self) -> bool {
+    pub fn wants_bom(self) -> bool {
         self != Self::Utf8
     }
 }
 
 /// What the beginning of an input shows: the encoding, and the length of its mark.
-pub(crate) fn sniff(head: &[u8]) -> (Encoding, usize) {
+pub fn sniff(head: &[u8]) -> (Encoding, usize) {
     match head {
         [0xef, 0xbb, 0xbf, ..] => (Encoding::Utf8Bom, 3),
         [0xff, 0xfe, ..] => (Encoding::Utf16Le, 2),
         [0xfe, 0xff, ..] => (Encoding::Utf16Be, 2),
         _ => (unmarked(head), 0),
     }
+}
+
+/// Whether text is UTF-16, which would pass for UTF-8 with a NUL in each character.
+pub fn is_wide(text: &[u8]) -> bool {
+    sniff(text).0.is_wide()
 }
 
 /// UTF-16 without a mark has NULs at most even or at most odd places, as lists of addresses are mostly ASCII.
@@ -71,7 +93,7 @@ fn unmarked(head: &[u8]) -> Encoding {
 }
 
 /// Turns an input into ASCII-compatible bytes without its byte order mark.
-pub(crate) struct Decoded<R> {
+pub struct Decoded<R> {
     /// What was assumed.
     pub encoding: Encoding,
     inner: io::Chain<io::Cursor<Vec<u8>>, R>,
@@ -84,7 +106,7 @@ pub(crate) struct Decoded<R> {
 
 impl<R: Read> Decoded<R> {
     /// Looks at the beginning and decides.
-    pub(crate) fn open(mut inner: R) -> io::Result<Self> {
+    pub fn open(mut inner: R) -> io::Result<Self> {
         let mut head = Vec::with_capacity(SAMPLE_BYTES);
         inner.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)?;
         let (encoding, mark) = sniff(&head);
@@ -120,8 +142,24 @@ impl<R: Read> Read for Decoded<R> {
     }
 }
 
+/// The beginning of a decoded input: enough for a look at its first records, however long they are.
+///
+/// # Errors
+/// Those of the input.
+pub fn head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    // The header and one row at least; whatever is longer is refused anyway.
+    let enough = |head: &[u8]| memchr::memchr2_iter(b'\n', b'\r', head).nth(3).is_some();
+    while head.len() < 2 * RECORD_MAX && !(head.len() >= SAMPLE_BYTES && enough(&head)) {
+        if from.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)? == 0 {
+            break;
+        }
+    }
+    Ok(head)
+}
+
 /// A record as text, and whether it was none in UTF-8.
-pub(crate) fn text(record: &[u8]) -> (Cow<'_, str>, bool) {
+pub fn text(record: &[u8]) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(record) {
         Ok(text) => (Cow::Borrowed(text), false),
         Err(_) => (WINDOWS_1252.decode_without_bom_handling(record).0, true),

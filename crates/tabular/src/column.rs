@@ -1,13 +1,13 @@
 //! Which column holds the addresses, and what separates columns.
 
 use super::split::{Splitter, fields, unquote};
-use crate::batch::decode;
+use crate::encoding;
 
 /// Separators that are looked for, the likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 /// Records of the beginning that are looked at.
 const RECORDS: usize = 200;
-/// Names of columns with addresses, in small letters without anything between, the surest first.
+/// Names of columns with addresses, in small letters without accents or anything between, the surest first.
 const NAMES: &[&str] = &[
     "email",
     "emailaddress",
@@ -15,51 +15,119 @@ const NAMES: &[&str] = &[
     "mailaddress",
     "emailaddresses",
     "emails",
+    // German
     "emailadresse",
     "mailadresse",
-    "courriel",
-    "correo",
-    "correoelectronico",
+    "emailadressen",
+    // French
     "adresseemail",
+    "adressemail",
+    "adresseelectronique",
+    "adressecourriel",
+    "courriel",
+    "courrielelectronique",
+    // Spanish and Portuguese
+    "correoelectronico",
+    "correo",
+    "direcciondecorreoelectronico",
+    "direcciondecorreo",
+    "direcciondeemail",
+    "direccionemail",
+    "enderecodeemail",
+    "correioeletronico",
+    // Italian, Dutch, Polish, Czech, Nordic languages, Turkish
     "indirizzoemail",
+    "postaelettronica",
+    "emailadres",
+    "adresemail",
+    "emailovaadresa",
     "epost",
+    "epostadress",
+    "epostadresse",
+    "sahkoposti",
+    "eposta",
+    // Russian, Chinese, Japanese, Korean
+    "электроннаяпочта",
+    "почта",
+    "адресэлектроннойпочты",
+    "邮箱",
+    "电子邮件",
+    "电子邮箱",
+    "メールアドレス",
+    "이메일",
+    // What programs export
+    "email1value",
+    "email1",
     "useremail",
     "contactemail",
     "customeremail",
+    "subscriberemail",
     "primaryemail",
     "workemail",
-    "adresemail",
+    "businessemail",
+    "privateemail",
 ];
+
+/// Letters with accents, and the letter below each.
+const ACCENTS: &[(&str, char)] = &[
+    ("àáâãäåą", 'a'),
+    ("çćč", 'c'),
+    ("èéêëęě", 'e'),
+    ("ìíîïı", 'i'),
+    ("ñńň", 'n'),
+    ("òóôõöø", 'o'),
+    ("ùúûüů", 'u'),
+    ("ýÿ", 'y'),
+];
+
+/// Why no column is the one with the addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoColumn {
+    /// None looks like addresses. With the first row.
+    Unlike(Vec<String>),
+    /// The wanted one is not there. With it and the first row.
+    Missing(String, Vec<String>),
+}
 
 /// The first records of an input, as fields.
 #[derive(Debug)]
-pub(crate) struct Sample {
+pub struct Sample {
     /// The separator.
     pub delimiter: u8,
-    rows: Vec<Vec<String>>,
+    /// The rows.
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Sample {
     /// Reads the beginning of a CSV input with the likeliest separator.
-    pub(crate) fn read(head: &[u8], end: u8) -> Self {
+    pub fn read(head: &[u8], end: u8) -> Self {
         let scored = DELIMITERS.iter().rev().map(|delimiter| (regularity(head, *delimiter, end), *delimiter));
         let best = scored.max().filter(|((share, _), _)| *share >= 60).map_or(b',', |(_, delimiter)| delimiter);
         Self { delimiter: best, rows: rows(head, best, end).0 }
     }
 
+    /// A sample of rows that were read already.
+    pub fn of_rows(rows: Vec<Vec<String>>) -> Self {
+        Self { delimiter: b',', rows }
+    }
+
     /// Whether most rows have several columns.
-    pub(crate) fn has_columns(&self) -> bool {
+    pub fn has_columns(&self) -> bool {
         let several = self.rows.iter().filter(|row| row.len() > 1).count();
         several * 10 >= self.rows.len() * 9 && several > 0
     }
 
     /// Whether the first row names a column with addresses.
-    pub(crate) fn is_named(&self) -> bool {
+    pub fn is_named(&self) -> bool {
         self.rows.first().is_some_and(|row| row.iter().any(|cell| NAMES.contains(&simple(cell).as_str())))
     }
 
-    /// The column with the addresses, counted from 0, and whether the first row is a header.
-    pub(crate) fn column(&self, wanted: Option<&str>, no_header: bool) -> Result<(usize, bool), String> {
+    /// The column with the addresses, counted from 0, and whether the first row is a header. A name decides where its column
+    /// has addresses, or where no column has any.
+    ///
+    /// # Errors
+    /// [`NoColumn`] where none can be it.
+    pub fn column(&self, wanted: Option<&str>, no_header: bool) -> Result<(usize, bool), NoColumn> {
         let Some(first) = self.rows.first() else { return Ok((0, false)) };
         if let Some(wanted) = wanted {
             return named_column(wanted, first, no_header);
@@ -68,7 +136,9 @@ impl Sample {
         let header = !no_header && !first.iter().any(|cell| looks_like_address(cell));
         if header {
             let named = |name: &&str| first.iter().position(|cell| simple(cell) == *name);
-            if let Some(column) = NAMES.iter().find_map(named) {
+            let mut found = NAMES.iter().filter_map(named);
+            let fits = |column: &usize| by_content.is_none() || self.hits(*column) > 0;
+            if let Some(column) = found.find(fits) {
                 return Ok((column, true));
             }
         }
@@ -78,23 +148,24 @@ impl Sample {
         if first.len() == 1 {
             return Ok((0, false));
         }
-        Err(format!("no column looks like addresses; name one with --column. The first row is: {}", shown(first)))
+        Err(NoColumn::Unlike(first.clone()))
+    }
+
+    /// How many cells of a column look like addresses.
+    fn hits(&self, column: usize) -> usize {
+        self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| looks_like_address(cell)).count()
     }
 
     /// The column in which most cells look like addresses.
     fn fullest(&self) -> Option<usize> {
         let width = self.rows.iter().map(Vec::len).max()?;
-        let hits = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.filter(|cell| looks_like_address(cell)).count()
-        };
-        let best = (0..width).rev().max_by_key(|column| hits(*column))?;
-        (hits(best) > 0).then_some(best)
+        let best = (0..width).rev().max_by_key(|column| self.hits(*column))?;
+        (self.hits(best) > 0).then_some(best)
     }
 }
 
 /// The column that was asked for, by its name or its number from 1.
-fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usize, bool), String> {
+fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usize, bool), NoColumn> {
     let header = !no_header && !first.iter().any(|cell| looks_like_address(cell));
     let same = |cell: &String| cell.trim().eq_ignore_ascii_case(wanted.trim());
     if let Some(column) = first.iter().position(same).filter(|_| header) {
@@ -102,7 +173,7 @@ fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usiz
     }
     match wanted.parse::<usize>() {
         Ok(number) if (1..=first.len()).contains(&number) => Ok((number - 1, header)),
-        _ => Err(format!("there is no column {wanted:?}. The first row is: {}", shown(first))),
+        _ => Err(NoColumn::Missing(wanted.to_owned(), first.to_vec())),
     }
 }
 
@@ -118,7 +189,7 @@ fn rows(head: &[u8], delimiter: u8, end: u8) -> (Vec<Vec<String>>, usize) {
         if !record.is_empty() {
             let quotes = |raw: &[u8]| raw.len() > 1 && raw.starts_with(b"\"") != raw.ends_with(b"\"");
             torn += usize::from(fields(&record, delimiter).any(quotes));
-            let cells = fields(&record, delimiter).map(|raw| decode::text(&unquote(raw)).0.into_owned());
+            let cells = fields(&record, delimiter).map(|raw| encoding::text(&unquote(raw)).0.into_owned());
             rows.push(cells.collect());
         }
     }
@@ -137,9 +208,11 @@ fn regularity(head: &[u8], delimiter: u8, end: u8) -> (usize, usize) {
     }
 }
 
-/// A name in small letters without anything between.
+/// A name in small letters without accents or anything between.
 fn simple(cell: &str) -> String {
-    cell.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    let plain = |c: char| ACCENTS.iter().find(|(accented, _)| accented.contains(c)).map_or(c, |(_, plain)| *plain);
+    let small = cell.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+    small.map(plain).collect()
 }
 
 /// A rough look, for finding columns only: something, an at sign, something with a dot or of another script.
@@ -149,17 +222,11 @@ fn looks_like_address(cell: &str) -> bool {
     })
 }
 
-fn shown(row: &[String]) -> String {
-    let cells: Vec<String> =
-        row.iter().take(20).map(|cell| crate::output::plain(&cell.chars().take(40).collect::<String>())).collect();
-    cells.join(" | ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn column(text: &str, wanted: Option<&str>) -> Result<(u8, usize, bool), String> {
+    fn column(text: &str, wanted: Option<&str>) -> Result<(u8, usize, bool), NoColumn> {
         let sample = Sample::read(text.as_bytes(), b'\n');
         sample.column(wanted, false).map(|(column, header)| (sample.delimiter, column, header))
     }
@@ -180,6 +247,14 @@ mod tests {
             ("email,backup\na@x.org,b@x.org\n", Some("2"), (b',', 1, true)),
             ("\"email\",\"a;b;c\"\n\"a@x.org\",\"d;e;f\"\n", None, (b',', 0, true)),
             ("nonsense\nmore\n", None, (b',', 0, false)),
+            ("Kunde;E-Mail-Adresse;Ort\nA;a@x.org;Köln\n", None, (b';', 1, true)),
+            ("Nom;Prénom;Adresse électronique\nA;B;a@x.fr\n", None, (b';', 2, true)),
+            ("Nombre;Dirección de correo electrónico\nA;a@x.es\n", None, (b';', 1, true)),
+            ("имя,Электронная почта\nА,a@x.org\n", None, (b',', 1, true)),
+            ("First Name,E-mail 1 - Value\nA,a@x.org\n", None, (b',', 1, true)),
+            // A name that lies: whether mail may be sent, and where it goes.
+            ("email,contact\nyes,a@x.org\nno,b@x.org\n", None, (b',', 1, true)),
+            ("email,name\n,A\n", None, (b',', 0, true)),
         ];
         for (text, wanted, expected) in table {
             assert_eq!(column(text, *wanted).as_ref(), Ok(expected), "{text:?}");
@@ -188,8 +263,11 @@ mod tests {
 
     #[test]
     fn a_missing_column_is_answered_with_the_first_row() {
-        assert!(column("id,name\n1,A\n2,B\n", None).unwrap_err().contains("id | name"));
-        assert!(column("id,email\n1,a@x.org\n", Some("mails")).unwrap_err().contains("id | email"));
-        assert!(column("id,email\n1,a@x.org\n", Some("3")).unwrap_err().contains("\"3\""));
+        let first = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(column("id,name\n1,A\n2,B\n", None), Err(NoColumn::Unlike(first("id,name"))));
+        for wanted in ["mails", "3", "0"] {
+            let missing = NoColumn::Missing(wanted.to_owned(), first("id,email"));
+            assert_eq!(column("id,email\n1,a@x.org\n", Some(wanted)), Err(missing));
+        }
     }
 }

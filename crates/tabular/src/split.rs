@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use std::io::{self, BufRead};
 
 /// The longest record. Longer ones are not lists of addresses but binary data or a quote that was never closed.
-pub(crate) const RECORD_MAX: usize = 1 << 20;
+pub const RECORD_MAX: usize = 1 << 20;
 
 /// How a record ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Eol {
+pub enum Eol {
     /// With the input.
     End,
     /// `\n`.
@@ -24,7 +24,7 @@ pub(crate) enum Eol {
 
 impl Eol {
     /// Its bytes.
-    pub(crate) fn bytes(self) -> &'static [u8] {
+    pub fn bytes(self) -> &'static [u8] {
         match self {
             Self::End => b"",
             Self::Lf => b"\n",
@@ -34,7 +34,7 @@ impl Eol {
     }
 
     /// Its number in the work file.
-    pub(crate) fn code(self) -> u8 {
+    pub fn code(self) -> u8 {
         match self {
             Self::End => 0,
             Self::Lf => 1,
@@ -44,7 +44,7 @@ impl Eol {
     }
 
     /// The line end of this number.
-    pub(crate) fn from_code(code: u8) -> Self {
+    pub fn from_code(code: u8) -> Self {
         match code {
             1 => Self::Lf,
             2 => Self::CrLf,
@@ -56,14 +56,12 @@ impl Eol {
 
 /// Why there is no next record.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum SplitError {
+pub enum SplitError {
     /// Longer than [`RECORD_MAX`].
-    #[error(
-        "line {0} is longer than {RECORD_MAX} bytes, or a quote that is opened there is never closed; nothing was asked yet"
-    )]
+    #[error("line {0} is longer than {RECORD_MAX} bytes, or a quote that is opened there is never closed")]
     TooLong(u64),
     /// The input ends within quotes.
-    #[error("the quote that is opened in line {0} is never closed; nothing was asked yet")]
+    #[error("the quote that is opened in line {0} is never closed")]
     OpenQuote(u64),
     /// The input cannot be read.
     #[error("cannot read the input")]
@@ -71,7 +69,7 @@ pub(crate) enum SplitError {
 }
 
 /// Splits an input into records.
-pub(crate) struct Splitter<R> {
+pub struct Splitter<R> {
     from: R,
     /// The separator of CSV; none where quotes mean nothing.
     delimiter: Option<u8>,
@@ -81,12 +79,12 @@ pub(crate) struct Splitter<R> {
 
 impl<R: BufRead> Splitter<R> {
     /// A splitter for lines (`delimiter` none) or for CSV. `end` is the byte that ends a line.
-    pub(crate) fn new(from: R, delimiter: Option<u8>, end: u8) -> Self {
+    pub fn new(from: R, delimiter: Option<u8>, end: u8) -> Self {
         Self { from, delimiter, end, line: 0 }
     }
 
     /// Reads the next record into `record`, without its end; gives its end and the line in which it began.
-    pub(crate) fn next(&mut self, record: &mut Vec<u8>) -> Result<Option<(Eol, u64)>, SplitError> {
+    pub fn next(&mut self, record: &mut Vec<u8>) -> Result<Option<(Eol, u64)>, SplitError> {
         record.clear();
         let began = self.line + 1;
         let mut quoted = false;
@@ -189,12 +187,12 @@ impl State {
 }
 
 /// The fields of one record, raw: with their quotes.
-pub(crate) fn fields(record: &[u8], delimiter: u8) -> Fields<'_> {
+pub fn fields(record: &[u8], delimiter: u8) -> Fields<'_> {
     Fields { rest: Some(record), delimiter }
 }
 
 /// See [`fields`].
-pub(crate) struct Fields<'a> {
+pub struct Fields<'a> {
     rest: Option<&'a [u8]>,
     delimiter: u8,
 }
@@ -223,7 +221,7 @@ impl<'a> Iterator for Fields<'a> {
 }
 
 /// What a raw field says.
-pub(crate) fn unquote(field: &[u8]) -> Cow<'_, [u8]> {
+pub fn unquote(field: &[u8]) -> Cow<'_, [u8]> {
     let Some(inner) = field.strip_prefix(b"\"") else { return Cow::Borrowed(field) };
     if inner.strip_suffix(b"\"").is_some_and(|inner| memchr::memchr(b'"', inner).is_none()) {
         return Cow::Borrowed(&inner[..inner.len() - 1]);

@@ -1,0 +1,172 @@
+//! Reading a work file, in the order of its frames or at their places.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::frame::{Begun, Frame};
+use super::{FRAME_HEAD, MAGIC};
+use crate::batch::answer::Answer;
+
+/// What work files of every version begin with.
+const MAGIC_ANY: &[u8] = b"PROBITY-WORK ";
+/// Frames above this are damage: a record of the input and its address have at most 2 MiB, escapes included 8.
+const FRAME_MAX: usize = 16 << 20;
+/// How much is read at once when scanning.
+const SCAN_BYTES: usize = 256 * 1024;
+
+/// How the batch of a work file was begun, without locking the file.
+pub(crate) fn begun(file: File) -> Result<Option<Begun>> {
+    let Some(mut scan) = Reader::of(Arc::new(file)).scan()? else { return Ok(None) };
+    Ok(match scan.next()? {
+        Some((_, Frame::Begun(begun))) => Some(begun),
+        _ => None,
+    })
+}
+
+/// Reads frames, in their order or at their places.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    file: Arc<File>,
+}
+
+impl Reader {
+    pub(super) fn of(file: Arc<File>) -> Self {
+        Self { file }
+    }
+
+    /// Frames in their order from the beginning; none where this is no work file.
+    pub(crate) fn scan(&self) -> Result<Option<Scan>> {
+        let mut head = vec![0; MAGIC.len()];
+        match self.file.read_exact_at(&mut head, 0) {
+            Ok(()) if head == MAGIC => Ok(Some(self.scan_from(MAGIC.len() as u64))),
+            Ok(()) => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            Err(error) => Err(error).context("cannot read the work file"),
+        }
+    }
+
+    /// Whether this is a work file, of whatever version.
+    pub(crate) fn is_ours(&self) -> Result<bool> {
+        let mut head = vec![0; MAGIC_ANY.len()];
+        match self.file.read_exact_at(&mut head, 0) {
+            Ok(()) => Ok(head == MAGIC_ANY),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error).context("cannot read the work file"),
+        }
+    }
+
+    /// Frames in their order from a place.
+    pub(crate) fn scan_from(&self, place: u64) -> Scan {
+        Scan { file: self.file.clone(), buffer: Vec::new(), at: 0, place }
+    }
+
+    /// The payload of the frame at a place.
+    fn at(&self, place: u64, buffer: &mut Vec<u8>) -> Result<()> {
+        // One read does for nearly every frame; a longer one is read once more.
+        buffer.resize(512, 0);
+        let mut read = 0;
+        while read < FRAME_HEAD + 6 {
+            let more =
+                self.file.read_at(&mut buffer[read..], place + read as u64).context("cannot read the work file")?;
+            if more == 0 {
+                break;
+            }
+            read += more;
+        }
+        let Some(length) = buffer.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize) else {
+            bail!("the work file is damaged");
+        };
+        if length > FRAME_MAX {
+            bail!("the work file is damaged at {place}");
+        }
+        let whole = FRAME_HEAD + length;
+        if whole > read {
+            buffer.resize(whole, 0);
+            self.file.read_exact_at(&mut buffer[read..], place + read as u64).context("cannot read the work file")?;
+        }
+        buffer.truncate(whole);
+        buffer.drain(..FRAME_HEAD);
+        Ok(())
+    }
+
+    /// The address of the row at a place.
+    pub(crate) fn email(&self, place: u64, buffer: &mut Vec<u8>) -> Result<Arc<str>> {
+        self.at(place, buffer)?;
+        match Frame::read(buffer) {
+            Some(Frame::Row { email, .. }) => Ok(email.into()),
+            _ => bail!("the work file is damaged at {place}"),
+        }
+    }
+
+    /// The answer at a place, through `then`.
+    pub(crate) fn answer<T>(&self, place: u64, buffer: &mut Vec<u8>, then: impl FnOnce(&Answer<'_>) -> T) -> Result<T> {
+        self.at(place, buffer)?;
+        match Frame::read(buffer) {
+            Some(Frame::Answer(answer)) => Ok(then(&answer)),
+            _ => bail!("the work file is damaged at {place}"),
+        }
+    }
+}
+
+/// Reads frames in their order.
+pub(crate) struct Scan {
+    file: Arc<File>,
+    buffer: Vec<u8>,
+    at: usize,
+    /// Where the next frame begins.
+    pub place: u64,
+}
+
+impl Scan {
+    /// The next frame and its place; none at the end and at the first damage.
+    pub(crate) fn next(&mut self) -> Result<Option<(u64, Frame<'_>)>> {
+        if !self.fill(FRAME_HEAD)? {
+            return Ok(None);
+        }
+        let head = &self.buffer[self.at..self.at + FRAME_HEAD];
+        let length = u32::from_le_bytes(head[..4].try_into().expect("four bytes")) as usize;
+        let sum = u32::from_le_bytes(head[4..].try_into().expect("four bytes"));
+        if length > FRAME_MAX || !self.fill(FRAME_HEAD + length)? {
+            return Ok(None);
+        }
+        let payload = &self.buffer[self.at + FRAME_HEAD..self.at + FRAME_HEAD + length];
+        if crc32fast::hash(payload) != sum {
+            return Ok(None);
+        }
+        let Some(frame) = Frame::read(payload) else { return Ok(None) };
+        let place = self.place;
+        self.at += FRAME_HEAD + length;
+        self.place += (FRAME_HEAD + length) as u64;
+        Ok(Some((place, frame)))
+    }
+
+    /// Goes back to the frame that was read last, whose place this is.
+    pub(crate) fn back(&mut self, place: u64) {
+        self.at -= usize::try_from(self.place - place).expect("a frame fits into memory");
+        self.place = place;
+    }
+
+    /// Makes `wanted` bytes available; says whether there are so many.
+    fn fill(&mut self, wanted: usize) -> Result<bool> {
+        if self.buffer.len() - self.at >= wanted {
+            return Ok(true);
+        }
+        self.buffer.drain(..self.at);
+        self.at = 0;
+        while self.buffer.len() < wanted {
+            let have = self.buffer.len();
+            self.buffer.resize(have + SCAN_BYTES.max(wanted - have), 0);
+            let read = self.file.read_at(&mut self.buffer[have..], self.place + have as u64);
+            let read = read.context("cannot read the work file")?;
+            self.buffer.truncate(have + read);
+            if read == 0 {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,255 @@
+//! Text to rows of cells: CSV, a line for each address, or JSON lines.
+//!
+//! Rows in which every cell is blank are none: spreadsheets end with them. A line that is no JSON object is a row all the same,
+//! so that nothing is left out silently; its one cell is the line.
+
+use std::borrow::Cow;
+use std::io::{self, BufReader, Read};
+
+use crate::column::Sample;
+use crate::encoding::{self, Decoded, Encoding};
+use crate::split::{Splitter, fields, unquote};
+use crate::{CELL_MAX_BYTES, COLUMNS_MAX, Fault};
+
+/// How much is read at once.
+const READ_BYTES: usize = 256 << 10;
+
+/// What a text is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Separated columns.
+    Csv,
+    /// One address a line.
+    Lines,
+    /// One JSON object a line: rows have one cell, the line.
+    Json,
+}
+
+/// The form of a text, by its decoded beginning. `named`: somebody says which column it is, so there are columns.
+pub fn guess(head: &[u8], sample: &Sample, named: bool) -> Form {
+    match first_byte(head) {
+        Some(b'{' | b'[') => Form::Json,
+        _ if named || sample.has_columns() || sample.is_named() => Form::Csv,
+        _ => Form::Lines,
+    }
+}
+
+/// The first byte that is no blank.
+pub fn first_byte(head: &[u8]) -> Option<u8> {
+    head.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+}
+
+/// The byte that ends lines: old Macintosh programs end them with a carriage return alone.
+pub fn line_end(head: &[u8]) -> u8 {
+    if head.contains(&b'\r') && !head.contains(&b'\n') { b'\r' } else { b'\n' }
+}
+
+type Source<R> = io::Chain<io::Cursor<Vec<u8>>, BufReader<Decoded<R>>>;
+
+/// The rows of a text.
+pub struct TextRows<R> {
+    /// What was assumed of the encoding.
+    pub encoding: Encoding,
+    /// What it is made of.
+    pub form: Form,
+    /// What separates columns; CSV only.
+    pub delimiter: Option<u8>,
+    splitter: Splitter<Source<R>>,
+    record: Vec<u8>,
+    strange: bool,
+}
+
+impl<R: Read> TextRows<R> {
+    /// Looks at the beginning and decides how to read.
+    ///
+    /// # Errors
+    /// [`Fault`]: it cannot be read, or is one JSON array.
+    pub fn open(from: R) -> Result<Self, Fault> {
+        let decoded = Decoded::open(from)?;
+        let encoding = decoded.encoding;
+        let mut from = BufReader::with_capacity(READ_BYTES, decoded);
+        let mut head = encoding::head(&mut from)?;
+        let end = line_end(&head);
+        let said = separator_line(&head, end);
+        if let Some((_, length)) = said {
+            head.drain(..length);
+        }
+        let sample = Sample::read(&head, end);
+        let form = guess(&head, &sample, said.is_some());
+        if form == Form::Json && first_byte(&head) == Some(b'[') {
+            return Err(Fault::JsonArray);
+        }
+        let delimiter = (form == Form::Csv).then(|| said.map_or(sample.delimiter, |(delimiter, _)| delimiter));
+        let splitter = Splitter::new(io::Cursor::new(head).chain(from), delimiter, end);
+        Ok(Self { encoding, form, delimiter, splitter, record: Vec::new(), strange: false })
+    }
+
+    /// Lines, whatever they look like: of what somebody typed or pasted, each is meant as one address.
+    ///
+    /// # Errors
+    /// [`Fault`]: it cannot be read.
+    pub fn lines(from: R) -> Result<Self, Fault> {
+        let decoded = Decoded::open(from)?;
+        let encoding = decoded.encoding;
+        let from = BufReader::with_capacity(READ_BYTES, decoded);
+        let splitter = Splitter::new(io::Cursor::new(Vec::new()).chain(from), None, b'\n');
+        Ok(Self { encoding, form: Form::Lines, delimiter: None, splitter, record: Vec::new(), strange: false })
+    }
+
+    /// Whether some record so far was no UTF-8 and was read as Windows-1252.
+    pub fn has_strange(&self) -> bool {
+        self.strange
+    }
+
+    /// The next row's cells; none behind the last.
+    ///
+    /// # Errors
+    /// [`Fault`]: a quote is never closed, or something is too long or too wide.
+    pub fn next_row(&mut self) -> Result<Option<Vec<String>>, Fault> {
+        while let Some((_, line)) = self.splitter.next(&mut self.record)? {
+            let (text, strange) = encoding::text(&self.record);
+            self.strange |= strange;
+            let cells = match self.delimiter {
+                Some(delimiter) => cells(&text, delimiter, line)?,
+                None => vec![text.trim_matches(|c: char| c.is_ascii_whitespace()).to_owned()],
+            };
+            if cells.iter().any(|cell| !cell.trim().is_empty()) {
+                check(&cells, line)?;
+                return Ok(Some(cells));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn cells(record: &str, delimiter: u8, line: u64) -> Result<Vec<String>, Fault> {
+    let raw = fields(record.as_bytes(), delimiter);
+    let mut cells = Vec::new();
+    for field in raw {
+        if cells.len() == COLUMNS_MAX {
+            return Err(Fault::TooManyColumns(line));
+        }
+        // Quotes and separators are ASCII, so what stands between them is UTF-8 as the record is.
+        cells.push(match unquote(field) {
+            Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Cow::Owned(bytes) => String::from_utf8(bytes).unwrap_or_default(),
+        });
+    }
+    Ok(cells)
+}
+
+fn check(cells: &[String], line: u64) -> Result<(), Fault> {
+    let long = cells.iter().any(|cell| cell.len() > CELL_MAX_BYTES);
+    if long { Err(Fault::CellTooLong(line)) } else { Ok(()) }
+}
+
+/// `sep=;` on the first line, which spreadsheet programs write and read: the separator, and the length of the line.
+fn separator_line(head: &[u8], end: u8) -> Option<(u8, usize)> {
+    let length = memchr::memchr(end, head)? + 1;
+    let line = head[..length].trim_ascii();
+    let rest = line.get(..4).filter(|start| start.eq_ignore_ascii_case(b"sep=")).and(line.get(4..))?;
+    // A tab is a blank, so that line ends with the sign.
+    match rest {
+        [separator] => Some((*separator, length)),
+        [] if head[..length].contains(&b'\t') => Some((b'\t', length)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> (Form, Vec<Vec<String>>) {
+        let mut rows = TextRows::open(bytes).unwrap();
+        let read: Vec<Vec<String>> = std::iter::from_fn(|| rows.next_row().unwrap()).collect();
+        (rows.form, read)
+    }
+
+    fn wide(text: &str) -> Vec<u8> {
+        text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn forms_are_seen_and_read() {
+        type Case = (&'static [u8], Form, &'static [&'static [&'static str]]);
+        let table: [Case; 9] = [
+            (b"email,name\na@x.org,\"A, \"\"B\"\"\"\n", Form::Csv, &[&["email", "name"], &["a@x.org", "A, \"B\""]]),
+            (b"n;email\n\"two\nlines\";a@x.org\n;\n\n", Form::Csv, &[&["n", "email"], &["two\nlines", "a@x.org"]]),
+            (b"sep=;\r\nemail;a,b\r\na@x.org;c,d\r\n", Form::Csv, &[&["email", "a,b"], &["a@x.org", "c,d"]]),
+            (b"a@x.org\n\n  b@x.org \n", Form::Lines, &[&["a@x.org"], &["b@x.org"]]),
+            (b"email\na@x.org\n", Form::Csv, &[&["email"], &["a@x.org"]]),
+            (b"{\"email\":\"a@x.org\"}\nno\n", Form::Json, &[&["{\"email\":\"a@x.org\"}"], &["no"]]),
+            (b"email;ort\na@x.org;K\xf6ln\n", Form::Csv, &[&["email", "ort"], &["a@x.org", "Köln"]]),
+            (b"email\tn\ra@x.org\t1\r", Form::Csv, &[&["email", "n"], &["a@x.org", "1"]]),
+            (b"\xef\xbb\xbfemail\na@x.org", Form::Csv, &[&["email"], &["a@x.org"]]),
+        ];
+        for (bytes, form, rows) in table {
+            assert_eq!(
+                read(bytes),
+                (form, rows.iter().map(|row| row.iter().map(ToString::to_string).collect()).collect())
+            );
+        }
+        assert_eq!(read(&wide("email;n\r\nj\u{f6}@x.org;1\r\n")).1, [["email", "n"], ["jö@x.org", "1"]]);
+    }
+
+    #[test]
+    fn what_was_pasted_is_lines_whatever_it_looks_like() {
+        let text = "{\"a\":1}\n[x]\na,b\n\"open\nemail\n";
+        let mut rows = TextRows::lines(text.as_bytes()).unwrap();
+        let read: Vec<Vec<String>> = std::iter::from_fn(|| rows.next_row().unwrap()).collect();
+        assert_eq!(read, [["{\"a\":1}"], ["[x]"], ["a,b"], ["\"open"], ["email"]]);
+    }
+
+    #[test]
+    fn what_cannot_be_rows_is_said_with_its_place() {
+        let fault = |bytes: &[u8]| {
+            let mut rows = match TextRows::open(bytes) {
+                Ok(rows) => rows,
+                Err(fault) => return fault.to_string(),
+            };
+            loop {
+                match rows.next_row() {
+                    Ok(Some(_)) => {}
+                    Ok(None) => return String::new(),
+                    Err(fault) => return fault.to_string(),
+                }
+            }
+        };
+        assert_eq!(fault(b"a,b\nc,\"d\n"), "the quote that is opened in line 2 is never closed");
+        let wide = ["a,".repeat(COLUMNS_MAX), "b\n".into()].concat();
+        assert_eq!(fault(wide.as_bytes()), format!("row 1 has more than {COLUMNS_MAX} columns"));
+        let long = ["email,n\na@x.org,".to_owned(), "x".repeat(CELL_MAX_BYTES + 1)].concat();
+        assert_eq!(fault(long.as_bytes()), format!("row 2 has a cell of more than {CELL_MAX_BYTES} bytes"));
+        assert!(fault(&vec![b'x'; 2 << 20]).starts_with("line 1 is too long"));
+        assert_eq!(fault(b" [{\"email\":1}]"), Fault::JsonArray.to_string());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_rows_or_a_fault(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            if let Ok(mut rows) = TextRows::open(&bytes[..]) {
+                while let Ok(Some(row)) = rows.next_row() {
+                    prop_assert!(!row.is_empty() && row.len() <= COLUMNS_MAX);
+                }
+            }
+        }
+
+        #[test]
+        fn cells_come_back_as_they_were_written(
+            rows in prop::collection::vec(prop::collection::vec("[a-z@.,;\"\n\r ü]{0,12}", 3..4), 1..20),
+        ) {
+            let quoted = |cell: &String| format!("\"{}\"", cell.replace('"', "\"\""));
+            let line = |row: &Vec<String>| row.iter().map(quoted).collect::<Vec<_>>().join(",");
+            let text = ["\"email\",\"b\",\"c\"".to_owned()].into_iter().chain(rows.iter().map(line)).collect::<Vec<_>>();
+            let text = text.join("\n") + "\n";
+            let mut read = TextRows::open(text.as_bytes()).unwrap();
+            prop_assume!(read.delimiter == Some(b','));
+            let all: Vec<Vec<String>> = std::iter::from_fn(|| read.next_row().unwrap()).skip(1).collect();
+            let expected: Vec<_> = rows.into_iter().filter(|row| row.iter().any(|cell| !cell.trim().is_empty())).collect();
+            prop_assert_eq!(all, expected);
+        }
+    }
+}
