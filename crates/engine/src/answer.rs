@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock};
 use probity_core::address::{Address, AddressError};
 use probity_core::facts::Facts;
 use probity_core::plan::Told;
+use probity_core::smtp::reply::TEXT_MAX_BYTES;
 use probity_core::verdict::{
     CatchAll, Evidence, EvidenceSource, Finding, Flags, Mailbox, ProbeEvidence, Reason, Verdict, Verification, judge,
 };
@@ -154,16 +155,45 @@ fn evidence(
                 CatchAll::No => Some(false),
                 CatchAll::Unknown | CatchAll::Suspect => None,
             },
+            steps: asked.steps.as_slice().into(),
         })
     });
     let source = if probe.is_some() { EvidenceSource::Smtp } else { EvidenceSource::Dns };
     Evidence { domain: Some(place.evidence.clone()), probe, timings: asked.timings, source, age_s: 0 }
 }
 
-/// A reply's text without addresses: neither mailboxes (servers like to repeat them) nor our own network addresses.
+/// A reply's text without addresses: neither mailboxes (servers like to repeat them) nor our own network addresses and names. What
+/// stands for them may be longer; the text stays as short as it may be.
 pub(crate) fn redact(text: String, inner: &Inner) -> String {
     let text = if text.contains('@') { without_mailboxes(&text) } else { text };
-    without_own_addresses(text, &inner.own_addresses)
+    let names = inner.config.sources.iter().map(|source| source.helo.as_str());
+    let mut text = without_own_addresses(without_own_names(text, names), &inner.own_addresses);
+    text.truncate(text.floor_char_boundary(TEXT_MAX_BYTES));
+    text
+}
+
+/// What stands for the name by which we introduce ourselves.
+const OUR_NAME: &str = "<our name>";
+
+/// A text without these names, as whole words.
+fn without_own_names<'a>(mut text: String, own: impl Iterator<Item = &'a str>) -> String {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    for name in own.map(|name| name.trim_matches(['.', '[', ']'])).filter(|name| !name.is_empty()) {
+        let mut at = 0;
+        // Lower case of ASCII alone, so that places in one are places in the other.
+        while let Some(found) = text[at..].to_ascii_lowercase().find(&name.to_ascii_lowercase()) {
+            let (start, end) = (at + found, at + found + name.len());
+            let before = text.as_bytes()[..start].last().is_some_and(|byte| is_part(*byte));
+            let behind = text[end..].trim_start_matches('.');
+            let goes_on = behind.bytes().next().is_some_and(is_part);
+            at = end;
+            if !before && !goes_on {
+                text.replace_range(start..end, OUR_NAME);
+                at = start + OUR_NAME.len();
+            }
+        }
+    }
+    text
 }
 
 /// What stands for one of our network addresses.
@@ -208,7 +238,7 @@ fn without_mailboxes(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{without_mailboxes, without_own_addresses};
+    use super::{without_mailboxes, without_own_addresses, without_own_names};
 
     #[test]
     fn mailboxes_are_taken_out_of_texts_and_the_rest_stays() {
@@ -223,6 +253,22 @@ mod tests {
             assert_eq!(without_mailboxes(text), wanted);
         }
     }
+
+    #[test]
+    fn our_names_are_taken_out_as_whole_words() {
+        let own = ["probe.example.net", "[198.51.100.7]", ""];
+        for (text, wanted) in [
+            ("probe.example.net is not allowed", "<our name> is not allowed"),
+            ("go away PROBE.Example.net.", "go away <our name>."),
+            ("<probe.example.net>: HELO; probe.example.net, rejected", "<<our name>>: HELO; <our name>, rejected"),
+            ("see https://probe.example.net.example.org", "see https://probe.example.net.example.org"),
+            ("my-probe.example.net and probe.example.network", "my-probe.example.net and probe.example.network"),
+            ("HELO [198.51.100.7] é", "HELO [<our name>] é"),
+        ] {
+            assert_eq!(without_own_names(text.to_owned(), own.into_iter()), wanted);
+        }
+    }
+
     #[test]
     fn our_network_addresses_are_taken_out_however_they_are_written() {
         let own = ["198.51.100.7".parse().unwrap(), "2001:db8::7".parse().unwrap()];

@@ -18,6 +18,7 @@ pub mod net;
 pub mod request;
 pub mod snapshot;
 pub mod tls;
+pub mod verifier;
 
 mod answer;
 mod destination;
@@ -37,6 +38,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use probity_core::domain::SpecialUse;
+use probity_core::policy::Mode;
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use tokio::sync::Semaphore;
@@ -48,11 +50,28 @@ use crate::facts::{FactStore, MemoryFacts};
 use crate::inner::Inner;
 
 pub use config::{ConfigError, EngineConfig};
+pub use memory::{Forgotten, Tag};
 pub use request::{Counters, HeldBack, Item, Live, Outcome, Room, Sink, Tries};
 pub use snapshot::Snapshot;
 
 /// Probes that may go on behind an answer at a time.
 const BACKGROUND_MAX: usize = 1_000;
+
+/// How long a question may take besides its patience, in milliseconds.
+const LATE_MS: i64 = 120_000;
+
+/// How an exchanger is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manners {
+    /// Whether it is asked at all.
+    pub mode: Mode,
+    /// Recipients a minute from each source; 0 is without a limit.
+    pub per_minute: u32,
+    /// Recipients an hour from each source that turn out not to exist; 0 is without a limit.
+    pub missing_per_hour: u32,
+    /// Sources that ask.
+    pub sources: u16,
+}
 
 /// The verification engine. Cheap to clone; clones share everything.
 #[derive(Clone)]
@@ -124,11 +143,37 @@ impl Engine {
         many::verify_many(&self.inner, items, sink).await;
     }
 
+    /// Forgets what is known of addresses for one customer ([`Live::scope`]), and keeps nothing that is found out by questions that
+    /// are under way.
+    pub fn forget(&self, scope: u64, which: &Forgotten) {
+        let now = self.inner.clock.now();
+        // The longest question: one that greylisting has put off goes on for as long as patience lasts.
+        let until = now + self.inner.config.patience_ms + LATE_MS;
+        self.inner.verdicts.forget(scope, which, now, until);
+    }
+
     /// How much can be asked of a destination soon, as far as memory knows: `@example.org` is a domain, anything else the name of
     /// a place whose limits held addresses back ([`HeldBack::at`]). With `source`, only that source counts. Neither asks anybody
     /// nor books anything, and is cheap enough to be asked before each piece of work.
     pub fn room(&self, destination: &str, source: Option<&str>) -> Room {
         self.inner.room(destination, source)
+    }
+
+    /// How this exchanger would be asked. Neither asks anybody nor books anything.
+    pub fn manners(&self, exchanger: &str) -> Manners {
+        let config = &self.inner.config;
+        let policy = self.inner.policies.for_exchanger(exchanger, config.profile);
+        Manners {
+            mode: policy.mode,
+            per_minute: policy.rcpt_per_minute,
+            missing_per_hour: policy.missing_per_hour,
+            sources: u16::try_from(config.sources.len()).unwrap_or(u16::MAX),
+        }
+    }
+
+    /// For how long servers may put an address of a batch off, in milliseconds.
+    pub fn patience_ms(&self) -> i64 {
+        self.inner.config.patience_ms
     }
 
     /// The names of the sources that this engine asks from.

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use probity_core::classify::{Rules, Stage};
 use probity_core::plan::DialFault;
 use probity_core::policy::Policy;
-use probity_core::smtp::session::{Config, End, Event, Flight, RcptAnswer, Session, Step};
+use probity_core::smtp::session::{Config, End, Event, Flight, RcptAnswer, Said, Session, Step};
 use probity_core::time::Millis;
 use probity_core::verdict::Silence;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -71,13 +71,14 @@ pub(crate) struct Link {
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl Link {
-    /// Dials and speaks until the session is ready. `clear` leaves STARTTLS out.
+    /// Dials and speaks until the session is ready. `said` gets what the server said meanwhile, where somebody wants to know.
     pub(crate) async fn open(
         ground: Ground,
         dial: Dial,
         host: &Arc<str>,
         config: Config,
         permit: SessionPermit,
+        said: Option<&mut Vec<Said>>,
     ) -> Result<Self, Box<Refused>> {
         let clear = config.tls == probity_core::smtp::session::TlsMode::Never;
         let address = dial.address;
@@ -104,7 +105,14 @@ impl Link {
             refused: 0,
             _permit: permit,
         };
-        link.greet().await?;
+        if said.is_some() {
+            link.session.transcribe();
+        }
+        let greeted = link.greet().await;
+        if let Some(said) = said {
+            *said = link.session.take_transcript();
+        }
+        greeted?;
         Ok(link)
     }
 
@@ -153,6 +161,16 @@ impl Link {
                 (unanswered(count), Some(End::Protocol { stage: Stage::Rcpt, what }))
             }
         }
+    }
+
+    /// Keeps what the server says in the next flight.
+    pub(crate) fn transcribe(&mut self) {
+        self.session.transcribe();
+    }
+
+    /// What the server has said since.
+    pub(crate) fn take_transcript(&mut self) -> Vec<Said> {
+        self.session.take_transcript()
     }
 
     /// Says goodbye and closes. The answer has a code of its own, so it also shows whether as many replies came as commands

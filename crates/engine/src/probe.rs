@@ -1,6 +1,16 @@
 //! Runs one domain's plan: does what it asks for, under the site's pacing, and hands its fates out as they come.
+//!
+//! The plan decides and knows no network; this is the loop around it. What fails out there (no route, a session that breaks, a
+//! limit of ours) is told to the plan, which ends with a fate for each recipient in any case: there is no error to return.
+//!
+//! Fates are not always told at once. Replies belong to commands by their order alone, so where several recipients shared a flight at
+//! a server that nobody vouches for, their fates wait until the session has ended without a reply too many (`Count`). If there was
+//! one, they are taken back; if the server left without a word, they are asked again one by one.
+//!
+//! A probe that is dropped gives back its slot, its place in line and its right to the domain with its fields.
 
 mod dial;
+mod steps;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,7 +20,7 @@ use probity_core::address::Address;
 use probity_core::plan::{Action, Fate, Known, Plan};
 use probity_core::smtp::session::{End, Flight, Recipient};
 use probity_core::time::Millis;
-use probity_core::verdict::{CatchAll, Mailbox, NotAsked, Timings};
+use probity_core::verdict::{CatchAll, Mailbox, NotAsked, ProbeStep, Timings};
 
 use crate::destination::Destination;
 use crate::facts::DomainFacts;
@@ -37,6 +47,8 @@ pub(crate) struct Asked {
     /// The site whose limits count, once one was chosen.
     pub(crate) site: Option<Arc<str>>,
     pub(crate) timings: Timings,
+    /// The conversation so far, where it is kept.
+    pub(crate) steps: Vec<ProbeStep>,
 }
 
 /// One run of a plan.
@@ -51,6 +63,8 @@ pub(crate) struct Probe<'a> {
     source_fixed: bool,
     plan: Plan,
     known: Known,
+    /// When the probe began.
+    began: Millis,
     /// Recipients that turned out not to exist.
     missing: u32,
     /// Random recipients that were asked about.
@@ -90,6 +104,7 @@ impl<'a> Probe<'a> {
         asker: Asker,
         source: Option<u16>,
     ) -> Self {
+        let began = inner.clock.now();
         let mut rng = inner.rng(&destination.domain);
         let known = known(inner, destination).await;
         let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
@@ -104,6 +119,7 @@ impl<'a> Probe<'a> {
             source_fixed: source.is_some(),
             plan,
             known,
+            began,
             missing: 0,
             randoms: 0,
             site: None,
@@ -226,16 +242,24 @@ impl<'a> Probe<'a> {
 
     async fn ask(&mut self, recipients: &[u32], random: bool) {
         let flight = self.flight(recipients, random);
+        let keeps_steps = self.keeps_steps();
         let Some((link, _)) = self.link.as_mut() else { return };
         let started = self.inner.clock.now();
         self.inner.ground.tally.random_rcpts.fetch_add(u64::from(random), Ordering::Relaxed);
+        if keeps_steps {
+            link.transcribe();
+        }
         let (answers, end) = link.ask(flight).await;
+        let said = link.take_transcript();
+        self.said_of(said, &answers, random, end.as_ref());
         let now = self.inner.clock.now();
         add(&mut self.asked.timings.smtp, now.since(started));
         let policy = self.plan.policy().cloned();
         let heard = self.plan.answered(recipients, answers, random, end.as_ref(), &self.inner.rules);
         self.inner.note_unmatched(&heard.unmatched);
-        link.refused(heard.refused);
+        if let Some((link, _)) = self.link.as_mut() {
+            link.refused(heard.refused);
+        }
         self.missing += heard.missing;
         if let (Some(site), Some(policy)) = (&self.site, policy) {
             site.site().heard(now, &heard, &policy);

@@ -9,6 +9,7 @@
 //! [`Sandbox`] puts it together and answers; [`elsewhere()`] decides about addresses outside `sandbox.test`.
 
 mod elsewhere;
+mod seam;
 mod verifier;
 
 use std::sync::Arc;

@@ -1,4 +1,13 @@
-//! One exchanger, or one provider, as one source sees it.
+//! One exchanger, or one provider, as one source sees it: who may connect, how many recipients may be asked about, and when it
+//! must be left alone.
+//!
+//! A site has connections, of which, if there are several, batches leave one to live calls, and a state
+//! (`budget`, `governor`, `breaker`) that each flight is booked in before it is sent ([`Site::admit`]) and judged by afterwards
+//! ([`Site::heard`]). What is short is a [`Hold`] with a time, and never a verdict. Slots are values: a connection is free
+//! again when its slot is dropped, whatever became of the session, so a plan that is cancelled leaks none.
+//!
+//! The two locks, of the state and of the idle sessions, are held for a few steps, never one within the other, and never over an
+//! `await`. Counters beside them are hints about who waits; being off by one costs a look more.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use probity_core::classify::Stage;
 use probity_core::plan::{DialFault, Found};
 use probity_core::policy::{Policy, TlsPolicy};
 use probity_core::smtp::session::{Config, Timeouts, TlsMode};
@@ -151,7 +152,10 @@ impl Probe<'_> {
         let timeout_ms = u64::try_from(deadlines.connect_ms).unwrap_or(0);
         let dial = Dial { address, port: self.inner.config.port, source, timeout_ms };
         let tls_free = config.tls != TlsMode::Never;
-        let link = Link::open(self.inner.ground.clone(), dial, host, config, permit).await;
+        let mut said = Vec::new();
+        let wanted = self.keeps_steps().then_some(&mut said);
+        let link = Link::open(self.inner.ground.clone(), dial, host, config, permit, wanted).await;
+        self.said(said);
         if let Ok(link) = &link
             && tls_free
             && self.inner.reach.opened(address, link.is_tls())
@@ -187,9 +191,15 @@ impl Probe<'_> {
         let fault = refused.fault(&self.inner.rules, policy.provider.as_deref());
         self.asked.address = Some(address);
         match &fault {
-            DialFault::Silent(how, None) => self.inner.reach.failed(address, *how, now),
-            DialFault::Silent(_, Some(_)) => {}
-            DialFault::Tls => self.inner.reach.tls_failed(address, now),
+            DialFault::Silent(how, None) => {
+                self.inner.reach.failed(address, *how, now);
+                self.said_nothing(Stage::Connect);
+            }
+            DialFault::Silent(_, Some(stage)) => self.said_nothing(*stage),
+            DialFault::Tls => {
+                self.inner.reach.tls_failed(address, now);
+                self.said_nothing(Stage::StartTls);
+            }
             DialFault::SentAway { reading, .. } => {
                 if reading.meaning.is_about_us().is_some() {
                     site.refused_us(now, reading.retry_after_ms, policy);

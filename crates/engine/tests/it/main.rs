@@ -1,6 +1,7 @@
 //! Integration tests of the engine.
 #![expect(clippy::unwrap_used, reason = "helpers of tests panic as tests do")]
 
+mod conversation;
 mod dialing;
 mod egress;
 mod evil;

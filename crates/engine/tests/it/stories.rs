@@ -1,5 +1,7 @@
 //! What the engine says of addresses in small worlds: one story a test, under a paused clock.
 
+mod budgets;
+
 use probity_core::dns::Kind;
 use probity_core::policy::Profile;
 use probity_engine::net::Source;
@@ -105,15 +107,6 @@ async fn in_a_batch_names_that_cannot_be_looked_up_are_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn our_budget_for_a_zone_delays_answers_and_does_not_replace_them() {
-    let lab = Lab::polite(&World::builder().build().expect("a world"));
-    let emails: Vec<String> = (0..500).map(|n| format!("a@d{n}.example.com")).collect();
-    for said in lab.batch(&emails).await {
-        assert_eq!(brief(&said), "undeliverable/illegitimate/nxdomain", "{}", said.email);
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn exchangers_at_special_addresses_are_never_dialled() {
     let mut builder = World::builder();
     let private = ["127.0.0.1", "10.1.2.3", "::1", "169.254.169.254", "::ffff:127.0.0.1"];
@@ -177,7 +170,7 @@ async fn greylisting_answers_live_and_finishes_behind() {
     assert!(lab.engine.now().since(started) < 5_000);
     lab.engine.wait_until(started + 900_000).await;
     let said = lab.live("ann@one.example.com").await;
-    assert_eq!(said.evidence.source.as_str(), "cache", "{said:?}");
+    assert_eq!(said.evidence.source.name(), Some("cache"), "{said:?}");
     assert_eq!(brief(&said), "passed/valid/");
 }
 
@@ -284,34 +277,6 @@ async fn a_server_that_lies_after_many_misses_is_not_believed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn budgets_put_off_and_never_decide() {
-    let lab = Lab::polite(&site(Personality::default()));
-    let items = |n: u64| {
-        (0..n)
-            .map(|key| probity_engine::Item {
-                key,
-                email: format!("nobody{key}@one.example.com").into(),
-                customer: 0,
-                tries: probity_engine::Tries::default(),
-            })
-            .collect()
-    };
-    let outcomes = lab.once(items(200)).await;
-    assert_eq!(outcomes.len(), 200);
-    let put_off =
-        outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::PutOff { why: "budget", .. })).count();
-    assert!(put_off > 150, "{put_off}");
-    assert!(lab.net.hosts().rcpt <= 25, "{:?}", lab.net.hosts());
-    for (_, outcome) in outcomes {
-        if let Outcome::Settled(said) = outcome {
-            assert_eq!(said.verdict.reason.as_str(), "nonexistent");
-        }
-    }
-    let said = lab.engine.verify("ann@one.example.com", Live { timeout_ms: 20_000, scope: 0 }).await;
-    assert_ne!(said.verdict.status().as_str(), "undeliverable");
-}
-
-#[tokio::test(start_paused = true)]
 async fn providers_that_never_tell_are_not_asked() {
     let world = World::builder()
         .zone("shop.example.com", Zone::served_by(&["mx-biz.mail.am0.yahoodns.net"]))
@@ -331,24 +296,6 @@ async fn a_thousand_questions_about_one_domain_are_one_query() {
     lab.batch(&emails).await;
     assert_eq!(lab.net.query_total(), 3);
     assert!(lab.net.hosts().connections <= 20, "{:?}", lab.net.hosts());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_source_on_its_first_day_asks_a_tenth() {
-    let asked = |since| async move {
-        let lab = Lab::new(&site(Personality::default()), 1, |config| config.in_use_since = vec![since]);
-        let item = |key: u64| probity_engine::Item {
-            key,
-            email: format!("nobody{key}@one.example.com").into(),
-            customer: 0,
-            tries: probity_engine::Tries::default(),
-        };
-        lab.once((0..100).map(item).collect()).await;
-        lab.net.hosts().rcpt
-    };
-    let today = probity_engine::clock::Clock::system().now();
-    let (young, old) = (asked(Some(today)).await, asked(None).await);
-    assert!(young * 4 < old, "{young} of {old}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -377,41 +324,4 @@ async fn mail_that_comes_to_this_machine_is_not_undeliverable() {
     });
     expect(&lab, &[("ann@home.example.com", "unknown/unverified/dns_temporary")]).await;
     assert_eq!(lab.net.hosts().connections, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn sources_behind_one_address_share_its_limits() {
-    let asked = |addresses: &[&str]| {
-        let sources: Vec<_> = addresses
-            .iter()
-            .map(|address| {
-                let public = Some(address.parse().expect("an address"));
-                std::sync::Arc::new(Source { bind: None, public, helo: "probe.example.org".into(), proxy: None })
-            })
-            .collect();
-        let names: Vec<_> = sources.iter().map(|source| source.name()).collect();
-        async move {
-            let lab = Lab::new(&site(Personality::default()), 1, |config| config.sources = sources);
-            let fixed = |key: u64| Item {
-                key,
-                email: format!("nobody{key}@one.example.com").into(),
-                customer: 0,
-                tries: Tries { source: Some(names[usize::from(key % 2 == 1)].clone()), ..Tries::default() },
-            };
-            lab.once((0..200).map(fixed).collect()).await;
-            lab.net.hosts().rcpt
-        }
-    };
-    let (shared, separate) =
-        (asked(&["198.51.100.7", "198.51.100.7"]).await, asked(&["198.51.100.7", "198.51.100.8"]).await);
-    assert!(shared * 3 < separate * 2, "{shared} from one address, {separate} from two");
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_only_our_budget_holds_back_is_asked_within_the_day() {
-    let lab = Lab::new(&site(Personality::default()), 1, |config| config.patience_ms = 600_000);
-    let emails: Vec<String> = (0..60).map(|n| format!("nobody{n}@one.example.com")).collect();
-    for said in lab.batch(&emails).await {
-        assert_eq!(said.verdict.reason.as_str(), "nonexistent", "{:?}", said.verdict);
-    }
 }

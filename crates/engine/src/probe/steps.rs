@@ -1,0 +1,72 @@
+//! The conversation of a live question, kept as it can be shown: redacted, bounded, in order.
+//!
+//! A batch keeps none: nobody reads that of a million addresses, and they are what memory is measured by.
+
+use std::sync::Arc;
+
+use probity_core::classify::Stage;
+use probity_core::smtp::session::{End, RcptAnswer, Said};
+use probity_core::time::Millis;
+use probity_core::verdict::ProbeStep;
+
+use super::Probe;
+use crate::answer::redact;
+use crate::pace::Effort;
+
+/// The most steps that are kept: those of several exchangers, one after the other.
+const STEPS_MAX: usize = 48;
+
+impl Probe<'_> {
+    /// Whether what servers say is kept.
+    pub(super) fn keeps_steps(&self) -> bool {
+        self.asker.effort == Effort::Live
+    }
+
+    /// Keeps what the exchanger that is being asked has said.
+    pub(super) fn said(&mut self, said: Vec<Said>) {
+        for Said { stage, code, enhanced, text, at } in said {
+            // Who greets us back repeats our name and address, whatever we call ourselves (RFC 5321 §4.1.1.1).
+            let greeting = stage == Stage::Ehlo && code / 100 == 2;
+            let text = if greeting { String::new() } else { redact(text, self.inner) };
+            let Some(host) = self.host() else { return };
+            let at_ms = self.at_ms(at);
+            self.step(ProbeStep { host, stage, random: false, code: Some(code), enhanced, text, at_ms });
+        }
+    }
+
+    /// Keeps that the exchanger that is being asked has said nothing.
+    pub(super) fn said_nothing(&mut self, stage: Stage) {
+        let Some(host) = self.host().filter(|_| self.keeps_steps()) else { return };
+        let at_ms = self.at_ms(self.inner.clock.now());
+        let (code, enhanced, text) = (None, None, String::new());
+        self.step(ProbeStep { host, stage, random: false, code, enhanced, text, at_ms });
+    }
+
+    /// Keeps what was said in a flight. `random` where its last recipient was a made-up one.
+    pub(super) fn said_of(&mut self, said: Vec<Said>, answers: &[RcptAnswer], random: bool, end: Option<&End>) {
+        let before = self.asked.steps.len();
+        self.said(said);
+        let asked = answers.iter().filter(|answer| **answer != RcptAnswer::NeedsSmtpUtf8).count();
+        let mut told = self.asked.steps[before..].iter_mut().filter(|step| step.stage == Stage::Rcpt);
+        if random && let Some(last) = asked.checked_sub(1).and_then(|last| told.nth(last)) {
+            last.random = true;
+        }
+        if let Some(End::Closed { stage } | End::TimedOut { stage } | End::Protocol { stage, .. }) = end {
+            self.said_nothing(*stage);
+        }
+    }
+
+    fn host(&self) -> Option<Arc<str>> {
+        self.plan.current().map(|exchanger| exchanger.host.clone())
+    }
+
+    fn at_ms(&self, at: Millis) -> u32 {
+        u32::try_from(at.since(self.began)).unwrap_or_default()
+    }
+
+    fn step(&mut self, step: ProbeStep) {
+        if self.asked.steps.len() < STEPS_MAX {
+            self.asked.steps.push(step);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The sandbox as a [`Verifier`]: what a service and the commands ask of an engine, answered by [`Sandbox`], and by its engine where
+//! the sandbox has nothing of its own to say.
+
+use std::sync::Arc;
+
+use probity_core::time::Millis;
+use probity_core::verdict::Verification;
+use probity_engine::net::BoxFuture;
+use probity_engine::verifier::Verifier;
+use probity_engine::{Counters, Forgotten, Item, Live, Room, Sink};
+
+use super::Sandbox;
+
+impl Verifier for Sandbox {
+    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
+        Box::pin(Sandbox::verify(self, email, live))
+    }
+
+    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
+        Box::pin(Sandbox::verify_many(self, items, sink))
+    }
+
+    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        self.engine().room(destination, source)
+    }
+
+    fn forget(&self, scope: u64, which: &Forgotten) {
+        self.engine().forget(scope, which);
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        self.engine().source_names()
+    }
+
+    fn now(&self) -> Millis {
+        self.engine().now()
+    }
+
+    fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine().wait_until(at))
+    }
+
+    fn counters(&self) -> Counters {
+        self.engine().counters()
+    }
+
+    fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine().close(timeout_ms))
+    }
+}
