@@ -1,7 +1,7 @@
 //! Whether the database keeps its promises: every invariant of the store as a question to it.
 //!
 //! [`sums()`] asks what single statements can answer, over everything: cheap enough for a metric. [`everything`] also reads each
-//! job's rows, in slices, by the functions that customers read them by; a job that is not packed takes 32 bytes for each of its
+//! job's rows, in slices, by the functions that customers read them by; a job that is not packed takes 16 bytes for each of its
 //! results meanwhile. Each statement, and each job, is looked at in one snapshot, so the audit may run beside a service.
 //!
 //! One promise is not checked here: that an idempotency key makes one job. Its answer is encrypted under the key itself; the
@@ -66,8 +66,8 @@ invariants! {
     JobCaptured "job_captured" "a job's captures = its charged results",
     /// Nothing is held for a closed job, nor without an end for none.
     HoldOfClosed "hold_of_closed" "only open jobs have holds without an end",
-    /// A closed job has no work.
-    ChunkOfClosed "chunk_of_closed" "only open jobs have chunks",
+    /// A completed job has no work; of one that was stopped it goes when it is packed.
+    ChunkOfClosed "chunk_of_closed" "only jobs that are open, or stopped and not packed, have chunks",
     /// An open job that is imported has work, by which it comes to its end.
     OpenWithoutWork "open_without_work" "an open job has chunks left",
     /// Jobs count as open by their state.

@@ -8,6 +8,7 @@
 //!
 //! Rows are locked in one order everywhere: holds, then accounts by number and bucket.
 
+pub mod booked;
 pub mod hold;
 mod upkeep;
 mod window;
@@ -41,7 +42,7 @@ statements! {
 
 /// The statements of this aggregate, those of its parts included.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, hold::STATEMENTS, upkeep::STATEMENTS, window::STATEMENTS].concat()
+    [STATEMENTS, booked::STATEMENTS, hold::STATEMENTS, upkeep::STATEMENTS, window::STATEMENTS].concat()
 }
 
 /// Every place where the books do not agree; empty when all is well. Reads everything, a rule in one statement: for tests and
@@ -98,7 +99,8 @@ async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Re
     let (available, held): (i64, i64) = (row.get("available")?, row.get("held")?);
     let end = row.get::<Option<i64>>("expires_at")?.map(Millis);
     let end = if end.is_some_and(|end| end <= at) {
-        upkeep::expire(tx, org, Bucket::Subscription.as_str(), available, at).await?;
+        let cause = format!("{}:{}", Bucket::Subscription.as_str(), at.0);
+        upkeep::expire(tx, org, Bucket::Subscription.as_str(), available, &cause, at).await?;
         until
     } else if available == 0 && held == 0 {
         until
@@ -107,6 +109,56 @@ async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Re
     };
     tx.execute(&END, args![org, end]).await?;
     Ok(())
+}
+
+/// Puts the credits of a month in, which may be none. Where they end at `until`, what is left from before ends now, whatever end it had: a
+/// month's credits are never joined to what would keep them. Without an end, what is there stays with them.
+pub async fn begin_month(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
+    let Booking { org, cause, at, .. } = *booking;
+    let left = lock(tx, org).await?.subscription;
+    let end = subscription_end(tx, org).await?;
+    if until.is_some() || end.is_some_and(|end| end <= at) {
+        upkeep::expire(tx, org, Bucket::Subscription.as_str(), left, cause, at).await?;
+    }
+    tx.execute(&END, args![org, until]).await?;
+    if booking.amount == 0 { Ok(()) } else { put(tx, booking, "grant").await }
+}
+
+/// What becomes of a subscription's credits when an organization comes to another plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// They belong to a month or a trial, which ends: so do those that would have ended with it.
+    OfMonth,
+    /// No month or trial has given them, so none takes them.
+    Granted,
+}
+
+/// Takes the credits of a subscription out before their time. Those that stay after this stay as prepaid ones, so that no month ends
+/// them.
+pub async fn end_subscription(tx: &mut Tx, org: OrgNo, left: Left, cause: &str, at: Millis) -> Result<()> {
+    let there = lock(tx, org).await?.subscription;
+    let end = subscription_end(tx, org).await?;
+    upkeep::expire(tx, org, Bucket::Subscription.as_str(), there, cause, at).await?;
+    let stays = end.is_none_or(|end| left == Left::Granted && end > at);
+    if stays && there > 0 {
+        put(tx, &Booking { org, bucket: Bucket::Prepaid, amount: there, cause, at }, "grant").await?;
+    }
+    Ok(())
+}
+
+/// When the credits of a subscription end; none where they stay.
+pub async fn subscription_end(conn: &mut Conn, org: OrgNo) -> Result<Option<Millis>> {
+    let row = conn.first(&SUBSCRIPTION, args![org]).await?.ok_or(StoreError::NotFound)?;
+    Ok(row.get::<Option<i64>>("expires_at")?.map(Millis))
+}
+
+/// Whether bought credits are set aside, for jobs or for calls that run.
+pub async fn holds_prepaid(tx: &mut Tx, org: OrgNo) -> Result<bool> {
+    let mut held = Split::default();
+    for row in tx.rows(&AVAILABLE, args![org]).await? {
+        *part(&mut held, &row.get::<String>("bucket")?)? = row.get("held")?;
+    }
+    Ok(held.prepaid > 0)
 }
 
 /// Corrects an account by hand, up or down; not below nothing.
@@ -128,6 +180,11 @@ async fn put(tx: &mut Tx, booking: &Booking<'_>, kind: &'static str) -> Result<(
     book(tx, Entry { org, kind, cause, amount: split, at, fold_after: None }).await?;
     tx.execute(&ADD, args![org, bucket.as_str(), amount]).await?;
     Ok(())
+}
+
+/// What an organization can spend, with its accounts locked: nobody else moves them until the transaction ends.
+pub(crate) async fn locked(tx: &mut Tx, org: OrgNo) -> Result<Split> {
+    lock(tx, org).await
 }
 
 /// Locks an organization's accounts, and says what is available.
@@ -175,6 +232,15 @@ pub async fn available(conn: &mut Conn, org: OrgNo) -> Result<Split> {
         *part(&mut available, &row.get::<String>("bucket")?)? = row.get("available")?;
     }
     Ok(available)
+}
+
+/// What an organization has spent since it began.
+pub async fn spent(conn: &mut Conn, org: OrgNo) -> Result<Split> {
+    let mut spent = Split::default();
+    for row in conn.rows(&BALANCE, args![org]).await? {
+        *part(&mut spent, &row.get::<String>("bucket")?)? = row.get("spent")?;
+    }
+    Ok(spent)
 }
 
 fn of_bucket(split: Split, bucket: Bucket) -> i64 {

@@ -20,7 +20,7 @@ mod shrink;
 mod statement;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use scoped_futures::ScopedBoxFuture;
@@ -37,6 +37,7 @@ pub(crate) use statement::{Statement, statements};
 
 use crate::error::{Result, StoreError};
 use crate::jobs::Sheets;
+use crate::sealing::Keys;
 use crate::wake::Address;
 
 /// How often a transaction that lost a race is run.
@@ -58,10 +59,14 @@ struct Inner {
     readers: AnyPool,
     writers: AnyPool,
     patience: patience::Patience,
+    /// Set: the writer's connection is of no use any more, and the next one who wants it gets a new one.
+    stale: Arc<AtomicBool>,
     retries: AtomicU64,
     /// Turns of transactions that nobody waits for.
     bulk: Semaphore,
     sheets: Arc<Sheets>,
+    /// With what bodies are sealed, where there is a master key.
+    keys: Option<Arc<Keys>>,
     /// Where bells of other nodes are heard; none on SQLite.
     listen_at: Option<Address>,
     #[cfg(debug_assertions)]
@@ -114,7 +119,11 @@ impl Store {
         let mut pause_ms = PAUSE_MS;
         let mut run = 1;
         loop {
-            match self.run(&work).await {
+            let done = self.run(&work).await;
+            if done.as_ref().is_err_and(StoreError::is_read_only) && self.inner.dialect == Dialect::Sqlite {
+                self.inner.stale.store(true, Ordering::Relaxed);
+            }
+            match done {
                 Err(error) if error.is_contention() && run < RUNS_MAX => {
                     self.inner.retries.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(pause_ms)).await;
@@ -171,6 +180,11 @@ impl Store {
             idle: u32::try_from(idle).unwrap_or(u32::MAX),
             retries: retries.load(Ordering::Relaxed),
         }
+    }
+
+    /// The fingerprint of the master key with which this store seals, if it has one.
+    pub fn sealed_by(&self) -> Option<&str> {
+        self.inner.keys.as_deref().map(Keys::fingerprint)
     }
 
     /// Closes every connection; SQLite writes its log back into the file.

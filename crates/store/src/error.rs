@@ -31,6 +31,9 @@ pub enum StoreError {
         /// How many there are.
         available: i64,
     },
+    /// Credits are set aside that would have to be taken back.
+    #[error("credits are set aside for jobs or calls that run")]
+    CreditsHeld,
     /// Somebody else has taken the work over, or a hold has expired.
     #[error("the lease is lost")]
     LeaseLost,
@@ -54,6 +57,15 @@ impl StoreError {
         matches!(self, Self::Unavailable { contended: true, .. })
     }
 
+    /// Whether SQLite could not write because the connection was opened while its file could only be read: it stays so on that
+    /// connection, whatever becomes of the file.
+    pub(crate) fn is_read_only(&self) -> bool {
+        let Self::Unavailable { source, .. } = self else { return false };
+        let told = source.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
+        let code = told.and_then(|told| told.code()?.parse::<u32>().ok());
+        code.is_some_and(|extended| extended & 0xff == READONLY)
+    }
+
     /// The same, but not worth trying again at once.
     pub(crate) fn not_again(self) -> Self {
         match self {
@@ -67,6 +79,9 @@ impl StoreError {
         Self::Corrupt(what.into().into())
     }
 }
+
+/// SQLite's code.
+const READONLY: u32 = 8;
 
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {

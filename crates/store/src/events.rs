@@ -1,4 +1,4 @@
-//! What happened in an account, but for its jobs: settings that were changed, keys, credits, holds. The timeline shows it.
+//! What happened in an account, but for its jobs: settings that were changed, keys, credits, holds. [`crate::timeline`] reads it.
 //!
 //! An event is written in the transaction of what it tells of, so neither is without the other. It is made of words from lists,
 //! ids of ours, and values that [`mod@recorded`] lets through: no addresses, networks or secrets, and of staff no more than that
@@ -11,7 +11,7 @@ use probity_core::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::db::{Conn, Row, Tx, args, statements};
+use crate::db::{Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
@@ -41,6 +41,12 @@ pub enum AccountEvent {
     CreditsGranted,
     /// The balance was corrected.
     CreditsAdjusted,
+    /// Credits were put in because there were none.
+    AutoRefill,
+    /// The balance has become low.
+    LowBalance,
+    /// The organization has another plan.
+    PlanChange,
     /// The account was stopped: suspended, paused or banned.
     Hold,
     /// It goes on.
@@ -51,6 +57,8 @@ pub enum AccountEvent {
     Login,
     /// Somebody set or changed their password.
     PasswordChanged,
+    /// The operator made a link with which somebody sets another password.
+    ResetLinkCreated,
     /// Somebody is asked for a second factor from now on.
     SecondFactorEnabled,
     /// Somebody is not asked for it any more.
@@ -77,20 +85,26 @@ pub enum AccountEvent {
     WebhookEnabled,
     /// The secret of a webhook was replaced.
     WebhookSecretRotated,
+    /// Somebody had addresses erased.
+    Erasure,
 }
 
 impl AccountEvent {
     /// Every kind.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 27] = [
         Self::KeyCreated,
         Self::KeyRevoked,
         Self::CreditsGranted,
         Self::CreditsAdjusted,
+        Self::AutoRefill,
+        Self::LowBalance,
+        Self::PlanChange,
         Self::Hold,
         Self::HoldLifted,
         Self::CallbackSecretRotated,
         Self::Login,
         Self::PasswordChanged,
+        Self::ResetLinkCreated,
         Self::SecondFactorEnabled,
         Self::SecondFactorDisabled,
         Self::SessionsRevoked,
@@ -104,6 +118,7 @@ impl AccountEvent {
         Self::WebhookDisabled,
         Self::WebhookEnabled,
         Self::WebhookSecretRotated,
+        Self::Erasure,
     ];
 
     /// The name in the timeline.
@@ -113,11 +128,15 @@ impl AccountEvent {
             Self::KeyRevoked => "key_revoked",
             Self::CreditsGranted => "credits_granted",
             Self::CreditsAdjusted => "credits_adjusted",
+            Self::AutoRefill => "auto_refill",
+            Self::LowBalance => "low_balance",
+            Self::PlanChange => "plan_change",
             Self::Hold => "hold",
             Self::HoldLifted => "hold_lifted",
             Self::CallbackSecretRotated => "callback_secret_rotated",
             Self::Login => "login",
             Self::PasswordChanged => "password_changed",
+            Self::ResetLinkCreated => "reset_link_created",
             Self::SecondFactorEnabled => "second_factor_enabled",
             Self::SecondFactorDisabled => "second_factor_disabled",
             Self::SessionsRevoked => "sessions_revoked",
@@ -131,6 +150,7 @@ impl AccountEvent {
             Self::WebhookDisabled => "webhook_disabled",
             Self::WebhookEnabled => "webhook_enabled",
             Self::WebhookSecretRotated => "webhook_secret_rotated",
+            Self::Erasure => "erasure",
         }
     }
 }
@@ -154,6 +174,12 @@ pub enum What {
 }
 
 impl What {
+    /// A field of a person was changed. Of such fields only the name is told.
+    pub fn of_person(field: &str) -> Self {
+        let setting = format!("account.{field}");
+        Self::SettingsChange { setting, before: Value::Null, after: Value::Null, connection: None }
+    }
+
     fn kind(&self) -> &'static str {
         match self {
             Self::SettingsChange { .. } => SETTINGS_CHANGE,
@@ -173,29 +199,14 @@ pub struct Event {
     pub actor: Option<Actor>,
 }
 
-/// How many events there are of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// Changes of settings.
-    pub settings_changes: u64,
-    /// What happened to the account.
-    pub account_events: u64,
-}
-
-const SETTINGS_CHANGE: &str = "settings_change";
+pub(crate) const SETTINGS_CHANGE: &str = "settings_change";
 const ACCOUNT_EVENT: &str = "account_event";
 /// Numbers that each millisecond has for events. Where they do not suffice, those of the next are used.
 const NUMBERS_PER_MS: i64 = 1_024;
-/// Rows that one read of [`count`] looks at.
-const COUNTED_AT_ONCE: i64 = 1_000;
 
 statements! {
     ADD = "INSERT INTO event (org_no, event_no, at, kind, connection_id, body) VALUES ($1, $2, $3, $4, $5, $6) \
            ON CONFLICT (org_no, event_no) DO NOTHING";
-    NEWEST = "SELECT at, kind, connection_id, body FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
-              ORDER BY at DESC, event_no DESC LIMIT $4";
-    KINDS = "SELECT at, event_no, kind FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
-             AND (at < $4 OR (at = $4 AND event_no < $5)) ORDER BY at DESC, event_no DESC LIMIT $6";
     PURGE = "WITH old AS MATERIALIZED (
             SELECT org_no, event_no FROM event WHERE at < $1 ORDER BY at LIMIT $2 {skip_locked})
         DELETE FROM event WHERE (org_no, event_no) IN (SELECT org_no, event_no FROM old)";
@@ -217,32 +228,6 @@ pub async fn add(tx: &mut Tx, org: OrgNo, at: Millis, actor: Option<Actor>, happ
         no += 1;
     }
     Ok(())
-}
-
-/// The newest events within `from..to`, newest first.
-pub async fn newest(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis, at_most: i64) -> Result<Vec<Event>> {
-    conn.rows(&NEWEST, args![org, from, to, at_most]).await?.iter().map(read).collect()
-}
-
-/// How many events there are within `from..to`, however many: read a thousand at a time along the index of the list.
-pub async fn count(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis) -> Result<Counted> {
-    let mut counted = Counted::default();
-    let (mut at, mut no) = (i64::MAX, i64::MAX);
-    loop {
-        let rows = conn.rows(&KINDS, args![org, from, to, at, no, COUNTED_AT_ONCE]).await?;
-        for row in &rows {
-            match row.get::<String>("kind")?.as_str() {
-                SETTINGS_CHANGE => counted.settings_changes += 1,
-                _ => counted.account_events += 1,
-            }
-        }
-        match rows.last() {
-            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= COUNTED_AT_ONCE) => {
-                (at, no) = (last.get("at")?, last.get("event_no")?);
-            }
-            _ => return Ok(counted),
-        }
-    }
 }
 
 /// Removes up to `at_most` events from before a time, the oldest first, and says how many those were.
@@ -315,15 +300,17 @@ struct Body {
 fn body(what: &What, actor: Option<Actor>) -> Vec<u8> {
     let actor = actor.map(StoredActor::from);
     let body = match what {
-        What::SettingsChange { setting, before, after, .. } => json!({
-            "setting": setting, "before": recorded(setting, before), "after": recorded(setting, after), "actor": actor,
-        }),
+        What::SettingsChange { setting, before, after, .. } => {
+            let (before, after) = recorded(setting, before, after);
+            json!({ "setting": setting, "before": before, "after": after, "actor": actor })
+        }
         What::Account(kind) => json!({ "kind": kind.as_str(), "actor": actor }),
     };
     serde_json::to_vec(&body).expect("an event is plain JSON")
 }
 
-fn read(row: &Row) -> Result<Event> {
+/// Reads an event of its columns `at`, `kind`, `connection_id` and `body`.
+pub(crate) fn read(row: &Row) -> Result<Event> {
     let body: Vec<u8> = row.get("body")?;
     let body: Body = serde_json::from_slice(&body).map_err(|error| StoreError::Corrupt(error.into()))?;
     let connection: Option<String> = row.get("connection_id")?;

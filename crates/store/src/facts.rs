@@ -16,6 +16,8 @@ use crate::error::Result;
 statements! {
     RECALL = "SELECT f.domain, f.host, f.catch_all, f.catch_all_until, f.accepted_until FROM {each:$1} \
               JOIN domain_fact f ON f.domain = each.value ->> 0 AND f.host = each.value ->> 1";
+    OF_DOMAINS = "SELECT f.domain, f.host, f.catch_all, f.catch_all_until, f.accepted_until FROM {each:$1} \
+                  JOIN domain_fact f ON f.domain = each.value ->> 0";
     REMEMBER = "INSERT INTO domain_fact (domain, host, catch_all, catch_all_until, accepted_until, known_until)
         SELECT each.value ->> 'domain', each.value ->> 'host', CAST(each.value ->> 'catch_all' AS BIGINT),
             CAST(each.value ->> 'catch_all_until' AS BIGINT), CAST(each.value ->> 'accepted_until' AS BIGINT),
@@ -51,18 +53,24 @@ type Parts = (Option<(bool, Millis)>, Option<Millis>);
 /// What is known of domains at exchangers, each asked for as a pair of domain and host, in no order; those of which nothing
 /// is known are left out. Parts whose time has passed are still told until they are purged.
 pub async fn recall<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<Vec<Fact>> {
-    let fact = |row: &Row| {
-        let catch_all: Option<i64> = row.get("catch_all")?;
-        let catch_all_until: Option<i64> = row.get("catch_all_until")?;
-        let accepted_until: Option<i64> = row.get("accepted_until")?;
-        Ok(Fact {
-            domain: row.get("domain")?,
-            host: row.get("host")?,
-            catch_all: catch_all.zip(catch_all_until).map(|(is, until)| (is != 0, Millis(until))),
-            accepted_until: accepted_until.map(Millis),
-        })
-    };
     conn.rows(&RECALL, args![json!(wanted).to_string()]).await?.iter().map(fact).collect()
+}
+
+/// What is known of domains at whichever exchangers, each domain asked for as an array of one; in no order.
+pub async fn of_domains<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<Vec<Fact>> {
+    conn.rows(&OF_DOMAINS, args![json!(wanted).to_string()]).await?.iter().map(fact).collect()
+}
+
+fn fact(row: &Row) -> Result<Fact> {
+    let catch_all: Option<i64> = row.get("catch_all")?;
+    let catch_all_until: Option<i64> = row.get("catch_all_until")?;
+    let accepted_until: Option<i64> = row.get("accepted_until")?;
+    Ok(Fact {
+        domain: row.get("domain")?,
+        host: row.get("host")?,
+        catch_all: catch_all.zip(catch_all_until).map(|(is, until)| (is != 0, Millis(until))),
+        accepted_until: accepted_until.map(Millis),
+    })
 }
 
 /// Keeps facts. Parts that are none leave what is known; of several facts about the same domain and host the last counts.

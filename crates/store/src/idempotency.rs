@@ -36,7 +36,7 @@ statements! {
     TAKE_OVER = "UPDATE idempotency SET body_hash = $3, run = $4, locked_until = $5, created_at = $6,
             status = NULL, answer = NULL
         WHERE org_no = $1 AND key_hash = $2";
-    KEEP_ANSWER = "UPDATE idempotency SET status = $4, answer = $5, locked_until = NULL
+    KEEP_ANSWER = "UPDATE idempotency SET status = $4, answer = $5, names_address = $6, locked_until = NULL
         WHERE org_no = $1 AND key_hash = $2 AND run = $3 AND status IS NULL";
     RELEASE = "DELETE FROM idempotency WHERE org_no = $1 AND key_hash = $2 AND run = $3 AND status IS NULL";
     PURGE = "WITH old AS MATERIALIZED (
@@ -162,8 +162,9 @@ async fn take_over(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
 
 /// Keeps the answer of a run, and ends its lock. In the transaction of the work: where another run has taken the key over,
 /// or the run has answered already, this is [`StoreError::LeaseLost`], and the work must not stand.
-pub async fn keep_answer(tx: &mut Tx, held: Held<'_>, status: u16, answer: &[u8]) -> Result<()> {
-    let args = args![held.org, held.key_hash, held.run, i64::from(status), answer];
+/// `names_address`: the answer may name one, so an erasure drops it.
+pub async fn keep_answer(tx: &mut Tx, held: Held<'_>, status: u16, answer: &[u8], names_address: bool) -> Result<()> {
+    let args = args![held.org, held.key_hash, held.run, i64::from(status), answer, names_address];
     if tx.execute(&KEEP_ANSWER, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
 }
 

@@ -7,6 +7,8 @@ use crate::error::{Result, StoreError};
 
 statements! {
     VALUE = "SELECT value FROM instance WHERE name = $1";
+    SHARED = "SELECT value FROM instance WHERE name = $1 {for_share}";
+    LOCKED = "SELECT value FROM instance WHERE name = $1 {for_update}";
     SET_ONCE = "INSERT INTO instance (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING";
     SET = "INSERT INTO instance (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
     REMOVE = "DELETE FROM instance WHERE name = $1";
@@ -15,6 +17,16 @@ statements! {
 /// The text of this name, if one was set.
 pub async fn value(conn: &mut Conn, name: &str) -> Result<Option<String>> {
     conn.first(&VALUE, args![name]).await?.map(|row| row.get("value")).transpose()
+}
+
+/// The same; it stays so until the transaction ends.
+pub(crate) async fn shared(tx: &mut Tx, name: &str) -> Result<Option<String>> {
+    tx.first(&SHARED, args![name]).await?.map(|row| row.get("value")).transpose()
+}
+
+/// Waits for all who have [`shared`] a text, and lets others wait that want to, until the transaction ends.
+pub(crate) async fn lock(tx: &mut Tx, name: &str) -> Result<()> {
+    tx.first(&LOCKED, args![name]).await.map(drop)
 }
 
 /// Sets a text unless there is one, and returns the one that stands.

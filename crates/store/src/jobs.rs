@@ -10,6 +10,7 @@
 mod accept;
 mod close;
 mod depth;
+mod erasing;
 mod import;
 mod kind;
 mod packing;
@@ -19,6 +20,8 @@ mod purge;
 mod reading;
 mod results;
 mod sheet;
+mod standing;
+mod summed;
 mod work;
 
 use probity_core::id::JobId;
@@ -29,18 +32,26 @@ use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-pub use accept::{NewJob, accept, add_block, begin, discard, sweep_unborn};
-pub use close::{Closed, cancel, force_stop, of_banned, stalled};
+pub use accept::{NewJob, accept, add_block, begin, broken_off, discard, sweep};
+pub use close::{Closed, cancel, force_stop};
 pub use depth::{Depth, depth};
-pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, imported, restart_import};
+pub use erasing::{
+    Anew, Erased, Results, await_settling, chunks, erased_since, older, results_behind, rewrite_block, rewrite_chunk,
+    strip_results,
+};
+pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, free_import, imported, restart_import};
 pub use kind::Kind;
-pub use packing::{Packing, claim_packing, pack};
+pub use packing::{Packing, any_to_pack, claim_packing, pack};
 pub use picked::picked;
-pub use purge::{forget, mark_due, purge_rows};
-pub use reading::{Filter, by_id, page, reasons, starters};
+pub use purge::{any_marked, any_old, due, forget, mark_due, purge_rows};
+pub use reading::{Filter, by_id, page, providers, reasons, set_aside};
 pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
 pub(crate) use sheet::Sheets;
-pub use work::{Claimed, Fence, Head, Open, SOURCE_MS, Settled, Stay, claim_chunks, extend, free, heads, open, settle};
+pub use standing::{LATELY_MS, is_to_stop, of_banned, open_of, stalled, waits};
+pub use summed::{Summed, record};
+pub use work::{
+    Claimed, Fence, Head, Open, SOURCE_MS, Settled, Stay, body, claim_chunks, extend, free, heads, open, settle,
+};
 
 /// A job's number within the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -178,12 +189,12 @@ pub struct Job {
     pub started_at: Option<Millis>,
     /// When it was closed.
     pub finished_at: Option<Millis>,
-    /// From when on its rows are gone, because they were old.
+    /// From when on its rows are gone: they were old, or it was never accepted.
     pub purged_at: Option<Millis>,
 }
 
 statements! {
-    LOCK = "SELECT state, test, epoch, next_chunk, parts, id, source FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
+    LOCK = "SELECT state, test, epoch, next_chunk, parts, id, source, purged_at FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
 }
 
 /// The statements of this aggregate, those of its parts included.
@@ -193,12 +204,15 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
         accept::STATEMENTS,
         close::STATEMENTS,
         depth::STATEMENTS,
+        erasing::STATEMENTS,
         import::STATEMENTS,
         packing::STATEMENTS,
         purge::STATEMENTS,
         reading::STATEMENTS,
         results::STATEMENTS,
         sheet::STATEMENTS,
+        standing::STATEMENTS,
+        summed::STATEMENTS,
         work::STATEMENTS,
     ]
     .concat()
@@ -215,6 +229,8 @@ pub(crate) struct Locked {
     /// The name of its hold: its id.
     pub(crate) id: String,
     pub(crate) source: String,
+    /// Whether its rows are gone, or going.
+    pub(crate) purged: bool,
 }
 
 pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Locked> {
@@ -227,10 +243,11 @@ pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Locked> 
         parts: row.get("parts")?,
         id: row.get("id")?,
         source: row.get("source")?,
+        purged: row.get::<Option<i64>>("purged_at")?.is_some(),
     })
 }
 
-fn read(row: &Row) -> Result<Job> {
+pub(crate) fn read(row: &Row) -> Result<Job> {
     let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
     let url: Option<Vec<u8>> = row.get("webhook_url")?;
     let url = url.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;

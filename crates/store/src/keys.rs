@@ -8,7 +8,7 @@ use probity_core::time::Millis;
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-use crate::orgs::OrgStatus;
+use crate::organization::OrgStatus;
 
 /// A key without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct Key {
     pub last4: String,
     /// Requests a minute; none where the instance's value counts.
     pub rate_limit_per_minute: Option<i64>,
+    /// Credits that a `pub` key may spend a day; none where the instance's value counts.
+    pub daily_cap: Option<i64>,
     /// When it was made.
     pub created_at: Millis,
     /// From when on it is refused.
@@ -59,6 +61,8 @@ pub struct Known {
     pub org_id: OrgId,
     /// Where the organization stands.
     pub org_status: OrgStatus,
+    /// The name of the organization's plan.
+    pub org_plan: String,
     /// Requests a minute that the operator allows all keys of the organization.
     pub org_rate_limit_per_minute: Option<i64>,
     /// Requests a minute that the organization wishes for all its keys.
@@ -67,17 +71,18 @@ pub struct Known {
 
 statements! {
     INSERT = "INSERT INTO api_key (org_no, id, user_id, name, kind, scopes, origins, hash, prefix, last4, \
-              rate_limit_per_minute, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+              rate_limit_per_minute, daily_cap, created_at, expires_at) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
     BY_HASH = "SELECT k.org_no, k.id, k.user_id, k.name, k.kind, k.scopes, k.origins, k.prefix, k.last4, \
-               k.rate_limit_per_minute, k.created_at, k.expires_at, k.revoked_at, k.last_used_at, o.id AS org_id, \
-               o.status AS org_status, o.rate_limit_per_minute AS org_rate, s.rate_limit_per_minute AS org_wish \
+               k.rate_limit_per_minute, k.daily_cap, k.created_at, k.expires_at, k.revoked_at, k.last_used_at, o.id AS org_id, \
+               o.status AS org_status, o.plan AS org_plan, o.rate_limit_per_minute AS org_rate, s.rate_limit_per_minute AS org_wish \
                FROM api_key k JOIN org o ON o.org_no = k.org_no \
                LEFT JOIN org_settings s ON s.org_no = k.org_no WHERE k.hash = $1";
-    BY_ID = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, rate_limit_per_minute, created_at, \
-             expires_at, revoked_at, last_used_at FROM api_key WHERE org_no = $1 AND id = $2";
+    BY_ID = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, rate_limit_per_minute, daily_cap, \
+             created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE org_no = $1 AND id = $2";
     // The newest first; ids of one millisecond are told apart by their random part.
-    PAGE = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, rate_limit_per_minute, created_at, \
-            expires_at, revoked_at, last_used_at FROM api_key \
+    PAGE = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, rate_limit_per_minute, daily_cap, \
+            created_at, expires_at, revoked_at, last_used_at FROM api_key \
             WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3)) \
             ORDER BY created_at DESC, id DESC LIMIT $4";
     REVOKE = "UPDATE api_key SET revoked_at = $3 WHERE org_no = $1 AND id = $2 AND revoked_at IS NULL";
@@ -101,6 +106,7 @@ pub async fn insert(tx: &mut Tx, key: &Key, hash: &[u8; 32]) -> Result<()> {
         key.prefix.as_str(),
         key.last4.as_str(),
         key.rate_limit_per_minute,
+        key.daily_cap,
         key.created_at,
         key.expires_at,
     ];
@@ -115,6 +121,7 @@ pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Known>> 
         key: read(&row)?,
         org_id: row.parse("org_id")?,
         org_status: row.parse("org_status")?,
+        org_plan: row.get("org_plan")?,
         org_rate_limit_per_minute: row.get("org_rate")?,
         org_wished_per_minute: row.get("org_wish")?,
     }))
@@ -161,6 +168,7 @@ fn read(row: &Row) -> Result<Key> {
         prefix: row.get("prefix")?,
         last4: row.get("last4")?,
         rate_limit_per_minute: row.get("rate_limit_per_minute")?,
+        daily_cap: row.get("daily_cap")?,
         created_at: Millis(row.get("created_at")?),
         expires_at: at("expires_at")?,
         revoked_at: at("revoked_at")?,

@@ -14,9 +14,11 @@ pub mod audit;
 mod contention;
 pub mod credits;
 mod db;
+pub mod erasures;
 mod error;
 pub mod events;
 pub mod facts;
+pub mod hex;
 pub mod idempotency;
 pub mod instance;
 pub mod jobs;
@@ -24,19 +26,27 @@ pub mod keys;
 pub mod limits;
 pub mod moving;
 pub mod nodes;
+pub mod notices;
 mod number;
-pub mod orgs;
+pub mod organization;
 pub mod outbox;
 pub mod passwords;
+pub mod plans;
+pub mod reports;
+pub mod sealing;
 pub mod second_factor;
 pub mod sessions;
 pub mod settings;
 #[cfg(test)]
 mod statement_rules;
+pub mod suppressions;
+pub mod timeline;
+pub mod uploads;
 pub mod usage;
 pub mod users;
 pub mod wake;
 pub mod webhooks;
+pub mod widget;
 
 #[cfg(debug_assertions)]
 #[doc(hidden)]
@@ -57,6 +67,7 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         attempts::STATEMENTS,
         &audit::all_statements(),
         &credits::all_statements(),
+        &erasures::all_statements(),
         events::STATEMENTS,
         facts::STATEMENTS,
         idempotency::STATEMENTS,
@@ -65,16 +76,24 @@ pub(crate) fn statements() -> Vec<&'static db::Statement> {
         keys::STATEMENTS,
         limits::STATEMENTS,
         nodes::STATEMENTS,
-        orgs::STATEMENTS,
+        notices::STATEMENTS,
+        organization::STATEMENTS,
         &outbox::all_statements(),
         passwords::STATEMENTS,
+        plans::STATEMENTS,
+        reports::STATEMENTS,
+        &sealing::all_statements(),
         second_factor::STATEMENTS,
         sessions::STATEMENTS,
         settings::STATEMENTS,
+        suppressions::STATEMENTS,
+        timeline::STATEMENTS,
+        &uploads::all_statements(),
         usage::STATEMENTS,
         &users::all_statements(),
         wake::STATEMENTS,
         webhooks::STATEMENTS,
+        widget::STATEMENTS,
     ]
     .concat()
 }

@@ -40,7 +40,7 @@ statements! {
 pub struct Take<'a> {
     /// Whose.
     pub org: OrgNo,
-    /// Which of the organization's: a key's id, or nothing for the organization itself.
+    /// Which of the organization's: a key's id, a visitor's keyed hash, or nothing for the organization itself.
     pub bucket: &'a str,
     /// How many tokens are wanted.
     pub n: i64,
@@ -82,7 +82,8 @@ pub async fn give_back(tx: &mut Tx, take: &Take<'_>, n: i64) -> Result<()> {
 }
 
 /// Removes up to `at_most` buckets that are full, or that a wrong clock has closed for more than a day, and says how many
-/// those were. It reads through all buckets: there is one for each key that was used lately.
+/// those were. It reads through all buckets: there is one for each key that was used lately, and for
+/// each visitor of a widget whose check was let through in the last minute.
 pub async fn purge(tx: &mut Tx, now_us: i64, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![now_us, now_us.saturating_add(ABSURD_US), i64::from(at_most)]).await
 }

@@ -12,10 +12,11 @@ use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::Result;
 
 statements! {
-    BEAT = "INSERT INTO node (id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-        ON CONFLICT (id) DO UPDATE SET chunks = excluded.chunks, imports = excluded.imports, seen_at = excluded.seen_at";
-    ALL = "SELECT id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at FROM node
+    BEAT = "INSERT INTO node (id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+        ON CONFLICT (id) DO UPDATE SET chunks = excluded.chunks, imports = excluded.imports, seen_at = excluded.seen_at,
+            egress = excluded.egress";
+    ALL = "SELECT id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress FROM node
         ORDER BY started_at, id";
     LEASES = "SELECT name, holder, epoch, held_until FROM lease ORDER BY held_until";
     TAKE = "INSERT INTO lease (name, holder, epoch, held_until) VALUES ($1, $2, 1, $4)
@@ -52,6 +53,8 @@ pub struct Node {
     pub started_at: Millis,
     /// When it last showed that it lives.
     pub seen_at: Millis,
+    /// What it has seen of its way to mail servers, in words that other nodes understand; empty where it asks none.
+    pub egress: String,
 }
 
 /// What belongs to one node until a time.
@@ -76,12 +79,13 @@ impl Lease {
 
 /// Writes that a node lives and what it holds.
 pub async fn beat(tx: &mut Tx, node: &Node) -> Result<()> {
-    let Node { hostname, process, roles, version, sources, .. } = node;
-    let texts = [hostname, process, roles, version, sources].map(String::as_str);
-    let [hostname, process, roles, version, sources] = texts;
+    let Node { hostname, process, roles, version, sources, egress, .. } = node;
+    let texts = [hostname, process, roles, version, sources, egress].map(String::as_str);
+    let [hostname, process, roles, version, sources, egress] = texts;
     let id = node.id.to_string();
     let (chunks, imports, started, seen) = (node.chunks, node.imports, node.started_at, node.seen_at);
-    tx.execute(&BEAT, args![id, hostname, process, roles, version, sources, chunks, imports, started, seen]).await?;
+    let values = args![id, hostname, process, roles, version, sources, chunks, imports, started, seen, egress];
+    tx.execute(&BEAT, values).await?;
     Ok(())
 }
 
@@ -99,6 +103,7 @@ pub async fn all(conn: &mut Conn) -> Result<Vec<Node>> {
             imports: row.get("imports")?,
             started_at: Millis(row.get("started_at")?),
             seen_at: Millis(row.get("seen_at")?),
+            egress: row.get("egress")?,
         })
     };
     conn.rows(&ALL, args![]).await?.iter().map(read).collect()

@@ -7,22 +7,29 @@
 //!
 //! Sending is not the store's: it knows neither the schedule of attempts nor what success is.
 
-mod log;
-mod secrets;
+mod callback_secret;
+mod deliveries;
+mod tried;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::str::FromStr;
 
 use probity_core::id::{DeliveryId, EventId, JobId};
 use probity_core::time::Millis;
 use serde_json::json;
 
-pub use log::{Depth, Logged, by_id, depth, of_webhook, page, purge, purge_rows, resend, tests_waiting};
-pub use secrets::{CallbackSecret, find_secret, rotate, secret_of};
+pub use callback_secret::{CallbackSecret, find_secret, rotate, secret_of};
+pub use deliveries::{
+    Depth, Logged, by_id, depth, kept_too_long, of_webhook, page, purge, purge_kept_too_long, purge_rows,
+    remove_of_webhook, resend, tests_waiting,
+};
+pub use tried::{ATTEMPTS_MAX, EARLIER_ANSWER_MAX, Tried, before_the_last};
 
 use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};
+use crate::hex::hex;
 use crate::number::OrgNo;
+use crate::sealing::Place;
 use crate::wake::{self, Bell};
 
 /// [`Delivery::kind`] of a message that somebody sends to try a webhook.
@@ -45,10 +52,12 @@ statements! {
             ORDER BY next_at LIMIT $2 {skip_locked})
         UPDATE outbox SET lease_until = $3, run = $4
         WHERE (org_no, id) IN (SELECT org_no, id FROM due)
-        RETURNING org_no, id, event_id, kind, url, body, signer, attempts, next_at, created_at, job_id, row_list";
-    RECORD = "UPDATE outbox SET state = $4, attempts = attempts + 1, next_at = $5, lease_until = NULL, run = NULL,
+        RETURNING org_no, id, event_id, kind, url, body, signer, attempts, tried, next_at, created_at, job_id, row_list";
+    // What a receiver answered while addresses were being erased may repeat one of them.
+    RECORD = "UPDATE outbox SET state = $4, attempts = attempts + 1, tried = tried + 1, next_at = $5, lease_until = NULL, run = NULL,
             first_at = COALESCE(first_at, $6), last_at = $6, last_status = $7, last_error = $8, last_took_ms = $9,
-            last_answer = $10, url = $11
+            last_answer = CASE WHEN EXISTS (SELECT 1 FROM erasure e WHERE e.org_no = $1
+                AND (e.completed_at IS NULL OR e.completed_at >= $6)) THEN NULL ELSE CAST($10 AS {bytes}) END, url = $11
         WHERE org_no = $1 AND id = $2 AND run = $3 AND state = 'waiting'";
     DEFER = "UPDATE outbox SET next_at = d.at, lease_until = NULL, run = NULL
         FROM (SELECT CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'd' AS d,
@@ -61,7 +70,7 @@ statements! {
 
 /// Every statement about messages and their secrets.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
-    [STATEMENTS, log::STATEMENTS, secrets::STATEMENTS].concat()
+    [STATEMENTS, deliveries::STATEMENTS, callback_secret::STATEMENTS, tried::STATEMENTS].concat()
 }
 
 /// Where a message stands.
@@ -162,6 +171,8 @@ pub struct Claimed {
     pub created_at: Millis,
     /// How many attempts have come to an end.
     pub attempts: i64,
+    /// The same, over all resends.
+    pub tried: i64,
     /// When it was due.
     pub due_at: Millis,
     /// By what its run is known.
@@ -249,6 +260,7 @@ fn read(row: &Row, run: &str) -> Result<Claimed> {
         signer: row.get("signer")?,
         created_at: Millis(row.get("created_at")?),
         attempts: row.get("attempts")?,
+        tried: row.get("tried")?,
         due_at: Millis(row.get("next_at")?),
         run: run.to_owned(),
     })
@@ -264,12 +276,21 @@ fn job(row: &Row) -> Result<Option<JobId>> {
     id.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("a message's job"))
 }
 
-/// Writes what an attempt came to, and ends the lease. Lease lost: another run has the message, or somebody has ended it.
+/// Writes what an attempt came to, and ends the lease. What the attempt before came to is kept apart ([`before_the_last`]).
+/// Lease lost: another run has the message, or somebody has ended it.
 pub async fn record(tx: &mut Tx, claimed: &Claimed, attempt: &Attempt) -> Result<()> {
+    if claimed.tried > 0 {
+        tried::keep_last(tx, claimed).await?;
+    }
+    let id = claimed.id.to_string();
+    // Receivers may repeat the addresses that they were told of.
     let answer = &attempt.answer[..attempt.answer.len().min(ANSWER_MAX)];
+    // Nothing stands for nothing: sealed, it would look as if there were something.
+    let answer =
+        if answer.is_empty() { None } else { Some(tx.seal(claimed.org, answer_of(&id), answer).await?.into_owned()) };
     let args = args![
         claimed.org,
-        claimed.id.to_string(),
+        &*id,
         claimed.run.as_str(),
         attempt.state.as_str(),
         attempt.next_at,
@@ -281,6 +302,11 @@ pub async fn record(tx: &mut Tx, claimed: &Claimed, attempt: &Attempt) -> Result
         claimed.url.as_str(),
     ];
     if tx.execute(&RECORD, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}
+
+/// Where the answer to a message lies.
+fn answer_of(id: &str) -> Place<'_> {
+    Place::named("outbox.last_answer", id)
 }
 
 /// Hands messages of one claim back untried, each until a time. Those that the run does not hold any more stay as they are.
@@ -302,12 +328,4 @@ pub async fn cancel(tx: &mut Tx, run: &str, which: &[(OrgNo, DeliveryId)]) -> Re
     let rows: Vec<_> = which.iter().map(|(org, id)| json!({ "o": org.0, "d": id.to_string() })).collect();
     tx.execute(&CANCEL, args![serde_json::Value::from(rows).to_string(), run]).await?;
     Ok(())
-}
-
-/// Lower-case hexadecimal: bytes travel through JSON in it.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
 }

@@ -26,7 +26,8 @@ statements! {
              WHERE second_factor.confirmed_at IS NULL";
     OF = "SELECT secret, confirmed_at, used_step FROM second_factor WHERE org_no = $1 AND user_id = $2";
     USE_STEP = "UPDATE second_factor SET used_step = $3 WHERE org_no = $1 AND user_id = $2 AND used_step < $3";
-    CONFIRM = "UPDATE second_factor SET confirmed_at = $3 WHERE org_no = $1 AND user_id = $2 AND confirmed_at IS NULL";
+    CONFIRM = "UPDATE second_factor SET confirmed_at = $3 WHERE org_no = $1 AND user_id = $2 AND secret = $4 \
+               AND confirmed_at IS NULL";
     FORGET = "DELETE FROM second_factor WHERE org_no = $1 AND user_id = $2";
     ADD_CODE = "INSERT INTO recovery_code (org_no, user_id, hash) VALUES ($1, $2, $3)";
     USE_CODE = "DELETE FROM recovery_code WHERE org_no = $1 AND user_id = $2 AND hash = $3";
@@ -56,11 +57,17 @@ pub async fn use_step(tx: &mut Tx, org: OrgNo, user: UserId, step: i64) -> Resul
     Ok(tx.execute(&USE_STEP, args![org, user.to_string(), step]).await? == 1)
 }
 
-/// Asks for the second factor from now on, with these codes of recovery in the place of all others. Conflict: it is asked for
-/// already, or there is none.
-pub async fn confirm(tx: &mut Tx, org: OrgNo, user: UserId, codes: &[Hash], now: Millis) -> Result<()> {
+/// Asks for the second factor with this sealed secret from now on, with these codes of recovery in the place of all others.
+/// Conflict: it is asked for already, there is none, or another was begun meanwhile, of which the person has shown no code.
+pub async fn confirm(
+    tx: &mut Tx,
+    (org, user): (OrgNo, UserId),
+    secret: &[u8],
+    codes: &[Hash],
+    now: Millis,
+) -> Result<()> {
     let user = user.to_string();
-    if tx.execute(&CONFIRM, args![org, user.as_str(), now]).await? == 0 {
+    if tx.execute(&CONFIRM, args![org, user.as_str(), now, secret]).await? == 0 {
         return Err(StoreError::Conflict);
     }
     tx.execute(&FORGET_CODES, args![org, user.as_str()]).await?;

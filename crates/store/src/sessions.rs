@@ -10,7 +10,7 @@ use probity_core::time::Millis;
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-use crate::orgs::OrgStatus;
+use crate::organization::OrgStatus;
 use crate::passwords::Hash;
 
 /// A session without its token.
@@ -67,6 +67,8 @@ pub struct SignedIn {
     pub org_name: Option<String>,
     /// Where the organization stands.
     pub org_status: OrgStatus,
+    /// The name of the organization's plan.
+    pub org_plan: String,
     /// Requests a minute that the operator allows the organization.
     pub org_rate_limit_per_minute: Option<i64>,
     /// Requests a minute that the organization wishes for itself.
@@ -79,7 +81,7 @@ statements! {
     TRIM = "DELETE FROM session WHERE org_no = $1 AND user_id = $2 AND id NOT IN (\
             SELECT id FROM session WHERE org_no = $1 AND user_id = $2 ORDER BY seen_at DESC, id DESC LIMIT $3)";
     BY_TOKEN = "SELECT s.org_no, s.id, s.user_id, s.client, s.created_at, s.seen_at, u.email, u.name, u.role, u.is_primary, \
-                f.confirmed_at, o.id AS org_id, o.name AS org_name, o.status AS org_status, \
+                f.confirmed_at, o.id AS org_id, o.name AS org_name, o.status AS org_status, o.plan AS org_plan, \
                 o.rate_limit_per_minute AS org_rate, w.rate_limit_per_minute AS org_wish \
                 FROM session s JOIN users u ON u.org_no = s.org_no AND u.id = s.user_id \
                 JOIN org o ON o.org_no = s.org_no LEFT JOIN org_settings w ON w.org_no = s.org_no \
@@ -122,6 +124,7 @@ pub async fn by_token(conn: &mut Conn, token_hash: &Hash) -> Result<Option<Signe
         org_id: row.parse("org_id")?,
         org_name: row.get("org_name")?,
         org_status: row.parse("org_status")?,
+        org_plan: row.get("org_plan")?,
         org_rate_limit_per_minute: row.get("org_rate")?,
         org_wished_per_minute: row.get("org_wish")?,
     }))

@@ -17,20 +17,23 @@ pub struct Settings {
     pub overrides: Wishes,
     /// For how many days closed jobs are kept; none where the instance's value counts.
     pub retention_days: Option<i64>,
+    /// For how many days the log of deliveries is kept. The instance's value counts where it is lower, or there is none.
+    pub delivery_retention_days: Option<i64>,
     /// Requests a minute for all its keys. The operator's limit counts where it is lower.
     pub rate_limit_per_minute: Option<i64>,
 }
 
 statements! {
-    READ = "SELECT ignored_reasons, ignored_statuses, banned_words, role_words, retention_days, rate_limit_per_minute \
-            FROM org_settings WHERE org_no = $1";
+    READ = "SELECT ignored_reasons, ignored_statuses, banned_words, role_words, retention_days, delivery_retention_days, \
+            rate_limit_per_minute FROM org_settings WHERE org_no = $1";
     // Settings are changed one after the other, also those of an organization that has no row yet.
     LOCK = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     WRITE = "INSERT INTO org_settings (org_no, ignored_reasons, ignored_statuses, banned_words, role_words, retention_days, \
-             rate_limit_per_minute, changed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+             delivery_retention_days, rate_limit_per_minute, changed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
              ON CONFLICT (org_no) DO UPDATE SET ignored_reasons = excluded.ignored_reasons, \
              ignored_statuses = excluded.ignored_statuses, banned_words = excluded.banned_words, \
              role_words = excluded.role_words, retention_days = excluded.retention_days, \
+             delivery_retention_days = excluded.delivery_retention_days, \
              rate_limit_per_minute = excluded.rate_limit_per_minute, changed_at = excluded.changed_at";
 }
 
@@ -48,7 +51,7 @@ pub async fn lock(tx: &mut Tx, org: OrgNo) -> Result<Settings> {
 
 /// Replaces an organization's settings.
 pub async fn write(tx: &mut Tx, org: OrgNo, settings: &Settings, now: Millis) -> Result<()> {
-    let Settings { overrides, retention_days, rate_limit_per_minute } = settings;
+    let Settings { overrides, retention_days, delivery_retention_days, rate_limit_per_minute } = settings;
     let gates: Vec<_> = overrides.ignored_reasons.iter().map(|gate| gate.as_str()).collect();
     let statuses: Vec<_> = overrides.ignored_statuses.iter().map(|status| status.as_str()).collect();
     let values = args![
@@ -58,6 +61,7 @@ pub async fn write(tx: &mut Tx, org: OrgNo, settings: &Settings, now: Millis) ->
         json(&overrides.banned_words).into_bytes(),
         json(&overrides.role_words).into_bytes(),
         *retention_days,
+        *delivery_retention_days,
         *rate_limit_per_minute,
         now,
     ];
@@ -82,6 +86,7 @@ fn settings(row: &Row) -> Result<Settings> {
             role_words: words("role_words")?,
         },
         retention_days: row.get("retention_days")?,
+        delivery_retention_days: row.get("delivery_retention_days")?,
         rate_limit_per_minute: row.get("rate_limit_per_minute")?,
     })
 }

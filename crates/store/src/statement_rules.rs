@@ -1,5 +1,7 @@
 //! The rules that let one SQL text serve both databases, held against every statement and every migration.
 
+mod plans;
+
 use std::path::{Path, PathBuf};
 
 use probity_trialdb::postgres;
@@ -34,9 +36,9 @@ const FORBIDDEN: &[&str] = &[
     "REPLACE",
 ];
 
-/// Columns that a statement may sort by: numbers, times, ids and names of ours, whose letters every collation has in the same
-/// order. Never a text that a user gave.
-const SORTABLE: &[&str] = &["first_idx", "idx", "chunk_no", "id", "bucket", "day", "at", "fold_after"];
+/// Columns that a statement may sort by: numbers, times, bytes, and ids and names of ours, whose letters every collation has in
+/// the same order. Never a text that a user gave.
+const SORTABLE: &[&str] = &["first_idx", "idx", "chunk_no", "id", "key_id", "bucket", "day", "at", "fold_after", "tag"];
 const SORTABLE_ENDS: &[&str] = &["_no", "_at", "_until", "_us"];
 
 /// Statements that may count all rows of a customer, because few can be there: people.

@@ -1,15 +1,16 @@
-//! Verifications by day, source, connection and reason: the counters behind reports.
+//! Verifications by day, source, connection and reason, and by day and mail provider: the counters that [`crate::reports`] reads.
 //!
 //! They are written in bulk with the settlement that charges for the work, in the same transaction, so that they add up to
 //! what was charged. Days are UTC, counted from 1970-01-01.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use probity_core::verdict::Reason;
+use probity_core::verdict::{Reason, Status};
 use serde_json::json;
 
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::error::{Result, StoreError};
+use crate::db::{Tx, args, statements};
+use crate::error::Result;
 use crate::number::OrgNo;
 
 statements! {
@@ -20,15 +21,13 @@ statements! {
         FROM {each:$1} WHERE 1 = 1
         ON CONFLICT (org_no, day, source, connection_id, reason) DO UPDATE SET
             verified = usage_day.verified + excluded.verified, charged = usage_day.charged + excluded.charged";
-    VERIFIED_BETWEEN = "SELECT CAST(COALESCE(SUM(verified), 0) AS BIGINT) AS verified FROM usage_day
-        WHERE org_no = $1 AND day >= $2 AND day <= $3";
-    BY_REASON = "SELECT reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 GROUP BY reason";
-    BY_REASON_OF_CONNECTION =
-        "SELECT reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 AND connection_id = $4 GROUP BY reason";
-    BY_DAY = "SELECT day, reason, CAST(SUM(verified) AS BIGINT) AS verified, CAST(SUM(charged) AS BIGINT) AS charged
-        FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 GROUP BY day, reason ORDER BY day";
+    ADD_PROVIDERS = "INSERT INTO usage_provider_day (org_no, day, provider, verified, unknown)
+        SELECT CAST(each.value ->> 'org' AS BIGINT), CAST(each.value ->> 'day' AS BIGINT), each.value ->> 'provider',
+            CAST(each.value ->> 'verified' AS BIGINT), CAST(each.value ->> 'unknown' AS BIGINT)
+        FROM {each:$1} WHERE 1 = 1
+        ON CONFLICT (org_no, day, provider) DO UPDATE SET
+            verified = usage_provider_day.verified + excluded.verified,
+            unknown = usage_provider_day.unknown + excluded.unknown";
 }
 
 /// Verifications to be added to the counters.
@@ -42,6 +41,8 @@ pub struct Delta {
     pub source: String,
     /// The id of the connection whose data it was, if it was one's.
     pub connection: Option<String>,
+    /// The id of the mail provider that their domain's exchangers belong to, where it is one that we know.
+    pub provider: Option<Arc<str>>,
     /// The reason of their verdicts.
     pub reason: Reason,
     /// How many addresses.
@@ -50,16 +51,8 @@ pub struct Delta {
     pub charged: i64,
 }
 
-/// Addresses and credits of some part of an organization's usage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sum<K> {
-    /// Of which part.
-    pub of: K,
-    /// How many addresses were verified.
-    pub verified: i64,
-    /// How many credits they cost.
-    pub charged: i64,
-}
+/// How the counters call exchangers that belong to no provider that we know.
+pub(crate) const NO_PROVIDER: &str = "";
 
 /// Adds to the counters. Several deltas of the same counter add up.
 pub async fn add(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
@@ -82,45 +75,23 @@ pub async fn add(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
         })
     });
     tx.execute(&ADD, args![json!(rows.collect::<Vec<_>>()).to_string()]).await?;
+    add_providers(tx, deltas).await
+}
+
+/// In the order of the keys, as above.
+async fn add_providers(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
+    let mut counters: BTreeMap<_, (i64, i64)> = BTreeMap::new();
+    for delta in deltas {
+        let key = (delta.org, delta.day, delta.provider.as_deref().unwrap_or(NO_PROVIDER));
+        let (verified, unknown) = counters.entry(key).or_default();
+        *verified = verified.saturating_add(delta.verified);
+        if delta.reason.status() == Status::Unknown {
+            *unknown = unknown.saturating_add(delta.verified);
+        }
+    }
+    let rows = counters.into_iter().map(|((org, day, provider), (verified, unknown))| {
+        json!({ "org": org.0, "day": day, "provider": provider, "verified": verified, "unknown": unknown })
+    });
+    tx.execute(&ADD_PROVIDERS, args![json!(rows.collect::<Vec<_>>()).to_string()]).await?;
     Ok(())
-}
-
-/// How many addresses an organization had verified from one day to another, both included.
-pub async fn verified_between(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<i64> {
-    let row = conn.first(&VERIFIED_BETWEEN, args![org, from_day, to_day]).await?;
-    row.ok_or(StoreError::NotFound)?.get("verified")
-}
-
-/// An organization's usage by reason from one day to another, both included, in the order of the reasons; of one
-/// connection where one is named.
-pub async fn by_reason(
-    conn: &mut Conn,
-    org: OrgNo,
-    from_day: i64,
-    to_day: i64,
-    connection: Option<&str>,
-) -> Result<Vec<Sum<Reason>>> {
-    let rows = match connection {
-        None => conn.rows(&BY_REASON, args![org, from_day, to_day]).await?,
-        Some(connection) => conn.rows(&BY_REASON_OF_CONNECTION, args![org, from_day, to_day, connection]).await?,
-    };
-    let mut sums = rows.iter().map(|row| sum(row, reason(row)?)).collect::<Result<Vec<_>>>()?;
-    sums.sort_by_key(|sum| Reason::ALL.iter().position(|reason| *reason == sum.of));
-    Ok(sums)
-}
-
-/// An organization's usage by day and reason from one day to another, both included, in the order of the days; what has none
-/// is left out.
-pub async fn by_day(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<Vec<Sum<(i64, Reason)>>> {
-    let rows = conn.rows(&BY_DAY, args![org, from_day, to_day]).await?;
-    rows.iter().map(|row| sum(row, (row.get("day")?, reason(row)?))).collect()
-}
-
-fn sum<K>(row: &Row, of: K) -> Result<Sum<K>> {
-    Ok(Sum { of, verified: row.get("verified")?, charged: row.get("charged")? })
-}
-
-fn reason(row: &Row) -> Result<Reason> {
-    let name: String = row.get("reason")?;
-    Reason::from_name(&name).ok_or_else(|| StoreError::corrupt("a reason in the usage counters is not one of ours"))
 }

@@ -41,9 +41,10 @@ macro_rules! by_job {
 }
 
 statements! {
+    // Jobs of the widget sum up what single calls have held.
     HELD = "SELECT j.org_no AS org, j.id AS subject, j.rows_total AS said, COALESCE(l.subscription + l.prepaid, 0) AS found \
             FROM job j LEFT JOIN ledger l ON l.org_no = j.org_no AND l.kind = 'hold' AND l.ref = j.id \
-            WHERE j.test = 0 AND j.state <> 'unborn' AND COALESCE(l.subscription + l.prepaid, 0) <> j.rows_total";
+            WHERE j.test = 0 AND j.state <> 'unborn' AND j.source <> 'widget' AND COALESCE(l.subscription + l.prepaid, 0) <> j.rows_total";
     SETTLED = by_job!("l.held", "l.captured + l.released", "j.is_open = 0");
     CAPTURED = by_job!("j.charged", "l.captured", "j.test = 0");
     HOLD_OF_CLOSED = "SELECT h.org_no AS org, h.id AS subject, CAST(0 AS BIGINT) AS said, h.subscription + h.prepaid AS found \
@@ -52,7 +53,7 @@ statements! {
     CHUNK_OF_CLOSED = "SELECT c.org_no AS org, COALESCE(j.id, '') AS subject, CAST(0 AS BIGINT) AS said, c.chunks AS found \
                        FROM (SELECT org_no, job_no, CAST(SUM(1) AS BIGINT) AS chunks FROM chunk GROUP BY org_no, job_no) AS c \
                        LEFT JOIN job j ON j.org_no = c.org_no AND j.job_no = c.job_no \
-                       WHERE j.is_open IS NULL OR j.is_open = 0";
+                       WHERE j.is_open IS NULL OR j.state = 'completed' OR j.packed > 1";
     OPEN_WITHOUT_WORK = "SELECT j.org_no AS org, j.id AS subject, j.rows_total - j.processed AS said, CAST(-1 AS BIGINT) AS found FROM job j \
                          WHERE j.is_open = 1 AND j.state IN ('ready', 'processing') AND NOT EXISTS \
                          (SELECT 1 FROM chunk c WHERE c.org_no = j.org_no AND c.job_no = j.job_no)";
@@ -64,11 +65,13 @@ statements! {
                (SELECT org_no, job_no, CAST(SUM(n) AS BIGINT) AS n FROM job_reason GROUP BY org_no, job_no) AS r \
                ON r.org_no = j.org_no AND r.job_no = j.job_no WHERE j.processed <> COALESCE(r.n, 0)";
     // A message is made at the time at which its job is closed: those of one organization and moment are compared. What another
-    // signer signs tells somebody else of the same.
+    // signer signs tells somebody else of the same. Left out is what an organization may have wished gone earlier.
     EVENTS = "SELECT j.org_no AS org, j.id AS subject, j.closed AS said, COALESCE((SELECT CAST(SUM(1) AS BIGINT) \
               FROM outbox o WHERE o.org_no = j.org_no AND o.created_at = j.finished_at AND o.kind = 'job.finished' \
               AND o.signer = ''), 0) AS found FROM (SELECT org_no, finished_at, MIN(id) AS id, \
               CAST(SUM(1) AS BIGINT) AS closed FROM job WHERE is_open = 0 AND finished_at >= $1 AND webhook_url IS NOT NULL \
+              AND NOT EXISTS (SELECT 1 FROM org_settings s WHERE s.org_no = job.org_no \
+              AND (s.delivery_retention_days IS NOT NULL OR s.changed_at > job.finished_at)) \
               GROUP BY org_no, finished_at) AS j";
     EVENTS_OF_NONE = "SELECT o.org_no AS org, o.event_id AS subject, CAST(0 AS BIGINT) AS said, CAST(1 AS BIGINT) AS found FROM outbox o \
                       WHERE o.kind = 'job.finished' AND o.signer = '' AND o.created_at >= $1 AND NOT EXISTS \

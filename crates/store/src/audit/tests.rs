@@ -12,7 +12,7 @@ use super::{Discrepancy, Invariant, everything};
 use crate::credits::{self, Booking};
 use crate::db::{Statement, args};
 use crate::jobs::{self, Head, Kind, NewChunk, NewJob, RowResult, Settled};
-use crate::orgs::{self, Org};
+use crate::organization::{self, Org};
 use crate::outbox::{self, Content, Delivery};
 use crate::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
 
@@ -83,6 +83,7 @@ fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
         smtp_code: None,
         enhanced: None,
         host: None,
+        provider: None,
         source: "smtp".into(),
         flags: 0,
         charged: reason == Reason::Valid,
@@ -140,7 +141,7 @@ async fn prepare(store: &Store) {
     let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: 100, cause: "first", at: NOW };
     let made = store.write(|tx| {
         async {
-            orgs::insert(tx, &org).await?;
+            organization::insert(tx, &org).await?;
             credits::grant(tx, &booking, None).await
         }
         .scope_boxed()

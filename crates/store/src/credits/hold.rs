@@ -4,13 +4,14 @@ use probity_core::credits::Split;
 use probity_core::time::Millis;
 
 use super::{Entry, book, lock};
-use crate::db::{Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
 statements! {
     PLACE = "INSERT INTO hold (org_no, id, subscription, prepaid, created_at) VALUES ($1, $2, $3, $4, $5)";
     FIND = "SELECT subscription, prepaid FROM hold WHERE org_no = $1 AND id = $2 {for_update}";
+    LEFT = "SELECT subscription, prepaid FROM hold WHERE org_no = $1 AND id = $2";
     SET = "UPDATE hold SET subscription = $3, prepaid = $4 WHERE org_no = $1 AND id = $2";
     DROP = "DELETE FROM hold WHERE org_no = $1 AND id = $2";
     MOVE = "UPDATE account SET available = available + $3, held = held + $4, spent = spent + $5 \
@@ -79,6 +80,12 @@ pub async fn release_rest(tx: &mut Tx, org: OrgNo, id: &str, cause: &str, at: Mi
     };
     settle(tx, &Part { org, id, captured: 0, released: left, cause, at }).await?;
     Ok(left)
+}
+
+/// How much of a hold is left; nothing where it is gone.
+pub async fn left(conn: &mut Conn, org: OrgNo, id: &str) -> Result<i64> {
+    let Some(row) = conn.first(&LEFT, args![org, id]).await? else { return Ok(0) };
+    Ok(row.get::<i64>("subscription")? + row.get::<i64>("prepaid")?)
 }
 
 async fn find(tx: &mut Tx, org: OrgNo, id: &str) -> Result<Split> {

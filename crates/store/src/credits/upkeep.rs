@@ -12,12 +12,16 @@ use crate::error::Result;
 use crate::number::OrgNo;
 
 statements! {
-    ENDED_HOLDS = "SELECT org_no, id, subscription, prepaid FROM hold WHERE expires_at <= $1 \
-                   ORDER BY org_no, id LIMIT $2 {skip_locked}";
+    // Found by their times, and locked in the order of the keys. What is locked is looked at again.
+    ENDED_HOLDS = "SELECT org_no, id, subscription, prepaid FROM hold WHERE expires_at <= $1 AND (org_no, id) IN \
+                   (SELECT org_no, id FROM hold WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) \
+                   ORDER BY org_no, id {skip_locked}";
     DROP_HOLD = "DELETE FROM hold WHERE org_no = $1 AND id = $2";
     GIVE_BACK = "UPDATE account SET available = available + $3, held = held - $3 WHERE org_no = $1 AND bucket = $2";
     ENDED_BUCKETS = "SELECT org_no, bucket, available FROM account WHERE expires_at <= $1 AND available > 0 \
-                     ORDER BY org_no, bucket LIMIT $2 {skip_locked}";
+                     AND (org_no, bucket) IN (SELECT org_no, bucket \
+                     FROM account WHERE expires_at <= $1 AND available > 0 ORDER BY expires_at LIMIT $2) \
+                     ORDER BY org_no, bucket {skip_locked}";
     EMPTY_BUCKET = "UPDATE account SET available = 0 WHERE org_no = $1 AND bucket = $2";
     TAKE_OLD = "DELETE FROM ledger WHERE {row} IN (SELECT {row} FROM ledger WHERE fold_after <= $1 ORDER BY fold_after \
                 LIMIT $2 {skip_locked}) RETURNING org_no, kind, subscription, prepaid";
@@ -75,22 +79,29 @@ pub async fn expire_buckets(tx: &mut Tx, now: Millis, at_most: i64) -> Result<us
     let rows = tx.rows(&ENDED_BUCKETS, args![now, at_most]).await?;
     for row in &rows {
         let bucket: String = row.get("bucket")?;
-        expire(tx, OrgNo(row.get("org_no")?), &bucket, row.get("available")?, now).await?;
+        let cause = format!("{bucket}:{}", now.0);
+        expire(tx, OrgNo(row.get("org_no")?), &bucket, row.get("available")?, &cause, now).await?;
     }
     Ok(rows.len())
 }
 
-/// Takes all that is available in a bucket, whose row is locked.
-pub(super) async fn expire(tx: &mut Tx, org: OrgNo, bucket: &str, available: i64, now: Millis) -> Result<()> {
+/// Takes all that is available in a bucket, whose row is locked. One cause takes once.
+pub(super) async fn expire(
+    tx: &mut Tx,
+    org: OrgNo,
+    bucket: &str,
+    available: i64,
+    cause: &str,
+    now: Millis,
+) -> Result<()> {
     if available == 0 {
         return Ok(());
     }
     let mut gone = Split::default();
     *part(&mut gone, bucket)? = available;
     tx.execute(&EMPTY_BUCKET, args![org, bucket]).await?;
-    let cause = format!("{bucket}:{}", now.0);
     let amount = (gone.subscription, gone.prepaid);
-    book(tx, Entry { org, kind: "expire", cause: &cause, amount, at: now, fold_after: None }).await
+    book(tx, Entry { org, kind: "expire", cause, amount, at: now, fold_after: None }).await
 }
 
 /// Folds old rows of live calls, at most `at_most`, into one row an organization, kind and day, so that the ledger does not

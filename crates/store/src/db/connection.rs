@@ -1,4 +1,11 @@
 //! A connection, a transaction, their arguments and rows.
+//!
+//! [`Conn`] reads and [`Tx`] also writes: a function that changes something takes a `Tx`, so that it cannot be called outside of a
+//! transaction. Only [`Store`] makes either, and only it commits. A `Tx` that is dropped is undone by the pool, later: whoever
+//! gives one up rolls it back (`Store::write` does), because its locks would stand meanwhile.
+//!
+//! Each answer is waited for as long as [`Patience`] says. One that is late is [`StoreError::Unavailable`], and whether the statement
+//! was carried out is not known. In debug builds each statement and each commit passes its failpoints here.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -15,6 +22,7 @@ use super::patience::Patience;
 use super::statement::Statement;
 use crate::error::{Result, StoreError};
 use crate::jobs::Sheets;
+use crate::sealing::Ring;
 
 /// A connection to the database.
 #[derive(Debug)]
@@ -24,6 +32,7 @@ pub struct Conn {
     patience: Patience,
     /// What this connection remembers of jobs: what all of a store's do or, within a transaction, only what it sees itself.
     sheets: Arc<Sheets>,
+    ring: Ring,
     #[cfg(debug_assertions)]
     failpoints: Arc<Failpoints>,
     /// The last statement, whose name the commit's failpoints have.
@@ -60,9 +69,13 @@ impl Tx {
     }
 
     pub(super) async fn commit(self) -> Result<()> {
-        let conn = self.0;
         #[cfg(debug_assertions)]
-        conn.failpoints.pass_commit(conn.last, When::Before)?;
+        if let Err(error) = self.0.failpoints.pass_commit(self.0.last, When::Before) {
+            // Where a server refuses, its locks are gone when that is told; what is dropped keeps them until the pool comes to it.
+            let _ = self.rollback().await;
+            return Err(error);
+        }
+        let conn = self.0;
         match conn.held {
             Held::Begun(begun) => conn.patience.wait(begun.commit()).await?,
             Held::Pooled(_) => unreachable!("a transaction is made of a begun one"),
@@ -98,6 +111,7 @@ impl Conn {
         Self {
             held,
             sheets,
+            ring: Ring::of(store.inner.keys.as_ref()),
             dialect: store.inner.dialect,
             patience: store.inner.patience,
             #[cfg(debug_assertions)]
@@ -114,6 +128,10 @@ impl Conn {
 
     pub(crate) fn sheets(&self) -> &Arc<Sheets> {
         &self.sheets
+    }
+
+    pub(crate) fn ring(&mut self) -> &mut Ring {
+        &mut self.ring
     }
 
     pub(super) fn any(&mut self) -> &mut AnyConnection {

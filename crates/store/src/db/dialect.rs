@@ -6,6 +6,7 @@
 //! | `{each:$1}` | `json_each($1) AS each` | `jsonb_array_elements(CAST(CAST($1 AS TEXT) AS JSONB)) AS each(value)` |
 //! | `{unhex:x}` | `unhex(x)` | `decode(x, 'hex')` |
 //! | `{for_update}` | nothing: writers are alone | `FOR UPDATE` |
+//! | `{for_share}` | nothing: writers are alone | `FOR SHARE` |
 //! | `{skip_locked}` | nothing | `FOR UPDATE SKIP LOCKED` |
 //! | `{row}` | `rowid` | `ctid`: where a row lies now, within one transaction that has locked it |
 //! | `{clustered}` | `WITHOUT ROWID` | nothing |
@@ -68,8 +69,9 @@ impl Dialect {
             }
             ("unhex", Self::Sqlite) => format!("unhex({argument})"),
             ("unhex", Self::Postgres) => format!("decode({argument}, 'hex')"),
-            ("for_update" | "skip_locked", Self::Sqlite) | ("clustered", Self::Postgres) => String::new(),
+            ("for_update" | "for_share" | "skip_locked", Self::Sqlite) | ("clustered", Self::Postgres) => String::new(),
             ("for_update", Self::Postgres) => "FOR UPDATE".into(),
+            ("for_share", Self::Postgres) => "FOR SHARE".into(),
             ("skip_locked", Self::Postgres) => "FOR UPDATE SKIP LOCKED".into(),
             ("row", Self::Sqlite) => "rowid".into(),
             ("row", Self::Postgres) => "ctid".into(),

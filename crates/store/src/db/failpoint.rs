@@ -43,6 +43,8 @@ pub enum Action {
     Error,
     /// `race`: the same, as if a race was lost: [`Store::write`] runs the transaction again.
     Race,
+    /// `panic`: a panic, whose message says `was armed`.
+    Panic,
     /// `kill`: SIGKILL to this process: no destructor runs, nothing is flushed.
     Kill,
     /// `stop`: SIGSTOP to this process; after a SIGCONT it goes on as if nothing had happened.
@@ -114,6 +116,12 @@ impl Failpoints {
         self.state().traced = Some(BTreeMap::new());
     }
 
+    /// Whether a statement was run, or is about to be, since [`Failpoints::trace`]; the noting goes on.
+    pub fn has_passed(&self, statement: &str) -> bool {
+        let state = self.state();
+        state.traced.as_ref().is_some_and(|traced| traced.keys().any(|point| point.name == statement))
+    }
+
     /// The points that were passed since [`Failpoints::trace`], and how often; ends the noting.
     pub fn traced(&self) -> BTreeMap<Point, u32> {
         self.state().traced.take().unwrap_or_default()
@@ -159,6 +167,7 @@ impl Action {
         match self {
             Self::Error => unavailable(false),
             Self::Race => unavailable(true),
+            Self::Panic => panic!("the failpoint at {name} was armed"),
             Self::Kill => {
                 #[cfg(unix)]
                 signal(process::Signal::KILL);
@@ -193,13 +202,14 @@ impl fmt::Display for Point {
 impl FromStr for Armed {
     type Err = StoreError;
 
-    /// `name:before|after:nth:error|race|kill|stop`
+    /// `name:before|after:nth:error|race|panic|kill|stop`
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || StoreError::corrupt(format!("{VARIABLE} has a part that cannot be read: {text}"));
         let mut parts = text.rsplitn(4, ':');
         let action = match parts.next() {
             Some("error") => Action::Error,
             Some("race") => Action::Race,
+            Some("panic") => Action::Panic,
             Some("kill") => Action::Kill,
             Some("stop") => Action::Stop,
             _ => return Err(wrong()),

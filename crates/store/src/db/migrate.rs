@@ -22,6 +22,18 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (8, "signin", include_str!("../../migrations/0008_signin.sql")),
     (9, "webhooks", include_str!("../../migrations/0009_webhooks.sql")),
     (10, "test_messages", include_str!("../../migrations/0010_test_messages.sql")),
+    (11, "suppressions", include_str!("../../migrations/0011_suppressions.sql")),
+    (12, "plans", include_str!("../../migrations/0012_plans.sql")),
+    (13, "sealing", include_str!("../../migrations/0013_sealing.sql")),
+    (14, "widget", include_str!("../../migrations/0014_widget.sql")),
+    (15, "uploads", include_str!("../../migrations/0015_uploads.sql")),
+    (16, "results", include_str!("../../migrations/0016_results.sql")),
+    (18, "attempts", include_str!("../../migrations/0018_attempts.sql")),
+    (19, "erasure", include_str!("../../migrations/0019_erasure.sql")),
+    (20, "upkeep", include_str!("../../migrations/0020_upkeep.sql")),
+    (21, "timeline", include_str!("../../migrations/0021_timeline.sql")),
+    (23, "unlimited", include_str!("../../migrations/0023_unlimited.sql")),
+    (24, "retention", include_str!("../../migrations/0024_retention.sql")),
 ];
 
 /// The table in which the library keeps what was applied.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
@@ -16,6 +16,7 @@ use super::patience::Patience;
 use super::reach::reach;
 use super::{Inner, Store};
 use crate::error::{Result, StoreError};
+use crate::sealing::{Keys, Sealing};
 use crate::wake::Address;
 
 /// The oldest SQLite that is safe: before, a database in WAL mode could be damaged by concurrent checkpoints.
@@ -53,6 +54,8 @@ pub struct StoreConfig {
     pub acquire_timeout_ms: u64,
     /// How long PostgreSQL works on one statement at most, in milliseconds.
     pub statement_timeout_ms: u64,
+    /// With what bodies are sealed that hold addresses; none where they lie there as they are.
+    pub sealing: Option<Arc<dyn Sealing>>,
 }
 
 /// Where a database is.
@@ -77,7 +80,7 @@ impl std::fmt::Debug for Place {
 impl StoreConfig {
     /// The usual limits for a place.
     pub fn new(place: Place) -> Self {
-        Self { place, connections_max: 10, acquire_timeout_ms: 3_000, statement_timeout_ms: 30_000 }
+        Self { place, connections_max: 10, acquire_timeout_ms: 3_000, statement_timeout_ms: 30_000, sealing: None }
     }
 }
 
@@ -129,10 +132,11 @@ impl Store {
         )
         .into();
         check_file(&options, "", &settings).await?;
-        let pool = sqlite_pool(&options, &settings, config, 1, SQLITE_WRITER);
+        let stale = Arc::default();
+        let pool = sqlite_pool(&options, &settings, config, (1, SQLITE_WRITER), &stale);
         // The lock is the connection's, which the pool keeps.
         drop(pool.acquire().await?);
-        assemble(Dialect::Sqlite, pool.clone(), pool, None, None)
+        assemble(Dialect::Sqlite, (pool.clone(), pool), stale, config, None)
     }
 }
 
@@ -147,19 +151,21 @@ fn make_private(path: &Path) {
 }
 
 fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Result<Store> {
-    let writers = sqlite_pool(options, settings, config, 1, SQLITE_WRITER);
-    let readers = sqlite_pool(options, settings, config, SQLITE_READERS, "PRAGMA query_only = ON;");
-    assemble(Dialect::Sqlite, readers, writers, None, None)
+    let stale = Arc::default();
+    let writers = sqlite_pool(options, settings, config, (1, SQLITE_WRITER), &stale);
+    let readers = (SQLITE_READERS, "PRAGMA query_only = ON;");
+    let readers = sqlite_pool(options, settings, config, readers, &Arc::default());
+    assemble(Dialect::Sqlite, (readers, writers), stale, config, None)
 }
 
 fn sqlite_pool(
     options: &AnyConnectOptions,
     settings: &Arc<str>,
     config: &StoreConfig,
-    connections: u32,
-    extra: &'static str,
+    (connections, extra): (u32, &'static str),
+    stale: &Arc<AtomicBool>,
 ) -> AnyPool {
-    let settings = settings.clone();
+    let (settings, stale) = (settings.clone(), stale.clone());
     let pool = AnyPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
@@ -167,8 +173,12 @@ fn sqlite_pool(
         .idle_timeout(None)
         .max_lifetime(None)
         // A full disk ends SQLite's transaction by itself (sqlite.org/lang_transaction.html, section 3); rolling it back
-        // then fails, and the library counts it as open for ever: no other could begin on that connection.
-        .before_acquire(|connection, _| Box::pin(std::future::ready(Ok(!connection.is_in_transaction()))))
+        // then fails, and the library counts it as open for ever: no other could begin on that connection. Nor could anybody
+        // write on one that was opened while the file could only be read.
+        .before_acquire(move |connection, _| {
+            let usable = !stale.swap(false, Ordering::Relaxed) && !connection.is_in_transaction();
+            Box::pin(std::future::ready(Ok(usable)))
+        })
         .after_connect(move |connection, _| {
             let settings = settings.clone();
             Box::pin(async move {
@@ -225,7 +235,8 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
             })
         })
         .connect_lazy_with(options);
-    assemble(Dialect::Postgres, pool.clone(), pool, Some(answer_max), Address::of(url))
+    let server = Some((answer_max, Address::of(url)));
+    assemble(Dialect::Postgres, (pool.clone(), pool), Arc::default(), config, server)
 }
 
 /// Statements are never logged: arguments are not in them, but errors of a database quote values.
@@ -243,23 +254,26 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions> {
 #[cfg_attr(not(debug_assertions), expect(clippy::unnecessary_wraps, reason = "failpoints may be armed wrongly"))]
 fn assemble(
     dialect: Dialect,
-    readers: AnyPool,
-    writers: AnyPool,
-    patience: Option<Duration>,
-    listen_at: Option<Address>,
+    (readers, writers): (AnyPool, AnyPool),
+    stale: Arc<AtomicBool>,
+    config: &StoreConfig,
+    server: Option<(Duration, Option<Address>)>,
 ) -> Result<Store> {
+    let (patience, listen_at) = server.unzip();
     let inner = Inner {
         dialect,
         readers,
         writers,
         patience: Patience(patience),
+        stale,
         retries: AtomicU64::new(0),
         bulk: Semaphore::new(match dialect {
             Dialect::Sqlite => 1,
             Dialect::Postgres => POSTGRES_BULK,
         }),
         sheets: Arc::default(),
-        listen_at,
+        keys: config.sealing.clone().map(|sealing| Arc::new(Keys::new(sealing))),
+        listen_at: listen_at.flatten(),
         #[cfg(debug_assertions)]
         failpoints: Arc::new(super::failpoint::Failpoints::of_environment()?),
     };

@@ -4,7 +4,7 @@
 //! the file at once (`secure_delete`) but stands in the log of earlier writes until that is emptied: [`Store::empty_log`].
 
 use scoped_futures::ScopedFutureExt as _;
-use sqlx::{Executor as _, Row as _};
+use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
 use super::{Dialect, Store};
 use crate::db::args;
@@ -42,6 +42,21 @@ impl Store {
         connection.execute("PRAGMA busy_timeout = 50").await?;
         let row = connection.fetch_one("PRAGMA wal_checkpoint(TRUNCATE)").await?;
         Ok(row.try_get::<i64, _>("busy")? == 0)
+    }
+
+    /// Lets PostgreSQL remove what was deleted from these tables, which are ours; SQLite has done it.
+    pub async fn vacuum(&self, tables: &[&str]) -> Result<()> {
+        if self.dialect() != Dialect::Postgres || tables.is_empty() {
+            return Ok(());
+        }
+        let mut connection = self.inner.writers.acquire().await?;
+        // A large table takes longer than a statement may; the connection is not used again.
+        connection.close_on_drop();
+        connection.execute("SET statement_timeout = 0").await?;
+        for table in tables {
+            connection.execute(sqlx::raw_sql(AssertSqlSafe(format!("VACUUM {table}")))).await?;
+        }
+        Ok(())
     }
 
     async fn pragma(&self, name: &'static str) -> Result<i64> {

@@ -1,14 +1,17 @@
-//! What of a setting's value may be kept in an event.
+//! What of a setting's values may be kept in an event: as they were, so that a change can be undone, but for what says who or
+//! where somebody is and what opens something.
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What stands in the place of a value that is not kept.
 pub const REDACTED: &str = "redacted";
 
-/// The longest value that is kept as it is, in bytes of JSON: a page of events stays small.
-const VALUE_BYTES_MAX: usize = 1_000;
+/// The longest value that is kept as it is, in bytes of JSON: a page of events stays small, and who changes long lists again and
+/// again does not fill the disk sooner than by other means.
+const VALUE_BYTES_MAX: usize = 8_192;
 
 /// Parts of names whose values open something.
 const CREDENTIALS: [&str; 11] = [
@@ -30,17 +33,31 @@ const CREDENTIAL_WORDS: [&str; 5] = ["key", "keys", "auth", "pin", "otp"];
 const PERSONAL_WORDS: [&str; 12] =
     ["account", "email", "emails", "phone", "url", "urls", "uri", "ip", "ips", "origin", "origins", "host"];
 
-/// The part of a setting's value that an event keeps: the value itself, where it is short and says nothing about who or
-/// where somebody is and opens nothing; of a long list how many entries it has; else [`REDACTED`].
-pub fn recorded(setting: &str, value: &Value) -> Value {
-    if is_confidential(setting) || says_who(value) {
-        return REDACTED.into();
-    }
-    match value {
-        _ if value.to_string().len() <= VALUE_BYTES_MAX => value.clone(),
-        Value::Array(entries) => format!("{} entries", entries.len()).into(),
-        _ => REDACTED.into(),
-    }
+/// The parts of a setting's values before and after a change that an event keeps: the values themselves, where they say nothing
+/// about who or where somebody is and open nothing; [`REDACTED`] in the place of one that does. Of lists that are too long it is
+/// how many entries each has and those that the other does not have: `removed` before, `added` after.
+pub fn recorded(setting: &str, before: &Value, after: &Value) -> (Value, Value) {
+    let hidden = |value: &Value| is_confidential(setting) || says_who(value);
+    let kept = |value: &Value, other: &Value, name: &str| match value {
+        _ if hidden(value) => REDACTED.into(),
+        Value::Array(entries) if is_long(value) || is_long(other) => difference(entries, other, name),
+        _ if is_long(value) => REDACTED.into(),
+        _ => value.clone(),
+    };
+    (kept(before, after, "removed"), kept(after, before, "added"))
+}
+
+fn is_long(value: &Value) -> bool {
+    value.to_string().len() > VALUE_BYTES_MAX
+}
+
+/// A list by the entries that another value does not have. Where those are too long too, it is how many entries there are.
+fn difference(entries: &[Value], other: &Value, name: &str) -> Value {
+    let others = other.as_array().map_or(&[][..], Vec::as_slice);
+    let others: BTreeSet<String> = others.iter().map(Value::to_string).collect();
+    let own: Vec<&Value> = entries.iter().filter(|entry| !others.contains(&entry.to_string())).collect();
+    let shown = json!({ "entries": entries.len(), name: own });
+    if is_long(&shown) { format!("{} entries", entries.len()).into() } else { shown }
 }
 
 fn is_confidential(setting: &str) -> bool {
@@ -86,7 +103,8 @@ mod tests {
             ("connection.checks.disposable", json!(true)),
             ("connection.keywords", json!("monkey")),
         ] {
-            assert_eq!(recorded(setting, &value), value, "{setting}");
+            assert_eq!(recorded(setting, &Value::Null, &value), (Value::Null, value.clone()), "{setting}");
+            assert_eq!(recorded(setting, &value, &Value::Null), (value, Value::Null), "{setting}");
         }
     }
 
@@ -107,17 +125,34 @@ mod tests {
             ("organization.banned_words", json!("[2001:db8::1]:25")),
             ("organization.role_words", json!("192.0.2.0/24")),
         ] {
-            assert_eq!(recorded(setting, &value), json!(REDACTED), "{setting} {value}");
+            assert_eq!(recorded(setting, &value, &value), (json!(REDACTED), json!(REDACTED)), "{setting} {value}");
         }
     }
 
+    fn words(numbers: std::ops::Range<usize>) -> Value {
+        numbers.map(|number| Value::from(format!("casino-{number}"))).collect()
+    }
+
     #[test]
-    fn of_long_values_the_size_is_kept() {
-        let words = |count: usize| Value::from(vec!["casino"; count]);
-        assert_eq!(recorded("organization.banned_words", &words(100)), words(100));
-        assert_eq!(recorded("organization.banned_words", &words(500)), json!("500 entries"));
-        assert_eq!(recorded("organization.banned_words", &json!("x".repeat(2_000))), json!(REDACTED));
-        let hidden = Value::from([vec!["casino"; 500], vec!["ann@example.com"]].concat());
-        assert_eq!(recorded("organization.banned_words", &hidden), json!(REDACTED));
+    fn lists_of_ordinary_length_are_kept_as_they_were() {
+        let (before, after) = (words(0..500), words(1..501));
+        assert_eq!(recorded("organization.banned_words", &before, &after), (before, after));
+    }
+
+    #[test]
+    fn of_long_lists_the_difference_is_kept() {
+        let kept = |before: &Value, after: &Value| recorded("organization.banned_words", before, after);
+        assert_eq!(
+            kept(&words(0..1_000), &words(1..1_001)),
+            (json!({"entries": 1_000, "removed": ["casino-0"]}), json!({"entries": 1_000, "added": ["casino-1000"]}))
+        );
+        let (few, many) = (json!(["casino-7", "poker"]), words(0..800));
+        assert_eq!(kept(&few, &many), (json!({"entries": 2, "removed": ["poker"]}), json!("800 entries")));
+        assert_eq!(kept(&many, &words(1..800)).1, json!({"entries": 799, "added": []}));
+        assert_eq!(kept(&Value::Null, &json!("x".repeat(9_000))), (Value::Null, json!(REDACTED)));
+        let mut hidden = many.clone();
+        hidden.as_array_mut().unwrap().push("ann@example.com".into());
+        assert_eq!(kept(&many, &hidden).1, json!(REDACTED));
+        assert_eq!(kept(&hidden, &many), (json!(REDACTED), json!({"entries": 800, "added": []})));
     }
 }

@@ -3,11 +3,13 @@
 use probity_core::id::JobId;
 use probity_core::time::Millis;
 
-use super::{JobNo, State, lock};
+use super::{JobNo, State, lock, purge};
 use crate::credits::hold;
-use crate::db::{Tx, args, statements};
+use crate::db::{Conn, Tx, args, statements};
+use crate::erasures;
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::sealing::Place;
 use crate::wake::{self, Bell};
 
 /// A job that is about to be submitted.
@@ -37,10 +39,10 @@ statements! {
              progress_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'unborn', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, $9, $9)";
     ADD_BLOCK = "INSERT INTO job_block (org_no, job_no, first_idx, body) VALUES ($1, $2, $3, $4)";
     BORN = "UPDATE job SET state = 'queued', is_open = 1, rows_total = $3, webhook_url = $4, created_at = $5, \
-            progress_at = $5 WHERE org_no = $1 AND job_no = $2 AND state = 'unborn'";
-    DROP_BLOCKS = "DELETE FROM job_block WHERE org_no = $1 AND job_no = $2";
-    DROP_UNBORN = "DELETE FROM job WHERE org_no = $1 AND job_no = $2 AND state = 'unborn'";
-    OLD_UNBORN = "SELECT org_no, job_no FROM job WHERE state = 'unborn' AND created_at < $1 LIMIT $2 {skip_locked}";
+            progress_at = $5 WHERE org_no = $1 AND job_no = $2 AND state = 'unborn' AND purged_at IS NULL";
+    THROW_AWAY = "UPDATE job SET purged_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = 'unborn' AND purged_at IS NULL";
+    BROKEN_OFF = "SELECT org_no, job_no FROM job WHERE state = 'unborn' AND purged_at IS NULL AND created_at < $1 \
+                  ORDER BY created_at LIMIT $2";
 }
 
 /// Makes room for a job's addresses. Nobody sees it until it is accepted.
@@ -61,13 +63,15 @@ pub async fn begin(tx: &mut Tx, job: &NewJob) -> Result<JobNo> {
     Ok(no)
 }
 
-/// Keeps a block of addresses whose first has this index. [`StoreError::NotFound`]: the job was swept, or is accepted; a
+/// Keeps a block of addresses whose first has this index. [`StoreError::NotFound`]: the job was thrown away, or is accepted; a
 /// block without its job would never be removed.
 pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body: &[u8]) -> Result<()> {
-    if lock(tx, org, job).await?.state != State::Unborn {
+    let locked = lock(tx, org, job).await?;
+    if locked.state != State::Unborn || locked.purged {
         return Err(StoreError::NotFound);
     }
-    tx.execute(&ADD_BLOCK, args![org, job, first_idx, body]).await?;
+    let body = tx.seal(org, Place::numbered("job_block.body", job.0, first_idx), body).await?;
+    tx.execute(&ADD_BLOCK, args![org, job, first_idx, &*body]).await?;
     Ok(())
 }
 
@@ -75,29 +79,41 @@ pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body
 /// [`StoreError::InsufficientCredits`].
 pub async fn accept(tx: &mut Tx, new: &NewJob, rows: i64, webhook_url: Option<&str>, now: Millis) -> Result<()> {
     let no = JobNo::of_id(new.id);
+    let at = erasures::after_all(tx, new.org, new.test, now).await?;
     if !new.test {
         hold::place(tx, new.org, &new.id.to_string(), rows, now).await?;
     }
     let url = webhook_url.map(|url| url.as_bytes().to_vec());
-    match tx.execute(&BORN, args![new.org, no, rows, url, now]).await? {
+    match tx.execute(&BORN, args![new.org, no, rows, url, at]).await? {
         1 => wake::ring(tx, Bell::Import).await,
         _ => Err(StoreError::NotFound),
     }
 }
 
-/// Throws a job away that was not accepted.
-pub async fn discard(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<()> {
-    if tx.execute(&DROP_UNBORN, args![org, job]).await? == 1 {
-        tx.execute(&DROP_BLOCKS, args![org, job]).await?;
+/// Throws a job away that was not accepted: a short list at once, of a long one a part, and [`super::purge_rows`] the rest.
+pub async fn discard(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
+    if throw_away(tx, org, job, now).await? {
+        purge::remove_some(tx, org, job, State::Unborn).await?;
     }
     Ok(())
 }
 
-/// Throws jobs away whose submission began before a time and never ended; says how many.
-pub async fn sweep_unborn(tx: &mut Tx, before: Millis, at_most: i64) -> Result<usize> {
-    let rows = tx.rows(&OLD_UNBORN, args![before, at_most]).await?;
-    for row in &rows {
-        discard(tx, OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)).await?;
+/// Submissions that began before a time and never ended.
+pub async fn broken_off(conn: &mut Conn, before: Millis, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
+    let rows = conn.rows(&BROKEN_OFF, args![before, at_most]).await?;
+    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
+}
+
+/// Throws those away that were not accepted meanwhile, and leaves all of their rows to [`super::purge_rows`]; says how many.
+pub async fn sweep(tx: &mut Tx, broken_off: &[(OrgNo, JobNo)], now: Millis) -> Result<usize> {
+    let mut swept = 0;
+    for (org, job) in broken_off {
+        swept += usize::from(throw_away(tx, *org, *job, now).await?);
     }
-    Ok(rows.len())
+    Ok(swept)
+}
+
+/// From now on nothing is added to the job, and it is never accepted.
+async fn throw_away(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<bool> {
+    Ok(tx.execute(&THROW_AWAY, args![org, job, now]).await? == 1)
 }

@@ -5,7 +5,7 @@ use probity_core::time::Millis;
 
 use super::{JobNo, State, lock};
 use crate::credits::hold;
-use crate::db::{Conn, Row, Tx, args, statements};
+use crate::db::{Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
@@ -24,10 +24,6 @@ pub struct Closed {
 
 statements! {
     CLOSE = "UPDATE job SET state = $3, is_open = 0, finished_at = $4, leased_until = NULL WHERE org_no = $1 AND job_no = $2";
-    DROP_CHUNKS = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2";
-    STALLED = "SELECT org_no, job_no FROM job WHERE is_open = 1 AND progress_at < $1 ORDER BY progress_at LIMIT $2";
-    OF_BANNED = "SELECT j.org_no, j.job_no FROM job j JOIN org o ON o.org_no = j.org_no \
-                 WHERE j.is_open = 1 AND o.status = 'banned' ORDER BY j.created_at LIMIT $1";
     FIND = "SELECT job_no FROM job WHERE org_no = $1 AND id = $2 AND test = $3 AND state <> 'unborn'";
 }
 
@@ -68,24 +64,10 @@ async fn stop(
     close(tx, org, job, &locked.id, state, now).await.map(Ok)
 }
 
-/// Without its chunks nobody can settle anything of the job any more.
+/// By its state nobody can settle anything of the job any more. Chunks that are left, which may be a thousand, go when it is
+/// packed.
 async fn close(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, state: State, now: Millis) -> Result<Closed> {
-    tx.execute(&DROP_CHUNKS, args![org, job]).await?;
     tx.execute(&CLOSE, args![org, job, state.as_str(), now]).await?;
     let released = hold::release_rest(tx, org, id, &format!("closed:{id}"), now).await?;
     Ok(Closed { org, job, state, released })
-}
-
-/// Open jobs that have not come on since a time.
-pub async fn stalled(conn: &mut Conn, since: Millis, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
-    numbers(&conn.rows(&STALLED, args![since, at_most]).await?)
-}
-
-/// Open jobs of organizations that were stopped for good.
-pub async fn of_banned(conn: &mut Conn, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
-    numbers(&conn.rows(&OF_BANNED, args![at_most]).await?)
-}
-
-fn numbers(rows: &[Row]) -> Result<Vec<(OrgNo, JobNo)>> {
-    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
 }

@@ -2,11 +2,13 @@
 
 use probity_core::time::Millis;
 
-use super::{JobNo, State, lock};
+use super::standing::LATELY_MS;
+use super::{JobNo, State, lock, packing};
 use crate::credits::hold::{self, Part};
 use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::sealing::Place;
 use crate::wake::{self, Bell};
 
 /// An import that somebody has taken up.
@@ -42,11 +44,15 @@ statements! {
            (state = 'importing' AND leased_until <= $1)) LIMIT 1";
     NEXT = "SELECT org_no, job_no, epoch, rows_total FROM job WHERE is_open = 1 AND (state = 'queued' OR \
             (state = 'importing' AND leased_until <= $1)) ORDER BY created_at, org_no, job_no LIMIT 1 {skip_locked}";
-    TAKE = "UPDATE job SET state = 'importing', epoch = epoch + 1, leased_until = $3 WHERE org_no = $1 AND job_no = $2";
-    CLEAR_CHUNKS = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2";
-    CLEAR_DUPLICATES = "DELETE FROM job_duplicate WHERE org_no = $1 AND job_no = $2";
+    // What was in nobody's hand for long begins anew to stand still (`standing.rs`).
+    TAKE = "UPDATE job SET state = 'importing', epoch = epoch + 1, leased_until = $3, \
+            progress_at = CASE WHEN progress_at > $5 OR leased_until > $5 THEN progress_at ELSE $4 END \
+            WHERE org_no = $1 AND job_no = $2";
     // No progress of the job: an import at which every importer dies must come to an end, too.
     EXTEND = "UPDATE job SET leased_until = $3, next_chunk = $4 WHERE org_no = $1 AND job_no = $2";
+    // Nothing of what it has made is kept, so it is as if nobody had taken it up.
+    LET_GO = "UPDATE job SET state = 'queued', leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND state = 'importing' \
+              AND epoch = $3";
     ADD_CHUNK = "INSERT INTO chunk (org_no, job_no, chunk_no, ready_at, size, body, destination, source, epoch) \
                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)";
     ADD_DUPLICATES = "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) SELECT $2, $3, \
@@ -63,7 +69,7 @@ pub async fn any_import(conn: &mut Conn, now: Millis) -> Result<bool> {
 pub async fn claim_import(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<ImportClaim>> {
     let Some(row) = tx.first(&NEXT, args![now]).await? else { return Ok(None) };
     let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
-    tx.execute(&TAKE, args![org, job, now + lease_ms]).await?;
+    tx.execute(&TAKE, args![org, job, now + lease_ms, now, now - LATELY_MS]).await?;
     let epoch = row.get::<i64>("epoch")? + 1;
     Ok(Some(ImportClaim { org, job, epoch, rows: row.get("rows_total")? }))
 }
@@ -76,11 +82,21 @@ async fn fence(tx: &mut Tx, claim: &ImportClaim) -> Result<super::Locked> {
     Ok(locked)
 }
 
-/// Throws away what an earlier holder of the import has made.
-pub async fn restart_import(tx: &mut Tx, claim: &ImportClaim) -> Result<()> {
-    fence(tx, claim).await?;
-    tx.execute(&CLEAR_CHUNKS, args![claim.org, claim.job]).await?;
-    tx.execute(&CLEAR_DUPLICATES, args![claim.org, claim.job]).await?;
+/// Throws away a part of what an earlier holder of the import has made, and holds it for longer. False where nothing is left.
+pub async fn restart_import(tx: &mut Tx, claim: &ImportClaim, now: Millis, lease_ms: i64) -> Result<bool> {
+    let locked = fence(tx, claim).await?;
+    let left = packing::remove_work(tx, claim.org, claim.job).await?;
+    if left {
+        tx.execute(&EXTEND, args![claim.org, claim.job, now + lease_ms, locked.next_chunk]).await?;
+    }
+    Ok(left)
+}
+
+/// Lets an import go that its holder does not end, so that another can take it up at once; where another has it, nothing happens.
+pub async fn free_import(tx: &mut Tx, claim: &ImportClaim) -> Result<()> {
+    if tx.execute(&LET_GO, args![claim.org, claim.job, claim.epoch]).await? == 1 {
+        wake::ring(tx, Bell::Import).await?;
+    }
     Ok(())
 }
 
@@ -107,8 +123,9 @@ pub async fn add_chunks(
 pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunks: &[NewChunk]) -> Result<i64> {
     let mut number = next;
     for chunk in chunks {
-        let (body, destination, source) = (chunk.body.as_slice(), &*chunk.destination, &*chunk.source);
-        let values = args![org, job, number, chunk.ready_at, chunk.size, body, destination, source];
+        let body = tx.seal(org, Place::numbered("chunk.body", job.0, number), &chunk.body).await?;
+        let (destination, source) = (&*chunk.destination, &*chunk.source);
+        let values = args![org, job, number, chunk.ready_at, chunk.size, &*body, destination, source];
         tx.execute(&ADD_CHUNK, values).await?;
         number += 1;
     }

@@ -25,6 +25,8 @@ pub struct Kind {
     pub enhanced: Option<String>,
     /// The exchanger that was asked.
     pub host: Option<String>,
+    /// The id of the mail provider that the domain's exchangers belong to.
+    pub provider: Option<String>,
     /// Where the deciding facts came from, as `explain` names it.
     pub source: String,
     /// Bits, as the server reads them: role, disposable, free, relay, gibberish.
@@ -35,12 +37,42 @@ pub struct Kind {
 
 /// The stored form: texts for what has names, so that a later version with more of them reads the same.
 #[derive(Serialize, Deserialize)]
-struct Stored(String, Vec<String>, String, String, Option<u16>, Option<String>, Option<String>, String, i64, bool);
+struct Stored(
+    String,
+    Vec<String>,
+    String,
+    String,
+    Option<u16>,
+    Option<String>,
+    Option<String>,
+    String,
+    i64,
+    bool,
+    #[serde(default)] Option<String>,
+);
 
 impl Kind {
     /// The reason before the overrides.
     pub fn raw_reason(&self) -> Reason {
         self.findings.first().copied().unwrap_or(Reason::Valid)
+    }
+
+    /// What is left of an outcome whose address was erased: what is counted, the reason, the price and the provider.
+    pub fn erased(reason: Reason, charged: bool, provider: Option<String>) -> Self {
+        let findings = Some(reason).filter(|reason| *reason != Reason::Valid);
+        Self {
+            reason,
+            findings: findings.into_iter().collect(),
+            meta: String::new(),
+            rule: String::new(),
+            smtp_code: None,
+            enhanced: None,
+            host: None,
+            source: String::new(),
+            flags: 0,
+            charged,
+            provider,
+        }
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -56,13 +88,14 @@ impl Kind {
             self.source.clone(),
             self.flags,
             self.charged,
+            self.provider.clone(),
         );
         serde_json::to_vec(&stored).expect("a kind is plain JSON")
     }
 
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let stored = serde_json::from_slice(bytes).map_err(|error| StoreError::Corrupt(error.into()))?;
-        let Stored(reason, findings, meta, rule, smtp_code, enhanced, host, source, flags, charged) = stored;
+        let Stored(reason, findings, meta, rule, smtp_code, enhanced, host, source, flags, charged, provider) = stored;
         let known = |name: &String| Reason::from_name(name).ok_or_else(|| StoreError::corrupt("a result's reason"));
         Ok(Self {
             reason: known(&reason)?,
@@ -72,6 +105,7 @@ impl Kind {
             smtp_code,
             enhanced,
             host,
+            provider,
             source,
             flags,
             charged,

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! packed = 0  parts count    blocks are added, the first first; those of a holder that died are gone on with
-//! packed = 1  blocks count   parts are removed, the first first
+//! packed = 1  blocks count   parts are removed, the first first, and the chunks of a job that was stopped
 //! packed = 2  blocks only
 //! ```
 //!
@@ -24,22 +24,26 @@ use super::{JobNo, results, sheet};
 use crate::db::{Conn, Store, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::sealing::Place;
 
 /// Rows of a block.
 pub(super) const BLOCK: i64 = 1_000;
 const _: () = assert!(ROWS_MAX == 1_000, "blocks of results have as many rows as those of addresses");
 /// Blocks that are added in one transaction.
 const BLOCKS_AT_ONCE: i64 = 10;
-/// Parts that are removed in one transaction, and rows that repeat others.
+/// Parts that are removed in one transaction, chunks that are left of a job that was stopped, and rows that repeat others.
 const PARTS_AT_ONCE: i64 = 100;
+const CHUNKS_AT_ONCE: i64 = 50;
 const DUPLICATES_AT_ONCE: i64 = 2_000;
 
 statements! {
-    CLAIM_PACKING = "SELECT org_no, job_no, rows_total, packed FROM job WHERE packed < 2 AND finished_at <= $1 \
+    ANY_TO_PACK = "SELECT 1 AS one FROM job WHERE packed < 2 AND finished_at <= $1 \
+                   AND (keeper_until IS NULL OR keeper_until <= $1) LIMIT 1";
+    CLAIM_PACKING = "SELECT org_no, job_no, rows_total, packed, rewritten FROM job WHERE packed < 2 AND finished_at <= $1 \
                      AND (keeper_until IS NULL OR keeper_until <= $1) ORDER BY finished_at LIMIT 1 \
                      {skip_locked}";
     HOLD_PACKING = "UPDATE job SET keeper_until = $3 WHERE org_no = $1 AND job_no = $2";
-    PACKED_NOW = "SELECT packed FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
+    PACKED_NOW = "SELECT packed, rewritten FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
     LAST_BLOCK = "SELECT first_idx FROM result_block WHERE org_no = $1 AND job_no = $2 ORDER BY first_idx DESC LIMIT 1";
     ADD_RESULT_BLOCK = "INSERT INTO result_block (org_no, job_no, first_idx, body) VALUES ($1, $2, $3, $4) \
                         ON CONFLICT (org_no, job_no, first_idx) DO NOTHING";
@@ -47,6 +51,8 @@ statements! {
     END_PACKING = "UPDATE job SET packed = 2, keeper_until = NULL WHERE org_no = $1 AND job_no = $2";
     DROP_PARTS = "DELETE FROM result_part WHERE org_no = $1 AND job_no = $2 AND part_no IN (SELECT part_no FROM result_part \
                   WHERE org_no = $1 AND job_no = $2 ORDER BY part_no LIMIT $3)";
+    DROP_CHUNKS = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no IN (SELECT chunk_no FROM chunk \
+                   WHERE org_no = $1 AND job_no = $2 ORDER BY chunk_no LIMIT $3)";
     DROP_DUPLICATES = "DELETE FROM job_duplicate WHERE org_no = $1 AND job_no = $2 AND idx IN (SELECT idx FROM job_duplicate \
                        WHERE org_no = $1 AND job_no = $2 ORDER BY idx LIMIT $3)";
 }
@@ -61,8 +67,15 @@ pub struct Packing {
     rows: i64,
     /// Whether blocks count already.
     switched: bool,
+    /// How often its results had been written anew when it was taken up.
+    rewritten: i64,
     /// The row at which the next blocks begin; none where that has to be looked up.
     next: Option<i64>,
+}
+
+/// Whether [`claim_packing`] would find something: a reader's question, so that who has nothing to do never takes the writer's turn.
+pub async fn any_to_pack(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY_TO_PACK, args![now]).await?.is_some())
 }
 
 /// Takes up the closed job that has waited longest for being packed; none where all are packed or taken.
@@ -71,7 +84,7 @@ pub async fn claim_packing(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Op
     let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
     tx.execute(&HOLD_PACKING, args![org, job, now + lease_ms]).await?;
     let switched = row.get::<i64>("packed")? == 1;
-    Ok(Some(Packing { org, job, rows: row.get("rows_total")?, switched, next: None }))
+    Ok(Some(Packing { org, job, rows: row.get("rows_total")?, switched, rewritten: row.get("rewritten")?, next: None }))
 }
 
 /// Goes one step, which is one short transaction, and holds the job until then. Nothing where no step is left: the job is
@@ -101,11 +114,13 @@ async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Pa
     let switched = next >= rows;
     let added = store.write_bulk(|tx| {
         async {
-            if !is_at(tx, org, job, 0).await? {
+            // Of addresses that were erased meanwhile these blocks may tell more than the parts do.
+            if !is_at(tx, org, job, 0, Some(packing.rewritten)).await? {
                 return Ok(false);
             }
             for (first, body) in &blocks {
-                tx.execute(&ADD_RESULT_BLOCK, args![org, job, *first, body.as_slice()]).await?;
+                let body = tx.seal(org, Place::numbered("result_block.body", job.0, *first), body).await?;
+                tx.execute(&ADD_RESULT_BLOCK, args![org, job, *first, &*body]).await?;
             }
             if switched {
                 tx.execute(&SET_PACKED, args![org, job, 1]).await?;
@@ -126,12 +141,11 @@ async fn remove(store: &Store, packing: Packing, until: Millis) -> Result<Option
     let Packing { org, job, .. } = packing;
     let removed = store.write_bulk(|tx| {
         async move {
-            if !is_at(tx, org, job, 1).await? {
+            if !is_at(tx, org, job, 1, None).await? {
                 return Ok(false);
             }
             let parts = tx.execute(&DROP_PARTS, args![org, job, PARTS_AT_ONCE]).await?;
-            let duplicates = tx.execute(&DROP_DUPLICATES, args![org, job, DUPLICATES_AT_ONCE]).await?;
-            let left = parts + duplicates > 0;
+            let left = remove_work(tx, org, job).await? || parts > 0;
             if left {
                 tx.execute(&HOLD_PACKING, args![org, job, until]).await?;
             } else {
@@ -144,10 +158,18 @@ async fn remove(store: &Store, packing: Packing, until: Millis) -> Result<Option
     Ok(removed.await?.then_some(packing))
 }
 
-/// Whether a job stands there still; locks its row.
-async fn is_at(tx: &mut Tx, org: OrgNo, job: JobNo, packed: i64) -> Result<bool> {
+/// Removes a part of a job's chunks and of what is known of repeated rows. False where nothing is left.
+pub(super) async fn remove_work(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<bool> {
+    let chunks = tx.execute(&DROP_CHUNKS, args![org, job, CHUNKS_AT_ONCE]).await?;
+    let duplicates = tx.execute(&DROP_DUPLICATES, args![org, job, DUPLICATES_AT_ONCE]).await?;
+    Ok(chunks + duplicates > 0)
+}
+
+/// Whether a job stands there still, its results unchanged where that matters; locks its row.
+async fn is_at(tx: &mut Tx, org: OrgNo, job: JobNo, packed: i64, rewritten: Option<i64>) -> Result<bool> {
     let Some(row) = tx.first(&PACKED_NOW, args![org, job]).await? else { return Ok(false) };
-    Ok(row.get::<i64>("packed")? == packed)
+    let same = rewritten.is_none_or(|rewritten| row.get("rewritten").is_ok_and(|now: i64| now == rewritten));
+    Ok(row.get::<i64>("packed")? == packed && same)
 }
 
 /// The block of the rows within `from..to`.

@@ -69,6 +69,26 @@ pub(super) fn decode(body: &[u8]) -> Result<Part> {
     Ok(Part { kinds, rows })
 }
 
+/// A body whose results were changed, and what that says of it; nothing where that is 0. The rows stay the same.
+pub(super) fn rewritten(
+    body: &[u8],
+    change: impl Fn(&[i64], &mut ResultBlock) -> Result<u64>,
+) -> Result<Option<(Vec<u8>, u64)>> {
+    let (indexes, block) = split(body)?;
+    let head = body.len() - block.len();
+    let mut block = ResultBlock::decode(block).map_err(|error| StoreError::Corrupt(error.into()))?;
+    if indexes.len() != block.rows.len() {
+        return Err(damaged());
+    }
+    let changed = change(&indexes, &mut block)?;
+    if changed == 0 {
+        return Ok(None);
+    }
+    let mut anew = body[..head].to_vec();
+    anew.extend(block.encode().map_err(|error| StoreError::Corrupt(error.into()))?);
+    Ok(Some((anew, changed)))
+}
+
 /// The rows that a body has results of.
 pub(super) fn indexes(body: &[u8]) -> Result<Vec<i64>> {
     split(body).map(|(indexes, _)| indexes)
@@ -138,6 +158,7 @@ mod tests {
             smtp_code: None,
             enhanced: None,
             host: None,
+            provider: None,
             source: "smtp".into(),
             flags: 0,
             charged: true,
@@ -175,8 +196,14 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = (decode(&bytes), indexes(&bytes));
+        fn no_more_is_read_than_stands_there(length in 0..40_u32, bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            let body = [&length.to_le_bytes()[..], &bytes].concat();
+            if let Ok(indexes) = indexes(&body) {
+                prop_assert!(indexes.len() <= bytes.len() && indexes.is_sorted() && indexes.iter().all(|index| *index >= 0));
+            }
+            if let Ok(part) = decode(&body) {
+                prop_assert!(part.rows.len() <= PART_MAX && part.rows.len() <= bytes.len());
+            }
         }
     }
 }

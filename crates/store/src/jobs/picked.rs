@@ -1,7 +1,7 @@
 //! Rows of a job that are picked one by one: those that a message to a webhook tells of.
 //!
-//! They lie scattered over the list. Of a job that is not packed they are in its sheet ([`super::sheet`]), which costs what was
-//! settled since it was last read; of blocks each is read and opened by itself, so one is in memory at a time.
+//! They lie scattered over the list. Of a job that is not packed its parts are looked through, the last one first
+//! ([`super::sheet`]): mostly they were settled lately. Of blocks each is read and opened by itself, so one is in memory at a time.
 
 use std::collections::BTreeMap;
 

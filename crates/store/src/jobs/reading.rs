@@ -1,13 +1,12 @@
 //! Jobs as customers see them.
 
-use std::collections::BTreeMap;
-
 use probity_core::id::JobId;
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 
-use super::{Job, JobNo, columns, read};
-use crate::db::{Conn, args, statements};
+use super::{Counts, Job, JobNo, columns, read};
+use crate::credits::hold;
+use crate::db::{Conn, Row, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
@@ -26,9 +25,6 @@ pub struct Filter {
     pub created_before: Option<Millis>,
 }
 
-/// Rows that one read of [`starters`] looks at.
-const STARTERS: i64 = 1_000;
-
 statements! {
     BY_NO = concat!("SELECT ", columns!(), " FROM job WHERE org_no = $1 AND job_no = $2");
     BY_ID = concat!("SELECT ", columns!(), " FROM job WHERE org_no = $1 AND id = $2 AND test = $3 AND state <> 'unborn'");
@@ -37,9 +33,7 @@ statements! {
         WHEN state IN ('cancelled', 'force_stopped') THEN 'cancelled' ELSE state END) \
         AND created_at >= $5 AND created_at < $6 AND (created_at < $7 OR (created_at = $7 AND job_no < $8)) \
         ORDER BY created_at DESC, job_no DESC LIMIT $9");
-    STARTERS_PAGE = "SELECT job_no, created_at, started_by FROM job WHERE org_no = $1 AND test = $2 AND state <> 'unborn' \
-        AND created_at >= $3 AND created_at < $4 AND (created_at < $5 OR (created_at = $5 AND job_no < $6)) \
-        ORDER BY created_at DESC, job_no DESC LIMIT $7";
+    PROVIDERS = "SELECT provider, passed, undeliverable, risky, unknown FROM job_provider WHERE org_no = $1 AND job_no = $2";
     REASONS = "SELECT reason, n FROM job_reason WHERE org_no = $1 AND job_no = $2";
 }
 
@@ -89,27 +83,24 @@ pub async fn reasons(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Rea
     Ok(counted)
 }
 
-/// How many jobs were accepted within `from..to`, by who or what started them, however many they are: read a thousand at a
-/// time along the index of the list.
-pub async fn starters(
-    conn: &mut Conn,
-    org: OrgNo,
-    test: bool,
-    from: Millis,
-    to: Millis,
-) -> Result<BTreeMap<Option<String>, u64>> {
-    let mut counted = BTreeMap::new();
-    let (mut at, mut no) = (i64::MAX, i64::MAX);
-    loop {
-        let rows = conn.rows(&STARTERS_PAGE, args![org, test, from, to, at, no, STARTERS]).await?;
-        for row in &rows {
-            *counted.entry(row.get("started_by")?).or_default() += 1;
-        }
-        match rows.last() {
-            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= STARTERS) => {
-                (at, no) = (last.get("created_at")?, last.get("job_no")?);
-            }
-            _ => return Ok(counted),
-        }
-    }
+/// A job's rows by the mail provider of their domains and by status, the provider with the most rows first; none for all that belong
+/// to no provider that we know.
+pub async fn providers(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Option<String>, Counts)>> {
+    let read = |row: &Row| {
+        let count = |column| row.get::<i64>(column);
+        let [passed, undeliverable] = [count("passed")?, count("undeliverable")?];
+        let [risky, unknown] = [count("risky")?, count("unknown")?];
+        let processed = passed + undeliverable + risky + unknown;
+        let provider: String = row.get("provider")?;
+        Ok((Some(provider).filter(|id| !id.is_empty()), Counts { processed, passed, undeliverable, risky, unknown }))
+    };
+    let rows = conn.rows(&PROVIDERS, args![org, job]).await?;
+    let mut counted = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
+    counted.sort_by(|(a, of_a), (b, of_b)| (of_b.processed, a).cmp(&(of_a.processed, b)));
+    Ok(counted)
+}
+
+/// How many credits are still set aside for a job.
+pub async fn set_aside(conn: &mut Conn, org: OrgNo, id: JobId) -> Result<i64> {
+    hold::left(conn, org, &id.to_string()).await
 }

@@ -15,6 +15,7 @@ use super::{Fence, JobNo, part, sheet};
 use crate::db::{Conn, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::sealing::Place;
 
 /// The result of one address, which all rows with that address share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,13 +46,19 @@ statements! {
     PACKED = "SELECT b.first_idx, b.body FROM job j JOIN result_block b ON b.org_no = j.org_no AND b.job_no = j.job_no \
               WHERE j.org_no = $1 AND j.job_no = $2 AND j.packed > 0 AND b.first_idx >= $3 AND b.first_idx < $4 \
               ORDER BY b.first_idx";
-    OF_CHUNK = "SELECT body FROM result_part WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 ORDER BY part_no";
+    OF_CHUNK = "SELECT part_no, body FROM result_part WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 ORDER BY part_no";
 }
 
 /// Blocks of addresses from the one that begins at `from` on: the index of each one's first address, and its bytes.
 pub async fn blocks(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<(i64, Vec<u8>)>> {
     let rows = conn.rows(&BLOCKS, args![org, job, from, at_most]).await?;
-    rows.iter().map(|row| Ok((row.get("first_idx")?, row.get("body")?))).collect()
+    let mut blocks = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let first: i64 = row.get("first_idx")?;
+        let place = Place::numbered("job_block.body", job.0, first);
+        blocks.push((first, conn.open_sealed(org, place, row.get("body")?).await?));
+    }
+    Ok(blocks)
 }
 
 /// What stands in the rows within `from..to`, in their order: each row with its own result or the one that it shares, however
@@ -93,8 +100,9 @@ pub(super) async fn packed(
     let mut found = Vec::new();
     for row in &blocks {
         let first: i64 = row.get("first_idx")?;
-        let block =
-            ResultBlock::decode(&row.get::<Vec<u8>>("body")?).map_err(|error| StoreError::Corrupt(error.into()))?;
+        let place = Place::numbered("result_block.body", job.0, first);
+        let body = conn.open_sealed(org, place, row.get("body")?).await?;
+        let block = ResultBlock::decode(&body).map_err(|error| StoreError::Corrupt(error.into()))?;
         let kinds = block.kinds.iter().map(|kind| Kind::from_bytes(kind).map(Arc::new)).collect::<Result<Vec<_>>>()?;
         let outcomes = (first..).zip(block.rows).filter(|(idx, _)| (from..to).contains(idx));
         for (idx, outcome) in outcomes.filter_map(|(idx, outcome)| outcome.map(|outcome| (idx, outcome))) {
@@ -127,7 +135,9 @@ pub(super) fn damaged() -> StoreError {
 pub async fn standing(conn: &mut Conn, fence: &Fence) -> Result<BTreeSet<i64>> {
     let mut standing = BTreeSet::new();
     for row in conn.rows(&OF_CHUNK, args![fence.org, fence.job, fence.chunk]).await? {
-        standing.extend(part::indexes(&row.get::<Vec<u8>>("body")?)?);
+        let place = Place::numbered("result_part.body", fence.job.0, row.get("part_no")?);
+        let body = conn.open_sealed(fence.org, place, row.get("body")?).await?;
+        standing.extend(part::indexes(&body)?);
     }
     Ok(standing)
 }

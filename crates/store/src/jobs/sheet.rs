@@ -2,14 +2,17 @@
 //!
 //! Parts are settled in the order of the work, which is sorted by domain, so the thousand rows of a page lie in as many parts.
 //! Writing them in the order of the rows would touch a page of the database for each; so whoever reads puts them in order.
-//! Parts never change and their numbers are seen in order, so a sheet that has read up to one only reads what is behind it: a
-//! page of a running job costs what was settled since the last one. A row takes 32 bytes; the sheets that were read lately are
-//! kept, up to [`ROWS_KEPT`] rows of them, and any may be forgotten.
+//! Parts change only where addresses are erased, which the job tells (`rewritten`), and their numbers are seen in order, so a sheet that has read up to one only reads what is behind it: a
+//! page of a running job costs what was settled since the last one. A row takes 16 bytes; sheets are kept, up to [`ROWS_KEPT`] rows of
+//! them, and any may be forgotten. Where they are too many, the one that was not read for longest goes, unless it is in use: of jobs
+//! that are read in turn each would push the next one out, and every page would read a whole job.
+//!
+//! Rows that are picked one by one, for a message, need no sheet: they were settled lately, so they are looked for from the last part
+//! back.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex as Short, PoisonError};
 
-use probity_core::block::results::Outcome;
 use probity_core::time::Millis;
 use tokio::sync::Mutex;
 
@@ -20,64 +23,83 @@ use super::{JobNo, packing};
 use crate::db::{Conn, args, statements};
 use crate::error::Result;
 use crate::number::OrgNo;
+use crate::sealing::Place;
 
 /// Rows of the sheets that are kept beside the one that is read.
-const ROWS_KEPT: usize = 2_000_000;
+const ROWS_KEPT: usize = 4_000_000;
 /// Sheets that are kept, however short.
 const SHEETS_KEPT: usize = 64;
+/// A sheet is in use where it is among so many that were read last.
+const LATELY: u64 = 32;
 /// Parts that are read at a time.
 const PARTS: i64 = 100;
+/// The same for those that are looked through for some rows.
+const FEW_PARTS: i64 = 10;
 
 statements! {
-    SETTLED = "SELECT parts FROM job WHERE org_no = $1 AND job_no = $2 AND packed = 0";
+    SETTLED = "SELECT parts, rewritten FROM job WHERE org_no = $1 AND job_no = $2 AND packed = 0";
     SINCE = "SELECT part_no, body FROM result_part WHERE org_no = $1 AND job_no = $2 AND part_no > $3 ORDER BY part_no LIMIT $4";
+    BEFORE = "SELECT part_no, body FROM result_part WHERE org_no = $1 AND job_no = $2 AND part_no < $3 ORDER BY part_no DESC LIMIT $4";
     DUPLICATES = "SELECT idx, first_idx FROM job_duplicate WHERE org_no = $1 AND job_no = $2 AND idx >= $3 AND idx < $4 \
                   ORDER BY idx";
 }
 
 /// The sheets that are kept, those read last at the end. A transaction has none but its own: what it sees may be older.
 #[derive(Debug, Default)]
-pub(crate) struct Sheets(Short<Vec<Kept>>);
+pub(crate) struct Sheets(Short<Shelf>);
+
+#[derive(Debug, Default)]
+struct Shelf {
+    all: Vec<Kept>,
+    /// How often a sheet was read.
+    reads: u64,
+}
 
 #[derive(Debug)]
 struct Kept {
     of: (OrgNo, JobNo),
     rows: usize,
+    /// Which reading of any was its last one.
+    read: u64,
     sheet: Arc<Mutex<Sheet>>,
 }
 
 impl Sheets {
     fn of(&self, of: (OrgNo, JobNo)) -> Arc<Mutex<Sheet>> {
-        self.kept(|all| {
-            let kept = match all.iter().position(|kept| kept.of == of) {
+        self.shelf(|Shelf { all, reads }| {
+            *reads += 1;
+            let mut kept = match all.iter().position(|kept| kept.of == of) {
                 Some(place) => all.remove(place),
-                None => Kept { of, rows: 0, sheet: Arc::default() },
+                None => Kept { of, rows: 0, read: 0, sheet: Arc::default() },
             };
+            kept.read = *reads;
             let sheet = kept.sheet.clone();
             all.push(kept);
             sheet
         })
     }
 
-    /// Takes note of a sheet's size, and lets those go that are too much.
+    /// Takes note of the size of a sheet that was read, and lets those go that are too much: those that are not in use, else this one.
     fn has(&self, of: (OrgNo, JobNo), rows: usize) {
-        self.kept(|all| {
+        self.shelf(|Shelf { all, reads }| {
             if let Some(kept) = all.iter_mut().find(|kept| kept.of == of) {
                 kept.rows = rows;
             }
             let mut sum: usize = all.iter().map(|kept| kept.rows).sum();
             while all.len() > 1 && (sum > ROWS_KEPT || all.len() > SHEETS_KEPT) {
-                sum -= all.remove(0).rows;
+                let idle = all.first().is_some_and(|first| first.read + LATELY < *reads);
+                let own = all.iter().position(|kept| kept.of == of).filter(|_| !idle);
+                sum -= all.remove(own.unwrap_or(0)).rows;
             }
         });
     }
 
     /// Lets the sheet of a job go that is packed.
     pub(super) fn forget(&self, org: OrgNo, job: JobNo) {
-        self.kept(|all| all.retain(|kept| kept.of != (org, job)));
+        self.shelf(|shelf| shelf.all.retain(|kept| kept.of != (org, job)));
     }
 
-    fn kept<T>(&self, look: impl FnOnce(&mut Vec<Kept>) -> T) -> T {
+    fn shelf<T>(&self, look: impl FnOnce(&mut Shelf) -> T) -> T {
         look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -87,22 +109,32 @@ impl Sheets {
 struct Sheet {
     /// The last part that was read.
     last: i64,
+    /// How often parts had been written anew when the first was read.
+    rewritten: i64,
     /// By thousands of rows.
     blocks: BTreeMap<i64, Vec<Entry>>,
     rows: usize,
-    kinds: HashSet<Arc<Kind>>,
+    /// Each kind that occurs, and its place among them.
+    kinds: Vec<Arc<Kind>>,
+    places: HashMap<Arc<Kind>, u32>,
+    /// When results came: those of a part together.
+    times: Vec<Millis>,
     /// By row; few have one.
     suggestions: HashMap<i64, Box<str>>,
 }
 
-/// The result of a row.
-#[derive(Clone, Debug)]
+/// The result of a row, in 16 bytes: what many have in common stands in the sheet.
+#[derive(Clone, Copy, Debug)]
 struct Entry {
-    idx: i64,
-    at: Millis,
-    copies: i64,
-    kind: Arc<Kind>,
+    copies: u32,
+    /// The place of its kind.
+    kind: u32,
+    /// The place of its time.
+    time: u32,
+    /// The row within its thousand.
+    within: u16,
 }
+const _: () = assert!(size_of::<Entry>() == 16);
 
 /// What stands in the rows within `from..to` of a job that is not packed, in their order. A row that has several results, which is
 /// never so, is told of as often.
@@ -115,10 +147,10 @@ pub(super) async fn outcomes(
 ) -> Result<Vec<(i64, Standing)>> {
     let Some(shared) = caught_up(conn, org, job).await? else { return Ok(Vec::new()) };
     let sheet = shared.lock().await;
-    let mut found: Vec<_> = sheet.within(from, to).map(|entry| (entry.idx, sheet.standing(entry))).collect();
+    let mut found: Vec<_> = sheet.within(from, to).map(|(idx, entry)| (idx, sheet.standing(idx, entry))).collect();
     for row in conn.rows(&DUPLICATES, args![org, job, from, to]).await? {
         let (idx, first): (i64, i64) = (row.get("idx")?, row.get("first_idx")?);
-        found.extend(sheet.within(first, first + 1).map(|entry| (idx, sheet.standing(entry))));
+        found.extend(sheet.within(first, first + 1).map(|(first, entry)| (idx, sheet.standing(first, entry))));
     }
     drop(sheet);
     found.sort_by_key(|(idx, _)| *idx);
@@ -127,10 +159,30 @@ pub(super) async fn outcomes(
 
 /// What stands in these rows of a job that is not packed: their own results.
 pub(super) async fn picked(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<Vec<(i64, Standing)>> {
-    let Some(shared) = caught_up(conn, org, job).await? else { return Ok(Vec::new()) };
-    let sheet = shared.lock().await;
-    let of_row = |idx: &i64| sheet.within(*idx, idx + 1).map(|entry| (entry.idx, sheet.standing(entry)));
-    Ok(rows.iter().flat_map(of_row).collect())
+    let (mut wanted, mut found) = (rows.iter().copied().collect::<BTreeSet<_>>(), Vec::new());
+    if conn.first(&SETTLED, args![org, job]).await?.is_none() {
+        return Ok(found);
+    }
+    let mut before = i64::MAX;
+    while !wanted.is_empty() {
+        let parts = conn.rows(&BEFORE, args![org, job, before, FEW_PARTS]).await?;
+        for row in &parts {
+            before = row.get("part_no")?;
+            let place = Place::numbered("result_part.body", job.0, before);
+            let body = conn.open_sealed(org, place, row.get("body")?).await?;
+            if part::indexes(&body)?.iter().any(|idx| wanted.contains(idx)) {
+                let Part { kinds, rows } = part::decode(&body)?;
+                for (idx, outcome) in rows.into_iter().filter(|(idx, _)| wanted.remove(idx)) {
+                    let kind = kinds.get(outcome.kind).ok_or_else(results::damaged)?.clone();
+                    found.push((idx, results::unpacked(idx, kind, outcome)?));
+                }
+            }
+        }
+        if i64::try_from(parts.len()).is_ok_and(|read| read < FEW_PARTS) {
+            break;
+        }
+    }
+    Ok(found)
 }
 
 /// The sheet of a job, with all that is settled by now. None: the job is packed.
@@ -142,6 +194,10 @@ async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc
     };
     let shared = sheets.of((org, job));
     let mut sheet = shared.lock().await;
+    let rewritten = settled.get("rewritten")?;
+    if sheet.rewritten != rewritten {
+        *sheet = Sheet { rewritten, ..Sheet::default() };
+    }
     if sheet.last < settled.get("parts")? {
         sheet.catch_up(conn, org, job).await?;
     }
@@ -156,8 +212,11 @@ impl Sheet {
         loop {
             let rows = conn.rows(&SINCE, args![org, job, self.last, PARTS]).await?;
             for row in &rows {
-                self.add(part::decode(&row.get::<Vec<u8>>("body")?)?)?;
-                self.last = row.get("part_no")?;
+                let no: i64 = row.get("part_no")?;
+                let place = Place::numbered("result_part.body", job.0, no);
+                let body = conn.open_sealed(org, place, row.get("body")?).await?;
+                self.add(part::decode(&body)?)?;
+                self.last = no;
             }
             if i64::try_from(rows.len()).is_ok_and(|read| read < PARTS) {
                 return Ok(());
@@ -167,73 +226,122 @@ impl Sheet {
         }
     }
 
-    /// Adds a part; where it is damaged, nothing of it.
+    /// Adds a part; where it is damaged, none of its rows.
     fn add(&mut self, part: Part) -> Result<()> {
-        let kinds: Vec<Arc<Kind>> = part.kinds.into_iter().map(|kind| self.known(kind)).collect();
-        let standing = |(idx, outcome): (i64, Outcome)| {
-            let kind = kinds.get(outcome.kind).ok_or_else(results::damaged)?.clone();
-            results::unpacked(idx, kind, outcome)
-        };
-        let read = part.rows.into_iter().map(standing).collect::<Result<Vec<_>>>()?;
+        let kinds = part.kinds.into_iter().map(|kind| self.known(kind)).collect::<Result<Vec<_>>>()?;
+        let mut read = Vec::with_capacity(part.rows.len());
+        for (idx, outcome) in part.rows {
+            let kind = *kinds.get(outcome.kind).ok_or_else(results::damaged)?;
+            let Standing { result, at } = results::unpacked(idx, self.kinds[place(kind)].clone(), outcome)?;
+            let RowResult { idx, copies, suggestion, .. } = result;
+            let copies = u32::try_from(copies).map_err(|_| results::damaged())?;
+            let within = u16::try_from(idx.rem_euclid(packing::BLOCK)).map_err(|_| results::damaged())?;
+            read.push((idx, Entry { copies, kind, time: self.time(at)?, within }, suggestion));
+        }
         self.rows += read.len();
-        for Standing { result: RowResult { idx, copies, kind, suggestion }, at } in read {
+        for (idx, entry, suggestion) in read {
             if let Some(suggestion) = suggestion {
                 self.suggestions.insert(idx, suggestion.into());
             }
-            let block = self.blocks.entry(idx.div_euclid(packing::BLOCK)).or_default();
-            block.push(Entry { idx, at, copies, kind });
+            self.blocks.entry(idx.div_euclid(packing::BLOCK)).or_default().push(entry);
         }
         Ok(())
     }
 
-    /// The same kind as others have it.
-    fn known(&mut self, kind: Arc<Kind>) -> Arc<Kind> {
-        if let Some(known) = self.kinds.get(&kind) {
-            return known.clone();
+    /// The place of a kind, which is the same as others have it.
+    fn known(&mut self, kind: Arc<Kind>) -> Result<u32> {
+        if let Some(known) = self.places.get(&kind) {
+            return Ok(*known);
         }
-        self.kinds.insert(kind.clone());
-        kind
+        let place = u32::try_from(self.kinds.len()).map_err(|_| results::damaged())?;
+        self.kinds.push(kind.clone());
+        self.places.insert(kind, place);
+        Ok(place)
     }
 
-    fn within(&self, from: i64, to: i64) -> impl Iterator<Item = &Entry> {
+    /// The place of a time, which is mostly that of the result before.
+    fn time(&mut self, at: Millis) -> Result<u32> {
+        if self.times.last() != Some(&at) {
+            self.times.push(at);
+        }
+        u32::try_from(self.times.len() - 1).map_err(|_| results::damaged())
+    }
+
+    /// The results of first rows within `from..to`, with their rows.
+    fn within(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, Entry)> {
         let blocks = self.blocks.range(from.div_euclid(packing::BLOCK)..);
         let blocks = blocks.take_while(move |(block, _)| **block <= to.div_euclid(packing::BLOCK));
-        blocks.flat_map(|(_, block)| block).filter(move |entry| (from..to).contains(&entry.idx))
+        let rows = blocks.flat_map(|(block, entries)| {
+            let first = block * packing::BLOCK;
+            entries.iter().map(move |entry| (first + i64::from(entry.within), *entry))
+        });
+        rows.filter(move |(idx, _)| (from..to).contains(idx))
     }
 
-    fn standing(&self, entry: &Entry) -> Standing {
-        let Entry { idx, at, copies, kind } = entry.clone();
+    fn standing(&self, idx: i64, entry: Entry) -> Standing {
+        let Entry { copies, kind, time, .. } = entry;
         let suggestion = self.suggestions.get(&idx).map(ToString::to_string);
-        Standing { result: RowResult { idx, copies, kind, suggestion }, at }
+        let kind = self.kinds[place(kind)].clone();
+        Standing { result: RowResult { idx, copies: i64::from(copies), kind, suggestion }, at: self.times[place(time)] }
     }
+}
+
+/// A place that was given out, as one in memory.
+fn place(place: u32) -> usize {
+    usize::try_from(place).expect("it is that of something in memory")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(job: i64) -> (OrgNo, JobNo) {
+        (OrgNo(1), JobNo(job))
+    }
+
+    fn kept(sheets: &Sheets) -> Vec<i64> {
+        sheets.shelf(|shelf| shelf.all.iter().map(|kept| kept.of.1.0).collect())
+    }
+
+    /// Reads a sheet of so many rows; says whether it was kept.
+    fn read(sheets: &Sheets, job: i64, rows: usize) -> bool {
+        let was_kept = kept(sheets).contains(&job);
+        sheets.of(of(job));
+        sheets.has(of(job), rows);
+        was_kept
+    }
+
     #[test]
-    fn the_sheets_that_were_read_last_are_kept() {
+    fn sheets_that_are_in_use_push_no_other_out() {
         let sheets = Sheets::default();
-        let of = |job| (OrgNo(1), JobNo(job));
-        for job in 1..=3 {
-            sheets.of(of(job));
-            sheets.has(of(job), ROWS_KEPT / 3);
+        let mut anew = 0;
+        for _ in 0..20 {
+            for job in 1..=5 {
+                anew += usize::from(!read(&sheets, job, ROWS_KEPT / 4));
+            }
         }
-        let second = sheets.of(of(2));
-        sheets.of(of(4));
-        sheets.has(of(4), ROWS_KEPT / 3);
-        let kept = |sheets: &Sheets| sheets.kept(|all| all.iter().map(|kept| kept.of.1.0).collect::<Vec<_>>());
-        assert_eq!(kept(&sheets), [3, 2, 4]);
-        sheets.has(of(4), ROWS_KEPT * 2);
-        assert_eq!(kept(&sheets), [4], "the one that is read may be larger than all");
-        assert!(!Arc::ptr_eq(&second, &sheets.of(of(2))));
-        sheets.forget(of(4).0, of(4).1);
-        assert_eq!(kept(&sheets), [2]);
+        assert_eq!(anew, 4 + 20, "four have room, the fifth is read anew each time");
+        assert_eq!(kept(&sheets), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn what_was_not_read_for_long_makes_room() {
+        let sheets = Sheets::default();
+        for job in 1..=4 {
+            read(&sheets, job, ROWS_KEPT / 4);
+        }
+        for _ in 0..=LATELY {
+            read(&sheets, 5, ROWS_KEPT / 4);
+        }
+        assert_eq!(kept(&sheets), [2, 3, 4, 5]);
+        sheets.forget(of(3).0, of(3).1);
+        assert_eq!(kept(&sheets), [2, 4, 5]);
         for job in 10..200 {
-            sheets.of(of(job));
-            sheets.has(of(job), 0);
+            read(&sheets, job, 0);
         }
         assert_eq!(kept(&sheets).len(), SHEETS_KEPT);
+        let only = Sheets::default();
+        assert!(!read(&only, 1, ROWS_KEPT * 2));
+        assert!(read(&only, 1, ROWS_KEPT * 2), "the only one may be larger than all");
     }
 }

@@ -1,4 +1,13 @@
 //! Work: chunks are taken up under a lease, and settled in parts under a fence.
+//!
+//! Whoever takes a chunk up has it until its lease ends, and must say again and again that it is alive ([`extend`]). Each taking
+//! up raises the chunk's epoch, and a [`Fence`] names it: a holder that was paused, cut off or given up for dead finds another
+//! epoch when it comes back, is told [`StoreError::LeaseLost`], and changes nothing. So an address may be asked about twice and
+//! has one result.
+//!
+//! [`settle`] is one transaction for a part of a chunk: results, credits, counters, usage and, with the last part, the job's end.
+//! A commit whose answer was lost may be tried again: rows that have a result get no second one. The job's row is locked first,
+//! before chunk, hold and account, as everywhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,11 +19,13 @@ use serde_json::json;
 use super::close::{self, Closed};
 use super::import::{self, NewChunk};
 use super::part::{self, PART_MAX};
+use super::standing::LATELY_MS;
 use super::{Counts, JobNo, Locked, RowResult, State, lock, results};
 use crate::credits::hold::{self, Part};
 use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
+use crate::sealing::Place;
 use crate::usage::{self, Delta};
 
 /// A job with something to do.
@@ -57,7 +68,7 @@ pub struct Claimed {
     pub fence: Fence,
     /// How many addresses it has.
     pub size: i64,
-    /// The addresses.
+    /// The addresses, as they are stored: [`body`] opens them.
     pub body: Vec<u8>,
     /// Where all of them go; empty where they go to many places.
     pub destination: String,
@@ -91,7 +102,8 @@ pub struct Settled {
     pub done: bool,
     /// Tells this part of the chunk from the others.
     pub part: u32,
-    /// Rows that must wait where they are: the chunk is let go, and may be taken up later. Not together with `done`.
+    /// Rows that must wait where they are: the chunk is let go, and may be taken up later; its holder has lost it. Not together
+    /// with `done`.
     pub stay: Option<Stay>,
 }
 
@@ -126,14 +138,17 @@ statements! {
                    AND destination = $3 AND source = $4 AND ready_at <= $5 \
                    AND (leased_until IS NULL OR leased_until <= $5) ORDER BY ready_at, chunk_no LIMIT $6 {skip_locked}";
     TAKE = "UPDATE chunk SET epoch = epoch + 1, leased_until = $4 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
-    // Only the first one is progress: else a chunk at which every worker dies would keep its job for ever.
+    // Before the chunks are taken. Only what was in nobody's hand for long begins anew to stand still (`standing.rs`).
     START = "UPDATE job SET state = 'processing', started_at = COALESCE(started_at, $3), \
-             progress_at = CASE WHEN state = 'ready' THEN $3 ELSE progress_at END \
+             progress_at = CASE WHEN progress_at > $4 OR EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = $1 AND c.job_no = $2 \
+             AND c.leased_until > $4) THEN progress_at ELSE $3 END \
              WHERE org_no = $1 AND job_no = $2 AND state IN ('ready', 'processing')";
-    EXTEND = "UPDATE chunk SET leased_until = $5 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
+    EXTEND = "UPDATE chunk SET leased_until = $5 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4 \
+              AND EXISTS (SELECT 1 FROM job j WHERE j.org_no = $1 AND j.job_no = $2 AND j.is_open = 1)";
     FREE = "UPDATE chunk SET leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
     HOLDER = "SELECT epoch FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 {for_update}";
-    STAY = "UPDATE chunk SET ready_at = $4, leased_until = NULL, size = $5, left_rows = $6, \
+    // Another epoch: whoever does not know whether its part was written, and writes it again, would put rows off twice.
+    STAY = "UPDATE chunk SET ready_at = $4, leased_until = NULL, epoch = epoch + 1, size = $5, left_rows = $6, \
             held_since = COALESCE(held_since, $7) WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     DONE = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     LEFT = "SELECT chunk_no FROM chunk WHERE org_no = $1 AND job_no = $2 LIMIT 1";
@@ -142,13 +157,19 @@ statements! {
              risky = risky + $6, unknown = unknown + $7, charged = charged + $8, progress_at = COALESCE($9, progress_at), \
              next_chunk = $10, parts = $11 \
              WHERE org_no = $1 AND job_no = $2";
+    COUNT_PROVIDERS = "INSERT INTO job_provider (org_no, job_no, provider, passed, undeliverable, risky, unknown) \
+                       SELECT $2, $3, each.value ->> 0, CAST(each.value ->> 1 AS BIGINT), CAST(each.value ->> 2 AS BIGINT), \
+                       CAST(each.value ->> 3 AS BIGINT), CAST(each.value ->> 4 AS BIGINT) FROM {each:$1} WHERE 1 = 1 \
+                       ON CONFLICT (org_no, job_no, provider) DO UPDATE SET passed = job_provider.passed + excluded.passed, \
+                       undeliverable = job_provider.undeliverable + excluded.undeliverable, \
+                       risky = job_provider.risky + excluded.risky, unknown = job_provider.unknown + excluded.unknown";
     COUNT_REASONS = "INSERT INTO job_reason (org_no, job_no, reason, n) SELECT $2, $3, each.value ->> 0, \
                      CAST(each.value ->> 1 AS BIGINT) FROM {each:$1} WHERE 1 = 1 ON CONFLICT (org_no, job_no, reason) \
                      DO UPDATE SET n = job_reason.n + excluded.n";
 }
 
 /// Jobs that have a chunk to be taken up now: the oldest of each organization first, then the second of each, and so on. None
-/// of an organization that is stopped ([`crate::orgs::OrgStatus::is_stopped`]).
+/// of an organization that is stopped ([`crate::organization::OrgStatus::is_stopped`]).
 pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open>> {
     let rows = conn.rows(&OPEN, args![now, at_most]).await?;
     let open = |row: &crate::db::Row| {
@@ -194,7 +215,11 @@ pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, 
     }
     let mut claimed = Vec::new();
     let wanted = args![org, job, &**destination, &**source, now, at_most];
-    for row in tx.rows(&FREE_CHUNKS, wanted).await? {
+    let free = tx.rows(&FREE_CHUNKS, wanted).await?;
+    if !free.is_empty() {
+        tx.execute(&START, args![org, job, now, now - LATELY_MS]).await?;
+    }
+    for row in free {
         let chunk: i64 = row.get("chunk_no")?;
         tx.execute(&TAKE, args![org, job, chunk, now + lease_ms]).await?;
         let fence = Fence { org, job, chunk, epoch: row.get::<i64>("epoch")? + 1 };
@@ -207,13 +232,17 @@ pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, 
             held_since: row.get::<Option<i64>>("held_since")?.map(Millis),
         });
     }
-    if !claimed.is_empty() {
-        tx.execute(&START, args![org, job, now]).await?;
-    }
     Ok(claimed)
 }
 
-/// Holds chunks for longer. [`StoreError::LeaseLost`] where another holder has one of them.
+/// The addresses of a chunk that was taken up. Not a part of taking it up: one that cannot be opened is in somebody's hand then,
+/// so that others are taken up before it, and its job stands still where all others come on.
+pub async fn body(conn: &mut Conn, claimed: &Claimed) -> Result<Vec<u8>> {
+    let Fence { org, job, chunk, .. } = claimed.fence;
+    conn.open_sealed(org, Place::numbered("chunk.body", job.0, chunk), claimed.body.clone()).await
+}
+
+/// Holds chunks for longer. [`StoreError::LeaseLost`] where another holder has one of them, or its job was closed.
 pub async fn extend(tx: &mut Tx, fences: &[Fence], until: Millis) -> Result<()> {
     for fence in fences {
         let Fence { org, job, chunk, epoch } = *fence;
@@ -286,22 +315,24 @@ async fn add_parts(tx: &mut Tx, fence: &Fence, locked: &Locked, new: &[&RowResul
     let mut last = locked.parts;
     for part in new.chunks(PART_MAX) {
         last += 1;
-        tx.execute(&ADD_PART, args![org, job, last, chunk, part::encode(part, now)?]).await?;
+        let body = part::encode(part, now)?;
+        let body = tx.seal(org, Place::numbered("result_part.body", job.0, last), &body).await?;
+        tx.execute(&ADD_PART, args![org, job, last, chunk, &*body]).await?;
     }
     Ok(last)
 }
 
 /// What the usage counts: each address once.
 fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delta> {
-    let mut counted: BTreeMap<Reason, (i64, i64)> = BTreeMap::new();
+    let mut counted: BTreeMap<(Reason, Option<&str>), (i64, i64)> = BTreeMap::new();
     for row in new {
-        let (verified, charged) = counted.entry(row.kind.reason).or_default();
+        let (verified, charged) = counted.entry((row.kind.reason, row.kind.provider.as_deref())).or_default();
         *verified += 1;
         *charged += i64::from(row.kind.charged);
     }
-    let delta = |(reason, (verified, charged))| {
-        let (day, source) = (now.utc_day(), source.to_owned());
-        Delta { org, day, source, connection: None, reason, verified, charged }
+    let delta = |((reason, provider), (verified, charged)): ((Reason, Option<&str>), (i64, i64))| {
+        let (day, source, provider) = (now.utc_day(), source.to_owned(), provider.map(Into::into));
+        Delta { org, day, source, connection: None, provider, reason, verified, charged }
     };
     counted.into_iter().map(delta).collect()
 }
@@ -317,8 +348,10 @@ async fn count(tx: &mut Tx, fence: &Fence, new: &[&RowResult], charged: i64, num
     let Fence { org, job, .. } = *fence;
     let mut counts = Counts::default();
     let mut reasons: BTreeMap<&str, i64> = BTreeMap::new();
+    let mut providers: BTreeMap<&str, Counts> = BTreeMap::new();
     for row in new {
         counts.add(row.kind.reason, row.copies);
+        providers.entry(row.kind.provider.as_deref().unwrap_or_default()).or_default().add(row.kind.reason, row.copies);
         *reasons.entry(Reason::as_str(row.kind.reason)).or_default() += row.copies;
     }
     let Counts { processed, passed, undeliverable, risky, unknown } = counts;
@@ -329,6 +362,12 @@ async fn count(tx: &mut Tx, fence: &Fence, new: &[&RowResult], charged: i64, num
     if !reasons.is_empty() {
         let pairs: Vec<_> = reasons.into_iter().collect();
         tx.execute(&COUNT_REASONS, args![json!(pairs).to_string(), org, job]).await?;
+        let of_status = |(id, counts): (&str, Counts)| {
+            let Counts { passed, undeliverable, risky, unknown, .. } = counts;
+            json!([id, passed, undeliverable, risky, unknown])
+        };
+        let rows: Vec<_> = providers.into_iter().map(of_status).collect();
+        tx.execute(&COUNT_PROVIDERS, args![json!(rows).to_string(), org, job]).await?;
     }
     Ok(())
 }

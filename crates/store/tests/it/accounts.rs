@@ -5,21 +5,18 @@ use probity_core::id::{KeyId, OrgId, UserId};
 use probity_core::scope::Scopes;
 use probity_core::time::Millis;
 use probity_store::keys::Key;
-use probity_store::orgs::{Org, OrgStatus};
+use probity_store::organization::{Org, OrgStatus};
 use probity_store::users::{Role, User, UserStatus};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, keys, orgs, users};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, keys, organization, users};
 
 use crate::databases::for_each_database;
+use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 
 fn org(n: u8) -> Org {
     let id = OrgId::new(NOW + i64::from(n), [n; 10]);
     Org::new(id, Some(format!("Größe {n}")), "metered".into(), NOW)
-}
-
-async fn add_org(store: &Store, org: &Org) {
-    store.write(|tx| orgs::insert(tx, org).scope_boxed()).await.unwrap();
 }
 
 fn key(org: OrgNo, n: u8, created_at: Millis) -> Key {
@@ -34,6 +31,7 @@ fn key(org: OrgNo, n: u8, created_at: Millis) -> Key {
         prefix: "pk_".into(),
         last4: "abcd".into(),
         rate_limit_per_minute: Some(60),
+        daily_cap: Some(500),
         created_at,
         expires_at: None,
         revoked_at: None,
@@ -51,35 +49,38 @@ async fn organizations_come_back_as_they_went_in() {
         let plain = org(1);
         let trial = Some((NOW, NOW + 5));
         let full = Org { trial, rate_limit_per_minute: Some(9), seats_max: Some(3), name: None, ..org(2) };
-        add_org(&store, &plain).await;
-        add_org(&store, &full).await;
-        let twice = store.write(|tx| orgs::insert(tx, &plain).scope_boxed()).await;
+        organizations::add(&store, &plain).await;
+        organizations::add(&store, &full).await;
+        let twice = store.write(|tx| organization::insert(tx, &plain).scope_boxed()).await;
         assert!(matches!(twice, Err(StoreError::Conflict)), "{twice:?}");
         let mut conn = store.read().await.unwrap();
-        assert_eq!(orgs::by_no(&mut conn, plain.no).await.unwrap(), plain);
-        assert_eq!(orgs::by_id(&mut conn, full.id).await.unwrap(), full);
-        assert!(matches!(orgs::by_id(&mut conn, org(3).id).await, Err(StoreError::NotFound)));
-        assert!(matches!(orgs::by_no(&mut conn, org(3).no).await, Err(StoreError::NotFound)));
-        assert_eq!(orgs::page(&mut conn, None, 1).await.unwrap(), std::slice::from_ref(&plain));
-        assert_eq!(orgs::page(&mut conn, Some(plain.no), 5).await.unwrap(), [full]);
+        assert_eq!(organization::by_no(&mut conn, plain.no).await.unwrap(), plain);
+        assert_eq!(organization::by_id(&mut conn, full.id).await.unwrap(), full);
+        assert!(matches!(organization::by_id(&mut conn, org(3).id).await, Err(StoreError::NotFound)));
+        assert!(matches!(organization::by_no(&mut conn, org(3).no).await, Err(StoreError::NotFound)));
+        assert_eq!(organization::page(&mut conn, None, 1).await.unwrap(), std::slice::from_ref(&plain));
+        assert_eq!(organization::page(&mut conn, Some(plain.no), 5).await.unwrap(), [full]);
     })
     .await;
 }
 
 #[tokio::test]
-async fn every_status_and_any_plan_can_be_set() {
+async fn every_status_can_be_set_and_a_reason_goes_with_the_next() {
     for_each_database(async |store| {
         let org = org(1);
-        add_org(&store, &org).await;
+        organizations::add(&store, &org).await;
         for status in OrgStatus::ALL {
-            store.write(|tx| orgs::set_status(tx, org.no, status).scope_boxed()).await.unwrap();
-            assert_eq!(orgs::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().status, status);
+            store.write(|tx| organization::set_status(tx, org.no, status).scope_boxed()).await.unwrap();
+            assert_eq!(organization::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().status, status);
         }
-        store.write(|tx| orgs::set_plan(tx, org.no, "unlimited").scope_boxed()).await.unwrap();
-        assert_eq!(orgs::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().plan, "unlimited");
-        let missing = store.write(|tx| orgs::set_plan(tx, OrgNo(1), "unlimited").scope_boxed()).await;
-        assert!(matches!(missing, Err(StoreError::NotFound)), "{missing:?}");
-        let missing = store.write(|tx| orgs::set_status(tx, OrgNo(1), OrgStatus::Active).scope_boxed()).await;
+        let reason = async || organization::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().hold_reason;
+        let held =
+            store.write(|tx| organization::set_hold(tx, org.no, OrgStatus::Paused, Some("asked for it")).scope_boxed());
+        held.await.unwrap();
+        assert_eq!(reason().await.as_deref(), Some("asked for it"));
+        store.write(|tx| organization::set_status(tx, org.no, OrgStatus::Active).scope_boxed()).await.unwrap();
+        assert_eq!(reason().await, None);
+        let missing = store.write(|tx| organization::set_status(tx, OrgNo(1), OrgStatus::Active).scope_boxed()).await;
         assert!(matches!(missing, Err(StoreError::NotFound)), "{missing:?}");
     })
     .await;
@@ -118,7 +119,7 @@ async fn people_belong_to_one_organization() {
 async fn a_key_is_found_by_its_hash_with_its_organization() {
     for_each_database(async |store| {
         let owner = org(1);
-        add_org(&store, &owner).await;
+        organizations::add(&store, &owner).await;
         let plain = key(owner.no, 1, NOW);
         add_key(&store, &plain, [1; 32]).await.unwrap();
         let same_hash = add_key(&store, &key(owner.no, 2, NOW), [1; 32]).await;

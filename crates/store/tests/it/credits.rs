@@ -5,9 +5,10 @@ use probity_core::id::{HoldId, OrgId};
 use probity_core::time::Millis;
 use probity_store::ScopedFutureExt as _;
 use probity_store::audit::Invariant;
+use probity_store::credits::booked::{self, Kind};
 use probity_store::credits::{Asked, Booking, Settlement, Window, WindowDone};
-use probity_store::orgs::Org;
-use probity_store::{OrgNo, Store, StoreError, credits, orgs};
+use probity_store::organization::Org;
+use probity_store::{OrgNo, Store, StoreError, credits, organization};
 
 use crate::databases::for_each_database;
 
@@ -19,7 +20,7 @@ async fn org_with(store: &Store, subscription: i64, prepaid: i64) -> OrgNo {
     let org = Org::new(OrgId::new(NOW, [7; 10]), None, "metered".into(), NOW);
     let funded = store.write(|tx| {
         async {
-            orgs::insert(tx, &org).await?;
+            organization::insert(tx, &org).await?;
             for (bucket, amount) in [(Bucket::Subscription, subscription), (Bucket::Prepaid, prepaid)] {
                 let booking = Booking { org: org.no, bucket, amount, cause: bucket.as_str(), at: NOW };
                 let until = (bucket == Bucket::Subscription).then_some(NOW + MONTH_MS);
@@ -230,6 +231,36 @@ async fn several_nodes_fold_at_once_and_the_books_agree() {
         }
         assert_eq!(taken, 40, "each row once");
         assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pages_of_bookings_end_with_whole_moments() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 0, 5).await;
+        let booking =
+            |n: i64, cause| Booking { org, bucket: Bucket::Prepaid, amount: n + 1, cause, at: NOW + 1 + n / 3 };
+        let causes: Vec<String> = (0..12).map(|n| format!("{n:02}")).collect();
+        for (n, cause) in (0..).zip(&causes) {
+            let booking = booking(n, cause);
+            store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await.unwrap();
+        }
+        let mut conn = store.read().await.unwrap();
+        let (mut before, mut seen) = (Millis(i64::MAX), Vec::new());
+        loop {
+            let page = booked::page(&mut conn, org, before, 4).await.unwrap();
+            let Some(last) = page.last() else { break };
+            before = last.at;
+            seen.extend(page);
+        }
+        assert_eq!(seen.iter().filter(|one| one.at > NOW).count(), 12);
+        assert!(seen.is_sorted_by(|a, b| a.at >= b.at));
+        let one = booked::of_cause(&mut conn, org, Kind::Grant, "03").await.unwrap().unwrap();
+        assert!(one.is(&booking(3, "03"), None));
+        assert!(!one.is(&booking(4, "03"), None));
+        assert!(one.is(&booking(3, "03"), Some(NOW)), "until when is not known of what was granted earlier");
+        assert_eq!(booked::of_cause(&mut conn, org, Kind::Adjust, "03").await.unwrap(), None);
     })
     .await;
 }

@@ -2,7 +2,8 @@
 
 use probity_core::id::{ConnId, KeyId, UserId};
 use probity_core::time::Millis;
-use probity_store::events::{self, AccountEvent, Actor, Counted, Event, What};
+use probity_store::events::{self, AccountEvent, Actor, Event, What};
+use probity_store::timeline::{self, Counted};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 use serde_json::json;
 
@@ -17,12 +18,12 @@ async fn add(store: &Store, org: OrgNo, at: Millis, actor: Option<Actor>, happen
 }
 
 async fn newest(store: &Store, org: OrgNo, from: Millis, to: Millis, at_most: i64) -> Vec<Event> {
-    events::newest(&mut store.read().await.unwrap(), org, from, to, at_most).await.unwrap()
+    timeline::newest_events(&mut store.read().await.unwrap(), org, from, to, at_most).await.unwrap()
 }
 
 async fn count(store: &Store, from: Millis, to: Millis) -> (u64, u64) {
     let Counted { settings_changes, account_events } =
-        events::count(&mut store.read().await.unwrap(), ORG, from, to).await.unwrap();
+        timeline::count_events(&mut store.read().await.unwrap(), ORG, from, to).await.unwrap();
     (settings_changes, account_events)
 }
 

@@ -31,7 +31,7 @@ async fn work_and_answer(store: &Store, attempt: &Attempt, status: u16, answer: 
     let done = store.write(|tx| {
         async move {
             instance::set_once(tx, &attempt.run, "worked").await?;
-            idempotency::keep_answer(tx, attempt.held(), status, answer).await
+            idempotency::keep_answer(tx, attempt.held(), status, answer, false).await
         }
         .scope_boxed()
     });

@@ -1,20 +1,22 @@
 //! Jobs: from the first block to the last result, who may settle, and what the books say.
 
-mod standing;
-
-use probity_core::credits::{Bucket, Split};
-use probity_core::id::{JobId, OrgId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
-use probity_store::credits::{self, Booking};
-use probity_store::jobs::{self, Claimed, Head, ImportClaim, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State};
-use probity_store::orgs::{self, Org};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, audit};
-
-use crate::databases::for_each_database;
-
 mod chunks;
 mod keeping;
+mod listing;
+mod standing;
+
+use probity_core::credits::Split;
+use probity_core::id::JobId;
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+use probity_store::credits;
+use probity_store::jobs::{
+    self, Claimed, Counts, Head, ImportClaim, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State,
+};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, audit, reports, timeline};
+
+use crate::databases::for_each_database;
+use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 const LEASE_MS: i64 = 60_000;
@@ -25,16 +27,8 @@ async fn org(store: &Store, prepaid: i64) -> OrgNo {
 }
 
 async fn nth_org(store: &Store, n: u8, prepaid: i64) -> OrgNo {
-    let org = Org::new(OrgId::new(NOW, [n; 10]), None, "metered".into(), NOW);
-    let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: prepaid, cause: "first", at: NOW };
-    let made = store.write(|tx| {
-        async {
-            orgs::insert(tx, &org).await?;
-            credits::grant(tx, &booking, None).await
-        }
-        .scope_boxed()
-    });
-    made.await.unwrap();
+    let org = organizations::nth(n, NOW);
+    organizations::add_with(store, &org, prepaid).await.unwrap();
     org.no
 }
 
@@ -75,7 +69,7 @@ async fn import(store: &Store, claim: &ImportClaim, uniques: i64) -> Result<()> 
     let repeated = claim.rows - uniques;
     let imported = store.write(|tx| {
         async {
-            jobs::restart_import(tx, claim).await?;
+            while jobs::restart_import(tx, claim, NOW, LEASE_MS).await? {}
             jobs::add_chunks(tx, claim, &chunks, &duplicates, NOW, LEASE_MS).await?;
             jobs::imported(tx, claim, repeated, NOW).await
         }
@@ -101,6 +95,7 @@ fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
             smtp_code: Some(250),
             enhanced: Some("2.1.5".into()),
             host: Some("mx.example.org".into()),
+            provider: (idx % 2 == 0).then(|| "google".into()),
             source: "smtp".into(),
             flags: 5,
             charged: reason == Reason::Valid,
@@ -150,6 +145,7 @@ async fn a_job_goes_from_its_first_block_to_its_last_result() {
         let both = vec![result(2, 1, Reason::Nonexistent), result(3, 1, Reason::Unverified)];
         let second = Settled { results: both, done: true, ..Settled::default() };
         assert_eq!(settle(&store, &claimed[1], &second).await.unwrap(), None);
+        assert_eq!(jobs::set_aside(&mut store.read().await.unwrap(), org, job.id).await.unwrap(), 1);
         assert!(claim(&store, org, no, NOW, 10).await.is_empty(), "put off");
         let last = claim(&store, org, no, NOW + 1_000, 10).await;
         let third = Settled { results: vec![result(1, 1, Reason::Valid)], done: true, ..Settled::default() };
@@ -162,6 +158,18 @@ async fn a_job_goes_from_its_first_block_to_its_last_result() {
         assert_eq!((read.counts.passed, read.counts.undeliverable, read.counts.unknown), (4, 1, 1));
         let reasons = jobs::reasons(&mut conn, org, no).await.unwrap();
         assert_eq!(reasons.iter().map(|(_, n)| n).sum::<i64>(), 6);
+        // Rows 0 (three times) and 2 go to one that is known.
+        let providers = jobs::providers(&mut conn, org, no).await.unwrap();
+        let known = Counts { processed: 4, passed: 3, undeliverable: 1, risky: 0, unknown: 0 };
+        let others = Counts { processed: 2, passed: 1, undeliverable: 0, risky: 0, unknown: 1 };
+        assert_eq!(providers, [(Some("google".into()), known), (None, others)]);
+        let used = reports::by_provider(&mut conn, org, 0, i64::MAX).await.unwrap();
+        assert_eq!(
+            used.iter().map(|of| (of.verified, of.unknown)).collect::<Vec<_>>(),
+            [(2, 1), (2, 0)],
+            "of as many, those of no provider first"
+        );
+        assert_eq!(jobs::set_aside(&mut conn, org, job.id).await.unwrap(), 0);
         let standing = jobs::results(&mut conn, org, no, 0, 100).await.unwrap();
         assert_eq!(standing.len(), 4);
         assert_eq!(standing[0].result, result(0, 3, Reason::Valid));
@@ -206,6 +214,39 @@ async fn only_the_last_holder_settles_and_each_row_once() {
 }
 
 #[tokio::test]
+async fn an_import_that_is_let_go_is_taken_up_at_once() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        let job = new_job(org, 1);
+        submit(&store, &job, 6).await.unwrap();
+        let first = claim_import(&store, NOW).await.unwrap();
+        let add = |claim: ImportClaim| {
+            let chunks = [chunk_at(NOW)];
+            let store = store.clone();
+            async move {
+                store.write(|tx| jobs::add_chunks(tx, &claim, &chunks, &[], NOW, LEASE_MS).scope_boxed()).await
+            }
+        };
+        add(first.clone()).await.unwrap();
+        let free = async |claim: &ImportClaim| {
+            store.write(|tx| jobs::free_import(tx, claim).scope_boxed()).await.unwrap();
+        };
+        free(&first).await;
+        assert!(matches!(add(first.clone()).await, Err(StoreError::LeaseLost)), "it has let go");
+        assert!(jobs::any_import(&mut store.read().await.unwrap(), NOW).await.unwrap());
+        let second = claim_import(&store, NOW).await.unwrap();
+        free(&first).await;
+        assert_eq!(claim_import(&store, NOW).await, None, "what another has taken up is not let go");
+        import(&store, &second, 6).await.unwrap();
+        free(&second).await;
+        let read = jobs::by_id(&mut store.read().await.unwrap(), org, job.id, false).await.unwrap();
+        assert_eq!(read.state, State::Ready);
+        audited(&store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_stopped_job_gives_its_rest_back_once() {
     for_each_database(async |store| {
         let org = org(&store, 5).await;
@@ -226,68 +267,40 @@ async fn a_stopped_job_gives_its_rest_back_once() {
         let foreign = store.write(|tx| jobs::cancel(tx, org, job.id, true, NOW).scope_boxed()).await;
         assert!(matches!(foreign, Err(StoreError::NotFound)), "test keys see no live jobs");
         audited(&store).await;
-        let swept = store.write(|tx| jobs::sweep_unborn(tx, NOW + 1, 10).scope_boxed()).await.unwrap();
-        assert_eq!(swept, 1, "the one that was not accepted");
+        let broken_off = jobs::broken_off(&mut store.read().await.unwrap(), NOW + 1, 10).await.unwrap();
+        assert_eq!(broken_off, [(org, JobNo::of_id(new_job(org, 1).id))], "the one that was not accepted");
     })
     .await;
 }
 
 #[tokio::test]
-async fn lists_are_newest_first_and_filtered() {
+async fn a_job_stands_where_it_began_however_long_it_waited() {
     for_each_database(async |store| {
-        let org = org(&store, 100).await;
-        for n in 1..=5 {
-            submit(&store, &new_job(org, n), 1).await.unwrap();
+        let org = org(&store, 10).await;
+        let late = submit(&store, &new_job(org, 1), 2).await.unwrap();
+        let early = submit(&store, &new_job(org, 2), 2).await.unwrap();
+        let waiting = submit(&store, &NewJob { started_by: "cron", ..new_job(org, 3) }, 2).await.unwrap();
+        for _ in 0..2 {
+            import(&store, &claim_import(&store, NOW).await.unwrap(), 2).await.unwrap();
+        }
+        for (job, began) in [(early, NOW + 3), (late, NOW + 5)] {
+            assert!(!claim(&store, org, job, began, 1).await.is_empty());
         }
         let mut conn = store.read().await.unwrap();
-        let filter = jobs::Filter::default();
-        let first = jobs::page(&mut conn, org, &filter, None, 3).await.unwrap();
-        assert_eq!(first.len(), 3);
-        let last = &first[2];
-        let rest = jobs::page(&mut conn, org, &filter, Some((last.created_at, last.no)), 3).await.unwrap();
-        assert_eq!(rest.len(), 2);
-        assert!(first.iter().chain(&rest).is_sorted_by_key(|job| std::cmp::Reverse(job.no)));
-        for (status, n) in [("queued", 5), ("processing", 0), ("completed", 0), ("cancelled", 0)] {
-            let filter = jobs::Filter { status: Some(status.into()), ..jobs::Filter::default() };
-            assert_eq!(jobs::page(&mut conn, org, &filter, None, 10).await.unwrap().len(), n, "{status}");
-        }
-        let test = jobs::Filter { test: true, ..jobs::Filter::default() };
-        assert_eq!(jobs::page(&mut conn, org, &test, None, 10).await.unwrap(), []);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn jobs_of_a_time_are_counted_by_who_started_them() {
-    // More than one read looks at.
-    const MANY: i64 = 1_203;
-    for_each_database(async |store| {
-        let org = org(&store, 1).await;
-        let made = store.write(|tx| {
-            async {
-                for n in 0..MANY {
-                    let id = JobId::new(NOW + n, [7; 10]);
-                    let started_by = if n % 3 == 0 { "cron" } else { "api" };
-                    let job = NewJob { id, started_by, test: true, ..new_job(org, 0) };
-                    jobs::begin(tx, &job).await?;
-                    // Many of the same time: the number goes on where the time does not.
-                    jobs::accept(tx, &job, 1, None, NOW + n / 500).await?;
-                }
-                jobs::begin(tx, &NewJob { test: true, ..new_job(org, 200) }).await
+        for (from, to, at_most, expected) in [
+            (NOW, NOW + 9, 9, vec![late, early, waiting]),
+            (NOW, NOW + 9, 1, vec![late]),
+            (NOW + 4, NOW + 9, 9, vec![late]),
+            (NOW + 1, NOW + 5, 9, vec![early]),
+            (NOW, NOW + 1, 9, vec![waiting]),
+        ] {
+            let begun = timeline::newest_jobs(&mut conn, org, false, (from, to), at_most).await.unwrap();
+            assert_eq!(begun.iter().map(|job| job.no).collect::<Vec<_>>(), expected);
+            if at_most > 1 {
+                let counted = timeline::count_jobs(&mut conn, org, false, from, to).await.unwrap();
+                assert_eq!(counted.values().sum::<u64>(), u64::try_from(expected.len()).unwrap());
             }
-            .scope_boxed()
-        });
-        made.await.unwrap();
-        let mut conn = store.read().await.unwrap();
-        let mut count = async |test, from, to| {
-            let counted = jobs::starters(&mut conn, org, test, from, to).await.unwrap();
-            counted.into_iter().map(|(name, n)| (name.unwrap(), n)).collect::<Vec<_>>()
-        };
-        let all = [("api".to_owned(), 802), ("cron".to_owned(), 401)];
-        assert_eq!(count(true, NOW, NOW + 3).await, all, "the unborn one is not there");
-        assert_eq!(count(true, NOW + 1, NOW + 2).await.iter().map(|(_, n)| n).sum::<u64>(), 500);
-        assert_eq!(count(true, NOW + 3, NOW + 9).await, []);
-        assert_eq!(count(false, NOW, NOW + 3).await, []);
+        }
     })
     .await;
 }

@@ -4,6 +4,7 @@
 mod accounts;
 mod credits;
 mod databases;
+mod erasures;
 mod events;
 mod facts;
 #[cfg(debug_assertions)]
@@ -17,11 +18,16 @@ mod model;
 mod moving;
 mod nodes;
 mod opening;
+mod organizations;
 mod outbox;
 mod people;
+mod plans;
 mod settings;
 mod shrinking;
-mod team;
+mod suppressions;
+mod upgrading;
 mod usage;
+mod users;
 mod wake;
 mod webhooks;
+mod widget;

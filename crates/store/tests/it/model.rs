@@ -27,12 +27,13 @@ const STORIES_OF_A_DATABASE: u32 = 64;
 /// How long a story that fails is made shorter, in milliseconds.
 const SHRINK_MS: u32 = 120_000;
 /// What many stories must have met: stories in which nothing happens would agree as well.
-const MET: [&str; 10] = [
+const MET: [&str; 11] = [
     "Completed",
     "Cancelled",
     "ForceStopped",
     "part",
     "stay",
+    "stay beside what is put off",
     "lost part",
     "lost import",
     "lapsed call",

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use probity_core::credits::Bucket;
 use probity_core::id::{NodeId, OrgId};
 use probity_core::time::Millis;
-use probity_store::credits::{self, Booking};
+use probity_store::credits;
 use probity_store::moving::{MoveError, Outcome, move_to, moved_at, take_back};
 use probity_store::nodes::{self, Node};
-use probity_store::orgs::{self, Org};
+use probity_store::organization::{self, Org};
 use probity_store::{Place, Result, ScopedFutureExt as _, Store, StoreConfig, StoreError};
 use probity_trialdb::{Database, postgres};
 use tempfile::TempDir;
 
 use crate::databases::{file_in, impatient, open, write_something};
+use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 
@@ -61,16 +61,8 @@ impl Pair {
 }
 
 async fn add_org(store: &Store, n: u8) -> Result<()> {
-    let org = Org::new(OrgId::new(NOW, [n; 10]), Some("Müller & Söhne".into()), "metered".into(), NOW);
-    let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: 70, cause: "first", at: NOW };
-    let made = store.write(|tx| {
-        async {
-            orgs::insert(tx, &org).await?;
-            credits::grant(tx, &booking, None).await
-        }
-        .scope_boxed()
-    });
-    made.await
+    let org = Org { name: Some("Müller & Söhne".into()), ..organizations::nth(n, NOW) };
+    organizations::add_with(store, &org, 70).await
 }
 
 async fn sql_in(store: &Path, statement: &str) {
@@ -90,7 +82,7 @@ async fn what_is_moved_stands_there_and_the_source_is_marked() {
         (Some(1), Some(1), Some(0), None)
     );
     let mut conn = pair.target.read().await.unwrap();
-    let org = orgs::by_id(&mut conn, OrgId::new(NOW, [1; 10])).await.unwrap();
+    let org = organization::by_id(&mut conn, OrgId::new(NOW, [1; 10])).await.unwrap();
     assert_eq!(org.name.as_deref(), Some("Müller & Söhne"));
     assert_eq!(credits::balance(&mut conn, org.no).await.unwrap().available.total(), 70);
     assert_eq!(moved_at(&mut conn).await.unwrap(), None, "the target is to be served");
@@ -196,6 +188,7 @@ fn node(n: u8, seen_at: Millis) -> Node {
         imports: 0,
         started_at: seen_at,
         seen_at,
+        egress: String::new(),
     }
 }
 

@@ -2,7 +2,10 @@
 
 use probity_core::id::{DeliveryId, EventId};
 use probity_core::time::Millis;
-use probity_store::outbox::{self, ANSWER_MAX, Attempt, Claimed, Content, Delivery, Depth, Logged, State};
+use probity_store::outbox::{
+    self, ANSWER_MAX, Attempt, Claimed, Content, Delivery, Depth, EARLIER_ANSWER_MAX, Logged, State,
+};
+use probity_store::settings::{self, Settings};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
@@ -81,7 +84,7 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
         let expected = |n: u8, run: &str| {
             let Delivery { org, id, event, kind, url, content, job, signer, created_at } = message(n, i64::from(n));
             let (due_at, run) = (created_at, run.into());
-            Claimed { org, id, event, kind, url, content, job, signer, created_at, attempts: 0, due_at, run }
+            Claimed { org, id, event, kind, url, content, job, signer, created_at, attempts: 0, tried: 0, due_at, run }
         };
         assert_eq!(first, [expected(1, "one"), expected(2, "one")], "the longest due first");
         assert_eq!(claim(&store, 3, "two", 10).await, [expected(3, "two")]);
@@ -222,6 +225,53 @@ async fn old_messages_that_wait_for_nothing_are_purged() {
 }
 
 #[tokio::test]
+async fn messages_go_when_their_organization_wishes_so() {
+    const DAY_MS: i64 = 24 * 3_600_000;
+    for_each_database(async |store| {
+        let wish = async |org, days| {
+            let wished = Settings { delivery_retention_days: days, ..Settings::default() };
+            store.write(|tx| settings::write(tx, org, &wished, START).scope_boxed()).await.unwrap();
+        };
+        let (other, unsaid) = (OrgNo(4), OrgNo(5));
+        for n in 1..=4 {
+            put(&store, &message(n, i64::from(n))).await;
+        }
+        put(&store, &Delivery { org: other, ..message(5, 0) }).await;
+        put(&store, &Delivery { org: unsaid, ..message(6, 0) }).await;
+        for claimed in &claim(&store, 100, "one", 6).await {
+            let state = if claimed.id == message(4, 0).id { State::Waiting } else { State::Delivered };
+            record(&store, claimed, &Attempt { state, ..failed(START) }).await.unwrap();
+        }
+        let found = async |now| outbox::kept_too_long(&mut store.read().await.unwrap(), now, 2).await.unwrap();
+        let purge = async |old: &[_], now| {
+            store.write(|tx| outbox::purge_kept_too_long(tx, old, now).scope_boxed()).await.unwrap()
+        };
+        let later = START + 2 * DAY_MS + 3;
+        assert_eq!(found(later).await, [], "nobody has wished anything");
+        wish(ORG, Some(2)).await;
+        wish(other, Some(3)).await;
+        let old = found(later).await;
+        assert_eq!(old.len(), 2, "the third is not old enough: {old:?}");
+        store.write(|tx| outbox::resend(tx, ORG, message(2, 0).id, later).scope_boxed()).await.unwrap();
+        wish(ORG, None).await;
+        assert_eq!(purge(&old, later).await, 0, "it wishes otherwise by now");
+        wish(ORG, Some(2)).await;
+        assert_eq!(purge(&old, later).await, 1, "one waits again");
+        let much_later = START + 9 * DAY_MS;
+        while let old @ [_, ..] = &*found(much_later).await {
+            assert!(purge(old, much_later).await > 0);
+        }
+        let left = async |org| {
+            let page = outbox::page(&mut store.read().await.unwrap(), org, None, None, 10).await.unwrap();
+            page.iter().map(|one| one.state).collect::<Vec<_>>()
+        };
+        assert_eq!(left(ORG).await, [State::Waiting; 2]);
+        assert_eq!((left(other).await, left(unsaid).await), (vec![], vec![State::Delivered]));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn secrets_are_made_once_and_rotated() {
     for_each_database(async |store| {
         let of = async |fresh: &[u8]| store.write(|tx| outbox::secret_of(tx, ORG, fresh).scope_boxed()).await.unwrap();
@@ -274,6 +324,54 @@ async fn nodes_that_claim_at_once_share_what_is_due() {
         assert_eq!(claimed, all.len(), "nothing is claimed twice");
         // Those that another was locking were skipped by the last to look, but never lost.
         assert_eq!(all.len() + claim(&store, 0, "rest", 100).await.len(), 100);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn every_attempt_is_kept_and_goes_with_its_message() {
+    for_each_database(async |store| {
+        put(&store, &message(1, 0)).await;
+        put(&store, &message(2, 0)).await;
+        let tried = async || {
+            let ids = [message(1, 0).id, message(2, 0).id];
+            outbox::before_the_last(&mut store.read().await.unwrap(), ORG, &ids).await.unwrap()
+        };
+        for n in 0..25 {
+            if n == 8 {
+                // Sent once more, it counts from the beginning; its log goes on.
+                let resent = store.write(|tx| outbox::resend(tx, ORG, message(1, 0).id, START + 8).scope_boxed());
+                resent.await.unwrap();
+            }
+            let mine =
+                claim(&store, n, &format!("run {n}"), 10).await.into_iter().find(|one| one.id == message(1, 0).id);
+            let mut claimed = mine.expect("it is due");
+            assert_eq!((claimed.tried, claimed.attempts), (n, if n < 8 { n } else { n - 8 }));
+            claimed.url = format!("https://hooks.example.com/{n}");
+            let answer = vec![b'x'; 1_000 * usize::from(n == 23)];
+            let attempt = Attempt { at: START + n, status: Some(500), answer, ..failed(START + n + 1) };
+            record(&store, &claimed, &attempt).await.unwrap();
+            let late = record(&store, &claimed, &attempt).await;
+            assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
+            let handed_back = claimed.run.clone();
+            let other = [(ORG, message(2, 0).id, START)];
+            store.write(|tx| outbox::defer(tx, &handed_back, &other).scope_boxed()).await.unwrap();
+        }
+        let log = tried().await;
+        assert_eq!(log.len(), 1, "what was never tried has none");
+        let log = &log[&message(1, 0).id];
+        assert_eq!(log.len(), 19, "with the last one, twenty");
+        let expected: Vec<_> = (5..24).rev().map(|n| (START + n, format!("https://hooks.example.com/{n}"))).collect();
+        assert_eq!(log.iter().map(|one| (one.at, one.url.clone())).collect::<Vec<_>>(), expected);
+        assert_eq!((log[0].answer.len(), log[1].answer.len()), (EARLIER_ANSWER_MAX, 0));
+        assert_eq!((log[0].status, log[0].took_ms), (Some(500), 12));
+        assert_eq!(logged(&store, 1).await.last_at, Some(START + 24));
+
+        let mine = claim(&store, 30, "last", 10).await.into_iter().find(|one| one.id == message(1, 0).id).unwrap();
+        let done = Attempt { state: State::Exhausted, ..failed(START) };
+        record(&store, &mine, &done).await.unwrap();
+        let purged = store.write(|tx| outbox::purge(tx, START + 10, 10).scope_boxed()).await.unwrap();
+        assert_eq!((purged, tried().await.len()), (1, 0));
     })
     .await;
 }

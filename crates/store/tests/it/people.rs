@@ -3,11 +3,11 @@
 use probity_core::id::{OrgId, SessionId, UserId};
 use probity_core::time::Millis;
 use probity_store::attempts::{self, Backoff, Slot};
-use probity_store::orgs::Org;
+use probity_store::organization::Org;
 use probity_store::passwords::{self, Cost, Password};
 use probity_store::sessions::{self, Lifetimes, Session};
 use probity_store::users::{self, Role, User, UserStatus};
-use probity_store::{ScopedFutureExt as _, Store, StoreError, orgs, second_factor};
+use probity_store::{ScopedFutureExt as _, Store, StoreError, organization, second_factor};
 
 use crate::databases::for_each_database;
 
@@ -32,7 +32,7 @@ async fn owner(store: &Store, n: u8) -> User {
     };
     let made = store.write(|tx| {
         async {
-            orgs::insert(tx, &org).await?;
+            organization::insert(tx, &org).await?;
             users::insert(tx, &owner).await
         }
         .scope_boxed()
@@ -176,16 +176,20 @@ async fn codes_are_used_once() {
         let (org, id) = (user.org, user.id);
         let begin =
             async |secret: &[u8]| store.write(|tx| second_factor::begin(tx, org, id, secret).scope_boxed()).await;
-        let confirm = async || {
+        let confirm = async |secret: &'static [u8]| {
             let codes = [[1; 32], [2; 32]];
-            store.write(|tx| async move { second_factor::confirm(tx, org, id, &codes, NOW).await }.scope_boxed()).await
+            let confirmed = store.write(|tx| {
+                async move { second_factor::confirm(tx, (org, id), secret, &codes, NOW).await }.scope_boxed()
+            });
+            confirmed.await
         };
-        assert!(matches!(confirm().await, Err(StoreError::Conflict)), "there is none");
+        assert!(matches!(confirm(b"first").await, Err(StoreError::Conflict)), "there is none");
         begin(b"first").await.unwrap();
         begin(b"second").await.unwrap();
-        confirm().await.unwrap();
+        assert!(matches!(confirm(b"first").await, Err(StoreError::Conflict)), "another was begun meanwhile");
+        confirm(b"second").await.unwrap();
         assert!(matches!(begin(b"third").await, Err(StoreError::Conflict)), "it is asked for");
-        assert!(matches!(confirm().await, Err(StoreError::Conflict)));
+        assert!(matches!(confirm(b"second").await, Err(StoreError::Conflict)));
         let found = second_factor::of(&mut store.read().await.unwrap(), org, id).await.unwrap().unwrap();
         assert_eq!((&*found.secret, found.confirmed_at), (b"second".as_slice(), Some(NOW)));
 

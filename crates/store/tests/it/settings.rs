@@ -1,20 +1,17 @@
 //! Settings: what was wished comes back, for one's own organization only.
 
-use probity_core::id::OrgId;
 use probity_core::overrides::{Gate, IGNORABLE, Wishes};
 use probity_core::time::Millis;
-use probity_store::orgs::Org;
 use probity_store::settings::{self, Settings};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, orgs};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
+use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 
 async fn add_org(store: &Store, n: u8) -> OrgNo {
-    let org = Org::new(OrgId::new(NOW, [n; 10]), None, "metered".into(), NOW);
-    store.write(|tx| orgs::insert(tx, &org).scope_boxed()).await.unwrap();
-    org.no
+    organizations::add_nth(store, n, NOW).await
 }
 
 fn everything() -> Settings {
@@ -26,6 +23,7 @@ fn everything() -> Settings {
             role_words: vec!["x".repeat(64); 3],
         },
         retention_days: Some(3_650),
+        delivery_retention_days: Some(365),
         rate_limit_per_minute: Some(1),
     }
 }

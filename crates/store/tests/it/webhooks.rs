@@ -1,24 +1,22 @@
 //! Webhooks: their rows, who is told of a job, how they fare, and their messages in the outbox.
 
-use probity_core::id::{DeliveryId, EventId, JobId, OrgId, WebhookId};
+use probity_core::id::{DeliveryId, EventId, JobId, WebhookId};
 use probity_core::time::Millis;
 use probity_core::verdict::{Reason, Status};
 use probity_core::webhook::{ContactChange, Topic};
 use probity_store::jobs::{self, JobNo, NewJob};
-use probity_store::orgs::{self, Org};
 use probity_store::outbox::{self, Content, Delivery, State};
 use probity_store::webhooks::{self, Failing, Webhook};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
+use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 const MANY: i64 = 100;
 
 async fn org(store: &Store, n: u8) -> OrgNo {
-    let org = Org::new(OrgId::new(NOW, [n; 10]), None, "metered".into(), NOW);
-    store.write(|tx| orgs::insert(tx, &org).scope_boxed()).await.unwrap();
-    org.no
+    organizations::add_nth(store, n, NOW).await
 }
 
 fn webhook(org: OrgNo, n: u8) -> Webhook {

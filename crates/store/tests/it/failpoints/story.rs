@@ -3,20 +3,20 @@
 //! Those who play do as the service does when the database fails: a client repeats its request under the same key, a worker
 //! writes its part again and else lets its lease end, everybody else begins anew at their next round.
 
+mod client;
+
 use std::collections::BTreeMap;
 
-use probity_core::credits::{Bucket, Split};
-use probity_core::id::{DeliveryId, EventId, JobId, OrgId};
+use probity_core::credits::Split;
+use probity_core::id::{DeliveryId, EventId, JobId};
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
-use probity_store::credits::{self, Booking};
-use probity_store::idempotency::{self, Attempt, Begun};
-use probity_store::jobs::{
-    self, Claimed, Closed, Fence, Job, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State, Stay,
-};
-use probity_store::orgs::{self, Org};
+use probity_store::credits;
+use probity_store::jobs::{self, Claimed, Closed, Fence, Job, JobNo, Kind, NewChunk, RowResult, Settled, State, Stay};
 use probity_store::outbox::{self, Content, Delivery};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
+
+use crate::organizations;
 
 const BEGINNING: Millis = Millis(1_800_000_000_000);
 /// How long every lease is.
@@ -48,16 +48,8 @@ impl Story {
     /// The `n`th story in this database: its organization with its credits.
     pub(super) async fn new(store: &Store, n: i64) -> Self {
         let now = BEGINNING + n * 1_000 * LEASE_MS;
-        let org = Org::new(OrgId::new(now, [9; 10]), None, "metered".into(), now);
-        let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: CREDITS, cause: "first", at: now };
-        let made = store.write(|tx| {
-            async {
-                orgs::insert(tx, &org).await?;
-                credits::grant(tx, &booking, None).await
-            }
-            .scope_boxed()
-        });
-        made.await.unwrap();
+        let org = organizations::nth(9, now);
+        organizations::add_with(store, &org, CREDITS).await.unwrap();
         let (org, told) = (org.no, BTreeMap::new());
         Self { store: store.clone(), org, now, made: 0, told, to_cancel: None, jobs: Vec::new() }
     }
@@ -88,75 +80,6 @@ impl Story {
         [self.made; 10]
     }
 
-    /// A client repeats its request until it is answered.
-    async fn submit(&mut self, key: u8, rows: i64) -> JobId {
-        for _ in 0..ROUNDS {
-            match self.try_submit(key, rows).await {
-                Ok(Some(id)) => return id,
-                Ok(None) | Err(StoreError::Unavailable { .. }) => self.now = self.now + LEASE_MS,
-                Err(error) => panic!("{error:?}"),
-            }
-        }
-        panic!("no answer");
-    }
-
-    /// One request; none where another run has the key.
-    async fn try_submit(&mut self, key: u8, rows: i64) -> Result<Option<JobId>> {
-        let id = JobId::new(self.now, self.next());
-        let (source, by) = ("api", "api");
-        let new = NewJob {
-            org: self.org,
-            id,
-            test: false,
-            source,
-            started_by: by,
-            source_action: "test",
-            actor: None,
-            at: self.now,
-        };
-        let submitted = self.submit_once(key, rows, &new).await;
-        // As the service: what did not become a job goes; what cannot go now is swept.
-        if !matches!(submitted, Ok(Some(accepted)) if accepted == id) {
-            let _ = self.store.write(|tx| jobs::discard(tx, new.org, JobNo::of_id(id)).scope_boxed()).await;
-        }
-        submitted
-    }
-
-    async fn submit_once(&self, key: u8, rows: i64, new: &NewJob) -> Result<Option<JobId>> {
-        let no = self.store.write(|tx| jobs::begin(tx, new).scope_boxed()).await?;
-        self.store.write(|tx| jobs::add_block(tx, new.org, no, 0, b"addresses").scope_boxed()).await?;
-        let attempt = Attempt {
-            org: self.org,
-            key_hash: [key; 32],
-            body_hash: [key; 32],
-            run: new.id.to_string(),
-            now: self.now,
-            lease_ms: LEASE_MS,
-            keep_ms: 1_000 * LEASE_MS,
-        };
-        match self.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {
-            Begun::Run => {}
-            Begun::Replay { answer, .. } => return Ok(Some(String::from_utf8(answer).unwrap().parse().unwrap())),
-            Begun::InProgress => return Ok(None),
-            begun => panic!("{begun:?}"),
-        }
-        let answer = new.id.to_string();
-        let accepted = self.store.write(|tx| {
-            async {
-                jobs::accept(tx, new, rows, Some(URL), self.now).await?;
-                idempotency::keep_answer(tx, attempt.held(), 200, answer.as_bytes()).await
-            }
-            .scope_boxed()
-        });
-        match accepted.await {
-            Ok(()) => Ok(Some(new.id)),
-            Err(error) => {
-                let _ = self.store.write(|tx| idempotency::release(tx, attempt.held()).scope_boxed()).await;
-                Err(error)
-            }
-        }
-    }
-
     /// The system stops a job, and tries until it is stopped.
     async fn stop(&mut self, id: JobId) {
         let (org, no, message) = (self.org, JobNo::of_id(id), DeliveryId::new(self.now, self.next()));
@@ -185,7 +108,7 @@ impl Story {
         }
         let claim = store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await?;
         let Some(claim) = claim else { return Ok(()) };
-        store.write(|tx| jobs::restart_import(tx, &claim).scope_boxed()).await?;
+        while store.write(|tx| jobs::restart_import(tx, &claim, now, LEASE_MS).scope_boxed()).await? {}
         let duplicates: Vec<(i64, i64)> = (4..claim.rows).map(|idx| (idx, 0)).collect();
         let repeated = claim.rows - 4;
         let add = store.write(|tx| jobs::add_chunks(tx, &claim, &[], &duplicates, now, LEASE_MS).scope_boxed());
@@ -215,8 +138,8 @@ impl Story {
         Ok(())
     }
 
-    /// A chunk in two parts. The second address of a job is put off at first, and the fourth held back in its chunk; the second
-    /// job is cancelled in between.
+    /// A chunk in two parts. The second and the third address of a job are put off at first, and the fourth held back in its
+    /// chunk, from which the third goes in the same part; the second job is cancelled in between.
     async fn work_on(&mut self, claimed: &Claimed) -> Result<()> {
         let Fence { job, epoch, .. } = claimed.fence;
         let mut rows: Vec<Row> = serde_json::from_slice(&claimed.body).unwrap();
@@ -227,7 +150,8 @@ impl Story {
             let standing = jobs::standing(&mut self.store.read().await?, &claimed.fence).await?;
             rows.retain(|(idx, ..)| !standing.contains(idx));
         }
-        let (later, rows): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| (row.0, row.2) == (1, 0));
+        let (later, rows): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|row| [1, 2].contains(&row.0) && row.2 == 0);
         let (held, rows): (Vec<Row>, Vec<Row>) =
             rows.into_iter().partition(|row| row.0 == 3 && claimed.held_since.is_none());
         let later: Vec<Row> = later.into_iter().map(|(idx, copies, tries)| (idx, copies, tries + 1)).collect();
@@ -352,9 +276,11 @@ impl Story {
 
     /// The end is the same, whatever has failed. The books and rows are the audit's.
     pub(super) async fn check(&self, what: &str) {
-        let swept = self.store.write(|tx| jobs::sweep_unborn(tx, Millis(i64::MAX), 10).scope_boxed()).await.unwrap();
-        assert!(swept <= 1, "{what}: {swept} submissions are left");
         let mut conn = self.store.read().await.unwrap();
+        let left = jobs::broken_off(&mut conn, Millis(i64::MAX), 10).await.unwrap();
+        assert!(left.len() <= 1, "{what}: {} submissions are left", left.len());
+        let swept = self.store.write(|tx| jobs::sweep(tx, &left, self.now).scope_boxed()).await.unwrap();
+        assert_eq!(swept, left.len(), "{what}");
         let listed = jobs::page(&mut conn, self.org, &jobs::Filter::default(), None, 10).await.unwrap();
         assert_eq!(listed.len(), 3, "{what}: each key made one job");
         let all = self.read_all().await.unwrap();
@@ -417,6 +343,7 @@ fn result(idx: i64, copies: i64) -> RowResult {
         smtp_code: Some(250),
         enhanced: None,
         host: None,
+        provider: None,
         source: "smtp".into(),
         flags: 0,
         charged,

@@ -2,10 +2,14 @@
 
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
-use probity_store::jobs::{self, JobNo, NewJob, Settled};
+#[cfg(debug_assertions)]
+use probity_store::failpoint::When;
+use probity_store::jobs::{self, JobNo, NewChunk, NewJob, Settled};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, settings};
 
-use super::{LEASE_MS, NOW, audited, claim, claim_import, import, new_job, org, result, settle, submit, taken_up};
+use super::{
+    LEASE_MS, NOW, audited, chunk_at, claim, claim_import, import, new_job, org, result, settle, submit, taken_up,
+};
 use crate::databases::for_each_database;
 
 /// Everything of a job's first rows, in whatever form it is kept.
@@ -81,7 +85,10 @@ async fn packed(store: &Store, org: OrgNo) -> (NewJob, JobNo) {
 }
 
 async fn mark_due(store: &Store, now: Millis) -> usize {
-    store.write(|tx| jobs::mark_due(tx, now, 30, 10).scope_boxed()).await.unwrap()
+    let due = jobs::due(&mut store.read().await.unwrap(), now, 30, 10).await.unwrap();
+    let marked = store.write(|tx| jobs::mark_due(tx, &due, now, 30).scope_boxed()).await.unwrap();
+    assert_eq!(marked, due.len());
+    marked
 }
 
 #[tokio::test]
@@ -103,7 +110,7 @@ async fn rows_go_after_as_many_days_as_their_organization_wishes() {
         let read = async || jobs::by_id(&mut store.read().await.unwrap(), org, job.id, false).await;
         assert_eq!(read().await.unwrap().purged_at, Some(NOW + 31 * DAY_MS));
         let purge = || store.write(|tx| jobs::purge_rows(tx).scope_boxed());
-        assert_eq!([purge().await.unwrap(), purge().await.unwrap(), purge().await.unwrap()], [true, true, false]);
+        assert_eq!([purge().await.unwrap(), purge().await.unwrap()], [true, false]);
         let mut conn = store.read().await.unwrap();
         assert_eq!(jobs::blocks(&mut conn, org, no, 0, 10).await.unwrap(), []);
         assert_eq!(jobs::outcomes(&mut conn, org, no, 0, 10).await.unwrap(), []);
@@ -114,6 +121,150 @@ async fn rows_go_after_as_many_days_as_their_organization_wishes() {
         assert_eq!(forget(NOW).await.unwrap(), 1);
         assert!(matches!(read().await, Err(StoreError::NotFound)));
         audited(&store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_an_organization_wishes_by_now_counts_when_a_job_is_marked() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        packed(&store, org).await;
+        let now = NOW + 30 * DAY_MS;
+        let due = jobs::due(&mut store.read().await.unwrap(), now, 30, 10).await.unwrap();
+        assert_eq!(due.len(), 1);
+        let longer = settings::Settings { retention_days: Some(31), ..settings::Settings::default() };
+        store.write(|tx| settings::write(tx, org, &longer, now).scope_boxed()).await.unwrap();
+        assert_eq!(store.write(|tx| jobs::mark_due(tx, &due, now, 30).scope_boxed()).await.unwrap(), 0);
+    })
+    .await;
+}
+
+/// How many blocks of addresses are kept of a job, and whether it is there.
+async fn blocks(store: &Store, org: OrgNo, job: JobNo) -> usize {
+    jobs::blocks(&mut store.read().await.unwrap(), org, job, 0, 1_000).await.unwrap().len()
+}
+
+/// A submission of so many blocks that is not accepted.
+async fn unborn(store: &Store, job: &NewJob, blocks: i64) -> JobNo {
+    let begun = store.write(|tx| {
+        async {
+            let no = jobs::begin(tx, job).await?;
+            for first in 0..blocks {
+                jobs::add_block(tx, job.org, no, first * 1_000, b"addresses").await?;
+            }
+            Ok(no)
+        }
+        .scope_boxed()
+    });
+    begun.await.unwrap()
+}
+
+#[tokio::test]
+async fn no_transaction_removes_a_whole_list_that_came_to_nothing() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        let (job, swept) = (new_job(org, 1), new_job(org, 2));
+        let (no, swept_no) = (unborn(&store, &job, 120).await, unborn(&store, &swept, 60).await);
+        store.write(|tx| jobs::discard(tx, org, no, NOW).scope_boxed()).await.unwrap();
+        let left = blocks(&store, org, no).await;
+        assert!((1..120).contains(&left), "{left} blocks");
+        let accepted = store.write(|tx| jobs::accept(tx, &job, 1, None, NOW).scope_boxed()).await;
+        assert!(matches!(accepted, Err(StoreError::NotFound)), "{accepted:?}");
+        let added = store.write(|tx| jobs::add_block(tx, org, no, 200_000, b"more").scope_boxed()).await;
+        assert!(matches!(added, Err(StoreError::NotFound)), "{added:?}");
+        let both = [(org, no), (org, swept_no)];
+        let sweep = || store.write(|tx| jobs::sweep(tx, &both, NOW + 1).scope_boxed());
+        assert_eq!([sweep().await.unwrap(), sweep().await.unwrap()], [1, 0], "one of them is thrown away already");
+        assert_eq!(blocks(&store, org, swept_no).await, 60, "however many are swept together");
+        let mut steps = Vec::new();
+        let mut before = left + 60;
+        while store.write(|tx| jobs::purge_rows(tx).scope_boxed()).await.unwrap() {
+            let left = blocks(&store, org, no).await + blocks(&store, org, swept_no).await;
+            steps.push(before - left);
+            before = left;
+        }
+        assert!(steps.iter().all(|removed| *removed <= 50), "{steps:?}");
+        assert_eq!(before, 0);
+        let accepted = store.write(|tx| jobs::accept(tx, &swept, 1, None, NOW).scope_boxed()).await;
+        assert!(matches!(accepted, Err(StoreError::NotFound)), "{accepted:?}");
+        audited(&store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn chunks_of_a_stopped_job_go_in_parts_when_it_is_packed() {
+    for_each_database(async |store| {
+        let org = org(&store, 200).await;
+        let job = new_job(org, 1);
+        let no = submit(&store, &job, 120).await.unwrap();
+        let import_claim = claim_import(&store, NOW).await.unwrap();
+        let chunks: Vec<NewChunk> = (0..120).map(|_| chunk_at(NOW)).collect();
+        let left = async || jobs::chunks(&mut store.read().await.unwrap(), org, no, -1, 1_000).await.unwrap().len();
+        let add = || store.write(|tx| jobs::add_chunks(tx, &import_claim, &chunks, &[], NOW, LEASE_MS).scope_boxed());
+        add().await.unwrap();
+        let mut removed = Vec::new();
+        loop {
+            let before = left().await;
+            let restart = store.write(|tx| jobs::restart_import(tx, &import_claim, NOW, LEASE_MS).scope_boxed());
+            if !restart.await.unwrap() {
+                break;
+            }
+            removed.push(before - left().await);
+        }
+        assert_eq!(removed, [50, 50, 20], "an import that begins anew");
+        add().await.unwrap();
+        store.write(|tx| jobs::imported(tx, &import_claim, 0, NOW).scope_boxed()).await.unwrap();
+        let claimed = claim(&store, org, no, NOW, 1).await;
+        store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+        assert_eq!(left().await, 120, "who cancels does not wait for them");
+        audited(&store).await;
+        let fences = [claimed[0].fence];
+        let extended = store.write(|tx| jobs::extend(tx, &fences, NOW + 1).scope_boxed()).await;
+        assert!(matches!(extended, Err(StoreError::LeaseLost)), "{extended:?}");
+        assert!(claim(&store, org, no, NOW + LEASE_MS, 9).await.is_empty());
+        let mut removed = Vec::new();
+        let mut packing = store.write(|tx| jobs::claim_packing(tx, NOW, LEASE_MS).scope_boxed()).await.unwrap();
+        while let Some(next) = packing {
+            let before = left().await;
+            packing = jobs::pack(&store, next, NOW + LEASE_MS).await.unwrap();
+            removed.push(before - left().await);
+        }
+        assert_eq!(removed, [0, 50, 50, 20, 0]);
+        audited(&store).await;
+    })
+    .await;
+}
+
+/// How often each statement of sheets was passed.
+#[cfg(debug_assertions)]
+fn reads(store: &Store) -> Vec<(String, u32)> {
+    let traced = store.failpoints().traced().into_iter();
+    let reads = traced.filter(|(point, _)| point.when == When::Before && point.name.starts_with("jobs::sheet::"));
+    reads.map(|(point, passes)| (point.name.trim_start_matches("jobs::sheet::").to_owned(), passes)).collect()
+}
+
+#[cfg(debug_assertions)]
+#[tokio::test]
+async fn rows_that_were_settled_lately_are_found_without_reading_the_whole_job() {
+    for_each_database(async |store| {
+        let org = org(&store, 100).await;
+        let (no, claimed) = taken_up(&store, org, 60).await;
+        for (part, idx) in (0..).zip(0..30) {
+            let settled = Settled { results: vec![result(idx, 1, Reason::Valid)], part, ..Settled::default() };
+            settle(&store, &claimed, &settled).await.unwrap();
+        }
+        let picked = async |rows: &[i64]| {
+            let found = jobs::picked(&mut store.read().await.unwrap(), org, no, rows).await.unwrap();
+            found.into_iter().map(|(idx, standing)| (idx, standing.result.idx)).collect::<Vec<_>>()
+        };
+        store.failpoints().trace();
+        assert_eq!(picked(&[28, 25]).await, [(25, 25), (28, 28)]);
+        assert_eq!(reads(&store), [("BEFORE".to_owned(), 1), ("SETTLED".to_owned(), 1)], "ten parts of thirty");
+        store.failpoints().trace();
+        assert_eq!(picked(&[0, 29, 40]).await, [(0, 0), (29, 29)], "a row without a result is left out");
+        assert_eq!(reads(&store), [("BEFORE".to_owned(), 4), ("SETTLED".to_owned(), 1)]);
     })
     .await;
 }

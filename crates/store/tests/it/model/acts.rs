@@ -85,6 +85,7 @@ pub(super) fn result((idx, copies): Row, salt: u8) -> RowResult {
         smtp_code: None,
         enhanced: None,
         host: None,
+        provider: None,
         source: "smtp".into(),
         flags: 0,
         charged: matches!(reason, Reason::Valid | Reason::Spam),

@@ -53,6 +53,8 @@ pub(super) enum Rest {
     IsPutOff,
     /// They wait in the same chunk, which is let go.
     Stays,
+    /// The first waits in a chunk of its own, the others in the same chunk.
+    IsParted,
 }
 
 /// What becomes of a transaction.
@@ -76,7 +78,12 @@ pub(super) fn story() -> impl Strategy<Value = Vec<Op>> {
 
 fn op() -> impl Strategy<Value = Op> {
     let fate = prop_oneof![8 => Just(Fate::Told), 2 => Just(Fate::Untold), 1 => Just(Fate::Lost)];
-    let rest = prop_oneof![2 => Just(Rest::IsWorkedOn), 1 => Just(Rest::IsPutOff), 1 => Just(Rest::Stays)];
+    let rest = prop_oneof![
+        2 => Just(Rest::IsWorkedOn),
+        1 => Just(Rest::IsPutOff),
+        1 => Just(Rest::Stays),
+        1 => Just(Rest::IsParted),
+    ];
     let batch = prop_oneof![
         3 => (1_i64..8, 1_i64..8).prop_map(|(rows, distinct)| Op::Submit { rows, distinct: distinct.min(rows) }),
         5 => Just(Op::ClaimImport),

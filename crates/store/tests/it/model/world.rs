@@ -7,17 +7,17 @@ mod working;
 
 use std::collections::BTreeMap;
 
-use probity_core::credits::{Bucket, Split};
-use probity_core::id::{HoldId, JobId, OrgId};
+use probity_core::credits::Split;
+use probity_core::id::{HoldId, JobId};
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
-use probity_store::credits::{self, Booking};
+use probity_store::credits;
 use probity_store::jobs::{self, Counts, Fence, ImportClaim, JobNo, State};
-use probity_store::orgs::{self, Org};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store};
+use probity_store::{OrgNo, Store};
 
 use super::acts::{LEASE_MS, Row, among};
 use super::ops::{DAY_MS, Fate, Op, Rest};
+use crate::organizations;
 
 const BEGINNING: Millis = Millis(1_800_000_000_000);
 /// So few that some submissions cannot be paid.
@@ -96,16 +96,8 @@ impl World {
     /// A world of its own in this database: a new organization, later than all others.
     pub(super) async fn new(store: &Store, n: i64) -> Self {
         let now = BEGINNING + n * APART_DAYS * DAY_MS;
-        let org = Org::new(OrgId::new(now, [9; 10]), None, "metered".into(), now);
-        let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: CREDITS, cause: "first", at: now };
-        let made = store.write(|tx| {
-            async {
-                orgs::insert(tx, &org).await?;
-                credits::grant(tx, &booking, None).await
-            }
-            .scope_boxed()
-        });
-        made.await.unwrap();
+        let org = organizations::nth(9, now);
+        organizations::add_with(store, &org, CREDITS).await.unwrap();
         Self {
             store: store.clone(),
             org: org.no,

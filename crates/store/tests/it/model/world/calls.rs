@@ -40,6 +40,7 @@ impl World {
             day: self.now.utc_day(),
             source: "api".into(),
             connection: None,
+            provider: None,
             reason: Reason::Valid,
             verified: 1,
             charged,
@@ -60,7 +61,8 @@ impl World {
 
     pub(super) async fn sweep(&mut self) {
         let (now, before) = (self.now, self.now - LEASE_MS);
-        let swept = self.store.write(|tx| jobs::sweep_unborn(tx, before, 100).scope_boxed()).await.unwrap();
+        let broken_off = jobs::broken_off(&mut self.store.read().await.unwrap(), before, 100).await.unwrap();
+        let swept = self.store.write(|tx| jobs::sweep(tx, &broken_off, now).scope_boxed()).await.unwrap();
         let all = self.unborn.len();
         self.unborn.retain(|at| *at >= before);
         assert_eq!(swept, all - self.unborn.len());

@@ -66,7 +66,8 @@ impl World {
 
     pub(super) async fn purge(&mut self, days: i64) {
         let (store, now) = (self.store.clone(), self.now);
-        store.write(|tx| jobs::mark_due(tx, now, days, 1_000).scope_boxed()).await.unwrap();
+        let due = jobs::due(&mut store.read().await.unwrap(), now, days, 1_000).await.unwrap();
+        store.write(|tx| jobs::mark_due(tx, &due, now, days).scope_boxed()).await.unwrap();
         while store.write(|tx| jobs::purge_rows(tx).scope_boxed()).await.unwrap() {}
         let mut purged = 0;
         for job in &mut self.jobs {

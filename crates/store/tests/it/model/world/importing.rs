@@ -11,7 +11,7 @@ use super::super::acts::{LEASE_MS, Row, URL, among, holds_or_lost, packed};
 use super::{Job, World};
 
 /// Addresses of a chunk.
-const CHUNK: usize = 2;
+const CHUNK: usize = 3;
 
 impl World {
     pub(super) async fn submit(&mut self, rows: i64, distinct: i64) {
@@ -104,9 +104,13 @@ impl World {
         let rows: Vec<Row> = (0..job.distinct).map(|idx| (idx, i64::try_from(copies(idx)).unwrap())).collect();
         assert_eq!(rows.len(), distinct);
         let chunks: Vec<NewChunk> = rows.chunks(CHUNK).map(|rows| packed(rows, now)).collect();
-        let restarted = store.write(|tx| jobs::restart_import(tx, &claim).scope_boxed()).await;
+        let restart = || store.write(|tx| jobs::restart_import(tx, &claim, now, LEASE_MS).scope_boxed());
+        let mut restarted = restart().await;
+        while matches!(restarted, Ok(true)) {
+            restarted = restart().await;
+        }
         let adding = store.write(|tx| jobs::add_chunks(tx, &claim, &chunks, &duplicates, now, LEASE_MS).scope_boxed());
-        let added = if restarted.is_ok() { adding.await } else { restarted };
+        let added = if restarted.is_ok() { adding.await } else { restarted.map(drop) };
         holds_or_lost(&added, holds);
         if !holds {
             self.imports.remove(place);

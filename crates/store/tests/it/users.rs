@@ -1,23 +1,24 @@
 //! The members of an organization, their profiles and the links with which they come in.
 
-use probity_core::id::{OrgId, UserId};
+use probity_core::id::UserId;
 use probity_core::time::Millis;
-use probity_store::events::{self, AccountEvent, Actor, What};
-use probity_store::orgs::Org;
+use probity_store::events::{AccountEvent, Actor, What};
+use probity_store::organization::Org;
 use probity_store::users::invitations::mail::{self, Outcome};
 use probity_store::users::invitations::{self, Found, Invitation, Mailed};
 use probity_store::users::profile::{self, Identity, Notifications, PostalAddress, Profile};
 use probity_store::users::{Role, User, UserStatus};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, orgs, second_factor, users};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, second_factor, timeline, users};
 
 use crate::databases::for_each_database;
+use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 const DAY: i64 = 86_400_000;
 
 async fn add_org(store: &Store, n: u8) -> Org {
-    let org = Org::new(OrgId::new(NOW, [n; 10]), Some(format!("Größe {n}")), "metered".into(), NOW);
-    store.write(|tx| orgs::insert(tx, &org).scope_boxed()).await.unwrap();
+    let org = Org { name: Some(format!("Größe {n}")), ..organizations::nth(n, NOW) };
+    organizations::add(store, &org).await;
     org
 }
 
@@ -224,7 +225,7 @@ async fn profiles_come_back_as_they_went_in() {
         }
         store.write(|tx| second_factor::begin(tx, org.no, ann.id, &[1]).scope_boxed()).await.unwrap();
         assert_eq!(read().await, fresh, "begun is not asked for");
-        store.write(|tx| second_factor::confirm(tx, org.no, ann.id, &[], NOW).scope_boxed()).await.unwrap();
+        store.write(|tx| second_factor::confirm(tx, (org.no, ann.id), &[1], &[], NOW).scope_boxed()).await.unwrap();
         assert_eq!(read().await, Profile { second_factor: true, ..fresh });
         let nobody = store.write(|tx| profile::lock(tx, OrgNo(7), ann.id).scope_boxed()).await;
         assert!(matches!(nobody, Err(StoreError::NotFound)), "{nobody:?}");
@@ -258,7 +259,7 @@ async fn a_link_works_once_and_for_a_time() {
         assert_eq!(done.into_iter().map(Result::unwrap).collect::<Vec<_>>(), std::slice::from_ref(&joined));
         assert_eq!(by_id(&store, &ann).await.unwrap(), joined);
         let mut conn = store.read().await.unwrap();
-        let events = events::newest(&mut conn, org.no, NOW, NOW + DAY, 10).await.unwrap();
+        let events = timeline::newest_events(&mut conn, org.no, NOW, NOW + DAY, 10).await.unwrap();
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(events[0].what, What::Account(AccountEvent::MemberJoined));
         assert_eq!(events[0].actor, Some(Actor::User(ann.id)));
@@ -278,7 +279,7 @@ async fn a_link_of_a_member_changes_nothing_but_what_its_user_does_with_it() {
         assert_eq!(redeem(&store, 101, NOW).await.unwrap(), ann);
         assert!(look(&store, 1, NOW).await.is_none(), "the two links are one invitation");
         let mut conn = store.read().await.unwrap();
-        assert_eq!(events::newest(&mut conn, org.no, NOW, NOW + DAY, 10).await.unwrap(), []);
+        assert_eq!(timeline::newest_events(&mut conn, org.no, NOW, NOW + DAY, 10).await.unwrap(), []);
         assert!(profile::read(&mut conn, org.no, ann.id).await.unwrap().email_verified);
         invite(&store, &ann, 2, false).await;
         invite(&store, &ann, 3, true).await;

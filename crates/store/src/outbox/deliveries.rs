@@ -3,12 +3,13 @@
 use probity_core::id::{DeliveryId, EventId, JobId, WebhookId};
 use probity_core::time::Millis;
 
-use super::{Content, State};
+use super::{Content, State, tried};
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::wake::{self, Bell};
 
+const DAY_MS: i64 = 24 * 3_600_000;
 /// Up to how many waiting messages are counted.
 const COUNTED_MAX: i64 = 10_000;
 
@@ -36,11 +37,24 @@ statements! {
     PURGE = "WITH old AS MATERIALIZED (
             SELECT org_no, id FROM outbox WHERE state <> 'waiting' AND created_at < $1
             ORDER BY created_at LIMIT $2 {skip_locked})
-        DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old)";
+        DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old) RETURNING org_no, id";
+    REMOVE_OF_SIGNER = "DELETE FROM outbox WHERE org_no = $1 AND id IN (SELECT o.id FROM outbox o
+        WHERE o.org_no = $1 AND o.signer = $2 AND o.signer <> '' LIMIT $3) RETURNING org_no, id";
     PURGE_ROWS = "WITH old AS MATERIALIZED (
             SELECT org_no, id FROM outbox WHERE state <> 'waiting' AND row_list IS NOT NULL AND created_at < $1
             ORDER BY created_at LIMIT $2 {skip_locked})
-        DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old)";
+        DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old) RETURNING org_no, id";
+    // Each organization's own, by the time that it wishes.
+    OF_SHORTER = "SELECT o.org_no, o.id FROM org_settings s CROSS JOIN outbox o WHERE o.org_no = s.org_no
+            AND s.delivery_retention_days IS NOT NULL AND o.state <> 'waiting'
+            AND o.created_at < $1 - s.delivery_retention_days * $2
+        ORDER BY o.created_at LIMIT $3";
+    // Looked at again: it may have been resent, or its organization wishes something else by now.
+    PURGE_SHORTER = "DELETE FROM outbox WHERE (org_no, id) IN
+            (SELECT CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1})
+        AND state <> 'waiting' AND created_at < $2 - $3 *
+            (SELECT s.delivery_retention_days FROM org_settings s WHERE s.org_no = outbox.org_no)
+        RETURNING org_no, id";
     COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'waiting' LIMIT $1) AS part) AS waiting";
     // The kind and the state are those of the index.
     TESTS_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox
@@ -106,7 +120,8 @@ pub async fn page(
     at_most: i64,
 ) -> Result<Vec<Logged>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
-    conn.rows(&PAGE, args![org, at, id, state.map(State::as_str), at_most]).await?.iter().map(read).collect()
+    let rows = conn.rows(&PAGE, args![org, at, id, state.map(State::as_str), at_most]).await?;
+    read_all(conn, org, &rows).await
 }
 
 /// Messages to a webhook; the rest as with [`page`].
@@ -120,12 +135,14 @@ pub async fn of_webhook(
 ) -> Result<Vec<Logged>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
     let values = args![org, webhook.to_string(), at, id, state.map(State::as_str), at_most];
-    conn.rows(&OF_SIGNER, values).await?.iter().map(read).collect()
+    let rows = conn.rows(&OF_SIGNER, values).await?;
+    read_all(conn, org, &rows).await
 }
 
 /// One message.
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<Logged> {
-    conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+    let row = conn.first(&BY_ID, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
+    read(conn, org, &row).await
 }
 
 /// Lets a message be sent now, with all its attempts before it, wherever it stood. An attempt under way goes on and is not
@@ -135,15 +152,42 @@ pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Res
     if rows == 0 { Err(StoreError::NotFound) } else { wake::ring(tx, Bell::Outbox).await }
 }
 
-/// Removes up to `at_most` messages that wait for nothing and were made before a time, the oldest first, and says how many
-/// those were.
+/// Removes up to `at_most` messages that wait for nothing and were made before a time, the oldest first, with their attempts, and
+/// says how many those were.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE, args![before, i64::from(at_most)]).await
+    let removed = tx.rows(&PURGE, args![before, i64::from(at_most)]).await?;
+    tried::forget(tx, &removed).await?;
+    Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
 }
 
 /// The same of messages about rows, of which receivers may have repeated what they got.
 pub async fn purge_rows(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
-    tx.execute(&PURGE_ROWS, args![before, i64::from(at_most)]).await
+    let removed = tx.rows(&PURGE_ROWS, args![before, i64::from(at_most)]).await?;
+    tried::forget(tx, &removed).await?;
+    Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
+}
+
+/// Messages that wait for nothing and are older than their organizations wish to keep them, the oldest first.
+pub async fn kept_too_long(conn: &mut Conn, now: Millis, at_most: u32) -> Result<Vec<(OrgNo, String)>> {
+    let rows = conn.rows(&OF_SHORTER, args![now, DAY_MS, i64::from(at_most)]).await?;
+    rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), row.get("id")?))).collect()
+}
+
+/// Removes those of these messages of which that is still so, with their attempts; says how many they were.
+pub async fn purge_kept_too_long(tx: &mut Tx, messages: &[(OrgNo, String)], now: Millis) -> Result<u64> {
+    let messages: Vec<_> = messages.iter().map(|(org, id)| serde_json::json!([org.0, id])).collect();
+    let messages = serde_json::Value::from(messages).to_string();
+    let removed = tx.rows(&PURGE_SHORTER, args![messages, now, DAY_MS]).await?;
+    tried::forget(tx, &removed).await?;
+    Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
+}
+
+/// Removes up to `at_most` messages to a webhook that is gone, those that wait and those under way included, with their
+/// attempts; says how many those were.
+pub async fn remove_of_webhook(tx: &mut Tx, org: OrgNo, webhook: WebhookId, at_most: u32) -> Result<u64> {
+    let removed = tx.rows(&REMOVE_OF_SIGNER, args![org, webhook.to_string(), i64::from(at_most)]).await?;
+    tried::forget(tx, &removed).await?;
+    Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
 }
 
 /// How many messages of the kind [`super::TEST`] wait for a webhook, counted up to `at_most`.
@@ -161,7 +205,18 @@ pub async fn depth(conn: &mut Conn) -> Result<Depth> {
     Ok(Depth { waiting, first_due_at })
 }
 
-fn read(row: &Row) -> Result<Logged> {
+async fn read_all(conn: &mut Conn, org: OrgNo, rows: &[Row]) -> Result<Vec<Logged>> {
+    let mut logged = Vec::with_capacity(rows.len());
+    for row in rows {
+        logged.push(read(conn, org, row).await?);
+    }
+    Ok(logged)
+}
+
+async fn read(conn: &mut Conn, org: OrgNo, row: &Row) -> Result<Logged> {
+    let id: String = row.get("id")?;
+    let answer = row.get::<Option<Vec<u8>>>("last_answer")?.unwrap_or_default();
+    let last_answer = conn.open_sealed(org, super::answer_of(&id), answer).await?;
     let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
     Ok(Logged {
         id: row.parse("id")?,
@@ -179,7 +234,7 @@ fn read(row: &Row) -> Result<Logged> {
         last_status: row.get("last_status")?,
         last_error: row.get("last_error")?,
         last_took_ms: row.get("last_took_ms")?,
-        last_answer: row.get::<Option<Vec<u8>>>("last_answer")?.unwrap_or_default(),
+        last_answer,
         created_at: Millis(row.get("created_at")?),
     })
 }

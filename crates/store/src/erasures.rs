@@ -1,0 +1,329 @@
+//! Erasures: addresses that a customer wants to be nowhere any more, and the receipt of it.
+//!
+//! An erasure is kept as tombstones: keyed hashes of its addresses, made by the caller. Whoever works on it ([`claim`]) goes
+//! through the organization's jobs, the oldest first, and through what else may name an address ([`registry`]), in short
+//! transactions that are fenced by the run's name ([`record`]); one that dies is followed by another, which goes on at the job
+//! where it ended. What was erased before is found erased, and not counted again.
+//!
+//! An erasure reaches what is older than itself. [`after_all`] stands in the transaction that accepts a job, behind the lock that
+//! [`request`] takes, too: a job is either seen by an erasure's run or younger than it.
+
+mod elsewhere;
+pub mod registry;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use probity_core::id::ErasureId;
+use probity_core::time::Millis;
+
+use crate::db::{Conn, Row, Statement, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::hex::hex;
+use crate::number::OrgNo;
+
+pub use crate::suppressions::Tag;
+pub use elsewhere::{drop_kept_answers, empty_receivers_answers};
+
+/// Where a run stands that has gone through everything: behind the last job that there can be.
+pub const THROUGH: (Millis, i64) = (Millis(i64::MAX), i64::MAX);
+/// What is removed at first.
+const NOTHING: &str = "{}";
+
+/// What is read of an erasure.
+macro_rules! columns {
+    () => {
+        "org_no, id, test, addresses, webhook_url, requested_at, known_at, completed_at, removed, job_at, job_no"
+    };
+}
+
+statements! {
+    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    NEWEST_JOB = "SELECT created_at FROM job WHERE org_no = $1 AND test = $2 ORDER BY created_at DESC LIMIT 1";
+    NEWEST_UPLOAD = "SELECT created_at FROM upload WHERE org_no = $1 ORDER BY created_at DESC LIMIT 1";
+    NEWEST_MESSAGE = "SELECT created_at FROM outbox WHERE org_no = $1 ORDER BY created_at DESC LIMIT 1";
+    // What was under way at a time, or came later.
+    SINCE = "SELECT 1 AS one FROM erasure WHERE org_no = $1 AND test = $2 \
+             AND (completed_at IS NULL OR completed_at >= $3 OR requested_at >= $3) LIMIT 1";
+    NEWEST = "SELECT requested_at FROM erasure WHERE org_no = $1 AND test = $2 ORDER BY requested_at DESC LIMIT 1";
+    ADD = "INSERT INTO erasure (org_no, id, test, addresses, webhook_url, requested_at, known_at, removed, job_at, job_no) \
+           VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (org_no, id) DO NOTHING";
+    ADD_TOMBSTONES = "INSERT INTO tombstone (org_no, erasure_id, tag) SELECT $2, $3, {unhex:each.value ->> 0} FROM {each:$1} \
+                      WHERE 1 = 1 ON CONFLICT (org_no, erasure_id, tag) DO NOTHING";
+    BY_ID = concat!("SELECT ", columns!(), " FROM erasure WHERE org_no = $1 AND id = $2 AND test = $3");
+    PAGE = concat!("SELECT ", columns!(), " FROM erasure WHERE org_no = $1 AND test = $2 \
+                   AND (requested_at < $3 OR (requested_at = $3 AND id < $4)) ORDER BY requested_at DESC, id DESC LIMIT $5");
+    KNOWN_SINCE = concat!("SELECT ", columns!(), " FROM erasure WHERE known_at > $1 OR (known_at = $1 AND id > $2) \
+                          ORDER BY known_at, id LIMIT $3");
+    TOMBSTONES = "SELECT tag FROM tombstone WHERE org_no = $1 AND erasure_id = $2";
+    ANY_OPEN = "SELECT 1 AS one FROM erasure WHERE completed_at IS NULL AND (leased_until IS NULL OR leased_until <= $1) LIMIT 1";
+    OPEN = concat!("SELECT ", columns!(), " FROM erasure WHERE completed_at IS NULL \
+                   AND (leased_until IS NULL OR leased_until <= $1) AND org_no > $2 \
+                   AND (known_at > requested_at OR CAST($3 AS BIGINT) = 0) ORDER BY org_no, requested_at LIMIT 1 {skip_locked}");
+    OPEN_OF = "SELECT 1 AS one FROM erasure WHERE org_no = $1 AND test = $2 AND completed_at IS NULL LIMIT $3";
+    KNOWN = "SELECT org_no, id, job_at, completed_at FROM erasure WHERE (org_no, id) IN \
+             (SELECT CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1})";
+    // Later than it was wished also where a faster clock has dated that.
+    DO_AGAIN = "UPDATE erasure SET known_at = CASE WHEN requested_at < $3 THEN $3 ELSE requested_at + 1 END \
+                WHERE org_no = $1 AND id = $2 AND completed_at IS NULL AND known_at <= requested_at";
+    DONE_AGAIN = "SELECT 1 AS one FROM erasure WHERE completed_at IS NULL AND known_at > requested_at LIMIT 1";
+    TAKE = "UPDATE erasure SET leased_until = $3, run = $4 WHERE org_no = $1 AND id = $2";
+    RECORD = "UPDATE erasure SET removed = $4, job_at = $5, job_no = $6, leased_until = $7 \
+              WHERE org_no = $1 AND id = $2 AND run = $3 AND completed_at IS NULL";
+    COMPLETE = "UPDATE erasure SET completed_at = $4, leased_until = NULL, run = NULL \
+                WHERE org_no = $1 AND id = $2 AND run = $3 AND completed_at IS NULL";
+}
+
+/// The statements of erasures, those of its parts included.
+pub(crate) fn all_statements() -> Vec<&'static Statement> {
+    [STATEMENTS, elsewhere::STATEMENTS].concat()
+}
+
+/// An erasure that is wished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewErasure {
+    /// Whose.
+    pub org: OrgNo,
+    /// Its id.
+    pub id: ErasureId,
+    /// Whether it was wished with a test key.
+    pub test: bool,
+    /// The addresses, each once.
+    pub tags: Vec<Tag>,
+    /// Where to tell that it is done.
+    pub webhook_url: Option<String>,
+    /// When it was wished: what is younger stays.
+    pub requested_at: Millis,
+}
+
+/// An erasure as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// Whose.
+    pub org: OrgNo,
+    /// Its id.
+    pub id: ErasureId,
+    /// Whether it was wished with a test key.
+    pub test: bool,
+    /// How many addresses.
+    pub addresses: i64,
+    /// Where to tell that it is done.
+    pub webhook_url: Option<String>,
+    /// When it was wished.
+    pub requested_at: Millis,
+    /// When this database heard of it.
+    pub known_at: Millis,
+    /// When it was done.
+    pub completed_at: Option<Millis>,
+    /// How many entries were erased, by table.
+    pub removed: BTreeMap<String, u64>,
+    /// The last job that was gone through: when it was accepted, and its number. [`THROUGH`] once nothing is left to be erased.
+    pub reached: (Millis, i64),
+}
+
+/// An erasure that a run works on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// The erasure. Whoever works on it keeps it as [`record`] leaves it.
+    pub erasure: Erasure,
+    /// By what its run is known.
+    pub run: String,
+}
+
+/// How far an erasure is, as a database knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// There may be something left to erase.
+    Open,
+    /// Everything is erased; that it is completed is not said yet.
+    Through,
+    /// It is completed.
+    Completed,
+}
+
+/// What came of a new wish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wished {
+    /// It was taken down. This is its time: its own, or later where a node with a faster clock has dated something later, which it
+    /// must reach too.
+    Taken(Millis),
+    /// It was not: the organization has as many open ones as it may have.
+    Full,
+}
+
+/// Takes a new wish down, where no more than `open_max` of the organization are open with it: live and test apart.
+/// [`StoreError::NotFound`]: there is no such organization.
+pub async fn wish(tx: &mut Tx, new: &NewErasure, now: Millis, open_max: usize) -> Result<Wished> {
+    // Until the transaction's end neither a job nor another wish comes.
+    tx.first(&LOCK_ORG, args![new.org]).await?.ok_or(StoreError::NotFound)?;
+    let at_most = i64::try_from(open_max).unwrap_or(i64::MAX);
+    if tx.rows(&OPEN_OF, args![new.org, new.test, at_most]).await?.len() >= open_max {
+        return Ok(Wished::Full);
+    }
+    let requested_at = newest(tx, new.org, new.test).await?.max(new.requested_at);
+    request(tx, &NewErasure { requested_at, ..new.clone() }, now).await?;
+    Ok(Wished::Taken(requested_at))
+}
+
+/// Takes a wish down as it was written elsewhere; false where it is known. [`StoreError::NotFound`]: there is no such organization.
+pub async fn request(tx: &mut Tx, new: &NewErasure, now: Millis) -> Result<bool> {
+    tx.first(&LOCK_ORG, args![new.org]).await?.ok_or(StoreError::NotFound)?;
+    let id = new.id.to_string();
+    let url = new.webhook_url.as_ref().map(|url| url.as_bytes().to_vec());
+    let count = i64::try_from(new.tags.len()).unwrap_or(i64::MAX);
+    if tx.execute(&ADD, args![new.org, &*id, new.test, count, url, new.requested_at, now, NOTHING]).await? == 0 {
+        return Ok(false);
+    }
+    let tags: Vec<_> = new.tags.iter().map(|tag| [hex(tag)]).collect();
+    tx.execute(&ADD_TOMBSTONES, args![serde_json::json!(tags).to_string(), new.org, id]).await?;
+    Ok(true)
+}
+
+/// When the newest of what erasures go through was accepted.
+async fn newest(conn: &mut Conn, org: OrgNo, test: bool) -> Result<Millis> {
+    let job = conn.first(&NEWEST_JOB, args![org, test]).await?;
+    // Test keys see no uploads.
+    let upload = if test { None } else { conn.first(&NEWEST_UPLOAD, args![org]).await? };
+    // Of either sort: an erasure that reaches a little further takes answers of receivers only.
+    let message = conn.first(&NEWEST_MESSAGE, args![org]).await?;
+    let found = [job, upload, message].into_iter().flatten().map(|row| row.get::<i64>("created_at"));
+    let newest = found.collect::<Result<Vec<_>>>()?.into_iter().max();
+    Ok(Millis(newest.unwrap_or(i64::MIN)))
+}
+
+/// A time for something new of an organization, `now` or later, that no erasure reaches. Until the transaction's end none is wished.
+pub(crate) async fn after_all(tx: &mut Tx, org: OrgNo, test: bool, now: Millis) -> Result<Millis> {
+    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
+    let newest = tx.first(&NEWEST, args![org, test]).await?.map(|row| row.get::<i64>("requested_at")).transpose()?;
+    Ok(newest.map_or(now, |newest| Millis(newest + 1).max(now)))
+}
+
+/// Whether an erasure was under way since a time: what was copied since may hold what it erases. Until the transaction's end none is
+/// wished.
+pub async fn any_since(tx: &mut Tx, org: OrgNo, test: bool, since: Millis) -> Result<bool> {
+    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
+    Ok(tx.first(&SINCE, args![org, test, since]).await?.is_some())
+}
+
+/// The erasure with an id, for keys of its sort.
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: ErasureId, test: bool) -> Result<Erasure> {
+    conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Erasures, the newest first, after the one that a page ended with.
+pub async fn page(
+    conn: &mut Conn,
+    org: OrgNo,
+    test: bool,
+    after: Option<(Millis, ErasureId)>,
+    at_most: i64,
+) -> Result<Vec<Erasure>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    conn.rows(&PAGE, args![org, test, at, id, at_most]).await?.iter().map(read).collect()
+}
+
+/// Erasures of all organizations in the order in which this database heard of them, after a place in it.
+pub async fn known_since(conn: &mut Conn, place: &(Millis, String), at_most: i64) -> Result<Vec<Erasure>> {
+    conn.rows(&KNOWN_SINCE, args![place.0, &*place.1, at_most]).await?.iter().map(read).collect()
+}
+
+/// The addresses of an erasure.
+pub async fn tags(conn: &mut Conn, org: OrgNo, id: ErasureId) -> Result<HashSet<Tag>> {
+    let rows = conn.rows(&TOMBSTONES, args![org, id.to_string()]).await?;
+    let tag = |row: &Row| Tag::try_from(row.get::<Vec<u8>>("tag")?).map_err(|_| StoreError::corrupt("a tombstone"));
+    rows.iter().map(tag).collect()
+}
+
+/// Whether [`claim`] would find something: a reader's question.
+pub async fn any_open(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY_OPEN, args![now]).await?.is_some())
+}
+
+/// Which of these erasures the database knows, and how far each is.
+pub async fn known(conn: &mut Conn, asked: &[(OrgNo, ErasureId)]) -> Result<HashMap<(OrgNo, ErasureId), Stage>> {
+    let asked: Vec<_> = asked.iter().map(|(org, id)| serde_json::json!([org.0, id.to_string()])).collect();
+    let rows = conn.rows(&KNOWN, args![serde_json::Value::from(asked).to_string()]).await?;
+    let known = |row: &Row| {
+        let stage = match row.get::<Option<i64>>("completed_at")? {
+            Some(_) => Stage::Completed,
+            None if Millis(row.get("job_at")?) == THROUGH.0 => Stage::Through,
+            None => Stage::Open,
+        };
+        Ok(((OrgNo(row.get("org_no")?), row.parse("id")?), stage))
+    };
+    rows.iter().map(known).collect()
+}
+
+/// Has an open erasure done again that was completed as another copy of this database knows; false where that is known
+/// already, or nothing is open.
+pub async fn do_again(tx: &mut Tx, org: OrgNo, id: ErasureId, now: Millis) -> Result<bool> {
+    Ok(tx.execute(&DO_AGAIN, args![org, id.to_string(), now]).await? == 1)
+}
+
+/// Whether an erasure is open that is done again: this database heard later of it than it was wished, or of its end
+/// ([`do_again`]), because it was restored from a backup.
+pub async fn any_done_again(conn: &mut Conn) -> Result<bool> {
+    Ok(conn.first(&DONE_AGAIN, args![]).await?.is_some())
+}
+
+/// Whose erasure is taken up next.
+#[derive(Clone, Copy, Debug)]
+pub struct Turn {
+    /// The organization that had the turn before.
+    pub after: OrgNo,
+    /// Whether only those are that are done again ([`any_done_again`]).
+    pub only_again: bool,
+}
+
+impl Turn {
+    /// Everybody's, from the first organization on.
+    pub const FIRST: Self = Self { after: OrgNo(i64::MIN), only_again: false };
+}
+
+/// Takes an erasure up: of the organization whose turn it is, the one that has waited for longest. `run` must be a text that no
+/// other claim uses: a random one.
+pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, turn: Turn) -> Result<Option<Claimed>> {
+    let only_again = i64::from(turn.only_again);
+    let mut found = tx.first(&OPEN, args![now, turn.after, only_again]).await?;
+    if found.is_none() {
+        found = tx.first(&OPEN, args![now, OrgNo(i64::MIN), only_again]).await?;
+    }
+    let Some(row) = found else { return Ok(None) };
+    let erasure = read(&row)?;
+    tx.execute(&TAKE, args![erasure.org, erasure.id.to_string(), now + lease_ms, run]).await?;
+    Ok(Some(Claimed { erasure, run: run.to_owned() }))
+}
+
+/// Writes how far a run has come, and holds it for longer; in the transaction of what it did. [`StoreError::LeaseLost`]: another
+/// has it, and nothing of this counts.
+pub async fn record(tx: &mut Tx, claimed: &Claimed, until: Millis) -> Result<()> {
+    let Claimed { erasure, run } = claimed;
+    let removed = serde_json::json!(erasure.removed).to_string();
+    let (job_at, job_no) = erasure.reached;
+    let values = args![erasure.org, erasure.id.to_string(), &**run, removed, job_at, job_no, until];
+    if tx.execute(&RECORD, values).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}
+
+/// Says that nothing is left to do.
+pub async fn complete(tx: &mut Tx, claimed: &Claimed, now: Millis) -> Result<()> {
+    let Claimed { erasure, run } = claimed;
+    let done = tx.execute(&COMPLETE, args![erasure.org, erasure.id.to_string(), &**run, now]).await?;
+    if done == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}
+
+fn read(row: &Row) -> Result<Erasure> {
+    let url: Option<Vec<u8>> = row.get("webhook_url")?;
+    let url = url.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;
+    let removed = serde_json::from_str(&row.get::<String>("removed")?);
+    Ok(Erasure {
+        org: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        test: row.get::<i64>("test")? == 1,
+        addresses: row.get("addresses")?,
+        webhook_url: url,
+        requested_at: Millis(row.get("requested_at")?),
+        known_at: Millis(row.get("known_at")?),
+        completed_at: row.get::<Option<i64>>("completed_at")?.map(Millis),
+        removed: removed.map_err(|error| StoreError::Corrupt(error.into()))?,
+        reached: (Millis(row.get("job_at")?), row.get("job_no")?),
+    })
+}

@@ -1,0 +1,235 @@
+//! Every column that could hold an address of a list: with what erases it, or why it never holds one.
+//!
+//! A test compares this with the tables. Whoever adds a column of texts or bytes says here what may be in it.
+
+/// What erases addresses from columns. Whoever carries erasures out has an arm for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Eraser {
+    /// Uploaded files, with all of their columns: [`crate::uploads::rewrite_block`], [`crate::uploads::rewrite_about`].
+    Uploads,
+    /// Addresses as they were submitted: [`crate::jobs::rewrite_block`].
+    Blocks,
+    /// Rows of work: [`crate::jobs::rewrite_chunk`].
+    Chunks,
+    /// Results of jobs that are not packed: [`crate::jobs::strip_results`].
+    Parts,
+    /// Results of packed jobs: [`crate::jobs::strip_results`].
+    ResultBlocks,
+    /// What customers' servers answered: [`super::empty_receivers_answers`].
+    ReceiversAnswers,
+    /// Answers that are kept for repeated requests: [`super::drop_kept_answers`].
+    KeptAnswers,
+}
+
+impl Eraser {
+    /// Every eraser, in the order in which they work: rows before work before results, so that nothing that was erased comes
+    /// back.
+    pub const ALL: [Self; 7] = [
+        Self::Uploads,
+        Self::Blocks,
+        Self::Chunks,
+        Self::Parts,
+        Self::ResultBlocks,
+        Self::ReceiversAnswers,
+        Self::KeptAnswers,
+    ];
+
+    /// The table that it erases from, as the receipt names it.
+    pub fn table(self) -> &'static str {
+        let column = HOLDING.iter().find(|(_, eraser)| *eraser == self).map_or("", |(column, _)| column);
+        column.split_once('.').map_or(column, |(table, _)| table)
+    }
+}
+
+/// Columns that hold addresses.
+pub const HOLDING: [(&str, Eraser); 10] = [
+    ("upload_block.body", Eraser::Uploads),
+    ("upload.about", Eraser::Uploads),
+    ("upload.domains", Eraser::Uploads),
+    ("job_block.body", Eraser::Blocks),
+    ("chunk.body", Eraser::Chunks),
+    ("result_part.body", Eraser::Parts),
+    ("result_block.body", Eraser::ResultBlocks),
+    ("outbox.last_answer", Eraser::ReceiversAnswers),
+    ("outbox_attempt.answer", Eraser::ReceiversAnswers),
+    ("idempotency.answer", Eraser::KeptAnswers),
+];
+
+const ID: &str = "an id of ours";
+const WORD: &str = "a word from a list of ours";
+const HASH: &str = "a keyed hash";
+const SEALED: &str = "a secret of ours, encrypted";
+const RUN: &str = "a random text that names a run";
+const MEMBER: &str = "what a member says of themselves; it goes with the member";
+const CUSTOMERS_URL: &str = "where a server of the customer's is told; no form of a list, and not searched, as docs/api.md tells who writes one";
+const MACHINE: &str = "of a machine that runs this program";
+const NAME: &str = "a name that the customer gives to something of theirs and changes";
+
+/// Columns that never hold an address of a list, and why.
+pub const FREE: &[(&str, &str)] = &[
+    ("instance.name", WORD),
+    ("instance.value", "what this program knows of its installation"),
+    ("org.id", ID),
+    ("org.name", "the customer's own name"),
+    ("org.plan", WORD),
+    ("org.status", WORD),
+    ("org_key.wrapped", SEALED),
+    ("upload.id", ID),
+    ("upload.source", WORD),
+    ("upload.state", WORD),
+    ("upload.user_id", ID),
+    ("upload.job_id", ID),
+    ("users.id", ID),
+    ("users.email", MEMBER),
+    ("users.email_key", MEMBER),
+    ("users.name", MEMBER),
+    ("users.role", WORD),
+    ("users.status", WORD),
+    ("users.identity", WORD),
+    ("users.phone", MEMBER),
+    ("users.company", MEMBER),
+    ("users.vat_id", MEMBER),
+    ("users.country", MEMBER),
+    ("users.address", MEMBER),
+    ("org.hold_reason", "a note of the operator's about the customer"),
+    ("api_key.id", ID),
+    ("api_key.user_id", ID),
+    ("api_key.name", NAME),
+    ("api_key.kind", WORD),
+    ("api_key.origins", "origins of web pages"),
+    ("api_key.hash", HASH),
+    ("api_key.prefix", "the beginning of a key"),
+    ("api_key.last4", "the end of a key"),
+    ("account.bucket", WORD),
+    ("ledger.kind", WORD),
+    ("ledger.ref", "words and ids of ours"),
+    ("hold.id", ID),
+    ("idempotency.key_hash", HASH),
+    ("idempotency.body_hash", HASH),
+    ("idempotency.run", RUN),
+    ("usage_day.source", WORD),
+    ("usage_day.connection_id", ID),
+    ("usage_day.reason", WORD),
+    ("usage_provider_day.provider", WORD),
+    ("job_provider.provider", WORD),
+    ("domain_fact.domain", "a domain, which all of its mailboxes share"),
+    ("domain_fact.host", "an exchanger"),
+    ("rate_bucket.bucket", ID),
+    ("job.id", ID),
+    ("job.source", WORD),
+    ("job.started_by", WORD),
+    ("job.source_action", WORD),
+    ("job.actor", "a word and an id of ours"),
+    ("job.state", WORD),
+    ("job.webhook_url", CUSTOMERS_URL),
+    ("chunk.destination", "a domain or the name of a provider"),
+    ("chunk.source", "an address of this installation's network"),
+    ("chunk.left_rows", "bits"),
+    ("job_reason.reason", WORD),
+    ("outbox.id", ID),
+    ("outbox.event_id", ID),
+    ("outbox.kind", WORD),
+    ("outbox.url", CUSTOMERS_URL),
+    ("outbox.body", "numbers, ids and words of ours; rows are named by their indexes and read when they are sent"),
+    ("outbox.signer", ID),
+    ("outbox.state", WORD),
+    ("outbox.run", RUN),
+    ("outbox.last_error", WORD),
+    ("outbox.job_id", ID),
+    ("outbox.row_list", "indexes of rows"),
+    ("callback_secret.secret", SEALED),
+    ("callback_secret.previous", SEALED),
+    ("node.id", ID),
+    ("node.hostname", MACHINE),
+    ("node.process", MACHINE),
+    ("node.roles", WORD),
+    ("node.version", MACHINE),
+    ("node.sources", MACHINE),
+    ("node.egress", MACHINE),
+    ("lease.name", WORD),
+    ("lease.holder", ID),
+    ("org_settings.ignored_reasons", WORD),
+    ("org_settings.ignored_statuses", WORD),
+    ("org_settings.banned_words", "words that the customer looks for in addresses, and changes"),
+    ("org_settings.role_words", "words that the customer looks for in addresses, and changes"),
+    ("event.kind", WORD),
+    ("event.connection_id", ID),
+    ("event.body", "words, ids and values that are let through: none with an @"),
+    ("suppression.list", WORD),
+    ("suppression.tag", "a keyed hash: the customer's own list of whom not to write to, which the customer changes"),
+    ("suppression_count.list", WORD),
+    ("notice.kind", WORD),
+    ("notice.run", RUN),
+    ("widget_day.key_id", ID),
+    ("widget_nonce.nonce", "a random text"),
+    ("invitation.user_id", ID),
+    ("invitation.hash", HASH),
+    ("invitation.mailed_hash", HASH),
+    ("invitation.mail_seed", "random bytes"),
+    ("invitation.mail_state", WORD),
+    ("invitation.mail_run", RUN),
+    ("password.user_id", ID),
+    ("password.who", HASH),
+    ("password.hash", HASH),
+    ("session.id", ID),
+    ("session.user_id", ID),
+    ("session.token_hash", HASH),
+    ("session.client", "a browser and a system, in words of ours"),
+    ("second_factor.user_id", ID),
+    ("second_factor.secret", SEALED),
+    ("recovery_code.user_id", ID),
+    ("recovery_code.hash", HASH),
+    ("webhook.id", ID),
+    ("webhook.name", NAME),
+    ("webhook.url", CUSTOMERS_URL),
+    ("webhook.events", WORD),
+    ("webhook.secret", SEALED),
+    ("webhook.previous", SEALED),
+    ("outbox_attempt.id", ID),
+    ("outbox_attempt.url", CUSTOMERS_URL),
+    ("outbox_attempt.error", WORD),
+    ("erasure.id", ID),
+    ("erasure.webhook_url", CUSTOMERS_URL),
+    ("erasure.removed", "numbers by names of tables"),
+    ("erasure.run", RUN),
+    ("tombstone.erasure_id", ID),
+    ("tombstone.tag", HASH),
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::db::args;
+    use crate::{Place, Store, StoreConfig};
+
+    #[tokio::test]
+    async fn every_column_says_whether_it_holds_addresses() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::Sqlite(directory.path().join("probity.db"));
+        let store = Store::open(&StoreConfig::new(place)).await.unwrap();
+        store.migrate().await.unwrap();
+        let text = "SELECT t.name || '.' || c.name AS said FROM sqlite_schema t JOIN pragma_table_info(t.name) c \
+                    WHERE t.type = 'table' AND c.type NOT IN ('BIGINT', 'DOUBLE PRECISION') \
+                    AND substr(t.name, 1, 7) <> 'sqlite_' AND substr(t.name, 1, 6) <> '_sqlx_'";
+        let rows = store.read().await.unwrap().rows_made(text.into(), args![]).await.unwrap();
+        let there: Vec<String> = rows.iter().map(|row| row.get("said").unwrap()).collect();
+        assert!(there.len() > 50, "the search finds columns");
+        let said: Vec<&str> =
+            HOLDING.iter().map(|(column, _)| *column).chain(FREE.iter().map(|(column, _)| *column)).collect();
+        let unsaid: Vec<_> = there.iter().filter(|column| !said.contains(&column.as_str())).collect();
+        assert!(unsaid.is_empty(), "may these hold an address of a list? {unsaid:?}");
+        let gone: Vec<_> = said.iter().filter(|column| !there.iter().any(|there| there == *column)).collect();
+        assert!(gone.is_empty(), "there are no such columns: {gone:?}");
+        assert_eq!(said.iter().collect::<BTreeSet<_>>().len(), said.len(), "each is said once");
+        assert!(FREE.iter().all(|(_, why)| !why.is_empty()));
+    }
+
+    #[test]
+    fn every_eraser_has_a_table() {
+        for eraser in Eraser::ALL {
+            assert!(!eraser.table().is_empty(), "{eraser:?}");
+        }
+    }
+}

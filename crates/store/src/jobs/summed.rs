@@ -1,0 +1,71 @@
+//! Jobs that sum up what was verified without one: they are born completed, hold no credits, and have no rows to read.
+
+use probity_core::id::JobId;
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+
+use super::{Closed, Counts, JobNo, State};
+use crate::db::{Tx, args, statements};
+use crate::error::Result;
+use crate::number::OrgNo;
+
+/// What was verified, summed up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summed {
+    /// Whose.
+    pub org: OrgNo,
+    /// Its id: the same sum must have the same id, so that it is recorded once.
+    pub id: JobId,
+    /// Where the addresses came from.
+    pub source: &'static str,
+    /// Who or what started it, in the timeline's words.
+    pub started_by: &'static str,
+    /// Where it was started.
+    pub source_action: String,
+    /// Who started it, as the timeline shows it (JSON).
+    pub actor: String,
+    /// When it is recorded.
+    pub at: Millis,
+    /// How many addresses had which reason; each reason once.
+    pub reasons: Vec<(Reason, i64)>,
+}
+
+statements! {
+    // Its credits were captured by the calls that it sums up, so it has charged nothing itself; and its rows count as removed.
+    RECORD = "INSERT INTO job (org_no, job_no, id, test, source, started_by, source_action, actor, state, is_open, rows_total, \
+              processed, passed, undeliverable, risky, unknown, charged, epoch, next_chunk, created_at, started_at, \
+              finished_at, progress_at, purged_at, packed) VALUES ($1, $2, $3, 0, $4, $5, $6, $7, 'completed', 0, $8, $8, $9, \
+              $10, $11, $12, 0, 0, 0, $13, $13, $13, $13, $13, 3) ON CONFLICT DO NOTHING";
+    REASON = "INSERT INTO job_reason (org_no, job_no, reason, n) VALUES ($1, $2, $3, $4)";
+}
+
+/// Records a sum; none where it was recorded before.
+pub async fn record(tx: &mut Tx, summed: &Summed) -> Result<Option<Closed>> {
+    let mut counts = Counts::default();
+    for (reason, rows) in &summed.reasons {
+        counts.add(*reason, *rows);
+    }
+    let job = JobNo::of_id(summed.id);
+    let values = args![
+        summed.org,
+        job,
+        summed.id.to_string(),
+        summed.source,
+        summed.started_by,
+        summed.source_action.as_str(),
+        summed.actor.as_str(),
+        counts.processed,
+        counts.passed,
+        counts.undeliverable,
+        counts.risky,
+        counts.unknown,
+        summed.at,
+    ];
+    if tx.execute(&RECORD, values).await? == 0 {
+        return Ok(None);
+    }
+    for (reason, rows) in &summed.reasons {
+        tx.execute(&REASON, args![summed.org, job, reason.as_str(), *rows]).await?;
+    }
+    Ok(Some(Closed { org: summed.org, job, state: State::Completed, released: 0 }))
+}

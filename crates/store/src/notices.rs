@@ -1,0 +1,140 @@
+//! Mail to the one whom an organization belongs to: it waits here until a relay has taken it.
+//!
+//! Of each kind one waits at most: what has happened again meanwhile is told once, and what is over is not told any more.
+//! [`claim`] leases what is due to one run, [`record`] writes what came of it and is fenced by the run's name. An
+//! organization whose owner has no address yet is claimed by nobody.
+
+use std::str::FromStr;
+
+use probity_core::time::Millis;
+
+use crate::db::{Conn, Row, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+
+/// What is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The balance has become low.
+    LowBalance,
+}
+
+impl Notice {
+    /// Every kind.
+    pub const ALL: [Self; 1] = [Self::LowBalance];
+
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::LowBalance => "low_balance",
+        }
+    }
+}
+
+impl FromStr for Notice {
+    type Err = ();
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        Self::ALL.into_iter().find(|notice| notice.as_str() == name).ok_or(())
+    }
+}
+
+/// A notice that a run holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// Whose.
+    pub org: OrgNo,
+    /// What is told.
+    pub notice: Notice,
+    /// The address of the one whom the organization belongs to.
+    pub email: String,
+    /// The organization's name.
+    pub org_name: Option<String>,
+    /// When it happened.
+    pub created_at: Millis,
+    /// How many attempts have come to an end.
+    pub attempts: i64,
+    /// By what its run is known.
+    pub run: String,
+}
+
+/// Waiting mail is counted up to this.
+const COUNTED_MAX: i64 = 10_000;
+
+statements! {
+    PUT = "INSERT INTO notice (org_no, kind, created_at, attempts, next_at) VALUES ($1, $2, $3, 0, $3) \
+           ON CONFLICT (org_no, kind) DO UPDATE SET created_at = excluded.created_at, attempts = 0, \
+           next_at = excluded.next_at, lease_until = NULL, run = NULL";
+    DROP = "DELETE FROM notice WHERE org_no = $1 AND kind = $2";
+    ANY_DUE = "SELECT 1 AS one FROM notice n JOIN users u ON u.org_no = n.org_no AND u.is_primary = 1 \
+               WHERE n.next_at <= $1 AND (n.lease_until IS NULL OR n.lease_until <= $1) AND u.email IS NOT NULL LIMIT 1";
+    CLAIM = "WITH due AS MATERIALIZED (
+            SELECT org_no, kind FROM notice WHERE next_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
+            AND org_no IN (SELECT users.org_no FROM users WHERE users.org_no = notice.org_no AND users.is_primary = 1
+            AND users.email IS NOT NULL) ORDER BY next_at LIMIT $2 {skip_locked})
+        UPDATE notice SET lease_until = $3, run = $4 WHERE (org_no, kind) IN (SELECT org_no, kind FROM due)";
+    HELD = "SELECT n.org_no, n.kind, n.created_at, n.attempts, u.email, o.name AS org_name FROM notice n \
+            JOIN users u ON u.org_no = n.org_no AND u.is_primary = 1 JOIN org o ON o.org_no = n.org_no \
+            WHERE n.run = $1 AND u.email IS NOT NULL ORDER BY n.next_at LIMIT $2";
+    AGAIN = "UPDATE notice SET attempts = attempts + 1, next_at = $4, lease_until = NULL, run = NULL \
+             WHERE org_no = $1 AND kind = $2 AND run = $3";
+    // With the mail that carries links ([`crate::users::invitations`]).
+    COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notice LIMIT $1) AS part) \
+                     + (SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitation WHERE mail_state = 'waiting' LIMIT $1) AS more) \
+                     AS waiting";
+    OVER = "DELETE FROM notice WHERE org_no = $1 AND kind = $2 AND run = $3";
+}
+
+/// Has something told, in the place of what waits of its kind.
+pub async fn put(tx: &mut Tx, org: OrgNo, notice: Notice, now: Millis) -> Result<()> {
+    tx.execute(&PUT, args![org, notice.as_str(), now]).await.map(drop)
+}
+
+/// What is over need not be told any more.
+pub async fn drop_one(tx: &mut Tx, org: OrgNo, notice: Notice) -> Result<()> {
+    tx.execute(&DROP, args![org, notice.as_str()]).await.map(drop)
+}
+
+/// How much mail waits for a relay, links to new people included; counted up to 10,000. For the metrics.
+pub async fn waiting(conn: &mut Conn) -> Result<i64> {
+    let counted = conn.first(&COUNT_WAITING, args![COUNTED_MAX]).await?;
+    Ok(counted.map_or(Ok(0), |row| row.get::<i64>("waiting"))?.min(COUNTED_MAX))
+}
+
+/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
+pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+}
+
+/// Leases up to `at_most` notices that are due to a run. `run` must be a text that no other claim uses: a random one.
+pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<Claimed>> {
+    let at_most = i64::from(at_most);
+    if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
+        return Ok(Vec::new());
+    }
+    tx.rows(&HELD, args![run, at_most]).await?.iter().map(|row| read(row, run)).collect()
+}
+
+fn read(row: &Row, run: &str) -> Result<Claimed> {
+    let kind: String = row.get("kind")?;
+    let email: Vec<u8> = row.get("email")?;
+    Ok(Claimed {
+        org: OrgNo(row.get("org_no")?),
+        notice: kind.parse().map_err(|()| StoreError::corrupt("the kind of a notice"))?,
+        email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
+        org_name: row.get("org_name")?,
+        created_at: Millis(row.get("created_at")?),
+        attempts: row.get("attempts")?,
+        run: run.to_owned(),
+    })
+}
+
+/// Writes what became of an attempt: it is tried again then or, without a time, is over. Lease lost: it was put anew or
+/// dropped meanwhile, or another run has it.
+pub async fn record(tx: &mut Tx, claimed: &Claimed, again: Option<Millis>) -> Result<()> {
+    let Claimed { org, notice, run, .. } = claimed;
+    let rows = match again {
+        Some(at) => tx.execute(&AGAIN, args![*org, notice.as_str(), run.as_str(), at]).await?,
+        None => tx.execute(&OVER, args![*org, notice.as_str(), run.as_str()]).await?,
+    };
+    if rows == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}

@@ -1,0 +1,132 @@
+//! Attempts before the last one.
+//!
+//! What the last attempt came to stands in the message's own row; when the next one is recorded, it is put aside here. So a message
+//! that is taken at once costs nothing more, and most are. Of a message that is resent again and again the newest are kept.
+
+use std::collections::BTreeMap;
+
+use probity_core::id::DeliveryId;
+use probity_core::time::Millis;
+use serde_json::json;
+
+use super::Claimed;
+use crate::db::{Conn, Row, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::number::OrgNo;
+use crate::sealing::Place;
+
+/// Attempts of a message that are kept, the last one included: those of two whole schedules and some.
+pub const ATTEMPTS_MAX: i64 = 20;
+/// The most bytes of the answer that are kept of an attempt before the last.
+pub const EARLIER_ANSWER_MAX: usize = 512;
+
+statements! {
+    LAST = "SELECT tried, last_at, url, last_status, last_error, last_took_ms, last_answer FROM outbox
+        WHERE org_no = $1 AND id = $2 AND run = $3 AND state = 'waiting' AND last_at IS NOT NULL {for_update}";
+    KEEP = "INSERT INTO outbox_attempt (org_no, id, attempt_no, at, url, status, error, took_ms, answer)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (org_no, id, attempt_no) DO NOTHING";
+    FORGET_FIRST = "DELETE FROM outbox_attempt WHERE org_no = $1 AND id = $2 AND attempt_no <= $3";
+    OF_MESSAGES = "SELECT id, attempt_no, at, url, status, error, took_ms, answer FROM outbox_attempt
+        WHERE org_no = $1 AND id IN (SELECT each.value ->> 0 FROM {each:$2}) ORDER BY attempt_no DESC";
+    FORGET = "DELETE FROM outbox_attempt WHERE (org_no, id) IN
+        (SELECT CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1})";
+}
+
+/// An attempt before the last one of its message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// When it began.
+    pub at: Millis,
+    /// Where it went.
+    pub url: String,
+    /// The HTTP status, where there was an answer.
+    pub status: Option<i64>,
+    /// Why there was none: for the operator, as [`super::Logged::last_error`].
+    pub error: Option<String>,
+    /// How long it took, in milliseconds.
+    pub took_ms: i64,
+    /// The beginning of the answer's body, at most [`EARLIER_ANSWER_MAX`] bytes.
+    pub answer: Vec<u8>,
+}
+
+/// Puts aside what the last attempt of a message came to, before the next one is recorded. Whoever has lost the lease
+/// changes nothing.
+pub(super) async fn keep_last(tx: &mut Tx, claimed: &Claimed) -> Result<()> {
+    let id = claimed.id.to_string();
+    let Some(last) = tx.first(&LAST, args![claimed.org, id.as_str(), claimed.run.as_str()]).await? else {
+        return Ok(());
+    };
+    let answer = last.get::<Option<Vec<u8>>>("last_answer")?.unwrap_or_default();
+    let mut answer = tx.open_sealed(claimed.org, super::answer_of(&id), answer).await?;
+    answer.truncate(EARLIER_ANSWER_MAX);
+    let no: i64 = last.get("tried")?;
+    // What is empty stays so, that an erasure can tell.
+    if !answer.is_empty() {
+        answer = tx.seal(claimed.org, answer_of(&id, no), &answer).await?.into_owned();
+    }
+    let values = args![
+        claimed.org,
+        id.as_str(),
+        no,
+        last.get::<i64>("last_at")?,
+        last.get::<String>("url")?,
+        last.get::<Option<i64>>("last_status")?,
+        last.get::<Option<String>>("last_error")?,
+        last.get::<Option<i64>>("last_took_ms")?.unwrap_or_default(),
+        answer.as_slice(),
+    ];
+    tx.execute(&KEEP, values).await?;
+    // With this one and the one that is being recorded.
+    let gone = no + 1 - ATTEMPTS_MAX;
+    if gone > 0 {
+        tx.execute(&FORGET_FIRST, args![claimed.org, id, gone]).await?;
+    }
+    Ok(())
+}
+
+/// Where the answer of an attempt before the last is stored: receivers may repeat the addresses that they were told of.
+fn answer_of(id: &str, attempt_no: i64) -> Place<'_> {
+    Place::named_and_numbered("outbox_attempt.answer", id, attempt_no)
+}
+
+/// The attempts before the last one of these messages, of each the newest first; messages without any are left out.
+pub async fn before_the_last(
+    conn: &mut Conn,
+    org: OrgNo,
+    messages: &[DeliveryId],
+) -> Result<BTreeMap<DeliveryId, Vec<Tried>>> {
+    let mut tried: BTreeMap<DeliveryId, Vec<Tried>> = BTreeMap::new();
+    if messages.is_empty() {
+        return Ok(tried);
+    }
+    let ids: Vec<_> = messages.iter().map(|id| [id.to_string()]).collect();
+    for row in conn.rows(&OF_MESSAGES, args![org, json!(ids).to_string()]).await? {
+        let one = read(conn, org, &row).await?;
+        tried.entry(row.parse("id")?).or_default().push(one);
+    }
+    Ok(tried)
+}
+
+/// Forgets the attempts of messages that are removed, which are named by these rows.
+pub(super) async fn forget(tx: &mut Tx, removed: &[Row]) -> Result<()> {
+    if removed.is_empty() {
+        return Ok(());
+    }
+    let name = |row: &Row| Ok::<_, StoreError>(json!([row.get::<i64>("org_no")?, row.get::<String>("id")?]));
+    let names: Vec<_> = removed.iter().map(name).collect::<Result<_>>()?;
+    tx.execute(&FORGET, args![serde_json::Value::from(names).to_string()]).await?;
+    Ok(())
+}
+
+async fn read(conn: &mut Conn, org: OrgNo, row: &Row) -> Result<Tried> {
+    let id: String = row.get("id")?;
+    let answer = conn.open_sealed(org, answer_of(&id, row.get("attempt_no")?), row.get("answer")?).await?;
+    Ok(Tried {
+        at: Millis(row.get("at")?),
+        url: row.get("url")?,
+        status: row.get("status")?,
+        error: row.get("error")?,
+        took_ms: row.get("took_ms")?,
+        answer,
+    })
+}

@@ -1,0 +1,263 @@
+//! What becomes of organizations on their plans: the first day, new months, another plan, credits that run out.
+//!
+//! What a plan is comes from the configuration as a [`Plan`]; here it is booked. Each act has locked the row of its
+//! organization first and then the accounts, and whatever puts credits in has a cause that names the plan's number and the
+//! month, which the ledger takes once: of two nodes that renew at the same moment, and of a run that died after its commit and the one
+//! after it, one grants. Nothing is taken from anybody to be given to anybody else, and no balance ever is below nothing: who
+//! may spend more than there is gets more first ([`cover`]).
+
+use std::collections::BTreeMap;
+
+use probity_core::credits::{Bucket, Credits, UNLIMITED};
+use probity_core::plans::{Period, Plan, Plans};
+use probity_core::time::Millis;
+use serde_json::json;
+
+use crate::credits::{self, Booking, Left};
+use crate::db::{Conn, Tx, args, statements};
+use crate::error::{Result, StoreError};
+use crate::events::{self, AccountEvent, Actor, What};
+use crate::notices::{self, Notice};
+use crate::number::OrgNo;
+use crate::organization::{self, Org, Term};
+
+statements! {
+    // A stopped organization waits: when it goes on it gets the month that it is in then. So does one on a plan that is not configured.
+    DUE = "SELECT org_no FROM org WHERE renews_at <= $1 AND status NOT IN ('suspended', 'paused', 'banned') \
+           AND plan IN (SELECT each.value ->> 'p' FROM {each:$2}) ORDER BY renews_at, org_no LIMIT $3";
+    UNKNOWN = "SELECT DISTINCT plan FROM org WHERE plan NOT IN (SELECT each.value ->> 'p' FROM {each:$1}) LIMIT $2";
+    // What is low is looked at whatever the threshold: it may be gone.
+    WATCHED = "SELECT org_no, plan, low_balance, is_low, (SELECT CAST(SUM(account.available) AS BIGINT) FROM account \
+               WHERE account.org_no = org.org_no) AS available FROM org WHERE org_no > $1 \
+               AND (low_balance IS NOT NULL OR is_low = 1 OR plan IN (SELECT each.value ->> 'p' FROM {each:$2})) ORDER BY org_no LIMIT $3";
+}
+
+/// Adds an organization on a plan, with the credits that it begins with and its trial.
+pub async fn open(tx: &mut Tx, new: &Org, plan: &Plan) -> Result<Org> {
+    let at = new.created_at;
+    let today = at.utc_day();
+    let trial = plan.trial.map(|trial| (at, Millis::from_utc_day(today.saturating_add(trial.days).saturating_add(1))));
+    let since = trial.map_or(Millis::from_utc_day(today), |(_, end)| end);
+    let mut org = Org { plan: plan.name.clone(), trial: trial.or(new.trial), ..new.clone() };
+    org.term = Term { since: (!plan.is_built_in()).then_some(since), ..Term::default() };
+    organization::insert(tx, &org).await?;
+    let cause = if plan.is_unlimited() { "unlimited" } else { "initial" };
+    put(tx, &org, (Bucket::Prepaid, plan.initial), cause, None, at).await?;
+    match (plan.trial, trial) {
+        (Some(terms), Some((_, end))) => {
+            put(tx, &org, (Bucket::Subscription, terms.credits), "trial", Some(end), at).await?;
+            org.term.renews_at = Some(end).filter(|_| org.term.since.is_some());
+        }
+        _ => begin_month(tx, &mut org, plan, at).await?,
+    }
+    settle_low(tx, &mut org, plan).await?;
+    organization::write(tx, &org).await?;
+    Ok(org)
+}
+
+/// Organizations on these plans whose next month has begun, those that wait longest first.
+pub async fn due(conn: &mut Conn, plans: &Plans, now: Millis, at_most: i64) -> Result<Vec<OrgNo>> {
+    let rows = conn.rows(&DUE, args![now, names(plans.all().map(|plan| &*plan.name)), at_most]).await?;
+    rows.iter().map(|row| row.get("org_no").map(OrgNo)).collect()
+}
+
+/// Names of plans that organizations are on and that are none of these.
+pub async fn unknown(conn: &mut Conn, plans: &Plans, at_most: i64) -> Result<Vec<String>> {
+    let rows = conn.rows(&UNKNOWN, args![names(plans.all().map(|plan| &*plan.name)), at_most]).await?;
+    rows.iter().map(|row| row.get("plan")).collect()
+}
+
+fn names<'a>(of: impl Iterator<Item = &'a str>) -> String {
+    of.map(|name| json!({ "p": name })).collect::<serde_json::Value>().to_string()
+}
+
+/// Gives an organization the credits of the month that it is in, unless it has them; says how many. Months that passed while
+/// nobody looked are gone: nobody could have used them. On a plan that is not configured nothing happens, not even that the month
+/// passes: when the plan is there again, so is the month.
+pub async fn renew(tx: &mut Tx, no: OrgNo, plans: &Plans, now: Millis) -> Result<Credits> {
+    let mut org = organization::lock(tx, no).await?;
+    if org.status.is_stopped() || org.term.renews_at.is_none_or(|at| at > now) {
+        return Ok(0);
+    }
+    let Some(plan) = plans.get(&org.plan) else { return Ok(0) };
+    begin_month(tx, &mut org, plan, now).await?;
+    organization::write(tx, &org).await?;
+    Ok(plan.monthly)
+}
+
+/// The credits of the month in which `now` lies, in the place of what is left of the one before. A plan that gives none is looked at
+/// again next month: it may then.
+async fn begin_month(tx: &mut Tx, org: &mut Org, plan: &Plan, now: Millis) -> Result<()> {
+    let Some(since) = org.term.since else { return Ok(()) };
+    let month = Period::month_of(since, now);
+    let until = (!plan.keeps_unused).then_some(month.end);
+    let cause = format!("plan:{}:{}", org.term.plan_no, month.start.0);
+    let booking = Booking { org: org.no, bucket: Bucket::Subscription, amount: plan.monthly, cause: &cause, at: now };
+    credits::begin_month(tx, &booking, until).await?;
+    org.term.renews_at = Some(month.end);
+    Ok(())
+}
+
+/// Puts an organization on another plan from today on; its months are counted from today too. Credits of the old plan's month and
+/// of a trial end, and those of the new plan's first month are there. What was granted where there are no months becomes prepaid.
+/// Bought credits stay; only leaving the unlimited plan takes back what it gave, less what was spent under it, and is
+/// [`StoreError::CreditsHeld`] while some of it is set aside: given back later, it would look as if it had been bought. The same
+/// plan again changes nothing.
+pub async fn change(tx: &mut Tx, no: OrgNo, plans: &Plans, to: &Plan, now: Millis) -> Result<Org> {
+    let mut org = organization::lock(tx, no).await?;
+    if org.plan == to.name {
+        return Ok(org);
+    }
+    let from = plans.of(&org.plan);
+    let on_trial = org.on_trial(now);
+    org.term.plan_no += 1;
+    let cause = format!("plan:{}", org.term.plan_no);
+    let left = if org.term.renews_at.is_some() || on_trial { Left::OfMonth } else { Left::Granted };
+    credits::end_subscription(tx, no, left, &cause, now).await?;
+    if from.is_unlimited() {
+        take_back(tx, &org, &cause, now).await?;
+    }
+    org.term.spent_before = credits::spent(tx, no).await?.prepaid;
+    if to.is_unlimited() {
+        put(tx, &org, (Bucket::Prepaid, UNLIMITED), &format!("unlimited:{}", org.term.plan_no), None, now).await?;
+    }
+    if on_trial {
+        org.trial = org.trial.map(|(begun, _)| (begun, now));
+    }
+    org.plan.clone_from(&to.name);
+    org.term.since = (!to.is_built_in()).then(|| Millis::from_utc_day(now.utc_day()));
+    (org.term.renews_at, org.term.refilled) = (None, None);
+    begin_month(tx, &mut org, to, now).await?;
+    settle_low(tx, &mut org, to).await?;
+    if !org.term.is_low {
+        notices::drop_one(tx, no, Notice::LowBalance).await?;
+    }
+    organization::write(tx, &org).await?;
+    Ok(org)
+}
+
+/// What the unlimited plan gave and nobody has spent. Whatever was spent under it counts as spent of that, so that nobody pays for it
+/// with credits that were bought.
+async fn take_back(tx: &mut Tx, org: &Org, cause: &str, now: Millis) -> Result<()> {
+    let no = org.no;
+    if credits::holds_prepaid(tx, no).await? {
+        return Err(StoreError::CreditsHeld);
+    }
+    let used = credits::spent(tx, no).await?.prepaid.saturating_sub(org.term.spent_before);
+    // By hand more may have been taken out than was bought.
+    let left = UNLIMITED.saturating_sub(used).max(0).min(credits::available(tx, no).await?.prepaid);
+    credits::adjust(tx, &Booking { org: no, bucket: Bucket::Prepaid, amount: -left, cause, at: now }).await
+}
+
+/// Another threshold was set: what is low by it is told anew, and what was told by the one before is over.
+pub async fn threshold_changed(tx: &mut Tx, org: &mut Org) -> Result<()> {
+    org.term.is_low = false;
+    notices::drop_one(tx, org.no, Notice::LowBalance).await
+}
+
+/// Sees to it that `needed` credits can be spent, by refills that the plan allows: as many as it takes or, where that is more than are
+/// left in this month, none. Says whether they are there now. Trials and stopped accounts get none.
+pub async fn cover(tx: &mut Tx, no: OrgNo, plans: &Plans, needed: Credits, now: Millis) -> Result<bool> {
+    let mut org = organization::lock(tx, no).await?;
+    let missing = needed.saturating_sub(credits::locked(tx, no).await?.total());
+    if missing <= 0 {
+        return Ok(true);
+    }
+    let refill = plans.of(&org.plan).refill.filter(|refill| refill.credits > 0);
+    let Some(refill) = refill.filter(|_| !org.status.is_stopped() && !org.on_trial(now)) else { return Ok(false) };
+    let month = org.period(now).start;
+    let used = org.term.refilled.filter(|(start, _)| *start == month).map_or(0, |(_, times)| times);
+    let times = missing.saturating_add(refill.credits - 1) / refill.credits;
+    if times > refill.times - used {
+        return Ok(false);
+    }
+    let cause = format!("refill:{}:{}:{}", org.term.plan_no, month.0, used + times);
+    put(tx, &org, (Bucket::Prepaid, times.saturating_mul(refill.credits)), &cause, None, now).await?;
+    events::add(tx, no, now, Some(Actor::System), &[What::Account(AccountEvent::AutoRefill)]).await?;
+    org.term.refilled = Some((month, used + times));
+    organization::write(tx, &org).await?;
+    Ok(true)
+}
+
+/// Whether [`cover`] could say yes: a reader's question, so that who has no credits does not take the writer's turn with each
+/// request. There may be enough by now, because the last refill came for somebody else.
+pub async fn may_cover(conn: &mut Conn, no: OrgNo, plans: &Plans, needed: Credits, now: Millis) -> Result<bool> {
+    if credits::available(conn, no).await?.total() >= needed {
+        return Ok(true);
+    }
+    let org = organization::by_no(conn, no).await?;
+    let Some(refill) = plans.of(&org.plan).refill else { return Ok(false) };
+    let month = org.period(now).start;
+    let used = org.term.refilled.filter(|(start, _)| *start == month).map_or(0, |(_, times)| times);
+    Ok(used < refill.times && !org.on_trial(now))
+}
+
+/// Organizations whose balance has crossed what is low for them, among `at_most` after one of them; and where to go on.
+pub async fn crossing(
+    conn: &mut Conn,
+    plans: &Plans,
+    after: Option<OrgNo>,
+    at_most: i64,
+) -> Result<(Vec<OrgNo>, Option<OrgNo>)> {
+    let lows: BTreeMap<_, _> = plans.all().filter_map(|plan| Some((&*plan.name, plan.low_balance?))).collect();
+    let after = after.unwrap_or(OrgNo(i64::MIN));
+    let rows = conn.rows(&WATCHED, args![after, names(lows.keys().copied()), at_most]).await?;
+    let (mut crossing, mut last) = (Vec::new(), None);
+    for row in &rows {
+        let no = OrgNo(row.get("org_no")?);
+        last = Some(no);
+        let own: Option<i64> = row.get("low_balance")?;
+        let plan: String = row.get("plan")?;
+        let low = own.or_else(|| lows.get(&*plan).copied());
+        let is_low = low.is_some_and(|low| row.get::<i64>("available").is_ok_and(|available| available < low));
+        if is_low != (row.get::<i64>("is_low")? == 1) {
+            crossing.push(no);
+        }
+    }
+    let more = i64::try_from(rows.len()).is_ok_and(|rows| rows >= at_most);
+    Ok((crossing, last.filter(|_| more)))
+}
+
+/// Notes that a balance has become low, or is not any more; says which, where it has crossed. Becoming low is told once: by
+/// an event and, where the service sends mail, by a notice.
+pub async fn cross(tx: &mut Tx, no: OrgNo, plans: &Plans, by_mail: bool, now: Millis) -> Result<Option<(Org, bool)>> {
+    let mut org = organization::lock(tx, no).await?;
+    let was = org.term.is_low;
+    let plan = plans.of(&org.plan);
+    settle_low(tx, &mut org, plan).await?;
+    if org.term.is_low == was {
+        return Ok(None);
+    }
+    organization::write(tx, &org).await?;
+    if org.term.is_low {
+        events::add(tx, no, now, Some(Actor::System), &[What::Account(AccountEvent::LowBalance)]).await?;
+        if by_mail {
+            notices::put(tx, no, Notice::LowBalance, now).await?;
+        }
+    } else {
+        notices::drop_one(tx, no, Notice::LowBalance).await?;
+    }
+    let is_low = org.term.is_low;
+    Ok(Some((org, is_low)))
+}
+
+/// What is low from the start, or by a plan, has not become low.
+async fn settle_low(tx: &mut Tx, org: &mut Org, plan: &Plan) -> Result<()> {
+    let available = credits::available(tx, org.no).await?.total();
+    org.term.is_low = org.low_balance(plan).is_some_and(|low| available < low);
+    Ok(())
+}
+
+async fn put(
+    tx: &mut Tx,
+    org: &Org,
+    (bucket, amount): (Bucket, Credits),
+    cause: &str,
+    until: Option<Millis>,
+    at: Millis,
+) -> Result<()> {
+    if amount == 0 {
+        return Ok(());
+    }
+    credits::grant(tx, &Booking { org: org.no, bucket, amount, cause, at }, until).await
+}

@@ -1,0 +1,103 @@
+//! The timeline: what happened in an account, its jobs and its events, each the newest first, and how many there are of both.
+//!
+//! Two lists that the API puts together. Whoever counts reads a thousand rows at a time along the index of a list.
+
+use std::collections::BTreeMap;
+
+use probity_core::time::Millis;
+
+use crate::db::{Conn, args, statements};
+use crate::error::Result;
+use crate::events::{self, Event, SETTINGS_CHANGE};
+use crate::jobs::{self, Job, columns};
+use crate::number::OrgNo;
+
+/// Rows that one read of [`count_events`] or [`count_jobs`] looks at.
+const COUNTED_AT_ONCE: i64 = 1_000;
+
+statements! {
+    EVENTS = "SELECT at, kind, connection_id, body FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
+              ORDER BY at DESC, event_no DESC LIMIT $4";
+    KINDS = "SELECT at, event_no, kind FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
+             AND (at < $4 OR (at = $4 AND event_no < $5)) ORDER BY at DESC, event_no DESC LIMIT $6";
+    // A job is where its processing began; before that, where it was accepted. All along one index.
+    JOBS = concat!("SELECT ", columns!(), " FROM job WHERE org_no = $1 AND test = $2 AND state <> 'unborn' \
+        AND COALESCE(started_at, created_at) >= $3 AND COALESCE(started_at, created_at) < $4 \
+        ORDER BY COALESCE(started_at, created_at) DESC, job_no DESC LIMIT $5");
+    STARTERS = "SELECT job_no, COALESCE(started_at, created_at) AS at, started_by FROM job \
+        WHERE org_no = $1 AND test = $2 AND state <> 'unborn' \
+        AND COALESCE(started_at, created_at) >= $3 AND COALESCE(started_at, created_at) < $4 \
+        AND (COALESCE(started_at, created_at) < $5 OR (COALESCE(started_at, created_at) = $5 AND job_no < $6)) \
+        ORDER BY COALESCE(started_at, created_at) DESC, job_no DESC LIMIT $7";
+}
+
+/// How many events there are of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Changes of settings.
+    pub settings_changes: u64,
+    /// What happened to the account.
+    pub account_events: u64,
+}
+
+/// The newest events within `from..to`, newest first.
+pub async fn newest_events(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis, at_most: i64) -> Result<Vec<Event>> {
+    conn.rows(&EVENTS, args![org, from, to, at_most]).await?.iter().map(events::read).collect()
+}
+
+/// How many events there are within `from..to`, however many: read a thousand at a time along the index of the list.
+pub async fn count_events(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis) -> Result<Counted> {
+    let mut counted = Counted::default();
+    let (mut at, mut no) = (i64::MAX, i64::MAX);
+    loop {
+        let rows = conn.rows(&KINDS, args![org, from, to, at, no, COUNTED_AT_ONCE]).await?;
+        for row in &rows {
+            match row.get::<String>("kind")?.as_str() {
+                SETTINGS_CHANGE => counted.settings_changes += 1,
+                _ => counted.account_events += 1,
+            }
+        }
+        match rows.last() {
+            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= COUNTED_AT_ONCE) => {
+                (at, no) = (last.get("at")?, last.get("event_no")?);
+            }
+            _ => return Ok(counted),
+        }
+    }
+}
+
+/// The newest jobs within `from..to` by when their processing began, or before that by when they were accepted, newest first.
+pub async fn newest_jobs(
+    conn: &mut Conn,
+    org: OrgNo,
+    test: bool,
+    (from, to): (Millis, Millis),
+    at_most: i64,
+) -> Result<Vec<Job>> {
+    conn.rows(&JOBS, args![org, test, from, to, at_most]).await?.iter().map(jobs::read).collect()
+}
+
+/// How many jobs there are within `from..to`, as [`newest_jobs`] has them, by who or what started them, however many they are: read a
+/// thousand at a time along the index.
+pub async fn count_jobs(
+    conn: &mut Conn,
+    org: OrgNo,
+    test: bool,
+    from: Millis,
+    to: Millis,
+) -> Result<BTreeMap<Option<String>, u64>> {
+    let mut counted = BTreeMap::new();
+    let (mut at, mut no) = (i64::MAX, i64::MAX);
+    loop {
+        let rows = conn.rows(&STARTERS, args![org, test, from, to, at, no, COUNTED_AT_ONCE]).await?;
+        for row in &rows {
+            *counted.entry(row.get("started_by")?).or_default() += 1;
+        }
+        match rows.last() {
+            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= COUNTED_AT_ONCE) => {
+                (at, no) = (last.get("at")?, last.get("job_no")?);
+            }
+            _ => return Ok(counted),
+        }
+    }
+}

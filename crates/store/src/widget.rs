@@ -1,0 +1,161 @@
+//! What nodes share of the widget: nonces that were used, and the credits that each key has taken of its day.
+//!
+//! Checks come in windows, as live calls do ([`crate::credits`]): the number of statements does not depend on how many there
+//! are. A credit is taken of the day *before* anything is asked, and given back where it was not spent; so a key never spends
+//! more than its cap, whatever its calls do at the same time on however many nodes. What a node took and never gave back,
+//! because it died, is lost to the key's day and to nothing else: the account knows only what was captured.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use probity_core::id::KeyId;
+use probity_core::time::Millis;
+use serde_json::json;
+
+use crate::db::{Conn, Row, Tx, args, statements};
+use crate::error::Result;
+use crate::number::OrgNo;
+
+/// A key's day, in days since 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyDay {
+    /// Whose.
+    pub org: OrgNo,
+    /// Which key's.
+    pub key: KeyId,
+    /// Which day.
+    pub day: i64,
+}
+
+/// A check that wants to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// On whose account.
+    pub of: KeyDay,
+    /// Credits that the key may spend that day.
+    pub cap: i64,
+    /// What the nonce is known by.
+    pub nonce: String,
+    /// Until when the nonce would be good.
+    pub expires_at: Millis,
+}
+
+/// Whether a check may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leave {
+    /// It may; it has taken a credit of its key's day.
+    Granted,
+    /// Its nonce was used before.
+    Used,
+    /// Its key has spent what it may.
+    Spent,
+}
+
+statements! {
+    USE = "INSERT INTO widget_nonce (org_no, nonce, expires_at) SELECT CAST(each.value ->> 'o' AS BIGINT), \
+           each.value ->> 'n', CAST(each.value ->> 'e' AS BIGINT) FROM {each:$1} WHERE 1 = 1 \
+           ON CONFLICT (org_no, nonce) DO NOTHING RETURNING org_no, nonce";
+    ENSURE = "INSERT INTO widget_day (org_no, key_id, day, taken) SELECT CAST(each.value ->> 'o' AS BIGINT), \
+              each.value ->> 'k', CAST(each.value ->> 'd' AS BIGINT), 0 FROM {each:$1} WHERE 1 = 1 \
+              ON CONFLICT (org_no, key_id, day) DO NOTHING";
+    LOCK = "SELECT org_no, key_id, day, taken FROM widget_day WHERE (org_no, key_id, day) IN \
+            (SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'k', CAST(each.value ->> 'd' AS BIGINT) FROM {each:$1}) \
+            ORDER BY org_no, key_id, day {for_update}";
+    // Never below nothing: rows of a day that is over may have gone and come again.
+    MOVE = "UPDATE widget_day SET taken = CASE WHEN taken + d.n > 0 THEN taken + d.n ELSE 0 END FROM \
+            (SELECT CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'k' AS k, CAST(each.value ->> 'd' AS BIGINT) AS d, \
+            CAST(each.value ->> 'n' AS BIGINT) AS n FROM {each:$1}) AS d \
+            WHERE org_no = d.o AND key_id = d.k AND day = d.d";
+    OVER = "SELECT org_no, day FROM widget_day WHERE day < $1 GROUP BY org_no, day ORDER BY day, org_no LIMIT $2";
+    CLOSE = "DELETE FROM widget_day WHERE org_no = $1 AND day = $2";
+    PURGE = "WITH old AS MATERIALIZED (
+            SELECT org_no, nonce FROM widget_nonce WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 {skip_locked})
+        DELETE FROM widget_nonce WHERE (org_no, nonce) IN (SELECT org_no, nonce FROM old)";
+}
+
+/// Gives back the credits of `returned`, then decides about each check: its nonce is used up, and a credit of its key's day is
+/// taken where one is left. The answers stand in the order of the questions.
+pub async fn settle(tx: &mut Tx, asked: &[Asked], returned: &BTreeMap<KeyDay, i64>) -> Result<Vec<Leave>> {
+    let mut fresh = unused(tx, asked).await?;
+    // Of two checks with one nonce the first has it.
+    let fresh: Vec<bool> = asked.iter().map(|ask| fresh.remove(&(ask.of.org, ask.nonce.clone()))).collect();
+    let mut changes: BTreeMap<KeyDay, i64> = returned.iter().map(|(of, n)| (*of, -n)).collect();
+    let wanting: BTreeSet<KeyDay> =
+        asked.iter().zip(&fresh).filter(|(_, fresh)| **fresh).map(|(ask, _)| ask.of).collect();
+    let mut taken = lock(tx, &wanting, &changes).await?;
+    let mut leaves = Vec::with_capacity(asked.len());
+    for (ask, fresh) in asked.iter().zip(fresh) {
+        let sum = taken.entry(ask.of).or_default();
+        leaves.push(match (fresh, *sum < ask.cap) {
+            (false, _) => Leave::Used,
+            (true, false) => Leave::Spent,
+            (true, true) => {
+                *sum += 1;
+                *changes.entry(ask.of).or_default() += 1;
+                Leave::Granted
+            }
+        });
+    }
+    changes.retain(|_, n| *n != 0);
+    if !changes.is_empty() {
+        tx.execute(&MOVE, args![listed(changes)]).await?;
+    }
+    Ok(leaves)
+}
+
+/// Uses nonces up; answers with those that nobody had used.
+async fn unused(tx: &mut Tx, asked: &[Asked]) -> Result<BTreeSet<(OrgNo, String)>> {
+    if asked.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    // In one order everywhere: two nodes with the same nonces do not wait for each other.
+    let rows: BTreeMap<(OrgNo, &str), Millis> =
+        asked.iter().map(|ask| ((ask.of.org, ask.nonce.as_str()), ask.expires_at)).collect();
+    let rows = rows.into_iter().map(|((org, nonce), at)| json!({ "o": org.0, "n": nonce, "e": at.0 }));
+    let rows = json!(rows.collect::<Vec<_>>()).to_string();
+    let read = |row: &Row| Ok((OrgNo(row.get("org_no")?), row.get("nonce")?));
+    tx.rows(&USE, args![rows]).await?.iter().map(read).collect()
+}
+
+/// Locks the days that checks want to take from and those that change; answers with what is taken of each once the changes
+/// are made.
+async fn lock(
+    tx: &mut Tx,
+    wanting: &BTreeSet<KeyDay>,
+    changes: &BTreeMap<KeyDay, i64>,
+) -> Result<BTreeMap<KeyDay, i64>> {
+    if !wanting.is_empty() {
+        tx.execute(&ENSURE, args![listed(wanting.iter().map(|of| (*of, 0)))]).await?;
+    }
+    let all: BTreeMap<KeyDay, i64> = wanting.iter().chain(changes.keys()).map(|of| (*of, 0)).collect();
+    if all.is_empty() {
+        return Ok(all);
+    }
+    let mut taken = BTreeMap::new();
+    for row in &tx.rows(&LOCK, args![listed(all)]).await? {
+        let of = KeyDay { org: OrgNo(row.get("org_no")?), key: row.parse("key_id")?, day: row.get("day")? };
+        let sum = row.get::<i64>("taken")? + changes.get(&of).copied().unwrap_or(0);
+        taken.insert(of, sum.max(0));
+    }
+    Ok(taken)
+}
+
+fn listed(changes: impl IntoIterator<Item = (KeyDay, i64)>) -> String {
+    let row = |(of, n): (KeyDay, i64)| json!({ "o": of.org.0, "k": of.key.to_string(), "d": of.day, "n": n });
+    json!(changes.into_iter().map(row).collect::<Vec<_>>()).to_string()
+}
+
+/// Days before `before` on which an organization's widget was used and that nobody has closed, the oldest first.
+pub async fn days_over(conn: &mut Conn, before: i64, at_most: i64) -> Result<Vec<(OrgNo, i64)>> {
+    let read = |row: &Row| Ok((OrgNo(row.get("org_no")?), row.get("day")?));
+    conn.rows(&OVER, args![before, at_most]).await?.iter().map(read).collect()
+}
+
+/// Closes an organization's day. False: somebody else has.
+pub async fn close_day(tx: &mut Tx, org: OrgNo, day: i64) -> Result<bool> {
+    Ok(tx.execute(&CLOSE, args![org, day]).await? > 0)
+}
+
+/// Forgets up to `at_most` nonces that would not be good any more, and says how many those were.
+pub async fn purge(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
+    tx.execute(&PURGE, args![now, i64::from(at_most)]).await
+}

@@ -1,0 +1,80 @@
+//! Who submits jobs, and repeats a request under the same key until it is answered.
+
+use probity_core::id::JobId;
+use probity_store::idempotency::{self, Attempt, Begun};
+use probity_store::jobs::{self, JobNo, NewJob};
+use probity_store::{Result, ScopedFutureExt as _, StoreError};
+
+use super::{LEASE_MS, ROUNDS, Story, URL};
+
+impl Story {
+    /// A client repeats its request until it is answered.
+    pub(super) async fn submit(&mut self, key: u8, rows: i64) -> JobId {
+        for _ in 0..ROUNDS {
+            match self.try_submit(key, rows).await {
+                Ok(Some(id)) => return id,
+                Ok(None) | Err(StoreError::Unavailable { .. }) => self.now = self.now + LEASE_MS,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        panic!("no answer");
+    }
+
+    /// One request; none where another run has the key.
+    async fn try_submit(&mut self, key: u8, rows: i64) -> Result<Option<JobId>> {
+        let id = JobId::new(self.now, self.next());
+        let (source, by) = ("api", "api");
+        let new = NewJob {
+            org: self.org,
+            id,
+            test: false,
+            source,
+            started_by: by,
+            source_action: "test",
+            actor: None,
+            at: self.now,
+        };
+        let submitted = self.submit_once(key, rows, &new).await;
+        // As the service: what did not become a job goes; what cannot go now is swept.
+        if !matches!(submitted, Ok(Some(accepted)) if accepted == id) {
+            let now = self.now;
+            let _ = self.store.write(|tx| jobs::discard(tx, new.org, JobNo::of_id(id), now).scope_boxed()).await;
+        }
+        submitted
+    }
+
+    async fn submit_once(&self, key: u8, rows: i64, new: &NewJob) -> Result<Option<JobId>> {
+        let no = self.store.write(|tx| jobs::begin(tx, new).scope_boxed()).await?;
+        self.store.write(|tx| jobs::add_block(tx, new.org, no, 0, b"addresses").scope_boxed()).await?;
+        let attempt = Attempt {
+            org: self.org,
+            key_hash: [key; 32],
+            body_hash: [key; 32],
+            run: new.id.to_string(),
+            now: self.now,
+            lease_ms: LEASE_MS,
+            keep_ms: 1_000 * LEASE_MS,
+        };
+        match self.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {
+            Begun::Run => {}
+            Begun::Replay { answer, .. } => return Ok(Some(String::from_utf8(answer).unwrap().parse().unwrap())),
+            Begun::InProgress => return Ok(None),
+            begun => panic!("{begun:?}"),
+        }
+        let answer = new.id.to_string();
+        let accepted = self.store.write(|tx| {
+            async {
+                jobs::accept(tx, new, rows, Some(URL), self.now).await?;
+                idempotency::keep_answer(tx, attempt.held(), 200, answer.as_bytes(), false).await
+            }
+            .scope_boxed()
+        });
+        match accepted.await {
+            Ok(()) => Ok(Some(new.id)),
+            Err(error) => {
+                let _ = self.store.write(|tx| idempotency::release(tx, attempt.held()).scope_boxed()).await;
+                Err(error)
+            }
+        }
+    }
+}

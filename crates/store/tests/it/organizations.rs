@@ -1,0 +1,37 @@
+//! Organizations as most tests begin with them: on the plan without months, with credits or without.
+
+use probity_core::credits::Bucket;
+use probity_core::id::OrgId;
+use probity_core::time::Millis;
+use probity_store::credits::{self, Booking};
+use probity_store::organization::{self, Org};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store};
+
+/// The `n`th of those that begin then, not yet in a database.
+pub(crate) fn nth(n: u8, at: Millis) -> Org {
+    Org::new(OrgId::new(at, [n; 10]), None, "metered".into(), at)
+}
+
+pub(crate) async fn add(store: &Store, org: &Org) {
+    store.write(|tx| organization::insert(tx, org).scope_boxed()).await.unwrap();
+}
+
+/// Adds the `n`th.
+pub(crate) async fn add_nth(store: &Store, n: u8, at: Millis) -> OrgNo {
+    let org = nth(n, at);
+    add(store, &org).await;
+    org.no
+}
+
+/// Adds one that has bought credits.
+pub(crate) async fn add_with(store: &Store, org: &Org, prepaid: i64) -> Result<()> {
+    let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: prepaid, cause: "first", at: org.created_at };
+    let made = store.write(|tx| {
+        async {
+            organization::insert(tx, org).await?;
+            credits::grant(tx, &booking, None).await
+        }
+        .scope_boxed()
+    });
+    made.await
+}

@@ -1,0 +1,135 @@
+//! An organization on a plan of the catalogue, and what happens to it.
+
+use probity_core::credits::{Bucket, Split};
+use probity_core::id::{OrgId, UserId};
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+use probity_store::credits::booked::{self, Booked, Kind};
+use probity_store::credits::{Booking, hold};
+use probity_store::events::{AccountEvent, Actor, Event, What};
+use probity_store::organization::{Org, OrgStatus};
+use probity_store::usage::Delta;
+use probity_store::users::{Role, User, UserStatus};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, credits, organization, plans, timeline, usage, users};
+
+use super::catalogue;
+
+pub(super) struct Account<'a> {
+    store: &'a Store,
+    pub(super) no: OrgNo,
+    begun: Millis,
+}
+
+impl<'a> Account<'a> {
+    /// The `n`th of the database begins on a plan.
+    pub(super) async fn begin(store: &'a Store, n: u8, plan: &str, at: Millis) -> Self {
+        let (plans, org) = (catalogue(), Org::new(OrgId::new(at, [n; 10]), None, plan.into(), at));
+        let begun = store.write(|tx| plans::open(tx, &org, plans.get(plan).unwrap()).scope_boxed()).await.unwrap();
+        Self { store, no: begun.no, begun: at }
+    }
+
+    /// As it stands.
+    pub(super) async fn org(&self) -> Org {
+        organization::by_no(&mut self.store.read().await.unwrap(), self.no).await.unwrap()
+    }
+
+    pub(super) async fn set_status(&self, status: OrgStatus) {
+        self.store.write(|tx| organization::set_status(tx, self.no, status).scope_boxed()).await.unwrap();
+    }
+
+    /// Its owner, who is told of things.
+    pub(super) async fn add_owner(&self) {
+        let user = User {
+            org: self.no,
+            id: UserId::new(self.begun, [3; 10]),
+            email: Some("owner@example.com".into()),
+            name: None,
+            role: Role::Administrator,
+            is_primary: true,
+            status: UserStatus::Active,
+            created_at: self.begun,
+        };
+        self.store.write(|tx| users::insert(tx, &user).scope_boxed()).await.unwrap();
+    }
+
+    /// What the month that begins now grants, if one does.
+    pub(super) async fn renew(&self, now: Millis) -> i64 {
+        let plans = catalogue();
+        self.store.write(|tx| plans::renew(tx, self.no, &plans, now).scope_boxed()).await.unwrap()
+    }
+
+    pub(super) async fn change(&self, to: &str, now: Millis) -> Org {
+        self.try_change(to, now).await.unwrap()
+    }
+
+    pub(super) async fn try_change(&self, to: &str, now: Millis) -> Result<Org> {
+        let plans = catalogue();
+        let to = plans.get(to).unwrap();
+        self.store.write(|tx| plans::change(tx, self.no, &plans, to, now).scope_boxed()).await
+    }
+
+    pub(super) async fn available(&self) -> Split {
+        credits::available(&mut self.store.read().await.unwrap(), self.no).await.unwrap()
+    }
+
+    pub(super) async fn grant(&self, bucket: Bucket, amount: i64, cause: &str, until: Option<Millis>, at: Millis) {
+        let booking = Booking { org: self.no, bucket, amount, cause, at };
+        self.store.write(|tx| credits::grant(tx, &booking, until).scope_boxed()).await.unwrap();
+    }
+
+    pub(super) async fn adjust(&self, bucket: Bucket, amount: i64, cause: &str, at: Millis) {
+        let booking = Booking { org: self.no, bucket, amount, cause, at };
+        self.store.write(|tx| credits::adjust(tx, &booking).scope_boxed()).await.unwrap();
+    }
+
+    /// Sets credits aside for a job.
+    pub(super) async fn hold(&self, job: &str, amount: i64, at: Millis) {
+        self.store.write(|tx| hold::place(tx, self.no, job, amount, at).scope_boxed()).await.unwrap();
+    }
+
+    /// Takes what a part of a job cost out of what was set aside for it, and gives what it did not cost back.
+    pub(super) async fn settle(&self, job: &str, cause: &str, captured: i64, released: i64, at: Millis) {
+        let part = hold::Part { org: self.no, id: job, captured, released, cause, at };
+        let used = [Delta {
+            org: self.no,
+            day: at.utc_day(),
+            source: "api".into(),
+            connection: None,
+            provider: None,
+            reason: Reason::Valid,
+            verified: captured,
+            charged: captured,
+        }];
+        let settled = self.store.write(|tx| {
+            async {
+                hold::settle(tx, &part).await?;
+                usage::add(tx, &used).await
+            }
+            .scope_boxed()
+        });
+        settled.await.unwrap();
+    }
+
+    /// Spends credits on a job.
+    pub(super) async fn spend(&self, job: &str, amount: i64, at: Millis) {
+        self.hold(job, amount, at).await;
+        self.settle(job, job, amount, 0, at).await;
+    }
+
+    pub(super) async fn bookings(&self, kind: Kind) -> Vec<Booked> {
+        let mut conn = self.store.read().await.unwrap();
+        let all = booked::page(&mut conn, self.no, Millis(i64::MAX), 1_000).await.unwrap();
+        all.into_iter().filter(|row| row.kind == kind).collect()
+    }
+
+    /// What the system did to it, newest first.
+    pub(super) async fn events(&self) -> Vec<AccountEvent> {
+        let mut conn = self.store.read().await.unwrap();
+        let all = timeline::newest_events(&mut conn, self.no, Millis(0), Millis(i64::MAX), 100).await.unwrap();
+        let kind = |event: Event| match event.what {
+            What::Account(kind) => kind,
+            other @ What::SettingsChange { .. } => panic!("{other:?}"),
+        };
+        all.into_iter().map(|event| (assert_eq!(event.actor, Some(Actor::System)), kind(event)).1).collect()
+    }
+}

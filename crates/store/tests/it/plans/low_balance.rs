@@ -1,0 +1,161 @@
+//! Balances that become low, and the notices of it.
+
+use futures_util::future::join_all;
+use probity_core::credits::Bucket;
+use probity_core::plans::Plans;
+use probity_core::time::Millis;
+use probity_store::events::AccountEvent;
+use probity_store::notices::{self, Claimed, Notice};
+use probity_store::organization::{Org, Own};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, organization, plans};
+
+use super::account::Account;
+use super::{catalogue, day, for_each_books};
+
+/// An account on a plan that tells of balances below 100, and the moment of all that happens to it.
+struct Watched<'a> {
+    store: &'a Store,
+    account: Account<'a>,
+    now: Millis,
+    plans: Plans,
+}
+
+impl<'a> Watched<'a> {
+    async fn begin(store: &'a Store) -> Self {
+        let account = Account::begin(store, 1, "team", day(2027, 2, 10)).await;
+        account.add_owner().await;
+        Account::begin(store, 2, "metered", day(2027, 2, 10)).await;
+        Self { store, account, now: day(2027, 2, 11), plans: catalogue() }
+    }
+
+    /// Whose balance is on another side of its threshold than was told last.
+    async fn crossing(&self, plans: &Plans) -> Vec<OrgNo> {
+        plans::crossing(&mut self.store.read().await.unwrap(), plans, None, 10).await.unwrap().0
+    }
+
+    /// Whether the account's balance is low now, where that was not yet told.
+    async fn cross(&self) -> Option<bool> {
+        let (org, plans) = (self.account.no, &self.plans);
+        let crossed = self.store.write(|tx| plans::cross(tx, org, plans, true, self.now).scope_boxed());
+        crossed.await.unwrap().map(|(_, is_low)| is_low)
+    }
+
+    async fn adjust(&self, n: i64, amount: i64) {
+        self.account.adjust(Bucket::Subscription, amount, &n.to_string(), self.now).await;
+    }
+
+    async fn any_notice(&self) -> bool {
+        notices::any_due(&mut self.store.read().await.unwrap(), self.now).await.unwrap()
+    }
+
+    /// Writes a threshold of its own, or none, as somebody who changes it does.
+    async fn set_threshold(&self, low_balance: Option<i64>) {
+        let write = self.store.write(|tx| {
+            async {
+                let mut org = organization::lock(tx, self.account.no).await?;
+                org.own.low_balance = low_balance;
+                plans::threshold_changed(tx, &mut org).await?;
+                organization::write(tx, &org).await
+            }
+            .scope_boxed()
+        });
+        write.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_balance_that_becomes_low_is_told_once_a_crossing() {
+    for_each_books(async |store| {
+        let watched = Watched::begin(store).await;
+        let (org, plans) = (watched.account.no, &watched.plans);
+        assert_eq!(watched.crossing(plans).await, []);
+        watched.adjust(1, -900).await;
+        assert_eq!(watched.crossing(plans).await, [], "the threshold itself is not low");
+        watched.adjust(2, -1).await;
+        assert_eq!(watched.crossing(plans).await, [org]);
+        let told = join_all((0..8).map(|_| watched.cross())).await;
+        assert_eq!(told.into_iter().flatten().collect::<Vec<_>>(), [true]);
+        assert_eq!(watched.crossing(plans).await, []);
+        watched.adjust(3, -50).await;
+        assert_eq!(watched.crossing(plans).await, [], "it is told once");
+        watched.adjust(4, 500).await;
+        assert_eq!((watched.crossing(plans).await, watched.cross().await), (vec![org], Some(false)));
+        assert!(!watched.any_notice().await, "what is over is not told");
+        watched.adjust(5, -500).await;
+        assert_eq!(watched.cross().await, Some(true));
+        assert_eq!(watched.account.events().await, [AccountEvent::LowBalance; 2]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_organizations_own_threshold_counts_and_another_one_tells_again() {
+    for_each_books(async |store| {
+        let watched = Watched::begin(store).await;
+        let (org, plans) = (watched.account.no, &watched.plans);
+        watched.adjust(1, -951).await;
+        assert_eq!(watched.cross().await, Some(true));
+
+        let own = Own { low_balance: Some(10), ..Own::default() };
+        let write = store.write(|tx| {
+            async {
+                let org = organization::lock(tx, org).await?;
+                organization::write(tx, &Org { own, ..org }).await
+            }
+            .scope_boxed()
+        });
+        write.await.unwrap();
+        assert_eq!(watched.crossing(plans).await, [org], "what is the organization's own counts");
+        assert_eq!(watched.cross().await, Some(false));
+
+        // Low, and then without a threshold: the next one tells again.
+        watched.adjust(2, -45).await;
+        assert_eq!(watched.cross().await, Some(true));
+        watched.set_threshold(Some(1)).await;
+        assert!(!watched.any_notice().await, "by the threshold before");
+        assert_eq!((watched.crossing(plans).await, watched.cross().await), (vec![], None));
+        watched.set_threshold(Some(20)).await;
+        assert_eq!((watched.crossing(plans).await, watched.cross().await), (vec![org], Some(true)));
+        let bare = Plans::new([], "metered", 5).unwrap();
+        watched.set_threshold(None).await;
+        assert_eq!(watched.cross().await, Some(true), "by the plan's threshold");
+        assert_eq!(watched.crossing(&bare).await, [org], "what is low is looked at when no threshold is left");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_notice_waits_until_it_is_sent() {
+    for_each_books(async |store| {
+        let now = day(2027, 2, 11);
+        let account = Account::begin(store, 1, "team", now).await;
+        let put = async || {
+            let put = store.write(|tx| notices::put(tx, account.no, Notice::LowBalance, now).scope_boxed());
+            put.await.unwrap();
+        };
+        let claim = async |at: Millis, run: &'static str| {
+            store.write(|tx| notices::claim(tx, at, 1_000, run, 10).scope_boxed()).await.unwrap()
+        };
+        put().await;
+        assert_eq!(claim(now, "a").await, [], "nobody can be told yet");
+        account.add_owner().await;
+        assert!(notices::any_due(&mut store.read().await.unwrap(), now).await.unwrap());
+        let first = claim(now, "b").await;
+        assert_eq!((first[0].email.as_str(), first[0].attempts), ("owner@example.com", 0));
+        assert_eq!(claim(now, "c").await, []);
+        let again = claim(now + 1_000, "d").await;
+        let record =
+            async |claimed: &Claimed, at| store.write(|tx| notices::record(tx, claimed, at).scope_boxed()).await;
+        assert!(matches!(record(&first[0], None).await, Err(StoreError::LeaseLost)));
+        record(&again[0], Some(now + 5_000)).await.unwrap();
+        assert_eq!(claim(now + 4_999, "e").await, []);
+        let third = claim(now + 5_000, "f").await;
+        assert_eq!(third[0].attempts, 1);
+        put().await;
+        assert!(matches!(record(&third[0], None).await, Err(StoreError::LeaseLost)), "it was put anew");
+        let last = claim(now, "g").await;
+        record(&last[0], None).await.unwrap();
+        assert!(!notices::any_due(&mut store.read().await.unwrap(), now).await.unwrap());
+    })
+    .await;
+}

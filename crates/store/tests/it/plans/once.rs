@@ -1,0 +1,51 @@
+//! Whatever fails once while plans go by, each month and each refill is granted once.
+
+use probity_core::plans::Plans;
+use probity_store::credits::booked::Kind;
+use probity_store::events::AccountEvent;
+use probity_store::failpoint::{Action, Armed};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, plans};
+
+use super::account::Account;
+use super::{catalogue, day, for_each_books, split};
+
+/// Tries until it is done, as the service does at its next round.
+macro_rules! until_done {
+    ($store:ident, $tx:ident => $act:expr) => {
+        while $store.write(|$tx| $act.scope_boxed()).await.is_err() {}
+    };
+}
+
+/// A renewal, a change of plan and a refill; whoever fails tries again.
+async fn story(store: &Store, org: OrgNo, plans: &Plans) {
+    until_done!(store, tx => plans::renew(tx, org, plans, day(2027, 2, 28)));
+    until_done!(store, tx => plans::change(tx, org, plans, plans.of("refill"), day(2027, 3, 1)));
+    until_done!(store, tx => plans::cover(tx, org, plans, 15, day(2027, 3, 1)));
+}
+
+#[tokio::test]
+async fn whatever_fails_once_each_month_and_each_refill_is_granted_once() {
+    for_each_books(async |store| {
+        let (plans, failpoints) = (catalogue(), store.failpoints());
+        let first = Account::begin(store, 0, "team", day(2027, 1, 31)).await;
+        failpoints.trace();
+        story(store, first.no, &plans).await;
+        let passed = failpoints.traced();
+        let all = passed.iter().flat_map(|(point, times)| {
+            let armed = |action| move |nth| Armed { point: point.clone(), nth, action };
+            (1..=*times).map(armed(Action::Error)).chain((1..=*times).map(armed(Action::Race)))
+        });
+        let all: Vec<Armed> = all.collect();
+        assert!(all.len() > 50, "{}", all.len());
+        for (n, armed) in (1..).zip(all) {
+            let account = Account::begin(store, n, "team", day(2027, 1, 31)).await;
+            failpoints.arm(armed.clone());
+            story(store, account.no, &plans).await;
+            assert_eq!(failpoints.disarm(), 1, "{armed:?}");
+            assert_eq!(account.available().await, split(0, 20), "{armed:?}");
+            assert_eq!(account.bookings(Kind::Grant).await.len(), 3, "{armed:?}");
+            assert_eq!(account.events().await, [AccountEvent::AutoRefill], "{armed:?}");
+        }
+    })
+    .await;
+}

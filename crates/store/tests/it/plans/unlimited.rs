@@ -1,0 +1,74 @@
+//! The unlimited plan takes with it what it gave, and nothing else.
+
+use probity_core::credits::Bucket;
+use probity_core::plans::Period;
+use probity_store::StoreError;
+
+use super::account::Account;
+use super::{day, for_each_books, split};
+
+/// What the plan gives.
+const GIVEN: i64 = 1_000_000_000_000;
+
+#[tokio::test]
+async fn nobody_leaves_the_unlimited_plan_with_what_it_gave_set_aside() {
+    for_each_books(async |store| {
+        let now = day(2027, 2, 10);
+        let account = Account::begin(store, 1, "unlimited", now).await;
+        account.hold("job", 1_000_000, now).await;
+        assert!(matches!(account.try_change("metered", now).await, Err(StoreError::CreditsHeld)));
+        account.settle("job", "cancelled", 0, 1_000_000, now).await;
+        account.change("metered", now).await;
+        assert_eq!(account.available().await, split(0, 0));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_leaves_the_unlimited_plan_leaves_what_it_gave() {
+    for_each_books(async |store| {
+        let account = Account::begin(store, 1, "unlimited", day(2027, 2, 10)).await;
+        assert_eq!(account.available().await, split(0, GIVEN));
+        for (to, at, left) in [
+            ("team", day(2027, 2, 11), split(1_000, 0)),
+            ("unlimited", day(2027, 2, 11), split(0, GIVEN)),
+            ("metered", day(2027, 2, 12), split(0, 0)),
+        ] {
+            account.change(to, at).await;
+            assert_eq!(account.available().await, left, "{to}");
+        }
+        let metered = Account::begin(store, 2, "metered", day(2027, 2, 10)).await;
+        let org = metered.org().await;
+        assert_eq!((metered.available().await, org.term.since), (split(0, 5), None));
+        assert_eq!(org.period(day(2027, 2, 10)), Period { start: day(2027, 2, 1), end: day(2027, 3, 1) });
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_bought_outlives_the_unlimited_plan_whatever_was_spent_under_it() {
+    for_each_books(async |store| {
+        let now = day(2027, 2, 10);
+        // Bought under the plan.
+        let account = Account::begin(store, 1, "unlimited", now).await;
+        account.grant(Bucket::Prepaid, 25_000, "bought", None, now).await;
+        account.spend("one", 25_004, now).await;
+        account.change("metered", now).await;
+        assert_eq!(account.available().await, split(0, 25_000));
+        // What was spent before it is spent, and each time under it counts by itself.
+        account.spend("two", 5_000, now).await;
+        for (job, left) in [("three", 20_000), ("four", 20_000)] {
+            account.change("unlimited", now).await;
+            assert_eq!(account.available().await, split(0, GIVEN + left));
+            account.spend(job, 7_000, now).await;
+            account.change("metered", now).await;
+            assert_eq!(account.available().await, split(0, left));
+        }
+        // What an operator takes out by hand is not taken out again.
+        account.change("unlimited", now).await;
+        account.adjust(Bucket::Prepaid, -GIVEN, "by hand", now).await;
+        account.change("metered", now).await;
+        assert_eq!(account.available().await, split(0, 0));
+    })
+    .await;
+}

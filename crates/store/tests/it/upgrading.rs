@@ -1,0 +1,225 @@
+//! A database that the first schema's program has written: it comes up to the present schema, keeps what it promised, and its
+//! work goes on. The databases are those of `tests/fixtures`, whose README tells how they came about.
+
+use probity_core::id::{DeliveryId, EventId, OrgId};
+use probity_core::time::Millis;
+use probity_core::verdict::Reason;
+use probity_store::jobs::{self, Closed, Head, Job, Kind, RowResult, Settled, State};
+use probity_store::organization::{self, Org};
+use probity_store::outbox::{self, Content, Delivery};
+use probity_store::{
+    Place, SchemaState, ScopedFutureExt as _, Store, StoreConfig, audit, credits, keys, reports, sessions, settings,
+    suppressions, timeline, users, webhooks,
+};
+use probity_trialdb::postgres;
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
+
+use crate::databases::file_in;
+
+const SQLITE: &str = include_str!("../fixtures/first_sqlite.sql");
+const POSTGRES: &str = include_str!("../fixtures/first_postgres.sql");
+/// The migrations of the first schema.
+const FIRST: usize = 10;
+/// A while after the databases were written: what was put off then is due.
+const NOW: Millis = Millis(1_795_300_000_000);
+const ORG: &str = "org_01m7zyzbq6epsr3ehqk98macav";
+const COMPLETED: &str = "job_01m7zyzbvde12sctjdw5tkkqkt";
+const OF_TEST_KEY: &str = "job_01m7zyzdvtendbjcpw3t1h1rqg";
+const CANCELLED: &str = "job_01m7zz1ck5faet4srv9d4d46a7";
+const OPEN: &str = "job_01m7zz1grafpg934278rsx9e4z";
+/// The name of the source from which the greylisting servers know their two addresses.
+const SOURCE: &str = "localhost.localdomain";
+
+/// Runs a test against the first schema's database of each kind, which is not migrated yet.
+async fn for_each_first(test: impl AsyncFn(&Store)) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = file_in(&directory);
+    let config = StoreConfig::new(Place::Sqlite(path.clone()));
+    // A new file, with the settings that a file keeps.
+    Store::open(&config).await.unwrap().close().await;
+    let url = format!("sqlite://{}", path.display());
+    let mut connection = SqliteConnection::connect(&url).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(SQLITE)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let store = Store::open(&config).await.unwrap();
+    test(&store).await;
+    store.close().await;
+
+    let Some(cluster) = postgres() else { return };
+    let database = cluster.create_database();
+    let mut connection = PgConnection::connect(database.url()).await.unwrap();
+    sqlx::raw_sql(AssertSqlSafe(POSTGRES)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    let store = Store::open(&StoreConfig::new(Place::Postgres(database.url().to_owned()))).await.unwrap();
+    test(&store).await;
+    store.close().await;
+}
+
+/// The same, brought up to the present schema.
+async fn for_each_upgraded(test: impl AsyncFn(&Store, Org)) {
+    for_each_first(async |store| {
+        store.migrate().await.unwrap();
+        let org: OrgId = ORG.parse().unwrap();
+        let org = organization::by_id(&mut store.read().await.unwrap(), org).await.unwrap();
+        test(store, org).await;
+    })
+    .await;
+}
+
+async fn job(store: &Store, org: &Org, id: &str, test: bool) -> Job {
+    jobs::by_id(&mut store.read().await.unwrap(), org.no, id.parse().unwrap(), test).await.unwrap()
+}
+
+async fn audited(store: &Store) {
+    assert_eq!(audit::everything(store).await.unwrap(), []);
+}
+
+/// What came of each row of a job.
+async fn outcomes(store: &Store, org: &Org, job: &Job) -> Vec<(i64, &'static str)> {
+    let rows = jobs::outcomes(&mut store.read().await.unwrap(), org.no, job.no, 0, job.rows).await.unwrap();
+    rows.into_iter().map(|(idx, standing)| (idx, standing.result.kind.reason.as_str())).collect()
+}
+
+#[tokio::test]
+async fn the_first_schema_is_upgraded_once_and_its_books_agree() {
+    for_each_first(async |store| {
+        let all = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap().count();
+        assert_eq!(store.schema_state().await.unwrap(), SchemaState::Behind(all - FIRST));
+        assert_eq!(store.migrate().await.unwrap(), all - FIRST);
+        assert_eq!(store.migrate().await.unwrap(), 0);
+        assert_eq!(store.schema_state().await.unwrap(), SchemaState::Current);
+        audited(store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn jobs_results_and_usage_of_the_first_schema_read_as_before() {
+    for_each_upgraded(async |store, org| {
+        let completed = job(store, &org, COMPLETED, false).await;
+        assert_eq!((completed.state, completed.rows, completed.charged), (State::Completed, 7, 6));
+        let expected = [
+            (0, "valid"),
+            (1, "nonexistent"),
+            (2, "valid"),
+            (3, "invalid"),
+            (4, "deactivated"),
+            (5, "inbox_full"),
+            (6, "illegitimate"),
+        ];
+        assert_eq!(outcomes(store, &org, &completed).await, expected);
+        let tested = job(store, &org, OF_TEST_KEY, true).await;
+        assert_eq!(outcomes(store, &org, &tested).await, [(0, "valid"), (1, "inbox_full")]);
+        let cancelled = job(store, &org, CANCELLED, false).await;
+        assert_eq!((cancelled.state, outcomes(store, &org, &cancelled).await), (State::Cancelled, vec![(1, "valid")]));
+        let mut conn = store.read().await.unwrap();
+        let reasons = jobs::reasons(&mut conn, org.no, completed.no).await.unwrap();
+        assert_eq!(reasons.iter().map(|(_, n)| n).sum::<i64>(), 7);
+        let page = jobs::page(&mut conn, org.no, &jobs::Filter::default(), None, 10).await.unwrap();
+        let ids: Vec<String> = page.iter().map(|job| job.id.to_string()).collect();
+        assert_eq!(ids, [OPEN, CANCELLED, COMPLETED]);
+        let used = reports::by_reason(&mut conn, org.no, 0, i64::MAX, None).await.unwrap();
+        assert_eq!(
+            used.iter().map(|sum| (sum.verified, sum.charged)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1)),
+            (12, 12)
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn accounts_of_the_first_schema_stand_as_before() {
+    for_each_upgraded(async |store, org| {
+        let mut conn = store.read().await.unwrap();
+        assert_eq!((org.name.as_deref(), &*org.plan), (Some("Müller & Söhne"), "metered"));
+        let balance = credits::balance(&mut conn, org.no).await.unwrap();
+        let totals = [balance.available, balance.held, balance.spent].map(probity_core::credits::Split::total);
+        assert_eq!((totals, balance.holds()), ([986, 2, 12], true));
+        let keys = keys::page(&mut conn, org.no, None, 100).await.unwrap();
+        assert_eq!((keys.len(), keys.iter().filter(|key| key.revoked_at.is_some()).count()), (6, 1));
+        let members = users::page(&mut conn, org.no, None, 100).await.unwrap();
+        assert_eq!(members.len(), 3);
+        let ann = users::member(&mut conn, org.no, "ANN@example.com").await.unwrap().unwrap();
+        let profile = users::profile::read(&mut conn, org.no, ann.id).await.unwrap();
+        assert!(profile.second_factor, "{profile:?}");
+        let lifetimes = sessions::Lifetimes { idle_ms: 86_400_000, absolute_ms: 86_400_000 };
+        let open = sessions::of_user(&mut conn, org.no, ann.id, lifetimes, NOW).await.unwrap();
+        assert_eq!(open.len(), 1);
+        let wishes = settings::read(&mut conn, org.no).await.unwrap();
+        assert_eq!((wishes.overrides.banned_words, wishes.retention_days), (vec!["Größe".to_owned()], Some(400)));
+        let happened = timeline::newest_events(&mut conn, org.no, Millis(0), NOW, 100).await.unwrap();
+        assert_eq!(happened.len(), 15);
+        let hooks = webhooks::page(&mut conn, org.no, false, None, 10).await.unwrap();
+        assert_eq!((hooks.len(), &*hooks[0].url), (1, "https://hooks.example.com/a"));
+        let messages = outbox::page(&mut conn, org.no, None, None, 100).await.unwrap();
+        assert_eq!(messages.len(), 8);
+        assert_eq!(suppressions::standing(&mut conn, org.no).await.unwrap(), []);
+    })
+    .await;
+}
+
+/// A valid address.
+fn valid(idx: i64, copies: i64) -> RowResult {
+    let kind = Kind {
+        reason: Reason::Valid,
+        findings: vec![],
+        meta: "m".into(),
+        rule: "rule".into(),
+        smtp_code: Some(250),
+        enhanced: None,
+        host: None,
+        source: "smtp".into(),
+        flags: 0,
+        charged: true,
+        provider: None,
+    };
+    RowResult { idx, copies, kind: kind.into(), suggestion: None }
+}
+
+#[tokio::test]
+async fn an_open_job_of_the_first_schema_comes_to_its_end() {
+    for_each_upgraded(async |store, org| {
+        let job = job(store, &org, OPEN, false).await;
+        assert_eq!((job.state, job.counts.processed), (State::Processing, 2));
+        let open = jobs::open(&mut store.read().await.unwrap(), NOW, 10).await.unwrap();
+        assert_eq!(open.iter().map(|open| open.job).collect::<Vec<_>>(), [job.no]);
+        let head = Head { org: org.no, job: job.no, destination: String::new(), source: SOURCE.into() };
+        let claimed = store.write(|tx| jobs::claim_chunks(tx, &head, NOW, 60_000, 10).scope_boxed()).await.unwrap();
+        assert_eq!((claimed.len(), claimed[0].size), (1, 2));
+        // The second row is in the list twice.
+        let settled = Settled { results: vec![valid(1, 2), valid(2, 1)], done: true, ..Settled::default() };
+        let closed = store.write(|tx| {
+            async {
+                let closed = jobs::settle(tx, &claimed[0].fence, &settled, NOW).await?;
+                outbox::put(tx, &told(&job)).await?;
+                Ok(closed)
+            }
+            .scope_boxed()
+        });
+        let Closed { state, .. } = closed.await.unwrap().unwrap();
+        assert_eq!(state, State::Completed);
+        let expected = [(0, "valid"), (1, "valid"), (2, "valid"), (3, "valid"), (4, "nonexistent")];
+        assert_eq!(outcomes(store, &org, &job).await, expected);
+        let balance = credits::balance(&mut store.read().await.unwrap(), org.no).await.unwrap();
+        assert_eq!((balance.held.total(), balance.spent.total()), (0, 14));
+        audited(store).await;
+        let claim = store.write(|tx| jobs::claim_packing(tx, NOW, 60_000).scope_boxed()).await.unwrap();
+        assert!(claim.is_some(), "and is packed as any other");
+    })
+    .await;
+}
+
+/// The message that the job is over.
+fn told(job: &Job) -> Delivery {
+    Delivery {
+        org: job.org,
+        id: DeliveryId::new(NOW, [1; 10]),
+        event: EventId::new(NOW, [1; 10]),
+        kind: "job.finished".into(),
+        url: job.webhook_url.clone().unwrap(),
+        content: Content::Bytes(b"{}".to_vec()),
+        job: Some(job.id),
+        signer: String::new(),
+        created_at: NOW,
+    }
+}
