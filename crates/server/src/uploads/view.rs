@@ -1,0 +1,146 @@
+//! What `/app/uploads` shows.
+
+use probity_core::id::{JobId, UploadId};
+use probity_store::uploads::{Content, Upload};
+use serde::{Deserialize, Serialize};
+
+use super::about::{About, Kind};
+use super::cells::{Row, cells};
+use crate::api::timestamp::Timestamp;
+use crate::error::ApiError;
+
+/// Rows of a preview, without the header.
+pub(super) const PREVIEW_ROWS: i64 = 20;
+/// Characters of a cell in a preview.
+const CELL_CHARS: usize = 200;
+const DAY_MS: i64 = 86_400_000;
+
+/// An upload.
+#[derive(Debug, Serialize)]
+pub(crate) struct UploadView {
+    id: UploadId,
+    name: String,
+    /// `csv` for a file, `input` for what was pasted.
+    source: String,
+    kind: Kind,
+    encoding: Option<String>,
+    windows_1252: bool,
+    delimiter: Option<char>,
+    sheet: Option<String>,
+    sheets: Vec<String>,
+    /// Bytes of the file.
+    size: i64,
+    columns: Vec<String>,
+    header: bool,
+    column: Option<i64>,
+    /// Rows without the header.
+    rows: i64,
+    /// None where no column is chosen.
+    counts: Option<Counts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<Vec<Vec<String>>>,
+    job: Option<JobId>,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+}
+
+/// What is in the column.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Counts {
+    /// Rows with a text.
+    addresses: i64,
+    /// Different texts.
+    distinct: i64,
+    /// Rows that repeat an earlier one.
+    duplicates: i64,
+    /// Rows without a text.
+    empty: i64,
+    /// Different texts that cannot be addresses.
+    invalid: i64,
+}
+
+impl From<&Content> for Counts {
+    fn from(found: &Content) -> Self {
+        let Content { addresses, blank, repeated, invalid, .. } = *found;
+        Self { addresses, distinct: addresses - repeated, duplicates: repeated, empty: blank, invalid }
+    }
+}
+
+impl UploadView {
+    /// An upload that is kept for so many days after something was last done with it, with its first rows where they were read.
+    pub(super) fn of(upload: Upload, keep_days: i64, first: Option<Vec<Row>>) -> Result<Self, ApiError> {
+        let about = About::of(&upload.about)?;
+        let header = upload.choice.header;
+        let shown = |row: Row| cells(&about, row).iter().map(|cell| cut(cell)).collect();
+        let preview = first.map(|rows| rows.into_iter().map(shown).collect());
+        let columns = about.columns(header).iter().map(|name| cut(name)).collect();
+        let About { name, kind, encoding, windows_1252, delimiter, sheet, sheets, .. } = about;
+        Ok(Self {
+            id: upload.id,
+            name,
+            source: upload.source,
+            kind,
+            encoding,
+            windows_1252,
+            delimiter,
+            sheet,
+            sheets,
+            size: upload.size,
+            columns,
+            header,
+            column: upload.choice.column,
+            rows: data_rows(upload.rows, header),
+            counts: upload.content.as_ref().map(Counts::from),
+            preview,
+            job: upload.job.map(|(_, id)| id),
+            created_at: upload.created_at.into(),
+            expires_at: (upload.touched_at + keep_days * DAY_MS).into(),
+        })
+    }
+}
+
+/// Rows without the header.
+pub(super) fn data_rows(rows: i64, header: bool) -> i64 {
+    rows - i64::from(header)
+}
+
+fn cut(cell: &str) -> String {
+    cell.chars().take(CELL_CHARS).collect()
+}
+
+/// What can be put up, and what is there.
+#[derive(Debug, Serialize)]
+pub(super) struct Uploads {
+    pub(super) data: Vec<UploadView>,
+    pub(super) limits: Limits,
+}
+
+/// What an upload may be.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Limits {
+    /// Bytes of a file.
+    pub(super) bytes: usize,
+    /// Rows of a file.
+    pub(super) rows: usize,
+    /// Uploads at a time.
+    pub(super) uploads: i64,
+    /// Whether workbooks are read.
+    pub(super) workbooks: bool,
+}
+
+/// Another column, or another view of the first row.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Choose {
+    /// The column with the addresses, from 0.
+    pub(super) column: Option<i64>,
+    /// Whether the first row names the columns.
+    pub(super) header: Option<bool>,
+}
+
+/// A job that was made of an upload.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Started {
+    /// The job's id.
+    pub(super) id: JobId,
+}

@@ -1,0 +1,170 @@
+//! What a file is taken for, and what is no list.
+
+use futures_util::future::join_all;
+use probity_core::role::Role;
+use serde_json::{Value, json};
+
+use super::{put, put_up, swollen, with_ann};
+use crate::people::browser::Browser;
+use crate::people::{config, signed_in};
+use crate::test_app::{PLENTY, TestApp};
+
+fn wide(text: &str) -> Vec<u8> {
+    [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
+/// A file, its name, and what must be shown of it: kind, encoding, column, header, rows, columns.
+type Case = (Vec<u8>, &'static str, Value);
+
+fn files() -> Vec<Case> {
+    let shown = |kind: &str, encoding: &str, column: i64, header: bool, rows: i64, columns: &[&str]| json!({ "kind": kind, "encoding": encoding, "column": column, "header": header, "rows": rows, "columns": columns });
+    vec![
+        (
+            "Kunde;E-Mail-Adresse\r\n\"A; B\";ann@honest-mail.com\r\nC;user1@honest-mail.com\r\n".into(),
+            "kunden.csv",
+            shown("csv", "utf-8", 1, true, 2, &["Kunde", "E-Mail-Adresse"]),
+        ),
+        (
+            b"Nom,Courriel\nJos\xe9,ann@honest-mail.com\n".to_vec(),
+            "clients.txt",
+            shown("csv", "utf-8", 1, true, 1, &["Nom", "Courriel"]),
+        ),
+        (
+            wide("Correo electrónico\tn\nann@honest-mail.com\t1\n"),
+            "lista.csv",
+            shown("csv", "utf-16le", 0, true, 1, &["Correo electrónico", "n"]),
+        ),
+        (
+            "ann@honest-mail.com\nuser1@honest-mail.com\n\n".into(),
+            "list.csv",
+            shown("txt", "utf-8", 0, false, 2, &["column 1"]),
+        ),
+        (
+            "1,ann@honest-mail.com\n2,user1@honest-mail.com\n".into(),
+            "",
+            shown("csv", "utf-8", 1, false, 2, &["column 1", "column 2"]),
+        ),
+        (
+            "{\"id\":1,\"mail\":\"ann@honest-mail.com\"}\n{\"mail\":\"x\",\"more\":[1]}\n".into(),
+            "x.json",
+            shown("jsonl", "utf-8", 1, false, 2, &["id", "mail", "more"]),
+        ),
+    ]
+}
+
+#[tokio::test]
+async fn a_file_is_known_by_what_is_in_it() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        for (bytes, name, expected) in files() {
+            let view = put(browser, &format!("name={name}"), bytes.clone()).await.ok(201);
+            for (field, value) in expected.as_object().unwrap() {
+                assert_eq!(&view[field], value, "{name}: {field} of {view}");
+            }
+            assert_eq!((&view["name"], &view["source"]), (&json!(name), &json!("csv")));
+            assert_eq!(view["size"], bytes.len());
+            assert_eq!(
+                view["preview"].as_array().unwrap().len(),
+                usize::try_from(view["rows"].as_i64().unwrap()).unwrap()
+            );
+        }
+        let all = browser.get("/app/uploads").await.ok(200);
+        assert_eq!(all["data"].as_array().unwrap().len(), files().len());
+        assert_eq!(all["limits"]["rows"], 1_000_000);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn counts_follow_the_column_and_the_header() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        let list = "name,email,second\nA,ann@honest-mail.com,user1@honest-mail.com\nB,ANN@Honest-Mail.com,\n\
+                    C,,\nD,no address,user2@honest-mail.com\n";
+        let (view, place) = put_up(browser, "name=list.csv", list).await;
+        assert_eq!(view["counts"], json!({ "addresses": 3, "distinct": 2, "duplicates": 1, "empty": 1, "invalid": 1 }));
+        let change = async |browser: &mut Browser<'_>, change: Value| {
+            let call = browser.call("PATCH", &place).json(&change);
+            browser.send(call).await
+        };
+        let other = change(browser, json!({ "column": 2 })).await.ok(200);
+        assert_eq!(
+            other["counts"],
+            json!({ "addresses": 2, "distinct": 2, "duplicates": 0, "empty": 2, "invalid": 0 })
+        );
+        let headless = change(browser, json!({ "header": false })).await.ok(200);
+        assert_eq!((&headless["rows"], &headless["counts"]["invalid"]), (&json!(5), &json!(1)));
+        assert_eq!(headless["columns"], json!(["column 1", "column 2", "column 3"]));
+        assert_eq!(headless["preview"][0], json!(["name", "email", "second"]));
+        assert_eq!(browser.get(&place).await.ok(200), headless);
+        for wrong in [json!({ "column": 3 }), json!({ "column": -1 }), json!({ "sheet": 1 })] {
+            change(browser, wrong).await.error(400, "invalid_request");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_no_list_is_refused_in_a_word() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        let table: [(&[u8], &str, Option<&str>); 9] = [
+            (b"", "empty", None),
+            (b"\r\n \n", "empty", None),
+            (b"%PDF-1.7 list", "pdf", None),
+            (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1....", "old_workbook", None),
+            (b"\x1f\x8b\x08\0....", "compressed", None),
+            (b"[{\"email\":\"ann@honest-mail.com\"}]", "json_array", None),
+            (b"email,name\n\"ann@honest-mail.com,A\n", "open_quote", Some("2")),
+            (b"{ann@honest-mail.com}\n{bob@honest-mail.com}\n", "not_json", Some("1")),
+            (b"PK\x03\x04 no archive", "damaged", None),
+        ];
+        for (bytes, word, number) in table {
+            let answer = put(browser, "name=list.jsonl", bytes).await;
+            answer.error(400, "invalid_request");
+            let said = (answer.header("x-upload-fault"), answer.header("x-upload-fault-number"));
+            assert_eq!(said, (Some(word), number), "{}", answer.text());
+        }
+        // A million lines behind the fault do not keep it from being told.
+        let long = ["email,n\n\"ann@honest-mail.com\n", &"user@honest-mail.com,1\n".repeat(200_000)].concat();
+        let answer = put(browser, "name=list.csv", long).await;
+        assert_eq!(answer.header("x-upload-fault"), Some("record_too_long"));
+        assert_eq!(browser.get("/app/uploads").await.ok(200)["data"], json!([]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn texts_that_cells_share_count_as_often_as_they_are_shared() {
+    let mut small = config();
+    small.api.uploads.body_max = 100_000;
+    with_ann(small, PLENTY, async |_, browser| {
+        let bytes = swollen(2);
+        assert!(bytes.len() < 20_000, "{}", bytes.len());
+        let answer = put(browser, "name=l", bytes).await;
+        answer.error(400, "invalid_request");
+        assert_eq!(answer.header("x-upload-fault"), Some("unpacks"));
+    })
+    .await;
+}
+
+/// More than are read at a time: the third waits for its turn and is not refused.
+#[tokio::test]
+async fn workbooks_of_several_organizations_at_once_are_all_read() {
+    const ROWS: u32 = 3_000;
+    let mut book = rust_xlsxwriter::Workbook::new();
+    let sheet = book.add_worksheet();
+    for row in 0..ROWS {
+        sheet.write_string(row, 0, format!("user{row}@honest-mail.com")).unwrap();
+    }
+    let bytes = book.save_to_buffer().unwrap();
+    TestApp::each(config(), async |app| {
+        let one = async |name: &str| {
+            let org = app.org(name, PLENTY).await;
+            let (_, mut browser) = signed_in(app, &org, &format!("{name}@example.com"), Role::Contributor).await;
+            put(&mut browser, "name=people.xlsx", bytes.clone()).await.ok(201)
+        };
+        let names = ["one", "two", "three", "four"];
+        for view in join_all(names.into_iter().map(one)).await {
+            assert_eq!((&view["kind"], &view["rows"]), (&json!("xlsx"), &json!(ROWS)));
+        }
+    })
+    .await;
+}

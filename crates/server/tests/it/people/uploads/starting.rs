@@ -1,0 +1,175 @@
+//! From a file to its job: what it will cost, and that there is one of it.
+
+use probity_core::id::{JobId, UploadId};
+use probity_core::plans::{Plan, Plans, Refill};
+use probity_core::role::Role;
+use probity_core::time::Millis;
+use probity_store::uploads::{self, Choice, Content, UploadNo};
+use probity_store::{ScopedFutureExt as _, StoreError};
+use serde_json::{Value, json};
+
+use super::{put, put_up, with_ann};
+use crate::people::{config, signed_in};
+use crate::test_app::{PLENTY, TestApp};
+
+#[tokio::test]
+async fn changes_at_the_same_time_lose_nothing_and_no_job_has_another_column() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let list = "name,email,second\nA,ann@honest-mail.com,user1@honest-mail.com\n";
+        let (_, place) = put_up(browser, "name=list.csv", list).await;
+        let change = |change: Value| browser.call("PATCH", &place).json(&change).into_request();
+        let both = (change(json!({ "column": 2 })), change(json!({ "header": false })));
+        let (one, other) = tokio::join!(app.send_request(both.0), app.send_request(both.1));
+        one.ok(200);
+        other.ok(200);
+        let view = browser.get(&place).await.ok(200);
+        assert_eq!(
+            (&view["column"], &view["header"], &view["counts"]["addresses"]),
+            (&json!(2), &json!(false), &json!(2))
+        );
+        // Whoever reads the rows of a choice that does not hold any more starts nothing.
+        let id: UploadId = view["id"].as_str().unwrap().parse().unwrap();
+        let org = app.admin.list_orgs().await.unwrap()[0].no;
+        let job = JobId::from_bits(1);
+        for choice in [(Some(1), false), (Some(2), true), (None, false)] {
+            let choice = Choice { column: choice.0, header: choice.1 };
+            let start =
+                app.store.write(|tx| uploads::start(tx, (org, id), (job, choice), Millis(0)).scope_boxed()).await;
+            assert!(matches!(start, Err(StoreError::Conflict)), "{choice:?}");
+            let stale = Content { addresses: 77, ..Content::default() };
+            let no = UploadNo::of_id(id);
+            app.store.write(|tx| uploads::recount(tx, org, no, choice, &stale).scope_boxed()).await.unwrap();
+        }
+        assert_eq!(browser.get(&place).await.ok(200), view);
+        browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_job_is_made_once_of_all_rows_in_their_order() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let rows: Vec<String> = (0..2_500).map(|n| format!("{n};user{}@honest-mail.com", n % 2_400)).collect();
+        let list = format!("n;email\n{}\n;\nlast;no address\n", rows.join("\n"));
+        let (view, place) = put_up(browser, "name=list.csv", list).await;
+        assert_eq!((&view["rows"], &view["counts"]["duplicates"]), (&json!(2_501), &json!(100)));
+        let first = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+        let again = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+        assert_eq!(first, again);
+        let job = first["id"].as_str().unwrap();
+        assert_eq!(browser.get(&place).await.ok(200)["job"], job);
+        app.settled().await;
+        let job = browser.get(&format!("/app/v1/jobs/{job}")).await.ok(200);
+        assert_eq!((&job["source"], &job["results"]["total"]), (&json!("csv"), &json!(2_501)));
+        let id = job["id"].as_str().unwrap();
+        let page = browser.get(&format!("/app/v1/batch-verify/{id}/results?per_page=100")).await.ok(200);
+        assert_eq!(page["data"][7]["email"], "user7@honest-mail.com");
+        let events = browser.get("/app/v1/account/timeline").await.ok(200);
+        let event = events["events"].as_array().unwrap().iter().find(|event| event["type"] == "job").unwrap();
+        assert_eq!((&event["trigger"], &event["source_action"]), (&json!("manual"), &json!("dashboard.upload")));
+        // What was started stays as it was, and what is deleted leaves its job.
+        let call = browser.call("PATCH", &place).json(&json!({ "column": 0 }));
+        browser.send(call).await.error(409, "conflict");
+        browser.delete(&place, &json!({})).await.ok(200);
+        browser.get(&place).await.error(404, "not_found");
+        browser.get(&format!("/app/v1/jobs/{id}")).await.ok(200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_pasted_is_a_list_of_source_input() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let pasted = "{not json\nann@honest-mail.com\nuser1@honest-mail.com";
+        let (view, place) = put_up(browser, "source=input", pasted).await;
+        assert_eq!((&view["kind"], &view["rows"], &view["header"]), (&json!("txt"), &json!(3), &json!(false)));
+        let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+        app.settled().await;
+        let job = browser.get(&format!("/app/v1/jobs/{}", job["id"].as_str().unwrap())).await.ok(200);
+        assert_eq!((&job["source"], &job["status"]), (&json!("input"), &json!("completed")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_the_credits_nothing_is_started() {
+    with_ann(config(), 2, async |_, browser| {
+        let list = "ann@honest-mail.com\nuser1@honest-mail.com\nuser2@honest-mail.com\n";
+        let (_, place) = put_up(browser, "name=l", list).await;
+        let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
+        let credits = json!({ "held": 3, "low": 0, "high": 3, "available": 2, "enough": false });
+        assert_eq!(forecast["credits"], credits);
+        browser.post(&format!("{place}/start"), &json!({})).await.error(402, "insufficient_credits");
+        assert_eq!(browser.get(&place).await.ok(200)["job"], Value::Null);
+        assert_eq!(browser.get("/app/v1/jobs").await.ok(200)["data"], json!([]));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn credits_that_ran_out_are_put_in_for_a_file_too() {
+    let plan = Plan { refill: Some(Refill { credits: 2, times: 3 }), ..Plan::bare("refill") };
+    let mut config = config();
+    config.api.plans = Plans::new([plan.clone()], "refill", 0).unwrap().into();
+    TestApp::each(config, async |app| {
+        let org = app.admin.create_org("Example Ltd", plan.clone()).await.unwrap();
+        let (_, mut browser) = signed_in(app, &org, "ann@example.com", Role::Contributor).await;
+        let list = "ann@honest-mail.com\nuser1@honest-mail.com\nuser2@honest-mail.com\n";
+        let (_, place) = put_up(&mut browser, "name=l", list).await;
+        assert_eq!(browser.post(&format!("{place}/start"), &json!({})).await.status, 200);
+        assert_eq!(app.balance(&org).await.granted.prepaid, 4, "as many refills as it takes");
+        app.settled().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_forecast_says_what_is_known_and_leaves_open_what_is_not() {
+    with_ann(config(), PLENTY, async |_, browser| {
+        let user = |n| format!("user{n}@gmail.com\nuser{n}@yahoo.fr\nuser{n}@honest-mail.com");
+        let users: Vec<String> = (0..30).map(user).collect();
+        let list = format!("email\n{}\nuser1@gmail.com\nno address\n", users.join("\n"));
+        let (_, place) = put_up(browser, "name=l", list).await;
+        let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
+        let share = |id: &str| {
+            let shares = forecast["providers"].as_array().unwrap();
+            shares.iter().find(|share| share["id"] == id).map(|share| share["addresses"].clone())
+        };
+        assert_eq!((share("google"), share("yahoo"), share("")), (Some(json!(30)), Some(json!(30)), Some(json!(30))));
+        // Of an open network's providers none keeps silent, and nothing is known of what they say.
+        let unknown = json!({ "low": 0, "high": null, "never_tells": 0, "held": 0, "history": null });
+        assert_eq!(forecast["unknown"], unknown);
+        assert_eq!(forecast["credits"]["held"], 92);
+        assert_eq!(forecast["credits"]["high"], 91);
+        assert_eq!(forecast["counts"]["duplicates"], 1);
+        assert!(forecast["time"]["low_s"].as_i64().is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_started_takes_no_place_of_what_comes_next() {
+    let mut few = config();
+    few.api.uploads.at_once = 2;
+    with_ann(few, PLENTY, async |_, browser| {
+        let mut jobs = Vec::new();
+        for _ in 0..3 {
+            let (view, place) = put_up(browser, "name=l", "a@x.org\n").await;
+            let job = browser.post(&format!("{place}/start"), &json!({})).await.ok(200);
+            jobs.push((view["id"].clone(), job["id"].clone()));
+        }
+        let waiting = put(browser, "name=l", "a@x.org\n").await.ok(201);
+        let ids = |all: &Value| all["data"].as_array().unwrap().iter().map(|of| of["id"].clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&browser.get("/app/uploads").await.ok(200)), [waiting["id"].clone()]);
+        // The file of a job is found by it, however many there are.
+        for (upload, job) in jobs {
+            let of_job = format!("/app/uploads?job={}", job.as_str().unwrap());
+            assert_eq!(ids(&browser.get(&of_job).await.ok(200)), [upload]);
+        }
+        assert!(ids(&browser.get("/app/uploads?job=job_00000000000000000000000000").await.ok(200)).is_empty());
+        browser.get("/app/uploads?job=7").await.error(400, "invalid_request");
+        put(browser, "name=l", "a@x.org\n").await.ok(201);
+        put(browser, "name=l", "a@x.org\n").await.error(409, "conflict");
+    })
+    .await;
+}
