@@ -1,0 +1,247 @@
+//! Plans, organizations, and holds on them.
+
+pub(super) mod view;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_core::id::OrgId;
+use probity_core::plans::Entitlement;
+use probity_store::ScopedFutureExt as _;
+use probity_store::organization::{Org, OrgStatus};
+
+use self::view::{Customer, CustomerPatch, Hold, MadeCustomer, NewCustomer, OneTimeLink};
+use super::Shared;
+use crate::admin::PlanShown;
+use crate::admin::{self, OrgChange, Said};
+use crate::api::whole::Whole;
+use crate::body::JsonBody;
+use crate::error::ApiError;
+use crate::idempotency::{Answer, Once};
+use crate::links;
+use crate::page::{Asked, List};
+use crate::path::PathId;
+use crate::query::Query;
+
+/// What a cursor of the list is good for, together with the search.
+pub(super) const LIST: &str = "/admin/v1/organizations";
+/// The longest beginning of a name, in bytes.
+const NAME_BYTES_MAX: usize = 400;
+/// The longest reason, in bytes.
+const REASON_BYTES_MAX: usize = 1_000;
+
+/// List the plans
+///
+/// The plans of the configuration, and the two that are always there.
+#[utoipa::path(
+    get,
+    path = "/admin/v1/plans",
+    tag = "Plans",
+    responses((status = 200, description = "All plans, by name.", body = List<PlanShown>))
+)]
+pub(crate) async fn list_plans(State(operator): State<Shared>) -> Json<List<PlanShown>> {
+    Json(List::whole(operator.admin.catalog()))
+}
+
+/// List organizations
+///
+/// The oldest first. `name` finds those whose names begin with it, in whatever case. A search looks at a bounded number
+/// of organizations: a page may have few or none and still say where to go on.
+#[utoipa::path(
+    get,
+    path = "/admin/v1/organizations",
+    tag = "Organizations",
+    params(
+        ("name" = Option<String>, Query, description = "The beginning of names."),
+        ("per_page" = Option<u32>, Query, description = "Rows on a page, 1 to 100; 25 unless it is given."),
+        ("next" = Option<String>, Query, description = "`pagination.next_cursor` of the page before."),
+    ),
+    responses((status = 200, description = "One page of organizations.", body = List<Customer>))
+)]
+pub(crate) async fn list_organizations(
+    State(operator): State<Shared>,
+    query: Query,
+) -> Result<Json<List<Customer>>, ApiError> {
+    let beginning = query.text("name")?.unwrap_or_default();
+    if beginning.len() > NAME_BYTES_MAX {
+        return Err(ApiError::invalid("name", format_args!("may have at most {NAME_BYTES_MAX} bytes")));
+    }
+    let asked = Asked::of(&operator.app.cursors, &query, beginning.as_ref(), LIST)?;
+    let at_most = usize::try_from(asked.per_page).unwrap_or(usize::MAX);
+    let found = operator.admin.search(&beginning, asked.after, at_most).await?;
+    let next = found.next.map(|no| asked.cursor(&no));
+    Ok(Json(List::new(found.orgs.iter().map(|org| shown(&operator, org)).collect(), next)))
+}
+
+fn shown(operator: &Shared, org: &Org) -> Customer {
+    Customer::of(org, operator.admin.plans().of(&org.plan), operator.app.now())
+}
+
+/// The organization of the path.
+pub(super) async fn find(operator: &Shared, id: OrgId) -> Result<Org, ApiError> {
+    Ok(operator.admin.org(&id.to_string()).await?)
+}
+
+/// Make an organization
+///
+/// With its owner, who has no address yet: the link in the answer, shown this once, lets them say who they are and set a
+/// password. It works for a day. With an `Idempotency-Key` a repeated request makes no second one, and has the same answer.
+#[utoipa::path(
+    post,
+    path = "/admin/v1/organizations",
+    tag = "Organizations",
+    request_body(content = NewCustomer, description = "The customer to be."),
+    responses((status = 201, description = "The organization with the owner's link.", body = MadeCustomer))
+)]
+pub(crate) async fn create_organization(
+    State(operator): State<Shared>,
+    once: Once,
+    JsonBody(asked): JsonBody<NewCustomer>,
+) -> Result<Answer, ApiError> {
+    let above_zero =
+        |field: &str, number: Option<Whole>| number.map(|number| number.within(field, 1, u32::MAX, "")).transpose();
+    let new = admin::NewCustomer {
+        name: &asked.name,
+        plan: asked.plan.as_deref(),
+        seats: above_zero("seats", asked.seats)?,
+        rate_limit_per_minute: above_zero("rate_limit_per_minute", asked.rate_limit_per_minute)?,
+        with_key: asked.first_key,
+    };
+    let prepared = operator.admin.prepare_customer(new)?;
+    let answered = operator.app.store.write(|tx| {
+        async {
+            let org = prepared.insert(tx).await?;
+            let made = MadeCustomer {
+                organization: shown(&operator, &org),
+                link: link(&operator, &prepared.link),
+                key: prepared.key().map(str::to_owned),
+            };
+            once.keep(tx, StatusCode::CREATED, &made).await
+        }
+        .scope_boxed()
+    });
+    Ok(answered.await?)
+}
+
+/// A link as a browser opens it.
+pub(super) fn link(operator: &Shared, link: &admin::ResetLink) -> OneTimeLink {
+    let token = secrecy::ExposeSecret::expose_secret(&link.token);
+    let url = links::url(operator.app.config.public_url.as_deref(), token);
+    OneTimeLink { url, expires_at: link.expires_at.into() }
+}
+
+/// Read an organization
+///
+/// With its plan, its period and what holds for it.
+#[utoipa::path(
+    get,
+    path = "/admin/v1/organizations/{id}",
+    tag = "Organizations",
+    params(("id" = String, Path, description = "The organization's id.")),
+    responses((status = 200, description = "The organization.", body = Customer))
+)]
+pub(crate) async fn read_organization(
+    State(operator): State<Shared>,
+    PathId(id): PathId<OrgId>,
+) -> Result<Json<Customer>, ApiError> {
+    let org = find(&operator, id).await?;
+    Ok(Json(shown(&operator, &org)))
+}
+
+/// Change an organization
+///
+/// Its name, its plan, its seats, its rate limit, its low balance, its entitlements. Another plan begins today: credits of the old
+/// plan's month end, and those of the new plan's first month are there.
+#[utoipa::path(
+    patch,
+    path = "/admin/v1/organizations/{id}",
+    tag = "Organizations",
+    params(("id" = String, Path, description = "The organization's id.")),
+    request_body(content = CustomerPatch, description = "What to change."),
+    responses((status = 200, description = "The organization as it is then.", body = Customer))
+)]
+pub(crate) async fn change_organization(
+    State(operator): State<Shared>,
+    PathId(id): PathId<OrgId>,
+    JsonBody(patch): JsonBody<CustomerPatch>,
+) -> Result<Json<Customer>, ApiError> {
+    let change = change(patch)?;
+    let org = find(&operator, id).await?;
+    let changed = operator.admin.change_org(&org, &change).await?;
+    operator.app.keyring.forget();
+    Ok(Json(shown(&operator, &changed)))
+}
+
+fn change(patch: CustomerPatch) -> Result<OrgChange, ApiError> {
+    let above_zero = |field: &str, said: Said<Whole>| match said {
+        Said::Nothing => Ok(Said::Nothing),
+        Said::Cleared => Ok(Said::Cleared),
+        Said::Given(number) => number.within(field, 1, u32::MAX, ", or null").map(Said::Given),
+    };
+    let entitled = |(name, allowed): (String, Option<bool>)| {
+        let all = Entitlement::ALL.map(Entitlement::as_str).join(", ");
+        let unknown = || ApiError::invalid("entitlements", format_args!("may name {all}"));
+        let one = name.parse::<Entitlement>().map_err(|()| unknown())?;
+        Ok((one, allowed.map_or(Said::Cleared, Said::Given)))
+    };
+    Ok(OrgChange {
+        name: patch.name,
+        plan: patch.plan,
+        seats: above_zero("seats", patch.seats)?,
+        rate_limit_per_minute: above_zero("rate_limit_per_minute", patch.rate_limit_per_minute)?,
+        low_balance: above_zero("low_balance", patch.low_balance)?,
+        entitlements: patch.entitlements.into_iter().map(entitled).collect::<Result<_, ApiError>>()?,
+    })
+}
+
+/// Hold an organization
+///
+/// `suspended`, `paused` and `banned` ones get 403 everywhere but on `/v1/check-key`. Jobs of banned ones have ended, and
+/// their credits are given back, when this answers; jobs of the others rest, go on when the hold is lifted, and end after seven
+/// days. `under_review` stops nothing. A request that failed may be repeated.
+#[utoipa::path(
+    post,
+    path = "/admin/v1/organizations/{id}/hold",
+    tag = "Holds",
+    params(("id" = String, Path, description = "The organization's id.")),
+    request_body(content = Hold, description = "What kind of a hold, and why."),
+    responses((status = 200, description = "The organization as it is then.", body = Customer))
+)]
+pub(crate) async fn hold_organization(
+    State(operator): State<Shared>,
+    PathId(id): PathId<OrgId>,
+    JsonBody(hold): JsonBody<Hold>,
+) -> Result<Json<Customer>, ApiError> {
+    let wrong = || ApiError::invalid("status", "must be one of suspended, paused, banned, under_review");
+    let status = hold.wanted().ok_or_else(wrong)?;
+    let reason = hold.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    if reason.is_some_and(|reason| reason.len() > REASON_BYTES_MAX) {
+        return Err(ApiError::invalid("reason", format_args!("may have at most {REASON_BYTES_MAX} bytes")));
+    }
+    let org = find(&operator, id).await?;
+    let customer = operator.admin.hold(&org, status, reason).await;
+    // Whether it worked or not: a hold may stand although not everything could be stopped.
+    operator.app.keyring.forget();
+    operator.app.callbacks.wake();
+    Ok(Json(shown(&operator, &customer?)))
+}
+
+/// Lift a hold
+///
+/// The organization is active again; one that was is as it was.
+#[utoipa::path(
+    post,
+    path = "/admin/v1/organizations/{id}/lift",
+    tag = "Holds",
+    params(("id" = String, Path, description = "The organization's id.")),
+    responses((status = 200, description = "The organization as it is then.", body = Customer))
+)]
+pub(crate) async fn lift_hold(
+    State(operator): State<Shared>,
+    PathId(id): PathId<OrgId>,
+) -> Result<Json<Customer>, ApiError> {
+    let org = find(&operator, id).await?;
+    let lifted = operator.admin.set_status(&org, OrgStatus::Active).await?;
+    operator.app.keyring.forget();
+    Ok(Json(shown(&operator, &lifted)))
+}

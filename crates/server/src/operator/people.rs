@@ -1,0 +1,64 @@
+//! The people of an organization, and links for those who cannot get in.
+
+mod view;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use probity_core::id::{OrgId, UserId};
+use probity_store::users;
+
+use self::view::{Person, ResetWish};
+use super::Shared;
+use super::organizations::view::OneTimeLink;
+use super::organizations::{find, link};
+use crate::body::JsonBody;
+use crate::error::ApiError;
+use crate::page::List;
+use crate::path::{PathId, PathIds};
+
+/// List people
+///
+/// Everybody in an organization, the newest first, on one page.
+#[utoipa::path(
+    get,
+    path = "/admin/v1/organizations/{id}/users",
+    tag = "People",
+    params(("id" = String, Path, description = "The organization's id.")),
+    responses((status = 200, description = "All of them.", body = List<Person>))
+)]
+pub(crate) async fn list_people(
+    State(operator): State<Shared>,
+    PathId(id): PathId<OrgId>,
+) -> Result<Json<List<Person>>, ApiError> {
+    let org = find(&operator, id).await?;
+    let people = operator.admin.list_users(&org).await?;
+    Ok(Json(List::whole(people.into_iter().map(Person::from).collect())))
+}
+
+/// Make a link for somebody
+///
+/// With it they set a new password, in the place of one that they have. It is shown this once and works for a day; a link
+/// that they had before ends.
+#[utoipa::path(
+    post,
+    path = "/admin/v1/organizations/{id}/users/{user_id}/reset-link",
+    tag = "People",
+    params(
+        ("id" = String, Path, description = "The organization's id."),
+        ("user_id" = String, Path, description = "The person's id."),
+    ),
+    request_body(content = Option<ResetWish>, description = "Whether their second factor goes."),
+    responses((status = 201, description = "The link.", body = OneTimeLink))
+)]
+pub(crate) async fn make_reset_link(
+    State(operator): State<Shared>,
+    PathIds(id, user): PathIds<OrgId, UserId>,
+    wish: Option<JsonBody<ResetWish>>,
+) -> Result<(StatusCode, Json<OneTimeLink>), ApiError> {
+    let wish = wish.map(|JsonBody(wish)| wish).unwrap_or_default();
+    let org = find(&operator, id).await?;
+    let user = users::by_id(&mut operator.app.store.read().await?, org.no, user).await?;
+    let made = operator.admin.reset_link(&user, wish.without_second_factor).await?;
+    Ok((StatusCode::CREATED, Json(link(&operator, &made))))
+}
