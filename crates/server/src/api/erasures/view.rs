@@ -1,0 +1,107 @@
+//! What `/v1/erasures` shows and takes.
+
+use std::collections::BTreeMap;
+
+use probity_core::id::ErasureId;
+use probity_store::erasures::Erasure;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
+
+use crate::api::timestamp::Timestamp;
+use crate::openapi::schema;
+use crate::submission::{ADDRESS_MAX_BYTES, WEBHOOK_URL_MAX_BYTES};
+
+/// The most addresses of one request.
+pub(crate) const ADDRESSES_MAX: usize = 1_000;
+
+/// The addresses to erase.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateErasure {
+    #[schema(schema_with = emails)]
+    pub(super) emails: Vec<String>,
+    #[serde(default)]
+    #[schema(schema_with = webhook_url, required = false)]
+    pub(super) webhook_url: Option<String>,
+}
+
+fn emails() -> RefOr<Schema> {
+    // White space alone is no address.
+    let email = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(ADDRESS_MAX_BYTES))
+        .pattern(Some(r"[^\t\n\x0C\r ]"));
+    ArrayBuilder::new()
+        .items(email)
+        .min_items(Some(1))
+        .max_items(Some(ADDRESSES_MAX))
+        .description(Some("The addresses, as they were submitted or in any spelling of the same mailbox."))
+        .examples([serde_json::json!(["nobody@sandbox.test"])])
+        .into()
+}
+
+fn webhook_url() -> RefOr<Schema> {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .min_length(Some(1))
+        .max_length(Some(WEBHOOK_URL_MAX_BYTES))
+        .description(Some("Where the receipt is POSTed to when everything is erased."))
+        .examples(["https://www.example.com/erased"])
+        .into()
+}
+
+/// An erasure that was taken down.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub(crate) struct Requested {
+    /// Always true.
+    pub(super) success: bool,
+    /// The erasure's id.
+    #[schema(schema_with = erasure_id)]
+    pub(super) id: ErasureId,
+}
+
+/// What came of an erasure.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct Receipt {
+    /// The erasure's id.
+    #[schema(schema_with = erasure_id)]
+    id: ErasureId,
+    /// Whether it is done.
+    #[schema(schema_with = states)]
+    status: &'static str,
+    /// When it was wished. What was submitted later is not touched.
+    requested_at: Timestamp,
+    /// When everything was erased; null until then.
+    #[schema(required)]
+    completed_at: Option<Timestamp>,
+    /// How many addresses it is about, each counted once.
+    #[schema(examples(1), minimum = 1)]
+    addresses: i64,
+    /// How many entries were erased or emptied, by table.
+    #[schema(examples(json!({"job_block": 2, "result_block": 2})))]
+    removed: BTreeMap<String, u64>,
+}
+
+fn erasure_id() -> Object {
+    schema::id("era", "The erasure's id.")
+}
+
+fn states() -> Object {
+    schema::one_of(["queued", "completed"], "`queued`: taken down, and on its way. `completed`: everything is erased.")
+}
+
+impl From<&Erasure> for Receipt {
+    fn from(erasure: &Erasure) -> Self {
+        Self {
+            id: erasure.id,
+            status: if erasure.completed_at.is_some() { "completed" } else { "queued" },
+            requested_at: erasure.requested_at.into(),
+            completed_at: erasure.completed_at.map(Into::into),
+            addresses: erasure.addresses,
+            removed: erasure.removed.clone(),
+        }
+    }
+}
