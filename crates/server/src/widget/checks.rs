@@ -1,0 +1,107 @@
+//! `GET /v1/widget/nonce` and `GET /v1/widget/verify`: what the script asks.
+//!
+//! A check costs what a live call costs, and is held and captured in the same way; what could not be found out is free, also of
+//! the key's day. Each answer brings the nonce of the next check, so that a page asks for one alone only at its start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::request::Parts;
+use probity_engine::Live;
+use probity_store::widget::{Asked, KeyDay};
+use serde::Serialize;
+
+use super::answer::{Answer, Outcome};
+use super::entry::{self, Entry};
+use super::gate::{Closed, Pass};
+use super::{SOURCE, nonce as nonces};
+use crate::api::verify::{self, Payer};
+use crate::app::App;
+use crate::error::{ApiError, Code};
+use crate::ops::metrics::{Origin, WidgetOutcome};
+use crate::query::Query;
+
+/// How long a visitor waits: the script gives up half a second later.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(3_500);
+
+/// Leave for the first check of a page.
+#[derive(Debug, Serialize)]
+pub(crate) struct FirstNonce {
+    nonce: String,
+}
+
+/// `GET /v1/widget/nonce?key=`
+pub(crate) async fn nonce(State(app): State<Arc<App>>, parts: Parts) -> Result<Json<FirstNonce>, ApiError> {
+    let now = app.now();
+    let entry = entry::enter(&app, &parts, now).await?;
+    Ok(Json(FirstNonce { nonce: nonces::issue(&app.secrets, entry.bound(), now) }))
+}
+
+/// `GET /v1/widget/verify?key=&nonce=&email=`
+pub(crate) async fn verify(State(app): State<Arc<App>>, parts: Parts) -> Result<Json<Answer>, ApiError> {
+    let now = app.now();
+    let entry = entry::enter(&app, &parts, now).await?;
+    let query = Query::of(&parts.uri);
+    let email = verify::email(&query)?;
+    let given = query.text("nonce")?.ok_or_else(|| ApiError::invalid("nonce", "is missing: see /v1/widget/nonce"))?;
+    let good = nonces::check(&app.secrets, entry.bound(), &given, now).ok_or_else(|| stale(&app))?;
+    entry::count(&app, &entry, now).await?;
+    app.presence.check(now)?;
+    let busy = |_| ApiError::unavailable("too many checks of widgets at the same time").retry_after(1);
+    let _place = app.widget.places.try_acquire().map_err(busy)?;
+    let pass = pass(&app, &entry, good).await?;
+    let (verification, captured) = ask(&app, &entry, &pass, email.trim_ascii()).await?;
+    if captured {
+        pass.spent();
+    }
+    let answer = Answer::of(&verification, Some(nonces::issue(&app.secrets, entry.bound(), app.now())));
+    app.metrics.widget().outcome(match answer.outcome() {
+        Outcome::Ok => WidgetOutcome::Ok,
+        Outcome::Fix => WidgetOutcome::Fix,
+        Outcome::Reject => WidgetOutcome::Reject,
+    });
+    Ok(Json(answer))
+}
+
+/// Leave for one check: the nonce is used up, and a credit of the key's day is taken.
+async fn pass(app: &App, entry: &Entry, good: nonces::Good) -> Result<Pass, ApiError> {
+    let key = &entry.known.key;
+    let asked = Asked {
+        of: KeyDay { org: key.org, key: key.id, day: app.now().utc_day() },
+        cap: key.daily_cap.unwrap_or(app.widget.config.daily_cap),
+        nonce: good.name,
+        expires_at: good.expires_at,
+    };
+    app.widget.gate.enter(asked).await.map_err(|closed| match closed {
+        Closed::Used => stale(app),
+        Closed::Spent => entry::limited(app),
+        Closed::Unavailable => ApiError::unavailable("no leave for a check could be written"),
+    })
+}
+
+async fn ask(
+    app: &App,
+    entry: &Entry,
+    pass: &Pass,
+    address: &str,
+) -> Result<(probity_core::verdict::Verification, bool), ApiError> {
+    let patience = PATIENCE.min(app.config.verification_max);
+    let timeout_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
+    let live = Live { timeout_ms, scope: entry.org().0.unsigned_abs() };
+    let payer = Payer { org: entry.org(), source: SOURCE, day: pass.day() };
+    let asked = verify::charged(app, payer, address, live).await;
+    let (verification, captured) = asked.map_err(|error| match error.code() {
+        Code::InsufficientCredits => entry::limited(app),
+        _ => error,
+    })?;
+    app.metrics.verdicts().record(Origin::Live, &verification);
+    Ok((verification, captured))
+}
+
+/// One answer for nonces that were used, are too old, or were given to somebody else.
+fn stale(app: &App) -> ApiError {
+    app.metrics.widget().outcome(WidgetOutcome::Stale);
+    ApiError::conflict("nonce: was used, is too old, or is another visitor's; get a new one")
+}
