@@ -3,41 +3,57 @@
 //! The command line calls this beside a running service, on the same database. A running service notices a revoked key or a
 //! stopped organization within a second.
 
+mod booking;
+mod catalog;
+mod customers;
+mod erasures;
 mod links;
-mod team;
+mod suppressions;
+mod users;
+mod webhooks;
 
-use probity_core::credits::{Balance, Bucket, UNLIMITED};
-use probity_core::id::{DeliveryId, Id, KeyId, OrgId};
+use std::sync::Arc;
+
+use probity_core::id::{DeliveryId, KeyId, OrgId};
 use probity_core::name::NameFault;
+use probity_core::plans::{Plan as CatalogPlan, Plans};
 use probity_core::time::Millis;
 use probity_store::audit::{self, Discrepancy};
-use probity_store::credits::Booking;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::keys::Key;
 use probity_store::nodes::{self, Node};
-use probity_store::orgs::{Org, OrgStatus};
-use probity_store::outbox::{self, Logged, State};
+use probity_store::organization::Org;
+use probity_store::outbox::{self, Logged, State, Tried};
 use probity_store::users::invitations;
-use probity_store::users::{Role, User, UserStatus};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, orgs, users};
+use probity_store::users::{Role, User, UserStatus, insert as insert_user};
+use probity_store::{
+    OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, organization, plans,
+};
 use secrecy::SecretString;
 
+pub use booking::{Asked, BookError, Booked, Reference, Until};
+pub use catalog::PlanShown;
+pub use customers::{Found, NewCustomer, OrgChange};
 pub use links::ResetLink;
-pub use team::{Invitee, Refused, TeamError};
+pub use suppressions::{Addresses, ListChange, ListCount};
+pub use users::{Invitee, Refused, TeamError};
+pub use webhooks::{NewWebhook, WebhookError};
 
+pub use crate::api::merge_patch::Said;
 pub use crate::minting::{Wanted as NewKey, origin};
 
-use crate::app::DELIVERIES_KEEP_MS;
 use crate::instance::Instance;
 use crate::minting;
 use crate::nodes::is_alive;
 
 /// The name of the mark that the first start leaves.
 const STARTED: &str = "first_start";
+/// The name under which the installation knows the organization of its first start: that of whoever runs it.
+pub(crate) const OPERATORS: &str = "operators_organization";
 /// Organizations that are read at a time.
 const PAGE: i64 = 500;
 
-/// What a new organization may spend.
+/// What a new organization may spend, where no plans are configured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// As much as it likes.
@@ -49,12 +65,11 @@ pub enum Plan {
     },
 }
 
-impl Plan {
-    /// The plan's name in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Unlimited => "unlimited",
-            Self::Metered { .. } => "metered",
+impl From<Plan> for CatalogPlan {
+    fn from(plan: Plan) -> Self {
+        match plan {
+            Plan::Unlimited => Self::unlimited(),
+            Plan::Metered { initial } => Self::metered(initial),
         }
     }
 }
@@ -81,12 +96,15 @@ pub struct Listed {
     pub leases: Vec<String>,
 }
 
-/// Why an organization or a key was not made.
+/// Why an organization or a key was not made, or stays as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
     /// It cannot be called that.
     #[error("a name {0}")]
     Name(#[from] NameFault),
+    /// There is no such plan.
+    #[error("there is no plan {0:?}")]
+    Plan(String),
     /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -97,20 +115,32 @@ pub enum MakeError {
 pub struct Admin {
     instance: Instance,
     brand: String,
+    plans: Arc<Plans>,
 }
 
 impl Admin {
     /// Administers an installation whose keys begin with `brand`.
     pub fn new(instance: Instance, brand: impl Into<String>) -> Self {
-        Self { instance, brand: brand.into() }
+        Self { instance, brand: brand.into(), plans: Arc::default() }
+    }
+
+    /// The same with the plans of a configuration.
+    #[must_use]
+    pub fn with_plans(self, plans: Arc<Plans>) -> Self {
+        Self { plans, ..self }
+    }
+
+    /// Every plan that an organization can be on.
+    pub fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     /// Makes the first organization with its owner and two keys, where there has never been one. Of several nodes that start
     /// at once, one does it.
-    pub async fn first_start(&self, name: &str, plan: Plan) -> Result<Option<FirstKeys>> {
-        let now = self.now();
+    pub async fn first_start(&self, name: &str, plan: impl Into<CatalogPlan>) -> Result<Option<FirstKeys>> {
+        let (now, plan) = (self.now(), plan.into());
         let mark = crate::secrets::hex(&crate::random::bytes::<8>());
-        let org = new_org(name, plan, now);
+        let org = new_org(name, &plan, now);
         let keys = [
             ("First live key", probity_core::api_key::KeyKind::Live),
             ("First test key", probity_core::api_key::KeyKind::Test),
@@ -121,10 +151,11 @@ impl Admin {
         let first = self.instance.store.write(|tx| {
             async {
                 let standing = instance::set_once(tx, STARTED, &mark).await?;
-                if standing != mark || !orgs::page(tx, None, 1).await?.is_empty() {
+                if standing != mark || !organization::page(tx, None, 1).await?.is_empty() {
                     return Ok(false);
                 }
-                insert_org(tx, &org, &owner, plan).await?;
+                insert_org(tx, &org, &owner, &plan).await?;
+                instance::set_once(tx, OPERATORS, &org.id.to_string()).await?;
                 invitations::issue(tx, &invitation).await?;
                 for minted in &keys {
                     keys::insert(tx, &minted.key, &minted.hash).await?;
@@ -139,51 +170,6 @@ impl Admin {
         }
         let [live, test] = keys.map(|minted| SecretString::from(minted.secret));
         Ok(Some(FirstKeys { link, live, test }))
-    }
-
-    /// Makes an organization with its owner.
-    pub async fn create_org(&self, name: &str, plan: Plan) -> std::result::Result<Org, MakeError> {
-        let org = new_org(probity_core::name::name(name)?, plan, self.now());
-        let owner = owner_of(&org);
-        self.instance.store.write(|tx| insert_org(tx, &org, &owner, plan).scope_boxed()).await?;
-        Ok(org)
-    }
-
-    /// All organizations, the oldest first.
-    pub async fn list_orgs(&self) -> Result<Vec<Org>> {
-        let mut conn = self.instance.store.read().await?;
-        let mut all: Vec<Org> = Vec::new();
-        loop {
-            let page = orgs::page(&mut conn, all.last().map(|org| org.no), PAGE).await?;
-            if page.is_empty() {
-                return Ok(all);
-            }
-            all.extend(page);
-        }
-    }
-
-    /// The organization with an id.
-    pub async fn org(&self, id: &str) -> Result<Org> {
-        let id: OrgId = id.parse().map_err(|_| StoreError::NotFound)?;
-        orgs::by_id(&mut self.instance.store.read().await?, id).await
-    }
-
-    /// Stops an organization or lets it go on.
-    pub async fn set_status(&self, org: &Org, status: OrgStatus) -> Result<Org> {
-        let now = self.now();
-        let changed = self.instance.store.write(|tx| {
-            async {
-                let before = orgs::set_status(tx, org.no, status).await?;
-                match (before.is_stopped(), status.is_stopped()) {
-                    (false, true) => happened(tx, org.no, now, Actor::Staff, AccountEvent::Hold).await,
-                    (true, false) => happened(tx, org.no, now, Actor::Staff, AccountEvent::HoldLifted).await,
-                    _ => Ok(()),
-                }
-            }
-            .scope_boxed()
-        });
-        changed.await?;
-        orgs::by_no(&mut self.instance.store.read().await?, org.no).await
     }
 
     /// Makes a key. The secret is nowhere else.
@@ -234,41 +220,6 @@ impl Admin {
         keys::by_id(&mut self.instance.store.read().await?, org.no, id).await
     }
 
-    /// Grants credits; those of a subscription end at `until`.
-    pub async fn grant(&self, org: &Org, bucket: Bucket, amount: i64, until: Option<Millis>) -> Result<Balance> {
-        let (cause, at) = (self.cause(), self.now());
-        let booking = Booking { org: org.no, bucket, amount, cause: &cause, at };
-        let granted = self.instance.store.write(|tx| {
-            async {
-                credits::grant(tx, &booking, until).await?;
-                happened(tx, org.no, at, Actor::Staff, AccountEvent::CreditsGranted).await
-            }
-            .scope_boxed()
-        });
-        granted.await?;
-        self.balance(org).await
-    }
-
-    /// Corrects an account up or down.
-    pub async fn adjust(&self, org: &Org, bucket: Bucket, amount: i64) -> Result<Balance> {
-        let (cause, at) = (self.cause(), self.now());
-        let booking = Booking { org: org.no, bucket, amount, cause: &cause, at };
-        let adjusted = self.instance.store.write(|tx| {
-            async {
-                credits::adjust(tx, &booking).await?;
-                happened(tx, org.no, at, Actor::Staff, AccountEvent::CreditsAdjusted).await
-            }
-            .scope_boxed()
-        });
-        adjusted.await?;
-        self.balance(org).await
-    }
-
-    /// What an organization has, holds and has spent.
-    pub async fn balance(&self, org: &Org) -> Result<Balance> {
-        credits::balance(&mut self.instance.store.read().await?, org.no).await
-    }
-
     /// Every place where the books of credits do not agree, with the organization that it is about; empty when all is well.
     /// It reads everything. Each rule is one statement, so it may run beside a service.
     pub async fn audit_credits(&self) -> Result<Vec<(Option<OrgId>, Discrepancy)>> {
@@ -278,9 +229,9 @@ impl Admin {
 
     /// Every place where the database does not keep a promise: the books, and each job against its rows. It reads everything,
     /// a job in one snapshot, so it may run beside a service.
-    pub async fn audit(&self) -> Result<Vec<(Option<OrgId>, Discrepancy)>> {
-        // Those before may have been purged.
-        let messages_since = self.now() - DELIVERIES_KEEP_MS;
+    /// Of messages to customers' servers it misses none that ended longer ago than the log is kept.
+    pub async fn audit(&self, deliveries_keep_ms: i64) -> Result<Vec<(Option<OrgId>, Discrepancy)>> {
+        let messages_since = self.now() - deliveries_keep_ms;
         let found = audit::everything_since(&self.instance.store, messages_since).await?;
         self.named(found).await
     }
@@ -290,7 +241,7 @@ impl Admin {
         let mut conn = self.instance.store.read().await?;
         let mut named = Vec::with_capacity(found.len());
         for one in found {
-            let id = match orgs::by_no(&mut conn, one.org).await {
+            let id = match organization::by_no(&mut conn, one.org).await {
                 Ok(org) => Some(org.id),
                 Err(StoreError::NotFound) => None,
                 Err(error) => return Err(error),
@@ -306,9 +257,12 @@ impl Admin {
         outbox::page(&mut conn, org.no, state, None, i64::from(at_most)).await
     }
 
-    /// One message with its body.
-    pub async fn delivery(&self, org: &Org, id: &str) -> Result<Logged> {
-        outbox::by_id(&mut self.instance.store.read().await?, org.no, delivery_id(id)?).await
+    /// One message with its body, and its attempts before the last one.
+    pub async fn delivery(&self, org: &Org, id: &str) -> Result<(Logged, Vec<Tried>)> {
+        let (id, mut conn) = (delivery_id(id)?, self.instance.store.read().await?);
+        let logged = outbox::by_id(&mut conn, org.no, id).await?;
+        let earlier = outbox::before_the_last(&mut conn, org.no, &[id]).await?.remove(&id);
+        Ok((logged, earlier.unwrap_or_default()))
     }
 
     /// Has a message sent once more, now and with all its attempts before it; a running service does it.
@@ -334,12 +288,6 @@ impl Admin {
         self.instance.clock.now()
     }
 
-    /// A cause of its own for each act.
-    fn cause(&self) -> String {
-        let id: Id<probity_core::id::Event> = crate::random::id(self.now());
-        format!("staff:{id}")
-    }
-
     fn mint(&self, org: &Org, wanted: NewKey, now: Millis) -> minting::Minted {
         minting::mint(&self.instance.secrets, &self.brand, org.no, None, wanted, now)
     }
@@ -354,8 +302,8 @@ fn delivery_id(text: &str) -> Result<DeliveryId> {
     text.parse().map_err(|_| StoreError::NotFound)
 }
 
-fn new_org(name: &str, plan: Plan, now: Millis) -> Org {
-    Org::new(crate::random::id(now), Some(name.to_owned()), plan.as_str().to_owned(), now)
+fn new_org(name: &str, plan: &CatalogPlan, now: Millis) -> Org {
+    Org::new(crate::random::id(now), Some(name.to_owned()), plan.name.clone(), now)
 }
 
 /// The person whom a new organization belongs to. They say who they are when they use their link.
@@ -372,16 +320,8 @@ fn owner_of(org: &Org) -> User {
     }
 }
 
-async fn insert_org(tx: &mut Tx, org: &Org, owner: &User, plan: Plan) -> Result<()> {
-    orgs::insert(tx, org).await?;
-    users::insert(tx, owner).await?;
-    let (cause, amount) = match plan {
-        Plan::Unlimited => ("unlimited", UNLIMITED),
-        Plan::Metered { initial } => ("initial", initial),
-    };
-    if amount > 0 {
-        let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount, cause, at: org.created_at };
-        credits::grant(tx, &booking, None).await?;
-    }
-    Ok(())
+async fn insert_org(tx: &mut Tx, org: &Org, owner: &User, plan: &CatalogPlan) -> Result<Org> {
+    let org = plans::open(tx, org, plan).await?;
+    insert_user(tx, owner).await?;
+    Ok(org)
 }

@@ -1,11 +1,12 @@
 //! What the API shows and takes, one module a resource.
 
 pub mod account;
-pub mod api_keys;
 pub(crate) mod batch;
 pub mod callback_secret;
 pub mod check_key;
+pub(crate) mod erasures;
 pub(crate) mod jobs;
+pub mod keys;
 pub(crate) mod merge_patch;
 pub mod organization;
 pub(crate) mod reports;

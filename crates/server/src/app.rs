@@ -4,10 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use probity_core::plans::Plans;
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_store::Store;
 
+use crate::dashboard::searches::Searches;
+use crate::dashboard::watch::Watch;
+use crate::erasures::Erasures;
 use crate::jobs::Wake;
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
@@ -19,8 +23,10 @@ use crate::page::Cursors;
 use crate::person::{People, PeopleConfig};
 use crate::secrets::Secrets;
 use crate::submission;
+use crate::uploads::UploadsConfig;
 use crate::verifier::Verifier;
 use crate::webhooks::Callbacks;
+use crate::widget::{Widget, WidgetConfig};
 
 /// The longest that a caller can wait for a verification; more is taken as this.
 pub const VERIFICATION_MAX: Duration = Duration::from_mins(1);
@@ -56,10 +62,16 @@ pub struct ApiConfig {
     pub link_life_ms: i64,
     /// How people are let in.
     pub people: PeopleConfig,
+    /// What organizations can be on.
+    pub plans: Arc<Plans>,
+    /// What the widget may do.
+    pub widget: WidgetConfig,
+    /// Lists as files.
+    pub uploads: UploadsConfig,
 }
 
 /// How long the log of deliveries is kept unless somebody says otherwise, in milliseconds.
-pub(crate) const DELIVERIES_KEEP_MS: i64 = 30 * 24 * 3_600_000;
+const DELIVERIES_KEEP_MS: i64 = 30 * 24 * 3_600_000;
 
 impl Default for ApiConfig {
     fn default() -> Self {
@@ -77,6 +89,9 @@ impl Default for ApiConfig {
             deliveries_keep_ms: DELIVERIES_KEEP_MS,
             link_life_ms: LINK_LIFE_MS,
             people: PeopleConfig::default(),
+            plans: Arc::default(),
+            widget: WidgetConfig::default(),
+            uploads: UploadsConfig::default(),
         }
     }
 }
@@ -91,9 +106,14 @@ pub struct App {
     pub(crate) limits: RateLimits,
     pub(crate) people: People,
     pub(crate) meter: Meter,
+    pub(crate) widget: Widget,
     pub(crate) metrics: Arc<Metrics>,
     /// This node among the others.
     pub(crate) presence: Arc<Presence>,
+    /// The lists that people watch.
+    pub(crate) watch: Watch,
+    /// Who looks through lists.
+    pub(crate) searches: Searches,
     /// The bells of the tasks behind batch jobs.
     pub(crate) wake: Arc<Wake>,
     pub(crate) cursors: Cursors,
@@ -101,6 +121,8 @@ pub struct App {
     pub(crate) sends_mail: bool,
     /// Who tells customers' servers, and which of those may be told.
     pub(crate) callbacks: Callbacks,
+    /// Addresses that are to be erased.
+    pub(crate) erasures: Erasures,
     /// Who answers live keys.
     pub(crate) live: Arc<dyn Verifier>,
     /// Who answers test keys: simulated outcomes, no network.

@@ -4,7 +4,8 @@
 //! same look-ups for unknown, expired and revoked ones), neither its limit nor its organization's is used up (429), the
 //! organization is not stopped and the key has the route's scope (403). The scope is the one that the handler's annotation
 //! names, so the document and the guard cannot differ. Whatever is answered after the key was recognized carries the state of
-//! its limits. People in the dashboard come through [`crate::person::guard`], with the same limits and scopes.
+//! its limits. People in the dashboard come through [`crate::person::guard`], with the same limits and scopes,
+//! and the command line through [`crate::desk`].
 
 mod caller;
 
@@ -12,9 +13,10 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use probity_core::api_key::KeyKind;
 use probity_core::scope::Scope;
 use probity_core::time::Millis;
 use probity_store::keys::Known;
@@ -68,7 +70,7 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
     };
     let mut headers = if presented.deprecated { deprecation().to_vec() } else { Vec::new() };
     let from = from(app, &request);
-    let passed = match recognized(app, &presented, from, now).await {
+    let passed = match recognized(app, &presented.text, from, now).await {
         Ok(known) => {
             let caller = Caller::Key(known.clone());
             let (state, shown) = limited(app, &caller, now).await;
@@ -107,7 +109,7 @@ fn presented(request: &Request) -> Result<Presented, ApiError> {
 }
 
 /// RFC 6750 §2.1; RFC 9110 §11.1: the scheme's case does not matter.
-fn bearer(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<String> {
     // What is no ASCII is a key all the same, and no good one.
     let value = String::from_utf8_lossy(headers.get(header::AUTHORIZATION)?.as_bytes());
     let (scheme, token) = value.trim().split_once(' ')?;
@@ -116,14 +118,14 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
 }
 
 /// The key, or the refusal with the limit that made it.
-async fn recognized(
+pub(crate) async fn recognized(
     app: &App,
-    presented: &Presented,
+    text: &str,
     from: Option<IpAddr>,
     now: Millis,
 ) -> Result<Arc<Known>, (ApiError, Option<limits::State>)> {
-    let hash = app.secrets.api_key(&presented.text);
-    let why = match app.keyring.open(&app.store, &presented.text, &hash, now).await {
+    let hash = app.secrets.api_key(text);
+    let why = match app.keyring.open(&app.store, text, &hash, now).await {
         Ok(Ok(known)) => return Ok(known),
         Ok(Err(why)) => why,
         Err(error) => return Err((error.into(), None)),
@@ -147,15 +149,25 @@ pub(crate) async fn limited(
     caller: &Caller,
     now: Millis,
 ) -> (limits::State, [(HeaderName, HeaderValue); 3]) {
-    let state = app.limits.take(own_limit(app, caller), org_limit(app, caller), now).await;
+    let state = app.limits.take(&limits_of(app, caller), now).await;
     let shown = shown(&state);
     (state, shown)
 }
 
-/// The address that a request came from; none in process.
+/// The limits that a caller's request counts against: its own, and that of its organization.
+pub(crate) fn limits_of(app: &App, caller: &Caller) -> [Limit; 2] {
+    [own_limit(app, caller), org_limit(app, caller)]
+}
+
+/// The network that a request came from; none in process.
 pub(crate) fn from(app: &App, request: &Request) -> Option<IpAddr> {
-    let Peer(peer) = request.extensions().get()?;
-    Some(whoever(client_ip(peer.ip(), request.headers(), &app.config.trusted_proxies)))
+    from_parts(app, request.extensions(), request.headers())
+}
+
+/// The same of a request's parts.
+pub(crate) fn from_parts(app: &App, extensions: &Extensions, headers: &HeaderMap) -> Option<IpAddr> {
+    let Peer(peer) = extensions.get()?;
+    Some(whoever(client_ip(peer.ip(), headers, &app.config.trusted_proxies)))
 }
 
 /// Who an address stands for: of IPv6 a customer has a whole /64, and can change within it at will.
@@ -176,7 +188,7 @@ pub(crate) fn admitted(
 ) -> Result<(), ApiError> {
     let counts = app.metrics.accounts();
     if let Some(retry_after_s) = state.retry_after_s(now) {
-        counts.limited(if state.is_of_key { LimitedBy::Key } else { LimitedBy::Organization });
+        counts.limited(state.bucket.limited_by());
         return Err(ApiError::rate_limited(retry_after_s));
     }
     let Need::Scope(scope) = need else { return Ok(()) };
@@ -202,27 +214,32 @@ pub(crate) fn own_limit(app: &App, caller: &Caller) -> Limit {
     let (bucket, own) = match caller {
         Caller::Key(known) => (Bucket::Key(known.key.org, known.key.id), known.key.rate_limit_per_minute),
         Caller::Person(person) => (Bucket::Session(person.session.org, person.session.id), None),
+        // Counts nothing of its own: its guard does not ask.
+        Caller::Staff { org, .. } => (Bucket::Org(org.no), None),
     };
     let own = own.and_then(|limit| u32::try_from(limit).ok());
-    Limit { bucket, per_minute: own.unwrap_or(app.config.key_per_minute).max(1) }
+    let widget = caller.key().is_some_and(|key| key.kind == KeyKind::Pub);
+    let usual = if widget { app.config.widget.key_per_minute } else { app.config.key_per_minute };
+    Limit { bucket, per_minute: own.unwrap_or(usual).max(1) }
 }
 
 /// The lower of what the operator allows and what the organization wishes.
 fn org_limit(app: &App, caller: &Caller) -> Limit {
     let (allowed, wished) = caller.org_rates();
-    let allowed = operators_limit(app, allowed);
+    let allowed = operators_limit(app, allowed, caller.org_plan());
     let wished = wished.and_then(|limit| u32::try_from(limit).ok());
     let per_minute = wished.map_or(allowed, |wished| wished.min(allowed)).max(1);
     Limit { bucket: Bucket::Org(caller.org()), per_minute }
 }
 
 /// How many requests a minute the operator allows an organization, which may have a value of its own.
-pub(crate) fn operators_limit(app: &App, own: Option<i64>) -> u32 {
-    own.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(app.config.org_per_minute).max(1)
+pub(crate) fn operators_limit(app: &App, own: Option<i64>, plan: &str) -> u32 {
+    let said = own.or(app.config.plans.of(plan).rate_limit_per_minute);
+    said.and_then(|limit| u32::try_from(limit).ok()).unwrap_or(app.config.org_per_minute).max(1)
 }
 
 /// What the answer says of a limit.
-fn shown(state: &limits::State) -> [(HeaderName, HeaderValue); 3] {
+pub(crate) fn shown(state: &limits::State) -> [(HeaderName, HeaderValue); 3] {
     [
         (LIMIT.clone(), HeaderValue::from(state.limit)),
         (REMAINING.clone(), HeaderValue::from(state.remaining)),

@@ -72,7 +72,7 @@ pub(crate) fn pieces(request: Request, limit: usize) -> Result<Pieces, ApiError>
     reading.pieces(body, limit)
 }
 
-/// A JSON body of the form `T`. As `Option<JsonBody<T>>` the body may be empty.
+/// A JSON body of the form `T`. As `Option<JsonBody<T>>` the body may be empty, or `null`, as the document describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonBody<T>(pub T);
 
@@ -93,7 +93,10 @@ impl<T: DeserializeOwned, S: Send + Sync> OptionalFromRequest<S> for JsonBody<T>
 
     async fn from_request(request: Request, _state: &S) -> Result<Option<Self>, ApiError> {
         let bytes = json_bytes(request).await?;
-        if bytes.is_empty() { Ok(None) } else { object(&bytes).map(|value| Some(Self(value))) }
+        match bytes.trim_ascii() {
+            b"" | b"null" => Ok(None),
+            _ => object(&bytes).map(|value| Some(Self(value))),
+        }
     }
 }
 

@@ -59,13 +59,13 @@ pub struct ApiError {
     message: Cow<'static, str>,
     detail: Option<Detail>,
     retry_after_s: Option<u32>,
-    header: Option<Box<(HeaderName, HeaderValue)>>,
+    headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl ApiError {
     /// An error with a message for the client. Prefer the constructors below.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), detail: None, retry_after_s: None, header: None }
+        Self { code, message: message.into(), detail: None, retry_after_s: None, headers: Vec::new() }
     }
 
     /// An error with its code's usual message.
@@ -182,10 +182,10 @@ impl ApiError {
         self
     }
 
-    /// Adds a header to the answer; one at most.
+    /// Adds a header to the answer.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
-        self.header = Some(Box::new((name, value)));
+        self.headers.push((name, value));
         self
     }
 
@@ -232,9 +232,7 @@ impl ApiError {
         if let Some(seconds) = self.retry_after_s {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(header) = &self.header {
-            headers.insert(header.0.clone(), header.1.clone());
-        }
+        headers.extend(self.headers.iter().cloned());
     }
 }
 
@@ -257,6 +255,9 @@ impl From<StoreError> for ApiError {
             StoreError::NotFound => Self::not_found(),
             StoreError::Conflict => Self::conflict("it exists already"),
             StoreError::InsufficientCredits { .. } => Self::insufficient_credits(),
+            StoreError::CreditsHeld => Self::conflict(
+                "credits are set aside for jobs or calls that run; pause the organization, or try again when they have ended",
+            ),
             // Only the lock of an Idempotency-Key is lost in a request.
             StoreError::LeaseLost => Self::idempotency_in_progress(),
             error @ StoreError::Unavailable { .. } => Self::unavailable(error),

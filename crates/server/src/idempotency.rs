@@ -20,7 +20,7 @@ use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
 use probity_core::scope::Scopes;
 use probity_store::idempotency::{self, Attempt, Begun};
-use probity_store::{ScopedFutureExt as _, StoreError, Tx};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
 use serde::Serialize;
 use tracing::Instrument as _;
 
@@ -95,15 +95,30 @@ impl Once {
         let answer = Answer::of(status, value);
         if let Some(run) = &self.0 {
             let sealed = run.app.secrets.seal_answer(&run.key, &answer.body);
-            idempotency::keep_answer(tx, run.attempt.held(), status.as_u16(), &sealed).await?;
+            let names = names_address(&answer.body);
+            idempotency::keep_answer(tx, run.attempt.held(), status.as_u16(), &sealed, names).await?;
             run.kept.store(true, Ordering::Relaxed);
         }
         Ok(answer)
     }
 }
 
+/// Whether an answer may name an address, which nobody can look up in it once it is kept.
+fn names_address(answer: &[u8]) -> bool {
+    answer.contains(&b'@')
+}
+
 /// Runs a POST once for each key; other requests pass.
 pub(crate) async fn layer(State(app): State<Arc<App>>, caller: Caller, request: Request, next: Next) -> Response {
+    layered(app, Some(caller), request, next).await
+}
+
+/// The same for the operator, who is none of the callers of the API.
+pub(crate) async fn layer_of_operator(app: Arc<App>, request: Request, next: Next) -> Response {
+    layered(app, None, request, next).await
+}
+
+async fn layered(app: Arc<App>, caller: Option<Caller>, request: Request, next: Next) -> Response {
     if request.method() != Method::POST {
         return next.run(request).await;
     }
@@ -130,23 +145,36 @@ pub(crate) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     }
 }
 
-async fn once(app: Arc<App>, caller: Caller, key: String, request: Request, next: Next) -> Result<Response, ApiError> {
+async fn once(
+    app: Arc<App>,
+    caller: Option<Caller>,
+    key: String,
+    request: Request,
+    next: Next,
+) -> Result<Response, ApiError> {
     let (mut request, body) = gather(request).await?;
-    let body_hash = request_hash(&app, &caller, &body);
+    let body_hash = request_hash(&app, caller.as_ref(), &body);
     let call = Call { path: request.uri().path().to_owned(), key, body_hash };
     let work = move |once: Once| {
         request.extensions_mut().insert(once);
         next.run(request)
     };
-    run_once(app, caller, call, work).await
+    run_for(app, Holder::of(caller.as_ref()), call, work).await
 }
 
-/// What a repetition has to equal: the body, and what the caller may do. An answer may carry a secret that grants as much as
-/// its first caller had (a new key's); a key with fewer scopes that repeats the request must not get it replayed.
-fn request_hash(app: &App, caller: &Caller, body: &[u8]) -> [u8; 32] {
+/// What a repetition has to equal: the body, and what the caller may do, until when and how often. An answer may carry a secret
+/// that grants as much as its first caller had (a new key's, an invitation's); whoever may do less and repeats the request must
+/// not get it replayed, for the handler, which would have refused them, is not asked.
+fn request_hash(app: &App, caller: Option<&Caller>, body: &[u8]) -> [u8; 32] {
     let mut hash = app.secrets.body_in_pieces();
-    if caller.scopes() != Scopes::all() {
-        hash.update(&caller.scopes().bits().to_be_bytes());
+    if let Some(caller) = caller {
+        let (scopes, end) = (caller.scopes(), caller.expires_at());
+        let own_rate = caller.key().and_then(|key| key.rate_limit_per_minute);
+        if scopes != Scopes::all() || end.is_some() || own_rate.is_some() {
+            hash.update(&scopes.bits().to_be_bytes());
+            hash.update(&end.map_or(i64::MAX, |end| end.0).to_be_bytes());
+            hash.update(&own_rate.unwrap_or(i64::MAX).to_be_bytes());
+        }
     }
     hash.update(body);
     hash.finish()
@@ -162,6 +190,28 @@ pub(crate) struct Call {
     pub(crate) body_hash: [u8; 32],
 }
 
+/// Whose keys are told apart from everybody else's.
+#[derive(Clone, Copy)]
+struct Holder {
+    org: OrgNo,
+    method: &'static str,
+}
+
+impl Holder {
+    /// Keys of live and test keys are apart, as everything else of theirs is; so are those of pages. None is the operator, who
+    /// belongs to no organization: no id has this number.
+    fn of(caller: Option<&Caller>) -> Self {
+        let Some(caller) = caller else { return Self { org: OrgNo(0), method: "operator POST" } };
+        let method = match caller {
+            Caller::Key(_) if caller.is_test() => "test POST",
+            Caller::Key(_) => "POST",
+            Caller::Person(_) => "page POST",
+            Caller::Staff { .. } => "desk POST",
+        };
+        Self { org: caller.org(), method }
+    }
+}
+
 /// Does a work once for a key, or answers as it was answered. The work is handed what to keep its answer on.
 ///
 /// All of it is a task of its own: a client that goes away leaves neither half of a work behind nor a key locked for nobody.
@@ -174,8 +224,20 @@ pub(crate) async fn run_once<F>(
 where
     F: Future<Output = Response> + Send + 'static,
 {
+    run_for(app, Holder::of(Some(&caller)), call, work).await
+}
+
+async fn run_for<F>(
+    app: Arc<App>,
+    holder: Holder,
+    call: Call,
+    work: impl FnOnce(Once) -> F + Send + 'static,
+) -> Result<Response, ApiError>
+where
+    F: Future<Output = Response> + Send + 'static,
+{
     let run = async move {
-        match begin(app, &caller, call).await? {
+        match begin(app, holder, call).await? {
             Start::Answered(response) => Ok(response),
             Start::Run(run) => Ok(run.clone().finish(work(Once(Some(run)))).await),
         }
@@ -191,10 +253,10 @@ enum Start {
     Run(Arc<Run>),
 }
 
-async fn begin(app: Arc<App>, caller: &Caller, call: Call) -> Result<Start, ApiError> {
+async fn begin(app: Arc<App>, holder: Holder, call: Call) -> Result<Start, ApiError> {
     let attempt = Attempt {
-        org: caller.org(),
-        key_hash: key_hash(&app, caller, &call),
+        org: holder.org,
+        key_hash: app.secrets.idempotency_key(holder.method, &call.path, &call.key),
         body_hash: call.body_hash,
         run: crate::secrets::hex(&crate::random::bytes::<16>()),
         now: app.now(),
@@ -217,16 +279,6 @@ async fn begin(app: Arc<App>, caller: &Caller, call: Call) -> Result<Start, ApiE
         }
         Begun::Full => Err(ApiError::rate_limited(FULL_RETRY_S)),
     }
-}
-
-/// Keys of live and test keys are apart, as everything else of theirs is; so are those of pages.
-fn key_hash(app: &App, caller: &Caller, call: &Call) -> [u8; 32] {
-    let method = match caller {
-        Caller::Key(_) if caller.is_test() => "test POST",
-        Caller::Key(_) => "POST",
-        Caller::Person(_) => "page POST",
-    };
-    app.secrets.idempotency_key(method, &call.path, &call.key)
 }
 
 fn replay(app: &App, key: &str, status: u16, sealed: &[u8]) -> Result<Response, ApiError> {
@@ -263,11 +315,10 @@ impl Run {
     }
 
     async fn keep_late(&self, status: StatusCode, body: &Bytes) {
-        let sealed = self.app.secrets.seal_answer(&self.key, body);
-        let kept = self
-            .app
-            .store
-            .write(|tx| idempotency::keep_answer(tx, self.attempt.held(), status.as_u16(), &sealed).scope_boxed());
+        let (sealed, names) = (self.app.secrets.seal_answer(&self.key, body), names_address(body));
+        let kept = self.app.store.write(|tx| {
+            idempotency::keep_answer(tx, self.attempt.held(), status.as_u16(), &sealed, names).scope_boxed()
+        });
         if let Err(error) = kept.await {
             tracing::error!(%error, "an answer could not be kept for retries");
         }

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
+use probity_store::sealing::{self, Sealing as _};
 use probity_store::{SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance, moving};
 
 use crate::facts::StoredFacts;
+use crate::sealing::MasterKey;
 use crate::secrets::{PEPPER_BYTES, Secrets};
 
 /// The name of the pepper's fingerprint among the installation's texts.
@@ -31,6 +33,18 @@ pub enum OpenError {
         "the pepper is not the one that this database's keys were hashed with; restore the pepper that belongs to it"
     )]
     OtherPepper,
+    /// What is sealed could not be read.
+    #[error(
+        "this database is sealed under a master key, and none is configured; set secrets.master_key_file to the one that belongs \
+         to it"
+    )]
+    NoMasterKey,
+    /// The master key is not the one under which data keys are wrapped.
+    #[error(
+        "the master key is not the one under which this database is sealed; configure the one that belongs to it, or, to use a \
+         new one, wrap the data keys anew with `probity master-key rewrap`"
+    )]
+    OtherMasterKey,
     /// The database was changed by a newer version.
     #[error("the database was changed by a newer version of this program; run that one, or restore a backup")]
     Ahead,
@@ -79,7 +93,35 @@ impl Instance {
         let applied = self.store.migrate().await?;
         let fingerprint = self.secrets.fingerprint();
         let standing = self.store.write(|tx| instance::set_once(tx, PEPPER, fingerprint).scope_boxed()).await?;
-        if standing == fingerprint { Ok(applied) } else { Err(OpenError::OtherPepper) }
+        if standing != fingerprint {
+            return Err(OpenError::OtherPepper);
+        }
+        self.check_master_key().await?;
+        Ok(applied)
+    }
+
+    /// Makes sure that what is sealed can be opened, and that nothing is sealed under two master keys. A first master key is
+    /// the installation's from then on.
+    async fn check_master_key(&self) -> Result<(), OpenError> {
+        let standing = match self.store.sealed_by() {
+            None => sealing::fingerprint(&mut self.store.read().await?).await?,
+            Some(ours) => Some(self.store.write(|tx| sealing::set_fingerprint(tx, ours).scope_boxed()).await?),
+        };
+        match (standing.as_deref(), self.store.sealed_by()) {
+            (Some(_), None) => Err(OpenError::NoMasterKey),
+            (standing, ours) if standing != ours => Err(OpenError::OtherMasterKey),
+            _ => Ok(()),
+        }
+    }
+
+    /// Wraps every data key anew, under another master key than the one with which the database is open; says how many there
+    /// are. Everything else that has the database open must be stopped before, and started with the new one afterwards.
+    pub async fn rewrap(&self, from: &MasterKey, to: &MasterKey) -> Result<u64, OpenError> {
+        if self.store.sealed_by() != Some(from.fingerprint()) {
+            return Err(OpenError::OtherMasterKey);
+        }
+        let anew = |org, wrapped: &[u8]| to.take_over(from, org, wrapped);
+        Ok(self.store.write(|tx| sealing::rewrap(tx, to, &anew).scope_boxed()).await?)
     }
 
     /// The database.

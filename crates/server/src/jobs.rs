@@ -5,7 +5,7 @@
 //! worker verifies one chunk and settles it in parts ([`work`]). Wake-ups are hints: everybody also looks by themselves once
 //! in a while. A process that dies leaves leases that end; another takes the work up where the results stop.
 
-mod chunk;
+pub(crate) mod chunk;
 mod dispatch;
 mod found;
 mod import;
@@ -13,6 +13,7 @@ mod overrides;
 mod pack;
 mod rest;
 mod stop;
+mod suppressed;
 mod work;
 
 use std::sync::Arc;
@@ -29,11 +30,13 @@ use crate::api::jobs::view::JobView;
 use crate::app::App;
 use crate::nodes::Presence;
 use crate::ops::metrics::Metrics;
+use crate::secrets::Secrets;
 use crate::verifier::Verifier;
 use crate::webhooks::{Callbacks, tell};
 
+pub(crate) use self::import::mailbox_key;
 use self::overrides::OverridesByOrg;
-pub(crate) use self::stop::stop_jobs;
+pub(crate) use self::stop::{stop_jobs, stop_jobs_of};
 
 /// How batch jobs are worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,8 @@ pub(crate) struct Jobs {
     pub(crate) wake: Arc<Wake>,
     pub(crate) callbacks: Callbacks,
     pub(crate) config: JobsConfig,
+    /// For the tags of addresses.
+    secrets: Arc<Secrets>,
     overrides: Arc<OverridesByOrg>,
 }
 
@@ -94,6 +99,7 @@ impl Jobs {
             wake: app.wake.clone(),
             callbacks: app.callbacks.clone(),
             config,
+            secrets: app.secrets.clone(),
             overrides: Arc::default(),
         }
     }

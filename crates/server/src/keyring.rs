@@ -123,7 +123,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 mod tests {
     use probity_core::api_key::KeyKind;
     use probity_core::id::OrgId;
-    use probity_store::orgs::OrgStatus;
+    use probity_store::organization::OrgStatus;
 
     use super::*;
     use crate::minting::{Wanted, mint};
@@ -141,6 +141,7 @@ mod tests {
             key,
             org_id,
             org_status: OrgStatus::Active,
+            org_plan: "metered".into(),
             org_rate_limit_per_minute: None,
             org_wished_per_minute: None,
         };

@@ -1,9 +1,11 @@
-//! Rate limits: a token bucket for each key and one for each organization; a request needs a token of both.
+//! Rate limits: a token bucket for each key and one for each organization; a request needs a token of both. All widgets of an
+//! organization share one more, so that they leave tokens to its servers.
 //!
 //! One process counts in memory. Nodes that share a PostgreSQL share the buckets in it: a node takes tokens in *slices* of two
 //! hundredths of the limit and spends them by itself, so that the limit holds on all nodes together (unspent slices count as
 //! spent until they are given back), and the database is asked once a slice, not once a request. While the database cannot
-//! be asked, each node counts for itself.
+//! be asked, each node counts for itself. What strangers can make without number, a node counts alone (refused keys by address) or
+//! behind the limits of somebody who is known (checks of the widget by visitor).
 
 mod local;
 mod shared;
@@ -13,6 +15,8 @@ use std::net::IpAddr;
 use probity_core::id::{KeyId, SessionId};
 use probity_core::time::Millis;
 use probity_store::{Dialect, OrgNo, Store};
+
+use crate::ops::metrics::LimitedBy;
 
 /// A minute, in milliseconds and microseconds: the period of all limits.
 const MINUTE_MS: i64 = 60_000;
@@ -29,13 +33,27 @@ pub(crate) enum Bucket {
     Session(OrgNo, SessionId),
     /// Of everybody in an organization.
     Org(OrgNo),
+    /// Of all widgets of an organization.
+    Widgets(OrgNo),
     /// Of refused keys from an address; counted by each node for itself.
     Failures(IpAddr),
+    /// Of a visitor of a page with the widget, by a hash: whatever it asks; counted by each node for itself.
+    Visitor([u8; 16]),
+    /// The same visitor's checks, which all nodes count.
+    Checks(OrgNo, [u8; 16]),
+    /// The same of the operator's API.
+    OperatorFailures(IpAddr),
 }
 
 impl Bucket {
-    fn is_of_key(self) -> bool {
-        matches!(self, Self::Key(..) | Self::Session(..))
+    /// What a refusal by it counts as.
+    pub(crate) fn limited_by(self) -> LimitedBy {
+        match self {
+            Self::Key(..) | Self::Session(..) => LimitedBy::Key,
+            Self::Org(_) | Self::Widgets(_) => LimitedBy::Organization,
+            Self::Visitor(_) | Self::Checks(..) => LimitedBy::Visitor,
+            Self::Failures(_) | Self::OperatorFailures(_) => LimitedBy::Address,
+        }
     }
 }
 
@@ -55,8 +73,8 @@ pub(crate) struct State {
     pub(crate) remaining: u32,
     /// When the bucket is full again.
     pub(crate) full_at: Millis,
-    /// Whether the bucket is a key's or a session's.
-    pub(crate) is_of_key: bool,
+    /// Which bucket it is.
+    pub(crate) bucket: Bucket,
     /// When the next request may come; none where this one passed.
     pub(crate) refused_until: Option<Millis>,
 }
@@ -90,24 +108,40 @@ impl RateLimits {
         Self { local: local::Buckets::default(), shared }
     }
 
-    /// Takes a token of both buckets; where one is empty the other keeps its token. Tells about the one that matters: the
-    /// one that refused, or else the one with fewer tokens.
-    pub(crate) async fn take(&self, key: Limit, org: Limit, now: Millis) -> State {
-        let first = self.take_one(key, now).await;
-        if first.refused_until.is_some() {
-            return first;
+    /// Takes a token of each bucket; where one is empty the others keep theirs. Tells about the one that matters: the
+    /// one that refused, or else the first of those with the fewest tokens.
+    pub(crate) async fn take<const N: usize>(&self, limits: &[Limit; N], now: Millis) -> State {
+        const { assert!(N > 0, "somebody's limit counts") };
+        let mut told = self.take_one(limits[0], now).await;
+        for (taken, limit) in limits.iter().enumerate().skip(1) {
+            if told.refused_until.is_some() {
+                return told;
+            }
+            let state = self.take_one(*limit, now).await;
+            if state.refused_until.is_some() {
+                for earlier in &limits[..taken] {
+                    self.give_back(*earlier, now).await;
+                }
+                return state;
+            }
+            told = if state.remaining < told.remaining { state } else { told };
         }
-        let second = self.take_one(org, now).await;
-        if second.refused_until.is_some() {
-            self.give_back(key, now).await;
-            return second;
-        }
-        if second.remaining < first.remaining { second } else { first }
+        told
+    }
+
+    /// Counts a request of a visitor.
+    pub(crate) fn take_visitor(&self, visitor: [u8; 16], per_minute: u32, now: Millis) -> State {
+        self.local.take(Limit { bucket: Bucket::Visitor(visitor), per_minute: per_minute.max(1) }, now)
     }
 
     /// Counts a refused key against an address.
     pub(crate) fn take_failure(&self, from: IpAddr, per_minute: u32, now: Millis) -> State {
         self.local.take(Limit { bucket: Bucket::Failures(from), per_minute: per_minute.max(1) }, now)
+    }
+
+    /// Counts a key that the operator's API refused against an address.
+    pub(crate) fn take_operator_failure(&self, from: IpAddr, per_minute: u32, now: Millis) -> State {
+        self.local.take(Limit { bucket: Bucket::OperatorFailures(from), per_minute: per_minute.max(1) }, now)
     }
 
     async fn take_one(&self, limit: Limit, now: Millis) -> State {

@@ -1,9 +1,10 @@
-//! Mail to people: the links of their invitations, through the operator's relay.
+//! Mail to people: the links of their invitations, and notices about their organization, through the operator's relay.
 //!
 //! Mail waits in the database with its invitation, so a request never waits for a relay, and what waits survives a stop. Whoever
 //! delivers (`worker`) takes it from there. Only the operator's relay is ever spoken to, with the credentials that they
 //! configured: this has nothing to do with the sources and limits of verifications.
 
+mod notices;
 mod worker;
 
 use std::fmt;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
 use lettre::transport::smtp::authentication::Credentials;
-use lettre::transport::smtp::client::{Tls, TlsParameters};
+use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use probity_core::time::Millis;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -52,6 +53,14 @@ impl MailConfig {
         let from = from.parse().map_err(|_| NoMail::From)?;
         Ok(Self { relay, from, public_url: public_url.to_owned() })
     }
+
+    /// The same for a relay whose certificate, or that of who signed it, is this one in DER: it is believed besides the usual roots.
+    /// None where it is no certificate.
+    #[must_use]
+    pub fn believing(mut self, certificate: &[u8]) -> Option<Self> {
+        self.relay.root = Some(Certificate::from_der(certificate.to_vec()).ok()?);
+        Some(self)
+    }
 }
 
 /// Where mail goes first.
@@ -61,6 +70,8 @@ struct Relay {
     port: u16,
     secure: Secure,
     credentials: Option<(String, SecretString)>,
+    /// Who is believed besides the usual roots.
+    root: Option<Certificate>,
 }
 
 /// How a conversation with the relay is encrypted.
@@ -100,11 +111,15 @@ impl Relay {
             Host::Ipv6(ip) => ip.to_string(),
         };
         let bare = matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none();
-        bare.then(|| Self { host, port: url.port().unwrap_or(port), secure, credentials })
+        bare.then(|| Self { host, port: url.port().unwrap_or(port), secure, credentials, root: None })
     }
 
     fn transport(&self) -> Result<AsyncSmtpTransport<Tokio1Executor>, lettre::transport::smtp::Error> {
-        let tls = TlsParameters::new(self.host.clone())?;
+        let mut tls = TlsParameters::builder(self.host.clone());
+        if let Some(root) = &self.root {
+            tls = tls.add_root_certificate(root.clone());
+        }
+        let tls = tls.build()?;
         let tls = match self.secure {
             Secure::FromTheFirstByte => Tls::Wrapper(tls),
             Secure::Always => Tls::Required(tls),
@@ -150,7 +165,12 @@ pub(crate) struct Letter<'a> {
 impl MailConfig {
     /// Hands a mail to the relay.
     pub(crate) async fn hand_over(&self, letter: Letter<'_>) -> Handed {
-        let Ok(message) = self.message(letter) else {
+        self.give(self.message(letter)).await
+    }
+
+    /// Hands a mail to the relay, where it could be written.
+    async fn give(&self, message: Result<Message, lettre::error::Error>) -> Handed {
+        let Ok(message) = message else {
             return Handed::Never("the address cannot be written into a mail".into());
         };
         let transport = match self.relay.transport() {

@@ -27,13 +27,23 @@ pub struct Wanted {
     pub expires_at: Option<Millis>,
     /// Requests a minute; none where the instance's value counts.
     pub rate_limit_per_minute: Option<i64>,
+    /// Credits that it may spend a day; for `pub` only, none where the instance's value counts.
+    pub daily_cap: Option<i64>,
 }
 
 impl Wanted {
     /// A key with nothing but a name and a kind.
     pub fn plain(name: &str, kind: KeyKind) -> Self {
         let name = name.to_owned();
-        Self { name, kind, scopes: None, origins: Vec::new(), expires_at: None, rate_limit_per_minute: None }
+        Self {
+            name,
+            kind,
+            scopes: None,
+            origins: Vec::new(),
+            expires_at: None,
+            rate_limit_per_minute: None,
+            daily_cap: None,
+        }
     }
 
     /// What it may do: `live` and `test` keys everything, `pub` keys nothing under a scope.
@@ -75,6 +85,7 @@ pub(crate) fn mint(
         prefix: visible.prefix.to_owned(),
         last4: visible.last4.to_owned(),
         rate_limit_per_minute: wanted.rate_limit_per_minute,
+        daily_cap: wanted.daily_cap,
         created_at: now,
         expires_at: wanted.expires_at,
         revoked_at: None,

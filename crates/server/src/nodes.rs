@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use bells::run as hear_bells;
 pub(crate) use presence::{Presence, Work};
 
+use crate::egress::Egress;
 use crate::instance::Instance;
 use crate::roles::Roles;
 
@@ -135,7 +136,7 @@ async fn wait_for_sources(presence: &Presence, store: &Store, clock: Clock) -> R
     let began = clock.now();
     let mut first_seen: BTreeMap<(String, NodeId), Millis> = BTreeMap::new();
     loop {
-        let elsewhere = presence.beat(store, clock.now()).await?;
+        let elsewhere = presence.beat(store, "", clock.now()).await?;
         if elsewhere.is_empty() {
             return Ok(());
         }
@@ -193,10 +194,16 @@ pub(crate) async fn forget_gone(store: &Store, now: Millis) -> Result<(), StoreE
 }
 
 /// Shows that this node lives until it is told to leave; then takes it off the list and lets its leases go.
-pub(crate) async fn run(presence: Arc<Presence>, store: Store, clock: Clock, leaving: CancellationToken) {
+pub(crate) async fn run(
+    presence: Arc<Presence>,
+    egress: Arc<Egress>,
+    store: Store,
+    clock: Clock,
+    leaving: CancellationToken,
+) {
     let mut told = Told::default();
     while !leaving.is_cancelled() {
-        let beaten = presence.beat(&store, clock.now()).await;
+        let beaten = presence.beat(&store, &egress.state(clock.now()), clock.now()).await;
         told.tell(&beaten);
         leaving.run_until_cancelled(tokio::time::sleep(BEAT)).await;
     }

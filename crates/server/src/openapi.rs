@@ -21,9 +21,10 @@ pub mod verdict;
 pub use publish::Published;
 pub(crate) use publish::is_known;
 
-use utoipa::openapi::path::{Operation, PathItem};
-use utoipa::openapi::{Content, OpenApi, RefOr, ServerBuilder};
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
+use utoipa::openapi::{Components, Content, OpenApi, RefOr, ServerBuilder};
 
+use crate::error::Code;
 use crate::router;
 use errors::Shape;
 
@@ -66,7 +67,7 @@ fn complete(operation: &mut Operation, method: &str) {
 }
 
 /// Gives every body that has no example one that is composed from its schema.
-fn add_examples(document: &mut OpenApi) {
+pub(crate) fn add_examples(document: &mut OpenApi) {
     let json = serde_json::to_value(&*document).expect("a document is plain JSON");
     let fill = |content: &mut Content| {
         if content.example.is_none() && content.examples.is_empty() {
@@ -115,7 +116,29 @@ pub(crate) fn scope(operation: &Operation) -> Option<String> {
     frame::scopes(operation.security.as_ref()?.first()?).into_iter().next()
 }
 
-fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+/// Adds errors, and the headers that they have, to an operation that has no row in the table.
+pub(crate) fn add_failures(operation: &mut Operation, codes: &[Code]) {
+    errors::put(operation, codes);
+    frame::add_headers(operation, Shape { under_a_key: false, post: false });
+}
+
+/// Adds the header that makes an operation repeatable.
+pub(crate) fn make_repeatable(operation: &mut Operation) {
+    frame::make_repeatable(operation);
+}
+
+/// What operations refer to.
+pub(crate) fn complete_components(components: &mut Components) {
+    frame::name_rows(components);
+    frame::complete(components);
+}
+
+/// Whether a parameter stands in the query.
+pub(crate) fn is_in_query(parameter: &RefOr<Parameter>) -> bool {
+    matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
+}
+
+pub(crate) fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
     let methods = [
         ("GET", &mut item.get),
         ("POST", &mut item.post),

@@ -4,6 +4,8 @@
 //! to the organization and the route it was given for. One that was edited, cut, or carried over from another organization or
 //! another list is a 400, and nothing of it is looked at. Cursors are no secret: they hide nothing, they only cannot be made.
 
+mod asked;
+
 use std::borrow::Cow;
 
 use base64::Engine as _;
@@ -13,6 +15,7 @@ use serde::Serialize;
 use subtle::ConstantTimeEq as _;
 use utoipa::ToSchema;
 
+pub(crate) use self::asked::Asked;
 use crate::error::ApiError;
 use crate::query::Query;
 

@@ -11,6 +11,7 @@ mod cookie;
 pub(crate) mod guard;
 pub(crate) mod links;
 pub(crate) mod origin;
+mod own;
 pub(crate) mod passwords;
 pub(crate) mod recovery;
 pub mod routes;

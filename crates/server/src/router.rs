@@ -16,16 +16,16 @@ use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;
 
 use crate::api::{
-    account, api_keys, batch, callback_secret, check_key, jobs, organization, reports, timeline, users, verify,
+    account, batch, callback_secret, check_key, erasures, jobs, keys, organization, reports, timeline, users, verify,
     webhooks,
 };
 use crate::app::App;
-use crate::auth::{self, Guard, Need};
+use crate::auth::{self, Caller, Guard, Need};
 use crate::error::{ApiError, Code};
-use crate::{idempotency, openapi, person};
+use crate::{desk, idempotency, openapi, person};
 
 /// Every route under a key, by path.
-fn contents() -> [UtoipaMethodRouter<Arc<App>>; 28] {
+fn contents() -> [UtoipaMethodRouter<Arc<App>>; 31] {
     [
         // Verification
         routes!(verify::verify_email),
@@ -42,9 +42,14 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 28] {
         routes!(account::get_account, account::patch_account),
         routes!(organization::get_organization),
         routes!(organization::settings::get_settings, organization::settings::patch_settings),
+        routes!(
+            organization::suppressions::get_suppressions,
+            organization::suppressions::add_suppressions,
+            organization::suppressions::remove_suppressions
+        ),
         routes!(timeline::get_timeline),
-        routes!(api_keys::list_api_keys, api_keys::create_api_key),
-        routes!(api_keys::delete_api_key),
+        routes!(keys::list_api_keys, keys::create_api_key),
+        routes!(keys::delete_api_key),
         // Team
         routes!(users::list_users, users::invite_user),
         routes!(users::get_user, users::patch_user, users::delete_user),
@@ -60,6 +65,9 @@ fn contents() -> [UtoipaMethodRouter<Arc<App>>; 28] {
         routes!(webhooks::deliveries::test_webhook),
         routes!(webhooks::deliveries::list_webhook_deliveries),
         routes!(webhooks::deliveries::redeliver),
+        // Privacy
+        routes!(erasures::list_erasures, erasures::create_erasure),
+        routes!(erasures::get_erasure),
     ]
 }
 
@@ -72,6 +80,14 @@ pub(crate) fn api(app: &Arc<App>) -> Router {
 /// The same routes for the dashboard's pages: a session in the place of the key.
 pub(crate) fn api_of_pages(app: &Arc<App>) -> Router {
     guarded(app, |methods, guard| methods.route_layer(from_fn_with_state(guard, person::guard::api)))
+}
+
+/// The same routes for whoever runs the installation.
+pub(crate) fn api_of_desk(app: &Arc<App>, caller: &Caller) -> Router {
+    guarded(app, |methods, guard| {
+        let clerk = desk::Clerk { guard, caller: caller.clone() };
+        methods.route_layer(from_fn_with_state(clerk, desk::guard))
+    })
 }
 
 fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, Guard) -> MethodRouter<Arc<App>>) -> Router {
@@ -105,7 +121,7 @@ pub(crate) fn elsewhere() -> Router {
 /// Whether a path's body is read by its handler, which then sees to its repetition itself: such a body is never whole in
 /// memory, and the layer would hold it.
 fn streams(paths: &utoipa::openapi::Paths) -> bool {
-    paths.paths.contains_key("/v1/batch-verify")
+    ["/v1/batch-verify", "/v1/organization/suppressions/{list}"].iter().any(|path| paths.paths.contains_key(*path))
 }
 
 /// Whether GET spends credits and asks mail servers there. Whoever sends HEAD wants to know something about an answer and not

@@ -5,11 +5,13 @@
 //! key and stored answer; who has it and the database can try keys, which have 256 bits.
 
 mod people;
+mod widget;
 
 use std::fmt;
 
 use probity_core::id::WebhookId;
 use probity_store::OrgNo;
+pub(crate) use probity_store::hex::hex;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::{hkdf, hmac};
 
@@ -30,6 +32,9 @@ pub struct Secrets {
     /// Of everything by which people sign in, each told apart by its name.
     people: hmac::Key,
     second_factors: LessSafeKey,
+    address_tags: hmac::Key,
+    /// Of everything about the widget, each told apart by its name.
+    widget: hmac::Key,
     fingerprint: String,
 }
 
@@ -60,6 +65,8 @@ impl Secrets {
             webhooks: cipher(&derived(&root, &[b"webhook secrets"])),
             people: mac("people"),
             second_factors: cipher(&derived(&root, &[b"second factors"])),
+            address_tags: mac("address tags"),
+            widget: mac("widget"),
             fingerprint: hex(&derived(&root, &[b"fingerprint"])[..8]),
             answers: root,
         }
@@ -107,6 +114,14 @@ impl Secrets {
         &self.cursors
     }
 
+    /// Under what an address is known where it must not be told: lists of suppressed addresses, tombstones of erased ones,
+    /// lookups. The address in its normal form ([`Address::normalized`](probity_core::address::Address::normalized)); the
+    /// same one has another tag in each organization.
+    pub fn address_tag(&self, org: OrgNo, normalized: &str) -> [u8; 16] {
+        let whole = tag(&self.address_tags, &[&org.0.to_be_bytes(), normalized.as_bytes()]);
+        *whole.first_chunk().expect("a tag has 32 bytes")
+    }
+
     /// Encrypts an answer so that only a request with the same Idempotency-Key can have it opened.
     pub fn seal_answer(&self, idempotency_key: &str, answer: &[u8]) -> Vec<u8> {
         seal(&self.answer_key(idempotency_key), &[], answer)
@@ -142,12 +157,13 @@ impl Secrets {
     }
 }
 
-fn cipher(key: &[u8; 32]) -> LessSafeKey {
+/// The cipher with a key.
+pub(crate) fn cipher(key: &[u8; 32]) -> LessSafeKey {
     LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, key).expect("the cipher's keys have 32 bytes"))
 }
 
 /// A random nonce and what it encrypts; `context` must be the same when it is opened.
-fn seal(key: &LessSafeKey, context: &[u8], plain: &[u8]) -> Vec<u8> {
+pub(crate) fn seal(key: &LessSafeKey, context: &[u8], plain: &[u8]) -> Vec<u8> {
     let nonce: [u8; NONCE_LEN] = crate::random::bytes();
     let mut sealed = plain.to_vec();
     key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(context), &mut sealed)
@@ -156,7 +172,8 @@ fn seal(key: &LessSafeKey, context: &[u8], plain: &[u8]) -> Vec<u8> {
     sealed
 }
 
-fn open(key: &LessSafeKey, context: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
+/// What [`seal`] encrypted.
+pub(crate) fn open(key: &LessSafeKey, context: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Unopened> {
     let (nonce, sealed) = sealed.split_first_chunk::<NONCE_LEN>().ok_or(Unopened)?;
     let mut plain = sealed.to_vec();
     let opened = key.open_in_place(Nonce::assume_unique_for_key(*nonce), Aad::from(context), &mut plain);
@@ -165,7 +182,8 @@ fn open(key: &LessSafeKey, context: &[u8], sealed: &[u8]) -> Result<Vec<u8>, Uno
     Ok(plain)
 }
 
-fn derived(root: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
+/// A key for one use.
+pub(crate) fn derived(root: &hkdf::Prk, info: &[&[u8]]) -> [u8; 32] {
     let mut key = [0; 32];
     root.expand(info, hkdf::HKDF_SHA256)
         .and_then(|okm| okm.fill(&mut key))
@@ -196,15 +214,6 @@ impl BodyHash {
     pub fn finish(self) -> [u8; 32] {
         self.0.sign().as_ref().try_into().expect("a SHA-256 tag has 32 bytes")
     }
-}
-
-/// Lower-case hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use fmt::Write as _;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]
@@ -247,6 +256,8 @@ mod tests {
         assert!(hashes[0] != hashes[1] && hashes[1] != hashes[2] && hashes[0] != hashes[2]);
         assert_ne!(secrets.mailed_link(&[1; 16]), secrets.mailed_link(&[2; 16]));
         assert_ne!(secrets.mailed_link(&[1; 16]), Secrets::of(&[2; 32]).mailed_link(&[1; 16]));
+        assert_ne!(secrets.address_tag(OrgNo(1), "a@b.example"), secrets.address_tag(OrgNo(2), "a@b.example"));
+        assert_ne!(secrets.address_tag(OrgNo(1), "a@b.example"), secrets.address_tag(OrgNo(1), "c@b.example"));
         assert_ne!(secrets.idempotency_key("POST", "/a", "b"), secrets.idempotency_key("POST", "/", "ab"));
         assert_ne!(secrets.fingerprint(), Secrets::of(&[2; 32]).fingerprint());
         assert_eq!(secrets.fingerprint().len(), 16);

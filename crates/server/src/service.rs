@@ -1,11 +1,12 @@
-//! The service: everything put together, started and stopped.
+//! The service: everything put together, started and stopped. [`Core`] is all of it but its sockets (`sockets.rs`).
 //!
 //! Starting opens sockets before anything is promised to anybody. Stopping goes in this order: readiness says no, new requests
 //! are refused with 503 while those in flight are finished, the sockets close, the last window of credits is written, the
 //! verifiers end their sessions, the database is closed.
 
-use std::io;
-use std::net::SocketAddr;
+mod sockets;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,22 +16,28 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use probity_core::lists::Lists;
 use probity_engine::net::BoxFuture;
-use probity_store::outbox;
+use probity_store::{notices, outbox};
 use secrecy::SecretString;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use crate::admin::Admin;
 use crate::app::{ApiConfig, App};
+use crate::dashboard::searches::Searches;
+use crate::dashboard::watch::Watch;
+use crate::egress::{Checkup, Egress};
+use crate::erasures::{self, Erasures};
 use crate::error::ApiError;
 use crate::instance::Instance;
 use crate::jobs::{Jobs, JobsConfig};
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
-use crate::listen::{ListenConfig, Listener};
+use crate::listen::ListenConfig;
 use crate::mail::{MailConfig, Mailer};
 use crate::meter::Meter;
 use crate::nodes::{self, NodeConfig, Presence, look};
 use crate::openapi::{self, Published};
+use crate::operator::{self, OperatorConfig};
 use crate::ops::Ops;
 use crate::ops::health::Readiness;
 use crate::ops::metrics::{Database, Depth, Gauges, Metrics, Observed, Queue, Readers, Start, count_in_flight};
@@ -40,7 +47,11 @@ use crate::roles::Role;
 use crate::shell::{ShellConfig, shell};
 use crate::verifier::Verifier;
 use crate::webhooks::{self, Callbacks, WebhookConfig, Worker};
+use crate::widget::gate::Gate;
+use crate::widget::{self, Widget};
 use crate::{router, upkeep, web};
+
+pub use sockets::{Bound, Service};
 
 /// How long each part of the service may take to end: longer than a request waits for the database.
 const PART_MAX: Duration = Duration::from_secs(5);
@@ -64,10 +75,16 @@ pub struct ServiceConfig {
     pub webhooks: WebhookConfig,
     /// How mail is sent to people; none where no mail is.
     pub mail: Option<MailConfig>,
+    /// Where erasures are kept beside the database; none where they are not.
+    pub tombstones: Option<PathBuf>,
     /// How batch jobs are worked on.
     pub jobs: JobsConfig,
     /// Which node this is, and what it does.
     pub node: NodeConfig,
+    /// Who checks the machine from time to time; none where nobody does.
+    pub checkup: Option<Arc<dyn Checkup>>,
+    /// The operator's API; none where there is none.
+    pub operator: Option<OperatorConfig>,
 }
 
 impl Default for ServiceConfig {
@@ -80,8 +97,11 @@ impl Default for ServiceConfig {
             hold_ms: 120_000,
             webhooks: WebhookConfig::default(),
             mail: None,
+            tombstones: None,
             jobs: JobsConfig::default(),
             node: NodeConfig::default(),
+            checkup: None,
+            operator: None,
         }
     }
 }
@@ -99,6 +119,8 @@ pub struct Verifiers {
 pub struct Core {
     /// All routes, with everything that is laid around them.
     pub routes: Router,
+    /// The operator's API where it has addresses of its own: other routes than these are not found there.
+    pub operator: Router,
     app: Arc<App>,
     instance: Instance,
     verifiers: Verifiers,
@@ -106,14 +128,27 @@ pub struct Core {
     upkeep: JoinHandle<()>,
     jobs: JoinSet<()>,
     windows: JoinHandle<()>,
+    gate: JoinHandle<()>,
     deliveries: JoinSet<()>,
     leaving: CancellationToken,
     listed: JoinHandle<()>,
 }
 
-impl Core {
-    /// Puts the parts together over an installation that is prepared. Call within a tokio runtime.
-    pub fn start(instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
+/// What every handler needs, and the tasks behind it that write what calls leave.
+pub(crate) struct Parted {
+    pub(crate) app: Arc<App>,
+    windows: JoinHandle<()>,
+    gate: JoinHandle<()>,
+}
+
+impl Parted {
+    /// Call within a tokio runtime.
+    pub(crate) fn of(
+        instance: &Instance,
+        config: &ServiceConfig,
+        verifiers: &Verifiers,
+        ending: &CancellationToken,
+    ) -> Self {
         let (store, clock) = (instance.store.clone(), instance.clock);
         let metrics = Arc::new(Metrics::new(&Start {
             version: env!("CARGO_PKG_VERSION"),
@@ -121,7 +156,10 @@ impl Core {
             providers: Lists::embedded().providers().map(|provider| &*provider.id).collect(),
         }));
         let (meter, windows) = Meter::start(store.clone(), clock, config.hold_ms, metrics.clone());
+        let (way, gate) = Gate::start(store.clone());
         let app = Arc::new(App {
+            watch: Watch::new(ending.clone()),
+            searches: Searches::default(),
             callbacks: Callbacks::new(Arc::new(config.webhooks.guard())),
             config: config.api.clone(),
             sends_mail: config.mail.is_some(),
@@ -133,22 +171,46 @@ impl Core {
             store,
             keyring: Keyring::default(),
             meter,
-            metrics: metrics.clone(),
+            widget: Widget::new(config.api.widget, way),
+            metrics,
             presence: Arc::new(Presence::new(&config.node, clock.now())),
             wake: Arc::default(),
+            erasures: Erasures::new(config.tombstones.clone()),
             live: verifiers.live.clone(),
             sandbox: verifiers.sandbox.clone(),
         });
+        Self { app, windows, gate }
+    }
+
+    /// Ends once nobody else has the handlers' part any more, when everything is written.
+    pub(crate) async fn end(self) {
+        drop(self.app);
+        within("the last window of credits", self.windows).await;
+        within("the last checks of the widget", self.gate).await;
+    }
+}
+
+impl Core {
+    /// Puts the parts together over an installation that is prepared. Call within a tokio runtime.
+    pub fn start(instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
         let (ending, leaving) = (CancellationToken::new(), CancellationToken::new());
-        let listed = nodes::run(app.presence.clone(), app.store.clone(), clock, leaving.clone());
+        let (clock, Parted { app, windows, gate }) =
+            (instance.clock, Parted::of(&instance, config, &verifiers, &ending));
+        let egress = Egress::new(app.live.clone(), app.presence.clone(), config.checkup.clone());
+        let egress = Arc::new(egress);
+        let listed = nodes::run(app.presence.clone(), egress.clone(), app.store.clone(), clock, leaving.clone());
         let listed = tokio::spawn(listed);
-        let routes = routes(&app, &ending, config);
+        let (routes, operator) = routes(&app, &instance, &ending, config);
+        let checkups = egress.run(clock, ending.clone());
         let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
         let (mut jobs, mut deliveries) = (JoinSet::new(), JoinSet::new());
         let roles = &config.node.roles;
         if roles.has(Role::Worker) {
             jobs = Jobs::of(&app, config.jobs).start(&ending);
+            jobs.spawn(erasures::work(app.clone(), config.jobs.lease_ms, ending.clone()));
         }
+        jobs.spawn(checkups);
+        jobs.spawn(erasures::follow(app.clone(), ending.clone()));
         if roles.has(Role::Delivery) {
             deliveries.spawn(worker(&app, config).run(ending.clone()));
             deliveries.extend(mailer(&app, config).map(|mailer| mailer.run(ending.clone())));
@@ -156,20 +218,34 @@ impl Core {
         if roles.has(Role::Worker) || roles.has(Role::Delivery) {
             jobs.spawn(nodes::hear_bells(app.clone(), ending.clone()));
         }
-        Self { routes, app, instance, verifiers, ending, upkeep, jobs, windows, deliveries, leaving, listed }
+        Self {
+            routes,
+            operator,
+            app,
+            instance,
+            verifiers,
+            ending,
+            upkeep,
+            jobs,
+            windows,
+            gate,
+            deliveries,
+            leaving,
+            listed,
+        }
     }
 
     /// Ends what is behind the routes, once no request is in flight any more.
     pub async fn stop(self) {
-        let Self { routes, app, instance, verifiers, ending, upkeep, mut jobs, windows, .. } = self;
-        let Self { mut deliveries, leaving, listed, .. } = self;
+        let Self { routes, operator, app, instance, verifiers, ending, upkeep, mut jobs, windows, .. } = self;
+        let Self { mut deliveries, gate, leaving, listed, .. } = self;
         ending.cancel();
         within("upkeep", upkeep).await;
         within("jobs", async { while jobs.join_next().await.is_some() {} }).await;
         within("deliveries", async { while deliveries.join_next().await.is_some() {} }).await;
-        // The writer of windows ends when nobody is left who could want one.
-        drop((routes, app, jobs));
-        within("the last window of credits", windows).await;
+        // The writers of windows end when nobody is left who could want one.
+        drop((routes, operator, jobs));
+        Parted { app, windows, gate }.end().await;
         tokio::join!(verifiers.live.close(GOODBYE_MS), verifiers.sandbox.close(GOODBYE_MS));
         // Until here the sources were in use, and nobody else may have had them.
         leaving.cancel();
@@ -178,20 +254,30 @@ impl Core {
     }
 }
 
-/// All routes of a node with these roles, with everything that is laid around them.
-fn routes(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Router {
+/// All routes of a node with these roles, with everything that is laid around them; and those for the operator's own addresses.
+fn routes(app: &Arc<App>, instance: &Instance, ending: &CancellationToken, config: &ServiceConfig) -> (Router, Router) {
+    let laid = |routes: Router| {
+        let routes = routes.layer(from_fn_with_state(app.metrics.clone(), count_in_flight));
+        shell(routes, ShellConfig { observer: Some(app.metrics.observer()), ..config.shell.clone() }, app.clock)
+    };
     let api = if config.node.roles.has(Role::Api) {
         let published = Published::new(&openapi::of_service(config.api.public_url.as_deref()));
         let api = router::api(app)
             .merge(person::routes::pages(app))
+            .merge(widget::routes(app))
             .layer(from_fn_with_state(ending.clone(), refuse_at_the_end));
         api.merge(published.router()).merge(web::routes())
     } else {
         router::elsewhere()
     };
-    let routes = api.merge(crate::ops::routes(ops(app, ending, config)));
-    let routes = routes.layer(from_fn_with_state(app.metrics.clone(), count_in_flight));
-    shell(routes, ShellConfig { observer: Some(app.metrics.observer()), ..config.shell.clone() }, app.clock)
+    let operator =
+        config.operator.as_ref().filter(|_| config.node.roles.has(Role::Api)).map_or_else(Router::new, |own| {
+            let admin = Admin::new(instance.clone(), &config.api.brand).with_plans(config.api.plans.clone());
+            operator::routes(app, admin, own).layer(from_fn_with_state(ending.clone(), refuse_at_the_end))
+        });
+    let apart = config.operator.as_ref().is_some_and(|own| own.apart);
+    let (api, operator) = if apart { (api, operator) } else { (api.merge(operator), Router::new()) };
+    (laid(api.merge(crate::ops::routes(ops(app, ending, config)))), laid(operator))
 }
 
 /// Waits for a part to end. One that waits for a database that does not answer must not keep the process.
@@ -224,7 +310,7 @@ fn worker(app: &Arc<App>, config: &ServiceConfig) -> Worker {
 /// Who sends the mail that waits with invitations, where a relay takes it.
 fn mailer(app: &Arc<App>, config: &ServiceConfig) -> Option<Mailer> {
     let (store, secrets) = (app.store.clone(), app.secrets.clone());
-    config.mail.clone().map(|config| Mailer { store, secrets, clock: app.clock, config })
+    config.mail.clone().map(|config| Mailer { store, secrets, clock: app.clock, config, metrics: app.metrics.clone() })
 }
 
 /// The operator's routes over the parts of a service.
@@ -263,6 +349,13 @@ impl Parts {
         let oldest = overdue.and_then(|late_ms| u64::try_from(late_ms).ok()).map(Duration::from_millis);
         Depth { waiting: u64::try_from(depth.waiting).unwrap_or(0), oldest }
     }
+
+    /// Mail that waits; nothing where the database does not say.
+    async fn mail(&self) -> Depth {
+        let Ok(mut conn) = self.app.store.read().await else { return Depth::default() };
+        let waiting = notices::waiting(&mut conn).await.unwrap_or_default();
+        Depth { waiting: u64::try_from(waiting).unwrap_or(0), oldest: None }
+    }
 }
 
 impl Observed for Parts {
@@ -270,8 +363,11 @@ impl Observed for Parts {
         Box::pin(async move {
             let up = !self.readiness.failed().await.contains(&"database");
             let waiting = u64::try_from(self.app.meter.waiting()).unwrap_or(u64::MAX);
-            let mut queues =
-                vec![(Queue::Ledger, Depth { waiting, oldest: None }), (Queue::Webhooks, self.webhooks().await)];
+            let mut queues = vec![
+                (Queue::Ledger, Depth { waiting, oldest: None }),
+                (Queue::Webhooks, self.webhooks().await),
+                (Queue::Mail, self.mail().await),
+            ];
             // What the database does not say is absent.
             let cluster = look::cluster(&self.app).await.ok();
             queues.extend(cluster.iter().flat_map(|cluster| look::queues(cluster, self.app.now())));
@@ -283,62 +379,5 @@ impl Observed for Parts {
                 cluster,
             }
         })
-    }
-}
-
-/// Sockets that are bound and do not answer yet.
-pub struct Bound(Vec<Listener>);
-
-impl Bound {
-    /// Binds every address.
-    pub async fn to(addresses: &[SocketAddr]) -> io::Result<Self> {
-        let mut listeners = Vec::with_capacity(addresses.len());
-        for address in addresses {
-            let bound = Listener::bind(*address).await;
-            listeners.push(
-                bound.map_err(|error| io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")))?,
-            );
-        }
-        Ok(Self(listeners))
-    }
-
-    /// Where, with the ports that the system chose.
-    pub fn addresses(&self) -> Vec<SocketAddr> {
-        self.0.iter().map(Listener::address).collect()
-    }
-}
-
-/// A service that answers.
-pub struct Service {
-    core: Core,
-    stop: CancellationToken,
-    listening: Vec<JoinHandle<crate::listen::Stopped>>,
-}
-
-impl Service {
-    /// Starts to answer on bound sockets.
-    pub fn start(bound: Bound, instance: Instance, config: &ServiceConfig, verifiers: Verifiers) -> Self {
-        let core = Core::start(instance, config, verifiers);
-        let stop = CancellationToken::new();
-        let serve = |listener: Listener| {
-            tokio::spawn(listener.serve(core.routes.clone(), config.listen, core.app.clock, stop.clone()))
-        };
-        let listening = bound.0.into_iter().map(serve).collect();
-        Self { core, stop, listening }
-    }
-
-    /// Takes no more requests, and waits until those in flight are finished or, after the time for that, cut. What is behind
-    /// the routes goes on until it is stopped.
-    pub async fn drain(self) -> Core {
-        self.core.ending.cancel();
-        self.stop.cancel();
-        let mut cut = 0;
-        for listening in self.listening {
-            cut += listening.await.map_or(0, |stopped| stopped.cut);
-        }
-        if cut > 0 {
-            tracing::warn!(cut, "connections were cut because their requests did not end in time");
-        }
-        self.core
     }
 }

@@ -10,7 +10,7 @@
 
 mod access;
 
-use std::panic::{AssertUnwindSafe, PanicHookInfo};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -194,13 +194,4 @@ fn log(error: &ApiError) {
     } else {
         tracing::debug!(code = code.as_str(), detail, "request refused");
     }
-}
-
-/// Sends panics to the log, with their place and without their message: messages quote values, and a value may be an address
-/// or a key. Within a request the span adds its name. Call it once, at the start of the program.
-pub fn log_panics() {
-    std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
-        let place = panic.location().map_or_else(String::new, ToString::to_string);
-        tracing::error!(place, "panic");
-    }));
 }

@@ -1,4 +1,5 @@
-//! What has to be done from time to time: ended holds, ended subscriptions, old rows, noted uses of keys.
+//! What has to be done from time to time: ended holds, new months, ended subscriptions, low balances, old rows, noted uses
+//! of keys.
 //!
 //! What lies in this node's memory is its own to write. Everything else is done by the node that has the lease `schedule`
 //! ([`crate::nodes`]): each piece could be done by several at once, which would only be in vain. Each takes a bounded number of
@@ -9,14 +10,17 @@ use std::time::Duration;
 
 use probity_core::time::Millis;
 use probity_store::{
-    Result, ScopedFutureExt as _, Store, attempts, credits, events, facts, idempotency, jobs, limits, outbox, sessions,
+    OrgNo, Result, ScopedFutureExt as _, Store, attempts, credits, events, facts, idempotency, jobs, limits, outbox,
+    sessions, widget,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::idempotency::KEEP_MS;
 use crate::jobs::stop_jobs;
-use crate::nodes;
+use crate::sealing::earlier::Walk;
+use crate::widget::roll_up;
+use crate::{nodes, plans, uploads};
 
 /// How long a submission may take before its blocks are swept, in milliseconds.
 const UNBORN_MS: i64 = 3_600_000;
@@ -42,17 +46,27 @@ const FOLDS_MAX: usize = 150;
 
 /// Goes round until it is told to end; then does what must not be lost once more.
 pub(crate) async fn run(app: Arc<App>, ending: CancellationToken) {
+    report("unknown plans", plans::warn_of_unknown(&app).await);
+    let mut going = Going { watched: None, sealing: Walk::new() };
     loop {
         let ended = ending.run_until_cancelled(tokio::time::sleep(ROUND)).await.is_none();
-        round(&app).await;
+        round(&app, &mut going).await;
         if ended {
             return;
         }
     }
 }
 
+/// What goes on over many rounds.
+struct Going {
+    /// The organization whose balance was looked at last.
+    watched: Option<OrgNo>,
+    /// What seals bodies from before there was a master key.
+    sealing: Walk,
+}
+
 /// One round.
-pub(crate) async fn round(app: &App) {
+async fn round(app: &App, going: &mut Going) {
     let now = app.now();
     let store = &app.store;
     report("uses of keys", app.keyring.write_uses(store).await);
@@ -61,18 +75,26 @@ pub(crate) async fn round(app: &App) {
         return;
     }
     report("ended holds", release_expired(app, now).await);
+    // Before what has ended is taken: a month's credits go and come in one transaction.
+    report("months of plans", plans::renew(app, now).await);
     report("ended subscriptions", expire(store, now).await);
+    let looked = plans::watch(app, going.watched, now).await;
+    report("low balances", looked.map(|next| going.watched = next));
     report("the ledger", fold(store, now).await);
-    report("idempotency keys", forget_answers(store, now).await);
+    report("idempotency keys", forget_answers(app, now).await);
     report("deliveries", forget_deliveries(app, now).await);
     report("events of accounts", forget_events(store, now - EVENTS_KEEP_MS).await);
     report("facts of domains", forget_facts(store, now).await);
     report("rate limits", forget_limits(store, now).await);
     report("submissions that broke off", sweep_unborn(store, now).await);
-    report("jobs to be stopped", stop_jobs(store, now).await);
+    report("jobs to be stopped", stop_jobs(store, &app.metrics, &app.callbacks, now).await);
+    report("days of the widget", roll_up::run(app, now).await);
+    report("nonces of the widget", forget_nonces(store, now).await);
+    report("old uploads", uploads::keeping::round(app, now).await);
     report("sessions that ended", forget_sessions(app, now).await);
     report("attempts to sign in", forget_attempts(store, now).await);
     report("nodes that are gone", nodes::forget_gone(store, now).await);
+    report("bodies from before the master key", going.sealing.go_on(store, now).await);
     report("free pages", give_back(store).await);
 }
 
@@ -126,10 +148,12 @@ async fn fold(store: &Store, now: Millis) -> Result<()> {
     Ok(())
 }
 
-async fn forget_answers(store: &Store, now: Millis) -> Result<()> {
+async fn forget_answers(app: &App, now: Millis) -> Result<()> {
+    let before = now - KEEP_MS;
     for _ in 0..SLICES_MAX {
-        let before = now - KEEP_MS;
-        if store.write(|tx| idempotency::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+        let purged = app.store.write(|tx| idempotency::purge(tx, before, ROWS_MAX).scope_boxed()).await?;
+        app.metrics.answers_purged(purged);
+        if purged < u64::from(ROWS_MAX) {
             break;
         }
     }
@@ -140,14 +164,31 @@ async fn forget_deliveries(app: &App, now: Millis) -> Result<()> {
     let keep_ms = app.config.deliveries_keep_ms;
     let (store, before, rows_before) = (&app.store, now - keep_ms, now - keep_ms.min(ROWS_KEEP_MS));
     for _ in 0..SLICES_MAX {
-        if store.write(|tx| outbox::purge_rows(tx, rows_before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+        let purged = store.write(|tx| outbox::purge_rows(tx, rows_before, ROWS_MAX).scope_boxed()).await?;
+        app.metrics.deliveries_purged(purged);
+        if purged < u64::from(ROWS_MAX) {
             break;
         }
     }
     for _ in 0..SLICES_MAX {
-        if store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+        let purged = store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await?;
+        app.metrics.deliveries_purged(purged);
+        if purged < u64::from(ROWS_MAX) {
             break;
         }
+    }
+    forget_deliveries_earlier(app, now).await
+}
+
+/// Those that their organizations wish to keep for a shorter time.
+async fn forget_deliveries_earlier(app: &App, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        let old = outbox::kept_too_long(&mut app.store.read().await?, now, ROWS_MAX).await?;
+        if old.is_empty() {
+            break;
+        }
+        let purged = app.store.write(|tx| outbox::purge_kept_too_long(tx, &old, now).scope_boxed()).await?;
+        app.metrics.deliveries_purged(purged);
     }
     Ok(())
 }
@@ -166,18 +207,37 @@ async fn forget_facts(store: &Store, now: Millis) -> Result<()> {
 }
 
 async fn sweep_unborn(store: &Store, now: Millis) -> Result<()> {
-    let before = now - UNBORN_MS;
-    store.write(|tx| jobs::sweep_unborn(tx, before, i64::from(ROWS_MAX)).scope_boxed()).await.map(drop)
+    let broken_off = jobs::broken_off(&mut store.read().await?, now - UNBORN_MS, i64::from(ROWS_MAX)).await?;
+    if broken_off.is_empty() {
+        return Ok(());
+    }
+    store.write(|tx| jobs::sweep(tx, &broken_off, now).scope_boxed()).await.map(drop)
 }
 
 async fn forget_limits(store: &Store, now: Millis) -> Result<()> {
-    store.write(|tx| limits::purge(tx, now.0.saturating_mul(1_000), ROWS_MAX).scope_boxed()).await.map(drop)
+    // There may be one for each check of a widget in the last minute.
+    for _ in 0..SLICES_MAX {
+        let purged = store.write(|tx| limits::purge(tx, now.0.saturating_mul(1_000), ROWS_MAX).scope_boxed()).await?;
+        if purged < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Also those that ended by their age: nobody has used them since.
 async fn forget_sessions(app: &App, now: Millis) -> Result<()> {
     let since = now - app.config.people.lifetimes.idle_ms;
     app.store.write(|tx| sessions::purge(tx, since, ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+async fn forget_nonces(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| widget::purge(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 async fn forget_attempts(store: &Store, now: Millis) -> Result<()> {

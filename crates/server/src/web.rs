@@ -1,9 +1,11 @@
 //! The dashboard's files: what a browser loads before it talks to the API.
 //!
-//! They stand in `web/` as the browser takes them and lie in the program; a debug build reads them from the disk at every
-//! request, so that a change is seen by loading the page anew. All files of a build lie under one path that carries the hash
+//! They stand in `web/` as the browser takes them and lie in the program; a debug build reads them from the disk whenever
+//! the page is asked for, so that a change is seen by loading the page anew. All files of a build lie under one path that carries the hash
 //! of all of them: a browser may keep each for ever, and never mixes two builds. Only the page itself is asked for each time.
 //! It names the modules that it will need, so that they are fetched at once and not one after the other.
+//!
+//! `/widget.js` alone is for pages of other origins.
 //!
 //! The page's policy lets it run and load nothing but these files, and refuses to make markup of text: an address such as
 //! `"<img src=x onerror=...>"@example.com` is legal and must stay text.
@@ -17,12 +19,12 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::http::header::{
-    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, REFERRER_POLICY,
-    VARY, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, ETAG, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
-use axum::routing::get;
+use axum::routing::{MethodRouter, get};
 
 use crate::error::ApiError;
 use crate::openapi::is_known;
@@ -33,27 +35,50 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 );
 const ASKED_EACH_TIME: HeaderValue = HeaderValue::from_static("no-cache");
+/// Websites name the widget by one address for ever, so it is asked for again within the hour.
+const KEPT_FOR_AN_HOUR: HeaderValue = HeaderValue::from_static("public, max-age=3600");
 const KEPT_FOR_EVER: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 static OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
 static RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
-/// The paths `/` and `/assets/...`, to be merged into the service's router.
+/// The paths `/`, `/widget.js` and `/assets/...`, to be merged into the service's router.
 pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let held = Arc::new(Mutex::new(Arc::new(Assets::load())));
     let page = {
         let held = held.clone();
         get(async move |asked: HeaderMap| answer(current(&held).page(), &asked, ASKED_EACH_TIME))
     };
+    let widget = widget(&held);
     let file = get(async move |Path((build, path)): Path<(String, String)>, asked: HeaderMap| {
-        let assets = current(&held);
+        let assets = of_build(&held, &build);
         // A page of another build must not go on with files of this one. It tells its reader to load it anew.
         match assets.file(&path).filter(|_| build == assets.build()) {
             Some(asset) => answer(asset, &asked, KEPT_FOR_EVER),
             None => ApiError::not_found().into_response(),
         }
     });
-    Router::new().route("/", page).route("/assets/{build}/{*path}", file)
+    Router::new().route("/", page).route("/widget.js", widget).route("/assets/{build}/{*path}", file)
+}
+
+/// The one file that pages of other origins may load.
+fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -> MethodRouter<S> {
+    let held = held.clone();
+    get(async move |asked: HeaderMap| {
+        let mut response = answer(current(&held).widget(), &asked, KEPT_FOR_AN_HOUR);
+        let headers = response.headers_mut();
+        headers.insert(&RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
+        // Pages that load it as a module, or with a checksum, ask for this.
+        headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+        response
+    })
+}
+
+/// The files for a page of this build: those that are held, where they are its own. Whether they have changed since is asked for the
+/// page, not for each of its files.
+fn of_build(held: &Mutex<Arc<Assets>>, build: &str) -> Arc<Assets> {
+    let assets = held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if assets.build() == build { assets } else { current(held) }
 }
 
 fn current(held: &Mutex<Arc<Assets>>) -> Arc<Assets> {

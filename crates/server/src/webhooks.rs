@@ -30,7 +30,7 @@ pub(crate) mod tell;
 
 use std::sync::Arc;
 
-use probity_core::id::{EventId, JobId};
+use probity_core::id::{ErasureId, EventId, JobId};
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_engine::egress::{Guard, GuardConfig};
@@ -48,6 +48,8 @@ pub use target::{Refused, Target};
 
 /// What the event of a finished job is called.
 pub const JOB_FINISHED: &str = "job.finished";
+/// The sort of the message that tells of an erasure that is done.
+const ERASURE_COMPLETED: &str = "erasure.completed";
 /// What the event is called that a customer asks for, to try a webhook.
 pub const TEST: &str = probity_store::outbox::TEST;
 
@@ -125,6 +127,22 @@ impl Callbacks {
     /// What [`Callbacks::wake`] wakes.
     pub(crate) fn waker(&self) -> Arc<Notify> {
         self.wake.clone()
+    }
+
+    /// The message to an erasure's own URL that everything is erased, to be put in the transaction that completes it. The body is
+    /// that of `GET /v1/erasures/{id}`.
+    pub fn erasure_completed(org: OrgNo, id: ErasureId, url: &str, body: Vec<u8>, now: Millis) -> Delivery {
+        Delivery {
+            org,
+            id: crate::random::id(now),
+            event: event_id(ERASURE_COMPLETED, &id.to_string()),
+            kind: ERASURE_COMPLETED.to_owned(),
+            url: url.to_owned(),
+            content: Content::Bytes(body),
+            job: None,
+            signer: String::new(),
+            created_at: now,
+        }
     }
 
     /// The message to a batch's own URL that its job has finished, to be put in the transaction that finishes it. The body is

@@ -3,7 +3,7 @@
 use probity_core::id::{OrgId, UserId};
 use probity_core::time::Millis;
 use probity_store::events::{AccountEvent, Actor};
-use probity_store::orgs;
+use probity_store::organization;
 use probity_store::users::invitations::{self, Invitation};
 use probity_store::users::{self, User};
 use probity_store::{Conn, Result, ScopedFutureExt as _, StoreError, second_factor};
@@ -32,14 +32,14 @@ impl Admin {
         let named = Self::named_people(&mut conn, named).await?;
         let mut people = Vec::with_capacity(named.len());
         for user in named {
-            people.push((orgs::by_no(&mut conn, user.org).await?.id, user));
+            people.push((organization::by_no(&mut conn, user.org).await?.id, user));
         }
         Ok(people)
     }
 
     async fn named_people(conn: &mut Conn, named: &str) -> Result<Vec<User>> {
         if let Ok(id) = named.parse::<OrgId>() {
-            let org = orgs::by_id(conn, id).await?;
+            let org = organization::by_id(conn, id).await?;
             return Ok(vec![users::primary(conn, org.no).await?]);
         }
         if let Ok(id) = named.parse::<UserId>() {
@@ -58,6 +58,7 @@ impl Admin {
                 // Whoever was removed meanwhile gets none.
                 users::by_id(tx, user.org, user.id).await?;
                 invitations::issue(tx, &invitation).await?;
+                happened(tx, user.org, now, Actor::Staff, AccountEvent::ResetLinkCreated).await?;
                 if without_second_factor && second_factor::forget(tx, user.org, user.id).await? {
                     happened(tx, user.org, now, Actor::Staff, AccountEvent::SecondFactorDisabled).await?;
                 }

@@ -14,7 +14,6 @@ use probity_store::events::{self, What};
 use probity_store::users::profile::{self, Profile};
 use probity_store::users::{self, User};
 use probity_store::{Conn, ScopedFutureExt as _, StoreError};
-use serde_json::Value;
 
 use self::view::{Account, AccountPatch};
 use crate::app::App;
@@ -56,10 +55,15 @@ pub(crate) async fn patch_account(
     caller: Caller,
     JsonBody(patch): JsonBody<AccountPatch>,
 ) -> Result<Json<Account>, ApiError> {
+    change(&app, &caller, &patch).await.map(Json)
+}
+
+/// Changes the person whom the caller acts for.
+pub(crate) async fn change(app: &App, caller: &Caller, patch: &AccountPatch) -> Result<Account, ApiError> {
     let (now, actor) = (app.now(), Some(caller.actor()));
     let changed = app.store.write(|tx| {
         async {
-            let id = person(tx, &caller).await?.id;
+            let id = person(tx, caller).await?.id;
             profile::lock(tx, caller.org(), id).await?;
             let user = users::by_id(tx, caller.org(), id).await?;
             let standing = profile::read(tx, user.org, id).await?;
@@ -74,7 +78,7 @@ pub(crate) async fn patch_account(
         }
         .scope_boxed()
     });
-    Ok(Json(changed.await?))
+    Ok(changed.await?)
 }
 
 /// The person whom the caller acts for.
@@ -100,11 +104,5 @@ fn changed_fields(before: (&User, &Profile), after: (&User, &Profile)) -> Vec<Wh
         ("address", old.address != new.address),
         ("notifications", old.notifications != new.notifications),
     ];
-    let change = |name: &str| What::SettingsChange {
-        setting: format!("account.{name}"),
-        before: Value::Null,
-        after: Value::Null,
-        connection: None,
-    };
-    differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| change(name)).collect()
+    differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| What::of_person(name)).collect()
 }

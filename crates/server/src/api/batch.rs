@@ -17,6 +17,9 @@ use probity_core::id::JobId;
 
 use crate::error::ApiError;
 
+/// What a filter by mail provider calls domains whose exchangers belong to none that is known.
+pub(crate) const OTHER_PROVIDERS: &str = "other";
+
 /// The job that a path names. An id that cannot be read is one that nobody has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Named(pub(crate) JobId);

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_store::{credits, keys, orgs};
+use probity_core::api_key::KeyKind;
+use probity_store::{credits, keys, organization};
 
 use self::view::CheckedKey;
+use crate::api::organization::title;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
@@ -19,7 +21,8 @@ use crate::query::Query;
 /// Look at a key
 ///
 /// What the key of this call is good for, or another key of the same organization that the query names. Suspended, paused
-/// and banned organizations are answered too.
+/// and banned organizations are answered too. A widget's key, which every visitor of its pages can read, learns nothing about the
+/// organization: its name and its plan are empty then, and there are no credits.
 #[utoipa::path(
     get,
     path = "/v1/check-key",
@@ -36,16 +39,25 @@ pub(crate) async fn check_key(
         None => own(&caller)?,
         Some(text) => name_of(&app, &caller, &text).await?,
     };
+    if is_public(&caller) {
+        let (organization, plan_type) = (String::new(), String::new());
+        return Ok(Json(CheckedKey { name, organization, plan_type, free_matches: 0, extra_credits: 0 }));
+    }
     let mut conn = app.store.read().await?;
-    let org = orgs::by_no(&mut conn, caller.org()).await?;
+    let org = organization::by_no(&mut conn, caller.org()).await?;
     let available = credits::available(&mut conn, caller.org()).await?;
     Ok(Json(CheckedKey {
         name,
-        organization: org.name.unwrap_or_default(),
-        plan_type: org.plan,
+        organization: org.name.clone().unwrap_or_default(),
+        plan_type: title(app.config.plans.of(&org.plan), &org),
         free_matches: available.subscription,
         extra_credits: available.prepaid,
     }))
+}
+
+/// Whether whoever asks may be anybody: the key stands in pages.
+fn is_public(caller: &Caller) -> bool {
+    caller.key().is_some_and(|key| key.kind == KeyKind::Pub)
 }
 
 /// The name of the key that asks. A person asks with none.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use probity_core::time::Millis;
-use probity_store::jobs::{self, Filter, Job, JobNo, State as JobState};
+use probity_store::jobs::{self, Filter, State as JobState};
 
 use self::view::{JobView, SOURCES, STATUSES};
 use crate::api::batch::Named;
@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::openapi::parameters::{JobPath, JobsParams};
-use crate::page::{Binding, List, PerPage};
+use crate::page::{Asked, List};
 use crate::query::Query;
 
 /// List the jobs
@@ -35,18 +35,11 @@ pub(crate) async fn list_jobs(
     caller: Caller,
     query: Query,
 ) -> Result<Json<List<JobView>>, ApiError> {
-    let per_page = PerPage::USUAL.wanted(&query)?;
     let filter = filter(&query, caller.is_test())?;
-    let (org_id, list) = (caller.org_id().to_string(), list_name(&filter));
-    let binding = Binding { org: &org_id, list: &list };
-    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let asked = Asked::of(&app.cursors, &query, caller.org_id().to_string(), list_name(&filter))?;
     let mut conn = app.store.read().await?;
-    let mut found = jobs::page(&mut conn, caller.org(), &filter, after, i64::from(per_page) + 1).await?;
-    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
-    let more = found.len() > wanted;
-    found.truncate(wanted);
-    let next = found.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last)));
-    Ok(Json(List::new(found.iter().map(|job| JobView::of(job, None)).collect(), next)))
+    let found = jobs::page(&mut conn, caller.org(), &filter, asked.after, asked.at_most()).await?;
+    Ok(Json(asked.list(found, |job| (job.created_at, job.no), |job| JobView::of(&job, None))))
 }
 
 fn filter(query: &Query, test: bool) -> Result<Filter, ApiError> {
@@ -69,20 +62,6 @@ fn list_name(filter: &Filter) -> String {
     let Filter { test, source, status, created_from, created_before } = filter;
     let ms = |at: &Option<Millis>| at.map(|at| at.0);
     format!("/v1/jobs {test} {source:?} {status:?} {:?} {:?}", ms(created_from), ms(created_before))
-}
-
-/// A job's place in the list.
-fn place(job: &Job) -> [u8; 16] {
-    let mut place = [0; 16];
-    place[..8].copy_from_slice(&job.created_at.0.to_be_bytes());
-    place[8..].copy_from_slice(&job.no.0.to_be_bytes());
-    place
-}
-
-fn place_of(place: &[u8]) -> Result<(Millis, JobNo), ApiError> {
-    let number = |bytes: &[u8]| bytes.try_into().map(i64::from_be_bytes).ok();
-    let both = place.split_at_checked(8).and_then(|(at, no)| Some((Millis(number(at)?), JobNo(number(no)?))));
-    both.ok_or_else(|| ApiError::invalid("next", "must be a cursor that this list has given"))
 }
 
 /// Look at a job

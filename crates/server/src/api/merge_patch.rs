@@ -7,8 +7,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, de};
 
 /// What a merge patch says of a field.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) enum Said<T> {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Said<T> {
     /// Nothing: the field is left out.
     #[default]
     Nothing,
@@ -55,6 +55,11 @@ impl Said<bool> {
             Self::Given(flag) => flag,
         }
     }
+}
+
+/// A field that may be left out, but not be null: the schema has no null either.
+pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(from).map(Some)
 }
 
 /// Fields within a field: an object and nothing else. A plain struct is read from an array of its values, too.

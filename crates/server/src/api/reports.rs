@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use probity_core::id::ConnId;
 use probity_core::time::Millis;
 use probity_store::jobs::Counts;
-use probity_store::usage;
+use probity_store::{Conn, reports};
 
 use self::view::{Day, Range, Statuses, UsageReport};
 use crate::api::jobs::view::ReasonCounts;
@@ -44,15 +45,15 @@ pub(crate) async fn get_usage(
     query: Query,
 ) -> Result<Json<UsageReport>, ApiError> {
     let period = query.one_of("period", &PERIODS)?.unwrap_or_else(|| PERIODS[1].to_owned());
-    let connection = query.text("connection_id")?.filter(|id| !id.is_empty());
+    let wanted = query.text("connection_id")?.filter(|id| !id.is_empty());
     let range = range(&period, app.now());
-    if connection.is_some() {
-        let refused = ApiError::invalid("connection_id", "cannot be asked for with the period lifetime");
-        // No connection exists, so none has this id.
-        return Err(if range.is_none() { refused } else { ApiError::not_found() });
+    if wanted.is_some() && range.is_none() {
+        return Err(ApiError::invalid("connection_id", "cannot be asked for with the period lifetime"));
     }
     let (from, to) = range.map_or((i64::MIN, i64::MAX), |(start, end)| (start.utc_day(), end.utc_day() - 1));
-    let sums = usage::by_reason(&mut app.store.read().await?, caller.org(), from, to, None).await?;
+    let mut conn = app.store.read().await?;
+    let connection = known(&mut conn, &caller, wanted.as_deref()).await?;
+    let sums = reports::by_reason(&mut conn, caller.org(), from, to, connection.as_deref()).await?;
     let mut counts = Counts::default();
     for sum in &sums {
         counts.add(sum.of, sum.verified);
@@ -60,12 +61,21 @@ pub(crate) async fn get_usage(
     let reasons: Vec<_> = sums.iter().map(|sum| (sum.of, sum.verified)).collect();
     Ok(Json(UsageReport {
         period,
-        connection_id: None,
+        connection_id: connection,
         range: range.map(|(start, end)| Range { start: start.into(), end: end.into() }),
         total: counts.processed,
         statuses: Statuses::of(&counts),
         reasons: ReasonCounts::of(&reasons),
     }))
+}
+
+/// The connection that is asked about: one of the organization's, for which something was verified. Its id is written again, so
+/// that only one spelling of it is looked for.
+async fn known(conn: &mut Conn, caller: &Caller, wanted: Option<&str>) -> Result<Option<String>, ApiError> {
+    let Some(wanted) = wanted else { return Ok(None) };
+    let id: ConnId = wanted.parse().map_err(|_| ApiError::not_found())?;
+    let id = id.to_string();
+    if reports::knows_connection(conn, caller.org(), &id).await? { Ok(Some(id)) } else { Err(ApiError::not_found()) }
 }
 
 /// From when and until when; none for all time.
@@ -83,7 +93,8 @@ fn range(period: &str, now: Millis) -> Option<(Millis, Millis)> {
 
 /// Report usage by day
 ///
-/// One row for each of the last days (UTC), the oldest first, today last; days without verifications are there too.
+/// One row for each of the last days (UTC), the oldest first, today last; days without verifications are there too. Of one
+/// connection where `connection_id` names it.
 #[utoipa::path(
     get,
     path = "/v1/reports/usage/daily",
@@ -99,7 +110,10 @@ pub(crate) async fn get_daily_usage(
 ) -> Result<Json<List<Day>>, ApiError> {
     let today = app.now().utc_day();
     let first = today + 1 - query.whole_within("days", SERIES_DAYS)?;
-    let sums = usage::by_day(&mut app.store.read().await?, caller.org(), first, today).await?;
+    let wanted = query.text("connection_id")?.filter(|id| !id.is_empty());
+    let mut conn = app.store.read().await?;
+    let connection = known(&mut conn, &caller, wanted.as_deref()).await?;
+    let sums = reports::by_day(&mut conn, caller.org(), first, today, connection.as_deref()).await?;
     let day = |day: i64| {
         let mut counts = Counts::default();
         for sum in sums.iter().filter(|sum| sum.of.0 == day) {

@@ -1,8 +1,8 @@
 //! `GET /v1/account/timeline`: what happened in the account, newest first. It tells whether a job was started by hand or by
 //! itself, and where.
 //!
-//! The window is counted whole, a thousand rows at a time; of the events only the newest are shown. A job belongs to the
-//! window in which it was accepted. Live keys see live jobs and test keys see test jobs; what happened to the account and its
+//! The window is counted whole, a thousand rows at a time; of the events only the newest are shown. A job stands where
+//! its processing began, or where it was accepted as long as it waits. Live keys see live jobs and test keys see test jobs; what happened to the account and its
 //! settings all of its keys see, for there is but one account. Nothing in an event is free text but short values of settings,
 //! from which addresses and secrets were taken out before they were stored.
 
@@ -12,8 +12,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_store::events;
-use probity_store::jobs::{self, Filter};
+use probity_store::timeline;
 
 use self::view::{Shown, Summary, Timeline, Window};
 use crate::app::App;
@@ -52,12 +51,10 @@ pub(crate) async fn get_timeline(
     // The last millisecond is in the window.
     let end = until + 1;
     let mut conn = app.store.read().await?;
-    let started = jobs::starters(&mut conn, caller.org(), caller.is_test(), since, end).await?;
-    let filter =
-        Filter { test: caller.is_test(), created_from: Some(since), created_before: Some(end), ..Filter::default() };
-    let newest = jobs::page(&mut conn, caller.org(), &filter, None, limit).await?;
-    let counted = events::count(&mut conn, caller.org(), since, end).await?;
-    let happened = events::newest(&mut conn, caller.org(), since, end, limit).await?;
+    let started = timeline::count_jobs(&mut conn, caller.org(), caller.is_test(), since, end).await?;
+    let newest = timeline::newest_jobs(&mut conn, caller.org(), caller.is_test(), (since, end), limit).await?;
+    let counted = timeline::count_events(&mut conn, caller.org(), since, end).await?;
+    let happened = timeline::newest_events(&mut conn, caller.org(), since, end, limit).await?;
     let mut events = newest.iter().map(Shown::job).collect::<Result<Vec<_>, _>>()?;
     events.extend(happened.into_iter().map(Shown::of));
     // Stable: what happened at one time stays in its order.

@@ -7,12 +7,16 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use jiff::Timestamp as Instant;
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
 use probity_core::time::Millis;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};
 use utoipa::{PartialSchema, ToSchema};
+
+/// The zero of [`Millis`].
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
 /// A point in time as JSON shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,8 +44,12 @@ impl FromStr for Timestamp {
     type Err = NoTime;
 
     fn from_str(text: &str) -> Result<Self, NoTime> {
-        let instant: Instant = text.parse().map_err(|_| NoTime)?;
-        Ok(Self(Millis(instant.as_millisecond())))
+        // As date, time and offset: jiff's points in time end a day before the year 9999 does, which people write for "never".
+        let pieces = Pieces::parse(text).map_err(|_| NoTime)?;
+        let (Some(time), Some(offset)) = (pieces.time(), pieces.to_numeric_offset()) else { return Err(NoTime) };
+        let there = pieces.date().to_datetime(time).duration_since(EPOCH);
+        let ms = there.as_millis() - i128::from(offset.seconds()) * 1_000;
+        i64::try_from(ms).map(|ms| Self(Millis(ms))).map_err(|_| NoTime)
     }
 }
 
@@ -92,7 +100,25 @@ mod tests {
         let parse = |text: &str| serde_json::from_value::<Timestamp>(text.into());
         assert_eq!(parse("1970-01-01T01:00:00+01:00").unwrap(), Timestamp(Millis(0)));
         assert_eq!(parse("1970-01-01T00:00:00.5Z").unwrap(), Timestamp(Millis(500)));
-        for refused in ["", "tomorrow", "2027-01-31", "2027-01-31T12:00:00", "1795251600"] {
+        for (last, ms) in [
+            ("9999-12-31T23:59:59Z", 253_402_300_799_000),
+            ("9999-12-31T23:59:59.999Z", 253_402_300_799_999),
+            ("9999-12-31T23:59:59+14:00", 253_402_300_799_000 - 50_400_000),
+            ("9999-12-30T12:00:00-05:00", 253_402_189_200_000),
+            ("0000-01-01T00:00:00Z", -62_167_219_200_000),
+        ] {
+            assert_eq!(parse(last).unwrap(), Timestamp(Millis(ms)), "{last}");
+        }
+        for refused in [
+            "",
+            "tomorrow",
+            "2027-01-31",
+            "2027-01-31Z",
+            "2027-02-30T12:00:00Z",
+            "2027-01-31T12:00:00[UTC]",
+            "2027-01-31T12:00:00",
+            "1795251600",
+        ] {
             assert!(parse(refused).is_err(), "{refused:?}");
         }
     }

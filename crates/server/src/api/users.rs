@@ -11,9 +11,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use probity_core::id::UserId;
-use probity_core::role::Role;
-use probity_core::time::Millis;
-use probity_store::users::{self, User, UserStatus};
+use probity_store::users::{self, User};
 use probity_store::{Conn, ScopedFutureExt as _};
 
 use self::view::{DeletedMember, Invite, Line, Member, MemberPatch, NewMember};
@@ -25,10 +23,10 @@ use crate::error::ApiError;
 use crate::idempotency::{Answer, Once};
 use crate::links;
 use crate::openapi::parameters::{PageParams, UserPath};
-use crate::page::{Binding, List, PerPage};
+use crate::page::{Asked, List};
 use crate::path::PathId;
 use crate::query::Query;
-use crate::team::{self, Act, Change, Wish};
+use crate::users::{self as team, Act, Change, Power, Wish};
 
 /// The list's name in its cursors.
 const LIST: &str = "/v1/users";
@@ -49,31 +47,10 @@ pub(crate) async fn list_users(
     caller: Caller,
     query: Query,
 ) -> Result<Json<List<Member>>, ApiError> {
-    let per_page = PerPage::USUAL.wanted(&query)?;
-    let org_id = caller.org_id().to_string();
-    let binding = Binding { org: &org_id, list: LIST };
-    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let asked = Asked::of(&app.cursors, &query, caller.org_id().to_string(), LIST)?;
     let mut conn = app.store.read().await?;
-    let mut rows = users::page(&mut conn, caller.org(), after, i64::from(per_page) + 1).await?;
-    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
-    let more = rows.len() > wanted;
-    rows.truncate(wanted);
-    let next = rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last)));
-    Ok(Json(List::new(rows.into_iter().map(Member::from).collect(), next)))
-}
-
-/// A member's place in the list.
-fn place(user: &User) -> Vec<u8> {
-    let mut place = user.created_at.0.to_be_bytes().to_vec();
-    place.extend(user.id.bits().to_be_bytes());
-    place
-}
-
-fn place_of(place: &[u8]) -> Result<(Millis, UserId), ApiError> {
-    let refused = || ApiError::invalid("next", "must be a cursor that this list has given");
-    let (at, id) = place.split_first_chunk::<8>().ok_or_else(refused)?;
-    let id: [u8; 16] = id.try_into().map_err(|_| refused())?;
-    Ok((Millis(i64::from_be_bytes(*at)), UserId::from_bits(u128::from_be_bytes(id))))
+    let rows = users::page(&mut conn, caller.org(), asked.after, asked.at_most()).await?;
+    Ok(Json(asked.list(rows, |row| (row.created_at, row.id), Member::from)))
 }
 
 /// Look at a member
@@ -100,8 +77,8 @@ pub(crate) async fn get_user(
 ///
 /// The answer has a link, this once, with which the person joins; where the service sends mail, they get another one. Whoever
 /// was invited before and has not accepted is invited anew, and the links of before end. An address that is a member's, and
-/// an invitation for which there is no seat, are a conflict. Only a key with every scope invites administrators, and a key that
-/// expires invites nobody: a member stays.
+/// an invitation for which there is no seat, are a conflict. A key invites only to a role of whose scopes it has every one, and a
+/// key that expires invites nobody: a member stays.
 #[utoipa::path(
     post,
     path = "/v1/users",
@@ -117,14 +94,12 @@ pub(crate) async fn invite_user(
     JsonBody(asked): JsonBody<Invite>,
 ) -> Result<Answer, ApiError> {
     no_test_key(&caller)?;
-    lasts(&caller)?;
-    may_give(&caller, asked.role)?;
     let act = act(&app, &caller);
     let (id, making) = (crate::random::id(act.now), app.links());
     let wish = Wish { id, email: asked.email, name: asked.name, role: asked.role };
     let invited = app.store.write(|tx| {
         async {
-            let (user, secret) = match team::invite(tx, act, &wish, making).await? {
+            let (user, secret) = match team::invite(tx, act, &wish, &app.config.plans, making).await? {
                 Ok(invited) => invited,
                 Err(refused) => return Ok(Err(refused)),
             };
@@ -140,8 +115,9 @@ pub(crate) async fn invite_user(
 /// Change a member
 ///
 /// The name, the role or the status. Who is paused is signed out and cannot sign in; keys go on. The primary user keeps their
-/// role and stays active, and who is invited becomes active by accepting only: anything else is a conflict. A key that expires
-/// makes nobody an administrator, and nobody active again.
+/// role and stays active, and who is invited becomes active by accepting only: anything else is a conflict. Where somebody who is
+/// invited becomes an administrator, the links of before end: invite them again for another. A key makes
+/// administrators, or somebody active again, only where it has every scope of the role; a key that expires makes neither.
 #[utoipa::path(
     patch,
     path = "/v1/users/{id}",
@@ -157,17 +133,8 @@ pub(crate) async fn patch_user(
     PathId(id): PathId<UserId>,
     JsonBody(patch): JsonBody<MemberPatch>,
 ) -> Result<Json<Member>, ApiError> {
-    let standing = found(&mut app.store.read().await?, &caller, id).await?;
+    found(&mut app.store.read().await?, &caller, id).await?;
     no_test_key(&caller)?;
-    let role = patch.role.filter(|role| *role != standing.role);
-    let raised = role == Some(Role::Administrator);
-    let revived = patch.status == Some(UserStatus::Active) && standing.status != UserStatus::Active;
-    if raised || revived {
-        lasts(&caller)?;
-    }
-    if let Some(role) = role {
-        may_give(&caller, role)?;
-    }
     let name = match patch.name {
         Said::Nothing => Said::Nothing,
         Said::Cleared => Said::Cleared,
@@ -211,33 +178,9 @@ async fn found(conn: &mut Conn, caller: &Caller, id: UserId) -> Result<User, Api
 }
 
 fn act(app: &App, caller: &Caller) -> Act {
-    Act { org: caller.org(), actor: caller.actor(), now: app.now() }
+    Act { org: caller.org(), actor: caller.actor(), power: Power::of(caller), now: app.now() }
 }
 
 fn no_test_key(caller: &Caller) -> Result<(), ApiError> {
     if caller.is_test() { Err(ApiError::forbidden_scope("a test key does not change the team")) } else { Ok(()) }
-}
-
-/// A member stays when the key that made them has expired, and could make keys that do not: so a key that expires makes none,
-/// as it makes no key that lasts longer.
-fn lasts(caller: &Caller) -> Result<(), ApiError> {
-    match caller.expires_at() {
-        Some(_) => {
-            Err(ApiError::forbidden_scope("a key that expires gives nobody a lasting place or role in the team"))
-        }
-        None => Ok(()),
-    }
-}
-
-/// Nobody raises themselves through a member of their making: an administrator may do everything, so only who may do everything
-/// makes one.
-fn may_give(caller: &Caller, role: Role) -> Result<(), ApiError> {
-    let beyond = role.scopes().iter().find(|scope| !caller.scopes().contains(*scope));
-    match beyond {
-        Some(scope) if role == Role::Administrator => Err(ApiError::forbidden_scope(format!(
-            "the key cannot make an administrator: it lacks the scope `{}`",
-            scope.as_str()
-        ))),
-        _ => Ok(()),
-    }
 }

@@ -14,24 +14,28 @@ use probity_core::credits::is_free;
 use probity_core::verdict::Verification;
 use probity_core::verdict::view::VerdictView;
 use probity_engine::Live;
+use probity_store::OrgNo;
 use probity_store::usage::Delta;
 
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::meter::Refused;
+use crate::meter::{Hold, Refused};
 use crate::openapi::parameters::{EMAIL_BYTES_MAX, VerifyParams};
 use crate::openapi::verdict::VerdictSchema;
 use crate::ops::metrics::Origin;
+use crate::plans;
 use crate::query::Query;
 
+/// How often a call looks again for a credit, after others took those that were put in.
+const COVERED_MAX: usize = 16;
 /// How long a caller waits who does not say, in seconds.
 const TIMEOUT_S: f64 = 20.0;
 /// The source of a live call in the usage.
 fn source(caller: &Caller) -> &'static str {
     match caller {
         Caller::Key(_) => "api",
-        Caller::Person(_) => "input",
+        Caller::Person(_) | Caller::Staff { .. } => "input",
     }
 }
 
@@ -61,39 +65,70 @@ pub(crate) async fn verify_email(
     let (origin, mut verification) = if caller.is_test() {
         (Origin::Sandbox, app.sandbox.verify(address, live).await)
     } else {
-        (Origin::Live, charged(&app, &caller, address, live).await?)
+        let payer = Payer { org: caller.org(), source: source(&caller), day: app.now().utc_day() };
+        (Origin::Live, charged(&app, payer, address, live).await?.0)
     };
     app.metrics.verdicts().record(origin, &verification);
     verification.email = email.as_str().into();
     Ok(shown(&verification, explain))
 }
 
-/// A live verdict and what it costs.
-async fn charged(app: &App, caller: &Caller, address: &str, live: Live) -> Result<Verification, ApiError> {
+/// Who pays for a live verdict, and where it is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Payer {
+    pub(crate) org: OrgNo,
+    /// The source in the usage.
+    pub(crate) source: &'static str,
+    /// The day, since 1970-01-01.
+    pub(crate) day: i64,
+}
+
+/// A live verdict, and whether it cost something.
+pub(crate) async fn charged(
+    app: &App,
+    payer: Payer,
+    address: &str,
+    live: Live,
+) -> Result<(Verification, bool), ApiError> {
     app.presence.check(app.now())?;
-    let hold = app.meter.hold(caller.org()).await?;
+    let hold = held(app, payer.org).await?;
     let verification = app.live.verify(address, live).await;
     let reason = verification.verdict.reason;
     let captured = !is_free(reason);
     let counted = Delta {
-        org: caller.org(),
-        day: app.now().utc_day(),
-        source: source(caller).into(),
+        org: payer.org,
+        day: payer.day,
+        source: payer.source.into(),
         connection: None,
+        provider: verification.evidence.domain.as_ref().and_then(|domain| domain.provider.as_deref()).map(Into::into),
         reason,
         verified: 1,
         charged: i64::from(captured),
     };
     match hold.settle(captured, counted).await {
-        Ok(()) => {}
-        Err(refused @ Refused::NeverHeld(_)) => return Err(refused.into()),
+        Ok(()) => Ok((verification, captured)),
+        Err(refused @ Refused::NeverHeld(_)) => Err(refused.into()),
         // The verdict stands, whatever becomes of its price: what cannot be written costs nothing.
-        Err(refused) => tracing::warn!(?refused, "a verdict was given without being charged"),
+        Err(refused) => {
+            tracing::warn!(?refused, "a verdict was given without being charged");
+            Ok((verification, false))
+        }
     }
-    Ok(verification)
 }
 
-fn email(query: &Query) -> Result<String, ApiError> {
+/// One credit, set aside; where there are none, of those that the plan puts in. Others may be faster: then once more.
+async fn held(app: &App, org: OrgNo) -> Result<Hold, ApiError> {
+    for _ in 0..COVERED_MAX {
+        match app.meter.hold(org).await {
+            Err(Refused::InsufficientCredits) if plans::cover(app, org, 1).await? => {}
+            held => return Ok(held?),
+        }
+    }
+    Err(ApiError::insufficient_credits())
+}
+
+/// The address that a query asks about.
+pub(crate) fn email(query: &Query) -> Result<String, ApiError> {
     let email = query.text("email")?.ok_or_else(|| ApiError::invalid("email", "is missing: the address to verify"))?;
     if email.trim_ascii().is_empty() {
         return Err(ApiError::invalid("email", "must not be empty"));

@@ -14,7 +14,6 @@ use axum::http::StatusCode;
 use probity_core::id::WebhookId;
 use probity_core::time::Millis;
 use probity_core::webhook::Topic;
-use probity_store::events::{self, AccountEvent, What};
 use probity_store::webhooks::{self, Webhook};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
@@ -27,16 +26,14 @@ use crate::body::JsonBody;
 use crate::error::{ApiError, Code};
 use crate::idempotency::{Answer, Once};
 use crate::openapi::parameters::{PageParams, WebhookPath};
-use crate::page::{Binding, List, PerPage};
+use crate::page::{Asked, List};
 use crate::path::PathId;
 use crate::query::Query;
-use crate::webhooks::callback_secret::OVERLAP_MS;
+use crate::subscriptions::{self, Act, Change, WEBHOOKS_MAX};
 use crate::webhooks::sign::Secret;
 
 /// The list's name in its cursors.
 const LIST: &str = "/v1/webhooks";
-/// The most webhooks of an organization, those of test keys included: each is looked at for every part of a job.
-pub(crate) const WEBHOOKS_MAX: i64 = 50;
 
 /// List the webhooks
 ///
@@ -54,34 +51,11 @@ pub(crate) async fn list_webhooks(
     caller: Caller,
     query: Query,
 ) -> Result<Json<List<WebhookShown>>, ApiError> {
-    let per_page = PerPage::USUAL.wanted(&query)?;
-    let org_id = caller.org_id().to_string();
     let list = if caller.is_test() { format!("{LIST} test") } else { LIST.to_owned() };
-    let binding = Binding { org: &org_id, list: &list };
-    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let asked = Asked::of(&app.cursors, &query, caller.org_id().to_string(), list)?;
     let mut conn = app.store.read().await?;
-    let mut rows = webhooks::page(&mut conn, caller.org(), caller.is_test(), after, i64::from(per_page) + 1).await?;
-    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
-    let more = rows.len() > wanted;
-    rows.truncate(wanted);
-    let next =
-        rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last.created_at, last.id.bits())));
-    Ok(Json(List::new(rows.into_iter().map(WebhookShown::from).collect(), next)))
-}
-
-/// A place in a list that is sorted by time and id.
-pub(crate) fn place(at: Millis, id_bits: u128) -> Vec<u8> {
-    let mut place = at.0.to_be_bytes().to_vec();
-    place.extend(id_bits.to_be_bytes());
-    place
-}
-
-/// The place in a list whose ids are of this kind.
-pub(crate) fn place_of<K>(place: &[u8]) -> Result<(Millis, probity_core::id::Id<K>), ApiError> {
-    let refused = || ApiError::invalid("next", "must be a cursor that this list has given");
-    let (at, id) = place.split_first_chunk::<8>().ok_or_else(refused)?;
-    let id: [u8; 16] = id.try_into().map_err(|_| refused())?;
-    Ok((Millis(i64::from_be_bytes(*at)), probity_core::id::Id::from_bits(u128::from_be_bytes(id))))
+    let rows = webhooks::page(&mut conn, caller.org(), caller.is_test(), asked.after, asked.at_most()).await?;
+    Ok(Json(asked.list(rows, |row| (row.created_at, row.id), WebhookShown::from)))
 }
 
 /// Make a webhook
@@ -103,6 +77,7 @@ pub(crate) async fn create_webhook(
     JsonBody(asked): JsonBody<CreateWebhook>,
 ) -> Result<Answer, ApiError> {
     let now = app.now();
+    included(&app, &caller).await?;
     let webhook = Webhook {
         org: caller.org(),
         id: crate::random::id(now),
@@ -117,19 +92,31 @@ pub(crate) async fn create_webhook(
     let fresh = Secret::fresh();
     let sealed = app.secrets.seal_webhook_secret(webhook.id, fresh.bytes());
     let shown = NewWebhook { webhook: webhook.clone().into(), secret: fresh.text() };
+    let act = act(&caller, now);
     let made = app.store.write(|tx| {
         async {
-            if !webhooks::insert(tx, &webhook, &sealed, WEBHOOKS_MAX).await? {
+            if !subscriptions::make(tx, act, &webhook, &sealed).await? {
                 return Ok(None);
             }
-            let event = What::Account(AccountEvent::WebhookCreated);
-            events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await?;
             once.keep(tx, StatusCode::CREATED, &shown).await.map(Some)
         }
         .scope_boxed()
     });
     let full = || format!("an organization has at most {WEBHOOKS_MAX} webhooks; delete one before you make another");
     made.await?.ok_or_else(|| ApiError::new(Code::Conflict, full()))
+}
+
+/// Who acts on webhooks of a caller's sort.
+fn act(caller: &Caller, now: Millis) -> Act {
+    Act { org: caller.org(), test: caller.is_test(), actor: caller.actor(), now }
+}
+
+/// Refuses where the plan is without webhooks. Those that were made before go on.
+async fn included(app: &App, caller: &Caller) -> Result<(), ApiError> {
+    if subscriptions::included(&mut app.store.read().await?, &app.config.plans, caller.org()).await? {
+        return Ok(());
+    }
+    Err(ApiError::forbidden_scope("the organization's plan does not include webhooks"))
 }
 
 fn name(text: &str) -> Result<String, ApiError> {
@@ -188,42 +175,18 @@ pub(crate) async fn patch_webhook(
 ) -> Result<Json<WebhookShown>, ApiError> {
     // Whoever may not see it learns nothing, of URLs either.
     webhooks::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
-    let name = patch.name.as_deref().map(name).transpose()?;
-    let events = patch.events.as_deref().map(topics).transpose()?;
-    let url = match &patch.url {
-        Some(text) => Some(url(&app, text).await?),
-        None => None,
+    let change = Change {
+        name: patch.name.as_deref().map(name).transpose()?,
+        events: patch.events.as_deref().map(topics).transpose()?,
+        url: match &patch.url {
+            Some(text) => Some(url(&app, text).await?),
+            None => None,
+        },
+        active: patch.status.map(|status| status == WebhookStatus::Active),
     };
-    let now = app.now();
-    let changed = app.store.write(|tx| {
-        async {
-            let before = webhooks::lock(tx, caller.org(), id, caller.is_test()).await?;
-            let mut after = before.clone();
-            after.name.clone_from(name.as_ref().unwrap_or(&before.name));
-            after.url.clone_from(url.as_ref().unwrap_or(&before.url));
-            after.events.clone_from(events.as_ref().unwrap_or(&before.events));
-            after.active = patch.status.map_or(before.active, |status| status == WebhookStatus::Active);
-            if after != before {
-                webhooks::write(tx, &before, &after).await?;
-                events::add(tx, caller.org(), now, Some(caller.actor()), &differences(&before, &after)).await?;
-            }
-            Ok(after)
-        }
-        .scope_boxed()
-    });
+    let act = act(&caller, app.now());
+    let changed = app.store.write(|tx| subscriptions::change(tx, act, id, &change).scope_boxed());
     Ok(Json(changed.await?.into()))
-}
-
-/// What a change is to the account.
-fn differences(before: &Webhook, after: &Webhook) -> Vec<What> {
-    let settings = |webhook: &Webhook| (webhook.name.clone(), webhook.url.clone(), webhook.events.clone());
-    let changed = (settings(before) != settings(after)).then_some(AccountEvent::WebhookChanged);
-    let turned = match (before.active, after.active) {
-        (false, true) => Some(AccountEvent::WebhookEnabled),
-        (true, false) => Some(AccountEvent::WebhookDisabled),
-        _ => None,
-    };
-    changed.into_iter().chain(turned).map(What::Account).collect()
 }
 
 /// Delete a webhook
@@ -242,16 +205,9 @@ pub(crate) async fn delete_webhook(
     caller: Caller,
     PathId(id): PathId<WebhookId>,
 ) -> Result<Json<DeletedWebhook>, ApiError> {
-    let now = app.now();
-    let deleted = app.store.write(|tx| {
-        async {
-            webhooks::remove(tx, caller.org(), id, caller.is_test()).await?;
-            let event = What::Account(AccountEvent::WebhookDeleted);
-            events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await
-        }
-        .scope_boxed()
-    });
-    deleted.await?;
+    let act = act(&caller, app.now());
+    app.store.write(|tx| subscriptions::remove(tx, act, id).scope_boxed()).await?;
+    subscriptions::drop_log(&app.store, act, id).await?;
     Ok(Json(DeletedWebhook { id, deleted: true }))
 }
 
@@ -273,15 +229,13 @@ pub(crate) async fn rotate_webhook_secret(
     PathId(id): PathId<WebhookId>,
     once: Once,
 ) -> Result<Answer, ApiError> {
-    let (fresh, now) = (Secret::fresh(), app.now());
+    let fresh = Secret::fresh();
     let sealed = app.secrets.seal_webhook_secret(id, fresh.bytes());
-    let until = now + OVERLAP_MS;
-    let shown = WebhookSecret { id, secret: fresh.text(), previous_until: until.into() };
+    let act = act(&caller, app.now());
     let rotated = app.store.write(|tx| {
         async {
-            webhooks::rotate(tx, caller.org(), id, caller.is_test(), &sealed, until).await?;
-            let event = What::Account(AccountEvent::WebhookSecretRotated);
-            events::add(tx, caller.org(), now, Some(caller.actor()), &[event]).await?;
+            let until = subscriptions::rotate(tx, act, id, &sealed).await?;
+            let shown = WebhookSecret { id, secret: fresh.text(), previous_until: until.into() };
             once.keep(tx, StatusCode::OK, &shown).await
         }
         .scope_boxed()

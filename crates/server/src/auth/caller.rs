@@ -1,4 +1,4 @@
-//! Who calls a route of the API: a key, or a person in the dashboard.
+//! Who calls a route of the API: a key, a person in the dashboard, or whoever runs the installation at the command line.
 
 use std::sync::Arc;
 
@@ -6,12 +6,13 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use probity_core::api_key::KeyKind;
 use probity_core::id::{OrgId, UserId};
+use probity_core::role::Role;
 use probity_core::scope::Scopes;
 use probity_core::time::Millis;
 use probity_store::OrgNo;
 use probity_store::events::Actor;
 use probity_store::keys::{Key, Known};
-use probity_store::orgs::OrgStatus;
+use probity_store::organization::{Org, OrgStatus};
 use probity_store::sessions::SignedIn;
 
 use crate::error::ApiError;
@@ -23,6 +24,8 @@ pub(crate) enum Caller {
     Key(Arc<Known>),
     /// A person who is signed in.
     Person(Arc<SignedIn>),
+    /// Whoever runs the installation, about this organization or about what it has tested ([`crate::desk`]).
+    Staff { org: Arc<Org>, test: bool },
 }
 
 impl Caller {
@@ -30,6 +33,7 @@ impl Caller {
         match self {
             Self::Key(known) => known.key.org,
             Self::Person(person) => person.session.org,
+            Self::Staff { org, .. } => org.no,
         }
     }
 
@@ -37,6 +41,7 @@ impl Caller {
         match self {
             Self::Key(known) => known.org_id,
             Self::Person(person) => person.org_id,
+            Self::Staff { org, .. } => org.id,
         }
     }
 
@@ -44,6 +49,16 @@ impl Caller {
         match self {
             Self::Key(known) => known.org_status,
             Self::Person(person) => person.org_status,
+            Self::Staff { org, .. } => org.status,
+        }
+    }
+
+    /// The name of the organization's plan.
+    pub(super) fn org_plan(&self) -> &str {
+        match self {
+            Self::Key(known) => &known.org_plan,
+            Self::Person(person) => &person.org_plan,
+            Self::Staff { org, .. } => &org.plan,
         }
     }
 
@@ -52,12 +67,22 @@ impl Caller {
         match self {
             Self::Key(known) => (known.org_rate_limit_per_minute, known.org_wished_per_minute),
             Self::Person(person) => (person.org_rate_limit_per_minute, person.org_wished_per_minute),
+            Self::Staff { org, .. } => (org.rate_limit_per_minute, None),
         }
     }
 
-    /// Whether nothing that this key does counts: it spends no credit and sees only what test keys made.
+    /// Whether nothing that this caller does counts: it spends no credit and sees only what test keys made.
     pub(crate) fn is_test(&self) -> bool {
-        matches!(self, Self::Key(known) if known.key.kind == KeyKind::Test)
+        match self {
+            Self::Key(known) => known.key.kind == KeyKind::Test,
+            Self::Person(_) => false,
+            Self::Staff { test, .. } => *test,
+        }
+    }
+
+    /// Whether it is a person who may change what belongs to all.
+    pub(crate) fn is_administrator(&self) -> bool {
+        matches!(self, Self::Person(person) if person.role == Role::Administrator)
     }
 
     /// What the caller may do: a key's scopes, or those of a person's role.
@@ -65,6 +90,7 @@ impl Caller {
         match self {
             Self::Key(known) => known.key.scopes,
             Self::Person(person) => person.role.scopes(),
+            Self::Staff { .. } => Scopes::all(),
         }
     }
 
@@ -73,6 +99,7 @@ impl Caller {
         match self {
             Self::Key(known) => Actor::ApiKey(known.key.id),
             Self::Person(person) => Actor::User(person.session.user),
+            Self::Staff { .. } => Actor::Staff,
         }
     }
 
@@ -80,7 +107,7 @@ impl Caller {
     pub(crate) fn key(&self) -> Option<&Key> {
         match self {
             Self::Key(known) => Some(&known.key),
-            Self::Person(_) => None,
+            Self::Person(_) | Self::Staff { .. } => None,
         }
     }
 
@@ -89,6 +116,7 @@ impl Caller {
         match self {
             Self::Key(known) => known.key.user,
             Self::Person(person) => Some(person.session.user),
+            Self::Staff { .. } => None,
         }
     }
 
@@ -102,6 +130,7 @@ impl Caller {
         match self {
             Self::Key(_) => "the key",
             Self::Person(_) => "your role",
+            Self::Staff { .. } => "the operator",
         }
     }
 }

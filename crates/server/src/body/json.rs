@@ -279,8 +279,11 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_do_no_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = parse::<Value>(&bytes);
+        fn what_is_fit_is_read_as_the_parser_reads_it(
+            bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..200), "[\\[\\]{}\",:0-9a-bu\\\\ ]{0,24}".prop_map(String::into_bytes)],
+        ) {
+            let plainly = serde_json::from_slice::<Value>(&bytes).ok().filter(|_| scan(&bytes).is_ok());
+            prop_assert_eq!(parse::<Value>(&bytes).ok(), plainly);
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A block of addresses ([`probity_core::block`]) behind a JSON list with a row's numbers: index, copies, tries. A body never
 //! changes; which of its rows are left is said beside it, a bit each.
 
-use probity_core::block::{Block, BlockError};
+use probity_core::block::{Block, BlockError, ERASED};
 use probity_core::time::Millis;
 use probity_engine::Tries;
 use probity_store::jobs::NewChunk;
@@ -21,13 +21,13 @@ pub(super) struct Row {
     pub(super) copies: i64,
     /// Earlier tries.
     pub(super) tries: Tries,
-    /// The address as it was submitted.
-    pub(super) email: Box<str>,
+    /// The address as it was submitted; none where it was erased.
+    pub(super) email: Option<Box<str>>,
 }
 
 /// A chunk's body cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Unreadable {
+pub(crate) enum Unreadable {
     /// The numbers.
     #[error("a chunk whose numbers cannot be read")]
     Numbers,
@@ -49,7 +49,7 @@ pub(super) fn pack(rows: &[Row], ready_at: Millis) -> NewChunk {
         })
         .collect();
     let head = serde_json::to_vec(&numbers).expect("numbers are plain JSON");
-    let addresses: Vec<&str> = rows.iter().map(|row| &*row.email).collect();
+    let addresses: Vec<&[u8]> = rows.iter().map(|row| row.email.as_deref().map_or(ERASED, str::as_bytes)).collect();
     let block = Block::encode(&addresses).expect("rows are as many and as long as a block takes");
     let mut body = u32::try_from(head.len()).expect("a thousand rows are short").to_le_bytes().to_vec();
     body.extend(head);
@@ -73,9 +73,27 @@ pub(super) fn unpack(body: &[u8]) -> Result<Vec<Row>, Unreadable> {
         copies,
         tries: Tries { count, since: since.map(Millis), source: source.map(Into::into) },
         // Addresses come in as text; what is none is no address either.
-        email: String::from_utf8_lossy(email).into(),
+        email: (email != ERASED).then(|| String::from_utf8_lossy(email).into()),
     };
     Ok(numbers.into_iter().zip(block.iter()).map(row).collect())
+}
+
+/// A body in which addresses are erased, and how many; nothing where there is none to be erased. Places and numbers stay.
+pub(crate) fn erased(
+    body: &[u8],
+    is_erased: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Option<(Vec<u8>, u64)>, Unreadable> {
+    let rows = unpack(body)?;
+    let mut count = 0;
+    let left = |mut row: Row| {
+        if row.email.as_deref().is_some_and(is_erased) {
+            row.email = None;
+            count += 1;
+        }
+        row
+    };
+    let rows: Vec<Row> = rows.into_iter().map(left).collect();
+    Ok((count > 0).then(|| (pack(&rows, Millis(0)).body, count)))
 }
 
 /// The rows at these places of a body, a bit each.
@@ -103,12 +121,16 @@ mod tests {
     fn rows_come_out_as_they_went_in() {
         let tries = Tries { count: 2, since: Some(Millis(7)), source: Some("192.0.2.7".into()) };
         let rows = vec![
-            Row { idx: 5, copies: 1, tries: Tries::default(), email: "a@example.org".into() },
-            Row { idx: 999_999, copies: 12, tries, email: "ä\0 @".into() },
+            Row { idx: 5, copies: 1, tries: Tries::default(), email: Some("a@example.org".into()) },
+            Row { idx: 999_999, copies: 12, tries, email: Some("ä\0 @".into()) },
         ];
         let packed = pack(&rows, Millis(9));
         assert_eq!((packed.size, packed.ready_at), (2, Millis(9)));
         assert_eq!(unpack(&packed.body).unwrap(), rows);
+        let (erased, count) = erased(&packed.body, &|email| email == "a@example.org").unwrap().unwrap();
+        let expected = vec![Row { email: None, ..rows[0].clone() }, rows[1].clone()];
+        assert_eq!((unpack(&erased).unwrap(), count), (expected, 1));
+        assert_eq!(super::erased(&erased, &|email| email == "a@example.org").unwrap(), None, "once");
         let left = left_rows([3, 0, 11].into_iter());
         assert_eq!((0..40).filter(|place| is_left(&left, *place)).collect::<Vec<_>>(), [0, 3, 11]);
         for cut in 0..packed.body.len() {

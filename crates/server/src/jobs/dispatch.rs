@@ -96,7 +96,16 @@ impl Node {
         }
         let mut open = jobs::open(&mut self.jobs.store.read().await?, now, LOOK_MAX).await?;
         while let Some(chosen) = self.busy.choose(&open, now) {
-            if let Some((head, claimed)) = self.take(&chosen, now).await? {
+            let taken = match self.take(&chosen, now).await {
+                Err(error @ StoreError::Unavailable { .. }) => return Err(error),
+                // What is wrong with one job is in no other's way.
+                Err(error) => {
+                    tracing::error!(%error, job = chosen.job.0, "no work could be taken up for a job");
+                    None
+                }
+                Ok(taken) => taken,
+            };
+            if let Some((head, claimed)) = taken {
                 self.begin(chosen, &head, claimed, now);
             } else {
                 self.busy.rest(chosen.job, now);

@@ -1,18 +1,22 @@
-//! What was found out about a row: the raw verdict, and the result that the organization's settings make of it.
+//! What was found out about a row: the raw verdict, and the result that the organization's lists and settings make of it.
 
 use std::sync::Arc;
 
 use probity_core::credits::is_free;
 use probity_core::overrides::Overrides;
-use probity_core::verdict::{Flags, Verdict, Verification};
+use probity_core::suppression::{self, List};
+use probity_core::verdict::{Flags, Reason, Verdict, Verification};
 use probity_store::jobs::{Kind, RowResult};
 
 use super::chunk::Row;
 
+/// The source of a row for which nothing had to be asked.
+const BY_FACTS: &str = "facts";
+
 /// A row whose address was verified.
 pub(super) struct Found {
-    email: Box<str>,
-    verdict: Verdict,
+    /// The address and what the engine says of it; none where it was erased.
+    judged: Option<(Box<str>, Verdict)>,
     /// As it is without overrides.
     raw: RowResult,
 }
@@ -22,6 +26,7 @@ impl Found {
     pub(super) fn new(row: Row, verification: &Verification) -> Self {
         let verdict = &verification.verdict;
         let probe = verification.evidence.probe.as_deref();
+        let domain = verification.evidence.domain.as_ref();
         let kind = Kind {
             reason: verdict.reason,
             findings: verdict.findings.iter().map(|finding| finding.reason).collect(),
@@ -30,7 +35,8 @@ impl Found {
             smtp_code: probe.and_then(|probe| probe.code),
             enhanced: probe.and_then(|probe| probe.enhanced).map(|enhanced| enhanced.to_string()),
             host: probe.map(|probe| probe.host.to_string()),
-            source: verification.evidence.source.as_str().to_owned(),
+            provider: domain.and_then(|domain| domain.provider.as_deref()).map(Into::into),
+            source: verification.evidence.source.name().unwrap_or(BY_FACTS).to_owned(),
             flags: bits(verification.flags),
             charged: !is_free(verdict.reason),
         };
@@ -40,19 +46,42 @@ impl Found {
             kind: kind.into(),
             suggestion: verification.suggestion.clone(),
         };
-        Self { email: row.email, verdict: verdict.clone(), raw }
+        Self { judged: row.email.map(|email| (email, verdict.clone())), raw }
     }
 
-    /// The result after the overrides: what is reported changes, what was found and what it costs does not.
-    pub(super) fn after(&self, overrides: Option<&Overrides>) -> RowResult {
+    /// A row whose address was erased before anything was found out about it: it costs nothing.
+    pub(super) fn erased(row: &Row) -> Self {
+        let kind = Kind::erased(Reason::Unverified, false, None).into();
+        let raw = RowResult { idx: row.idx, copies: row.copies, kind, suggestion: None };
+        Self { judged: None, raw }
+    }
+
+    /// The address as it was submitted; none where it was erased.
+    pub(super) fn email(&self) -> Option<&str> {
+        self.judged.as_ref().map(|(email, _)| &**email)
+    }
+
+    /// The address that is suggested in the place of this one.
+    pub(super) fn suggestion(&self) -> Option<&str> {
+        self.raw.suggestion.as_deref()
+    }
+
+    /// The result after the suppression lists that the address is on and the overrides: what is reported changes, what was
+    /// found and what it costs does not.
+    pub(super) fn after(&self, lists: &[List], overrides: Option<&Overrides>) -> RowResult {
         let mut result = self.raw.clone();
-        if let Some(overrides) = overrides {
-            let verdict = overrides.apply(&self.verdict, self.email.trim_ascii());
-            let kind = Arc::make_mut(&mut result.kind);
-            kind.reason = verdict.reason;
-            kind.meta = verdict.meta.into_owned();
-            kind.rule = verdict.rule.to_string();
+        if lists.is_empty() && overrides.is_none() {
+            return result;
         }
+        let Some((email, verdict)) = &self.judged else { return result };
+        let mut verdict = suppression::judged(verdict, lists);
+        if let Some(overrides) = overrides {
+            verdict = overrides.apply(&verdict, email.trim_ascii());
+        }
+        let kind = Arc::make_mut(&mut result.kind);
+        kind.reason = verdict.reason;
+        kind.meta = verdict.meta.into_owned();
+        kind.rule = verdict.rule.to_string();
         result
     }
 }

@@ -7,9 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use probity_core::address::Address;
-use probity_core::block::Block;
-use probity_core::domain::SpecialUse;
+use probity_core::block::{Block, ERASED};
 use probity_engine::Tries;
 use probity_store::jobs::{self, ImportClaim, NewChunk};
 use probity_store::{ScopedFutureExt as _, StoreError};
@@ -19,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::Jobs;
 use super::chunk::{self, ROWS_MAX, Row};
 use crate::error::Detail;
+use crate::mailbox;
 use crate::nodes::Work;
 
 /// How long the importer waits without a bell.
@@ -65,8 +64,10 @@ async fn next(jobs: &Jobs, ending: &CancellationToken) -> Result<bool, Detail> {
     let _working = jobs.presence.works_on(Work::Import);
     match ending.run_until_cancelled(import(jobs, &claim)).await {
         Some(Ok(())) => jobs.wake.work.notify_one(),
-        // Cut off by the end: the next holder begins anew. Lost: somebody else has it, or the job was cancelled.
-        None | Some(Err(Failed::Lost)) => {}
+        // Cut off by the end: the next holder begins anew, and need not wait for the end of the lease.
+        None => jobs.store.write(|tx| jobs::free_import(tx, &claim).scope_boxed()).await?,
+        // Somebody else has it, or the job was cancelled.
+        Some(Err(Failed::Lost)) => {}
         Some(Err(Failed::Other(error))) => return Err(error),
     }
     Ok(true)
@@ -88,7 +89,7 @@ impl<E: Into<Detail> + 'static> From<E> for Failed {
 }
 
 async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
-    jobs.store.write_bulk(|tx| jobs::restart_import(tx, claim).scope_boxed()).await?;
+    while restart(jobs, claim).await? {}
     let sorted = read(jobs, claim).await?;
     let repeated = sorted.duplicates.len();
     for part in sorted.duplicates.chunks(DUPLICATES) {
@@ -106,6 +107,12 @@ async fn import(jobs: &Jobs, claim: &ImportClaim) -> Result<(), Failed> {
     add(jobs, claim, &chunks, &[]).await?;
     let (repeated, now) = (i64::try_from(repeated)?, jobs.now());
     Ok(jobs.store.write(|tx| jobs::imported(tx, claim, repeated, now).scope_boxed()).await?)
+}
+
+/// Removes a part of what an earlier holder has made; says whether more may be left.
+async fn restart(jobs: &Jobs, claim: &ImportClaim) -> Result<bool, StoreError> {
+    let now = jobs.now();
+    jobs.store.write_bulk(|tx| jobs::restart_import(tx, claim, now, jobs.lease_ms()).scope_boxed()).await
 }
 
 async fn add(jobs: &Jobs, claim: &ImportClaim, chunks: &[NewChunk], repeated: &[(i64, i64)]) -> Result<(), StoreError> {
@@ -162,7 +169,8 @@ struct Unique {
     idx: i64,
     copies: i64,
     domain: Box<str>,
-    email: Box<str>,
+    /// None where it was erased.
+    email: Option<Box<str>>,
 }
 
 impl Sorter {
@@ -172,7 +180,10 @@ impl Sorter {
                 return Err(format!("a block of addresses is missing before row {first_idx}").into());
             }
             for email in Block::decode(body)?.iter() {
-                self.add(&String::from_utf8_lossy(email));
+                match email {
+                    ERASED => self.add_erased(),
+                    email => self.add(&String::from_utf8_lossy(email)),
+                }
             }
         }
         Ok(self)
@@ -181,7 +192,7 @@ impl Sorter {
     fn add(&mut self, email: &str) {
         let idx = self.rows;
         self.rows += 1;
-        let (key, domain) = key(email);
+        let (key, domain) = mailbox_key(email);
         let place = u32::try_from(self.unique.len()).expect("a job has fewer rows than that");
         match *self.seen.entry(key).or_insert(place) {
             first if first != place => {
@@ -189,8 +200,14 @@ impl Sorter {
                 first.copies += 1;
                 self.duplicates.push((idx, first.idx));
             }
-            _ => self.unique.push(Unique { idx, copies: 1, domain, email: email.into() }),
+            _ => self.unique.push(Unique { idx, copies: 1, domain, email: Some(email.into()) }),
         }
+    }
+
+    /// A row whose address was erased before it was sorted. Which others it repeats is not known any more.
+    fn add_erased(&mut self) {
+        self.unique.push(Unique { idx: self.rows, copies: 1, domain: Box::default(), email: None });
+        self.rows += 1;
     }
 
     /// Domain by domain, so that one session serves many; small domains share chunks. An error where these are not all of the
@@ -253,20 +270,10 @@ fn evenly(rows: Vec<Row>) -> impl Iterator<Item = Vec<Row>> {
     })
 }
 
-/// What two rows with the same mailbox have in common, and the domain: of what is no address, the text itself and none.
-fn key(email: &str) -> ([u8; 16], Box<str>) {
-    let trimmed = email.trim_ascii();
-    let parsed = Address::parse_with(trimmed, &SpecialUse::none_allowed()).or_else(|error| {
-        // Who verifies may know special-use names that count as ordinary ones: the sandbox's, or those of a private network.
-        // They are one mailbox however they are written, too.
-        let domain = trimmed.rsplit_once('@').map(|(_, domain)| domain);
-        domain.map_or(Err(error), |domain| Address::parse_with(trimmed, &SpecialUse::allow([domain])))
-    });
-    let (normalized, domain) = match parsed {
-        Ok(address) => (address.normalized(), address.domain().ascii().into()),
-        Err(_) => (format!("\0{trimmed}"), Box::default()),
-    };
-    let hash = digest(&SHA256, normalized.as_bytes());
+/// What two rows with the same mailbox have in common, and the domain: of what is no address none.
+pub(crate) fn mailbox_key(email: &str) -> ([u8; 16], Box<str>) {
+    let (normal, domain) = mailbox::normal_form(email);
+    let hash = digest(&SHA256, normal.as_bytes());
     let key = hash.as_ref().first_chunk().expect("SHA-256 has 32 bytes");
     (*key, domain)
 }

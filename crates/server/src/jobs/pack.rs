@@ -37,6 +37,9 @@ async fn round(jobs: &Jobs, remnants: &mut bool, ending: &CancellationToken) -> 
     let store = &jobs.store;
     loop {
         let now = jobs.now();
+        if !jobs::any_to_pack(&mut store.read().await?, now).await? {
+            break;
+        }
         let claimed = store.write(|tx| jobs::claim_packing(tx, now, HOLD_MS).scope_boxed()).await?;
         let Some(mut packing) = claimed else { break };
         while let Some(next) = jobs::pack(store, packing, jobs.now() + HOLD_MS).await? {
@@ -46,17 +49,33 @@ async fn round(jobs: &Jobs, remnants: &mut bool, ending: &CancellationToken) -> 
             packing = next;
         }
     }
-    let (now, days) = (jobs.now(), jobs.config.keep_days);
-    let marked = store.write(|tx| jobs::mark_due(tx, now, days, JOBS_MAX).scope_boxed()).await?;
-    if marked > 0 {
-        tracing::info!(jobs = marked, "rows of old jobs are removed");
-        jobs.metrics.jobs_purged(marked);
-    }
-    while !ending.is_cancelled() && store.write_bulk(|tx| jobs::purge_rows(tx).scope_boxed()).await? {
-        *remnants = true;
+    mark_due(jobs).await?;
+    if jobs::any_marked(&mut store.read().await?).await? {
+        while !ending.is_cancelled() && store.write_bulk(|tx| jobs::purge_rows(tx).scope_boxed()).await? {
+            *remnants = true;
+        }
     }
     if *remnants {
         *remnants = !store.empty_log().await?;
     }
-    store.write(|tx| jobs::forget(tx, now - JOB_KEPT_MS, JOBS_MAX).scope_boxed()).await.map(drop)
+    let before = jobs.now() - JOB_KEPT_MS;
+    if jobs::any_old(&mut store.read().await?, before).await? {
+        store.write(|tx| jobs::forget(tx, before, JOBS_MAX).scope_boxed()).await?;
+    }
+    Ok(())
+}
+
+/// Marks jobs whose rows were kept for long enough.
+async fn mark_due(jobs: &Jobs) -> Result<()> {
+    let (store, now, days) = (&jobs.store, jobs.now(), jobs.config.keep_days);
+    let due = jobs::due(&mut store.read().await?, now, days, JOBS_MAX).await?;
+    if due.is_empty() {
+        return Ok(());
+    }
+    let marked = store.write(|tx| jobs::mark_due(tx, &due, now, days).scope_boxed()).await?;
+    if marked > 0 {
+        tracing::info!(jobs = marked, "rows of old jobs are removed");
+        jobs.metrics.jobs_purged(marked);
+    }
+    Ok(())
 }

@@ -127,7 +127,7 @@ mod tests {
 
     fn row(idx: i64, source: Option<&str>) -> Row {
         let tries = Tries { count: 0, since: Some(Millis(idx)), source: source.map(Into::into) };
-        Row { idx, copies: 1, tries, email: "a@example.org".into() }
+        Row { idx, copies: 1, tries, email: Some("a@example.org".into()) }
     }
 
     fn seen(chunks: &[NewChunk]) -> Vec<(i64, i64, &str, &str)> {

@@ -4,15 +4,16 @@
 //! becomes of rows that must wait is settled with the last part ([`super::rest`]): none is lost, and no lease lasts through a wait. Whoever loses the
 //! lease stops at once; what it has found out since its last part is thrown away.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use probity_core::overrides::Overrides;
 use probity_engine::{Item, Outcome, Sink};
+use probity_store::erasures::Tag;
 use probity_store::jobs::{self, Claimed, Fence, Settled, Stay};
-use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, settings};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx, settings};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::Interval;
@@ -21,7 +22,9 @@ use tokio_util::sync::CancellationToken;
 use super::chunk::{self, ROWS_MAX, Row};
 use super::found::Found;
 use super::rest::Waiting;
+use super::suppressed::Suppressed;
 use super::{Jobs, announce};
+use crate::erasures;
 use crate::error::Detail;
 use crate::nodes::Work;
 use crate::ops::metrics::Origin;
@@ -80,9 +83,11 @@ async fn work(
 ) -> Result<(), Stop> {
     let rows = unsettled(jobs, &claimed).await?;
     left.store(rows.len(), Ordering::Relaxed);
+    let (erased, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, row)| row.email.is_none());
+    let found = erased.iter().map(|(_, row)| Found::erased(row)).collect();
     let (items, rows) = numbered(rows, claimed.fence.org);
     let fence = claimed.fence;
-    let mut progress = Progress { fence, rows, found: Vec::new(), waiting: Waiting::default(), parts: 0 };
+    let mut progress = Progress { fence, rows, found, waiting: Waiting::default(), parts: 0 };
     let (mut outcomes, engine) = ask(jobs, items, test);
     let mut heartbeat = every(heartbeat(jobs.lease_ms()));
     let mut part = every(Duration::from_millis(PART_MS));
@@ -133,7 +138,9 @@ fn heartbeat(lease_ms: i64) -> Duration {
 /// The rows of a chunk that have no result, with their places: all of them, unless it was let go before, or an earlier
 /// holder died half-way.
 async fn unsettled(jobs: &Jobs, claimed: &Claimed) -> Result<Vec<(usize, Row)>, Stop> {
-    let rows = chunk::unpack(&claimed.body).map_err(|error| Stop::Failed(error.into()))?;
+    let mut conn = jobs.store.read().await?;
+    let body = jobs::body(&mut conn, claimed).await?;
+    let rows = chunk::unpack(&body).map_err(|error| Stop::Failed(error.into()))?;
     let mut rows: Vec<(usize, Row)> = rows.into_iter().enumerate().collect();
     if let Some(left) = &claimed.left_rows {
         rows.retain(|(place, _)| chunk::is_left(left, *place));
@@ -142,7 +149,7 @@ async fn unsettled(jobs: &Jobs, claimed: &Claimed) -> Result<Vec<(usize, Row)>, 
         row.tries.since = row.tries.since.or(claimed.held_since);
     }
     if claimed.fence.epoch > 1 {
-        let standing = jobs::standing(&mut jobs.store.read().await?, &claimed.fence).await?;
+        let standing = jobs::standing(&mut conn, &claimed.fence).await?;
         rows.retain(|(_, row)| !standing.contains(&row.idx));
     }
     Ok(rows)
@@ -155,7 +162,7 @@ fn numbered(rows: Vec<(usize, Row)>, org: OrgNo) -> (Vec<Item>, HashMap<u64, Row
     let mut by_key = HashMap::with_capacity(rows.len());
     for (place, row) in rows {
         let key = u64::try_from(place).expect("a chunk is short");
-        let email: Arc<str> = row.email.trim_ascii().into();
+        let email: Arc<str> = row.email.as_deref().unwrap_or_default().trim_ascii().into();
         items.push(Item { key, email, customer, tries: row.tries.clone() });
         by_key.insert(key, row);
     }
@@ -266,20 +273,47 @@ struct Part {
 }
 
 impl Part {
-    fn settled(&self, overrides: Option<&Overrides>) -> Settled {
-        let results = self.found.iter().map(|found| found.after(overrides)).collect();
+    fn settled(&self, suppressed: &Suppressed, overrides: Option<&Overrides>) -> Settled {
+        let rows = self.found.iter().enumerate();
+        let results = rows.map(|(place, found)| found.after(suppressed.at(place), overrides)).collect();
         let (put_off, stay) = (self.put_off.clone(), self.stay.clone());
         Settled { results, put_off, done: self.done, part: self.no, stay }
     }
+
+    /// Takes suggestions back that were erased since the job was accepted: they were found before that, and stand in no row.
+    async fn suggest_no_erased(
+        &self,
+        tx: &mut Tx,
+        jobs: &Jobs,
+        fence: &Fence,
+        settled: &mut Settled,
+    ) -> Result<(), StoreError> {
+        let tag = |found: &Found| found.suggestion().map(|email| erasures::tag(&jobs.secrets, fence.org, email));
+        let tags: Vec<Option<Tag>> = self.found.iter().map(tag).collect();
+        let suggested: BTreeSet<Tag> = tags.iter().copied().flatten().collect();
+        if suggested.is_empty() {
+            return Ok(());
+        }
+        let erased = jobs::erased_since(tx, fence.org, fence.job, &suggested).await?;
+        for (result, tag) in settled.results.iter_mut().zip(tags) {
+            if tag.is_some_and(|tag| erased.contains(&tag)) {
+                result.suggestion = None;
+            }
+        }
+        Ok(())
+    }
 }
 
-/// In one transaction with the settings that count: a change of them is in all of a part or in none of it.
+/// In one transaction with the settings and the lists that count: a change of them is in all of a part or in none of it.
 async fn write(jobs: &Jobs, fence: &Fence, part: &Part) -> Result<(), StoreError> {
     let now = jobs.now();
     let written = jobs.store.write_bulk(|tx| {
         async {
             let wishes = settings::read(tx, fence.org).await?.overrides;
-            let settled = part.settled(jobs.overrides.of(fence.org, wishes).as_deref());
+            let emails = part.found.iter().map(|found| found.email().unwrap_or_default());
+            let suppressed = Suppressed::of(tx, &jobs.secrets, fence.org, emails).await?;
+            let mut settled = part.settled(&suppressed, jobs.overrides.of(fence.org, wishes).as_deref());
+            part.suggest_no_erased(tx, jobs, fence, &mut settled).await?;
             let closed = jobs::settle(tx, fence, &settled, now).await?;
             let told = tell::rows_settled(tx, fence, &settled.results, now).await?;
             if let Some(closed) = &closed {

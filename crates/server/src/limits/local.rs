@@ -22,30 +22,30 @@ impl Default for Buckets {
 
 impl Buckets {
     pub(super) fn take(&self, limit: Limit, now: Millis) -> State {
-        self.with(limit, |gcra| {
+        self.with(limit, now, |gcra| {
             let refused_until = gcra.take(now, 1).err();
             let full_at = gcra.ready_at(gcra.burst()).max(now);
             State {
                 limit: limit.per_minute,
                 remaining: gcra.available(now),
                 full_at,
-                is_of_key: limit.bucket.is_of_key(),
+                bucket: limit.bucket,
                 refused_until,
             }
         })
     }
 
     pub(super) fn give_back(&self, limit: Limit, now: Millis) {
-        self.with(limit, |gcra| gcra.give_back(now, 1));
+        self.with(limit, now, |gcra| gcra.give_back(now, 1));
     }
 
-    fn with<T>(&self, limit: Limit, act: impl FnOnce(&mut Gcra) -> T) -> T {
+    fn with<T>(&self, limit: Limit, now: Millis, act: impl FnOnce(&mut Gcra) -> T) -> T {
         let mut buckets = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = || (limit.per_minute, Gcra::new(limit.per_minute, MINUTE_MS, limit.per_minute));
         let kept = buckets.get_or_insert_mut(limit.bucket, fresh);
         if kept.0 != limit.per_minute {
-            // The limit was changed: a new bucket, full.
-            *kept = fresh();
+            // Customers may change limits of theirs, as often as they like: what was used stays used.
+            *kept = (limit.per_minute, kept.1.resized(now, limit.per_minute, MINUTE_MS, limit.per_minute));
         }
         act(&mut kept.1)
     }

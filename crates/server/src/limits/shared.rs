@@ -1,4 +1,12 @@
 //! Buckets in PostgreSQL, spent by each node in slices.
+//!
+//! A node takes a fiftieth of a limit in one statement, spends it from memory and gives back what is two seconds old
+//! ([`Buckets::tidy`]), so that a request seldom asks the database and all nodes together let through no more than the limit. A
+//! node that dies loses the slices it had, which come back as the buckets fill.
+//!
+//! Each slice has a lock of its own, held while the next one is fetched: one request fetches and those of the same bucket wait for
+//! it; others do not. Where the database does not answer there is no state (none), and it is left alone for ten seconds; the caller
+//! counts by itself then (`super::local`). The lock of all slices is held for a look-up only.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -129,7 +137,7 @@ impl Slice {
             limit: limit.per_minute,
             remaining: u32::try_from(remaining).unwrap_or(u32::MAX).min(limit.per_minute),
             full_at: Millis(self.full_at_us.div_euclid(1_000) + 1).max(now),
-            is_of_key: limit.bucket.is_of_key(),
+            bucket: limit.bucket,
             refused_until: (!passed).then(|| self.one_at(limit)),
         }
     }
@@ -153,18 +161,24 @@ fn asked(limit: Limit, name: &str, n: i64, now: Millis) -> Take<'_> {
 /// Whose bucket it is in the database; addresses belong to nobody.
 fn owner(bucket: Bucket) -> OrgNo {
     match bucket {
-        Bucket::Key(org, _) | Bucket::Session(org, _) | Bucket::Org(org) => org,
-        Bucket::Failures(_) => OrgNo(0),
+        Bucket::Key(org, _)
+        | Bucket::Session(org, _)
+        | Bucket::Org(org)
+        | Bucket::Widgets(org)
+        | Bucket::Checks(org, _) => org,
+        Bucket::Failures(_) | Bucket::OperatorFailures(_) | Bucket::Visitor(_) => OrgNo(0),
     }
 }
 
-/// A key's or a session's id, nothing for the organization.
+/// A key's or a session's id, a visitor's hash, nothing for the organization.
 fn name(bucket: Bucket) -> String {
     match bucket {
         Bucket::Key(_, key) => key.to_string(),
         Bucket::Session(_, session) => session.to_string(),
         Bucket::Org(_) => String::new(),
-        Bucket::Failures(from) => from.to_string(),
+        Bucket::Widgets(_) => "widgets".to_owned(),
+        Bucket::Failures(from) | Bucket::OperatorFailures(from) => from.to_string(),
+        Bucket::Visitor(visitor) | Bucket::Checks(_, visitor) => crate::secrets::hex(&visitor),
     }
 }
 

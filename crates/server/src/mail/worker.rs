@@ -15,16 +15,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Handed, Letter, MailConfig};
 use crate::links;
+use crate::ops::metrics::{Mailed, Metrics};
 use crate::secrets::Secrets;
 
 /// How often mail is looked for.
 const ROUND: Duration = Duration::from_secs(5);
 /// Mails of one claim.
-const AT_ONCE: u32 = 10;
+pub(super) const AT_ONCE: u32 = 10;
 /// The longest that one mail takes.
-const MAIL_MAX: Duration = Duration::from_mins(1);
+pub(super) const MAIL_MAX: Duration = Duration::from_mins(1);
 /// For how long mails are leased, in milliseconds: all of a claim can take their whole time.
-const LEASE_MS: i64 = 20 * 60_000;
+pub(super) const LEASE_MS: i64 = 20 * 60_000;
 /// How long to wait after the first attempts, in milliseconds; the last counts for all further ones.
 const WAITS_MS: [i64; 5] = [60_000, 300_000, 1_800_000, 7_200_000, 21_600_000];
 
@@ -34,13 +35,15 @@ pub(crate) struct Mailer {
     pub(crate) secrets: Arc<Secrets>,
     pub(crate) clock: Clock,
     pub(crate) config: MailConfig,
+    pub(crate) metrics: Arc<Metrics>,
 }
 
 impl Mailer {
     /// Sends what is due until it is told to end.
     pub(crate) async fn run(self, ending: CancellationToken) {
         while ending.run_until_cancelled(tokio::time::sleep(ROUND)).await.is_some() {
-            let round = ending.run_until_cancelled(self.round()).await;
+            let both = async { self.round().await.and(self.tell().await) };
+            let round = ending.run_until_cancelled(both).await;
             if let Some(Err(error)) = round {
                 tracing::warn!(%error, "mail could not be looked for; it is tried again");
             }
@@ -74,6 +77,11 @@ impl Mailer {
         let handed = handed.unwrap_or_else(|_| Handed::NotNow("the relay took too long".into()));
         let now = self.clock.now();
         let outcome = outcome(&handed, claimed, now);
+        self.metrics.mail().attempted(match outcome {
+            Outcome::Sent => Mailed::Sent,
+            Outcome::Again(_) => Mailed::Failed,
+            Outcome::Failed => Mailed::Exhausted,
+        });
         match (&handed, outcome) {
             (Handed::Taken, _) => {}
             (Handed::NotNow(why) | Handed::Never(why), Outcome::Failed) => {
@@ -91,9 +99,13 @@ impl Mailer {
     }
 }
 
+/// How long to wait after so many attempts, in milliseconds.
+pub(super) fn wait_ms(attempts: i64) -> i64 {
+    WAITS_MS[usize::try_from(attempts).unwrap_or(usize::MAX).min(WAITS_MS.len() - 1)]
+}
+
 fn outcome(handed: &Handed, claimed: &Claimed, now: Millis) -> Outcome {
-    let waits = usize::try_from(claimed.attempts).unwrap_or(usize::MAX).min(WAITS_MS.len() - 1);
-    let next = now + WAITS_MS[waits];
+    let next = now + wait_ms(claimed.attempts);
     match handed {
         Handed::Taken => Outcome::Sent,
         Handed::NotNow(_) if next < claimed.expires_at => Outcome::Again(next),

@@ -4,7 +4,8 @@ use futures_util::future::join_all;
 use probity_core::id::OrgId;
 use probity_core::verdict::Reason;
 use probity_store::credits::{Booking, audit, available, release_expired};
-use probity_store::orgs::{self, Org};
+use probity_store::organization::{self, Org};
+use probity_store::reports;
 use probity_store::{Place, StoreConfig};
 use probity_trialdb::postgres;
 
@@ -31,7 +32,7 @@ impl Trial {
         let org = Org::new(OrgId::new(at, [7; 10]), None, "metered".into(), at);
         let funded = store.write(|tx| {
             async {
-                orgs::insert(tx, &org).await?;
+                organization::insert(tx, &org).await?;
                 let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount, cause: "trial", at };
                 credits::grant(tx, &booking, None).await
             }
@@ -64,7 +65,7 @@ impl Trial {
         let mut conn = store.read().await.unwrap();
         assert_eq!(audit(&mut conn).await.unwrap(), []);
         let day = clock.now().utc_day();
-        let verified = usage::verified_between(&mut conn, org, day - 1, day).await.unwrap();
+        let verified = reports::verified_between(&mut conn, org, day - 1, day).await.unwrap();
         let left = available(&mut conn, org).await.unwrap().total();
         drop(conn);
         store.close().await;
@@ -74,7 +75,16 @@ impl Trial {
 
 fn delta(org: OrgNo, day: i64, captured: bool) -> Delta {
     let charged = i64::from(captured);
-    Delta { org, day, source: "api".into(), connection: None, reason: Reason::Valid, verified: 1, charged }
+    Delta {
+        org,
+        day,
+        source: "api".into(),
+        connection: None,
+        provider: None,
+        reason: Reason::Valid,
+        verified: 1,
+        charged,
+    }
 }
 
 async fn on_each_database(amount: i64, test: impl AsyncFn(Trial)) {

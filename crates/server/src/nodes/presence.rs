@@ -55,6 +55,7 @@ impl Presence {
             imports: 0,
             started_at: now,
             seen_at: now,
+            egress: String::new(),
         };
         Self {
             row,
@@ -73,12 +74,13 @@ impl Presence {
         self.row.id
     }
 
-    /// Shows that the node lives, and takes or renews its leases. Gives those on its sources that another node has.
-    pub(super) async fn beat(&self, store: &Store, now: Millis) -> Result<Vec<Lease>, StoreError> {
+    /// Shows that the node lives and what it sees of its way to mail servers, and takes or renews its leases. Gives those on its sources that another node has.
+    pub(super) async fn beat(&self, store: &Store, egress: &str, now: Millis) -> Result<Vec<Lease>, StoreError> {
         let row = Node {
             chunks: self.working_on(Work::Chunk),
             imports: self.working_on(Work::Import),
             seen_at: now,
+            egress: egress.to_owned(),
             ..self.row.clone()
         };
         let (id, until) = (self.row.id, now + LEASE_MS);

@@ -28,7 +28,7 @@ fn presence(config: &NodeConfig) -> Arc<Presence> {
 
 /// Whose leases are in the way.
 async fn beat(presence: &Presence, store: &Store, now: Millis) -> BTreeSet<NodeId> {
-    presence.beat(store, now).await.unwrap().into_iter().map(|lease| lease.holder).collect()
+    presence.beat(store, "", now).await.unwrap().into_iter().map(|lease| lease.holder).collect()
 }
 
 #[tokio::test]
@@ -139,6 +139,7 @@ async fn a_node_that_was_killed_on_this_machine_keeps_nobody_waiting() {
         imports: 0,
         started_at: now,
         seen_at: now,
+        egress: String::new(),
     };
     instance
         .store

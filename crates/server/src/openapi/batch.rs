@@ -1,4 +1,4 @@
-//! What `/v1/batch-verify` takes, as the document describes it. The service reads it piece by piece (`submission`), so no
+//! What `/v1/batch-verify` and suppression lists take, as the document describes it. The service reads it piece by piece (`submission`), so no
 //! type of it is ever made.
 
 use serde_json::json;
@@ -14,18 +14,16 @@ pub struct BatchSubmission;
 
 impl PartialSchema for BatchSubmission {
     fn schema() -> RefOr<Schema> {
-        let email = ObjectBuilder::new().schema_type(Type::String).max_length(Some(ADDRESS_MAX_BYTES));
-        let emails = ArrayBuilder::new()
-            .items(email)
-            .min_items(Some(1))
-            .max_items(Some(ROWS_MAX))
-            .description(Some("The addresses. Text that is no address gets the verdict `invalid`."))
-            .examples([json!(["valid@sandbox.test", "nobody@sandbox.test"])]);
+        let emails = addresses(
+            "The addresses. Text that is no address gets the verdict `invalid`.",
+            &["valid@sandbox.test", "nobody@sandbox.test"],
+        );
         let url = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-            .min_length(Some(1))
             .max_length(Some(WEBHOOK_URL_MAX_BYTES))
-            .description(Some("Where the finished job is POSTed to. Without it, or with null, the job is asked about."))
+            .description(Some(
+                "Where the finished job is POSTed to. Without it, with null or an empty text, the job is asked about.",
+            ))
             .examples(["https://www.example.com/finished"]);
         ObjectBuilder::new()
             .description(Some("The addresses to verify."))
@@ -37,3 +35,31 @@ impl PartialSchema for BatchSubmission {
 }
 
 impl ToSchema for BatchSubmission {}
+
+/// The body with which addresses are put on a suppression list.
+#[derive(Debug)]
+pub struct Suppressions;
+
+impl PartialSchema for Suppressions {
+    fn schema() -> RefOr<Schema> {
+        let emails =
+            addresses("The addresses. Text that is no address is left out.", &["ann@example.org", "bob@example.org"]);
+        ObjectBuilder::new()
+            .description(Some("The addresses to put on the list."))
+            .property("emails", emails)
+            .required("emails")
+            .into()
+    }
+}
+
+impl ToSchema for Suppressions {}
+
+/// A list of addresses: what becomes of each, and two for an example.
+fn addresses(description: &str, examples: &[&str; 2]) -> ArrayBuilder {
+    ArrayBuilder::new()
+        .items(ObjectBuilder::new().schema_type(Type::String).max_length(Some(ADDRESS_MAX_BYTES)))
+        .min_items(Some(1))
+        .max_items(Some(ROWS_MAX))
+        .description(Some(description))
+        .examples([json!(examples)])
+}

@@ -32,6 +32,18 @@ const OPERATIONS: &[(&str, &[Code])] = &[
         "patch_settings",
         &[Code::InvalidRequest, Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType],
     ),
+    ("get_suppressions", &[Code::InvalidRequest, Code::NotFound]),
+    ("add_suppressions", &[Code::NotFound]),
+    (
+        "remove_suppressions",
+        &[
+            Code::InvalidRequest,
+            Code::NotFound,
+            Code::RequestTimeout,
+            Code::PayloadTooLarge,
+            Code::UnsupportedMediaType,
+        ],
+    ),
     ("get_account", &[]),
     ("patch_account", &[Code::InvalidRequest, Code::RequestTimeout, Code::PayloadTooLarge, Code::UnsupportedMediaType]),
     ("list_users", &[Code::InvalidRequest]),
@@ -53,7 +65,7 @@ const OPERATIONS: &[(&str, &[Code])] = &[
     ("create_api_key", &[]),
     ("delete_api_key", &[Code::NotFound]),
     ("get_usage", &[Code::InvalidRequest, Code::NotFound]),
-    ("get_daily_usage", &[Code::InvalidRequest]),
+    ("get_daily_usage", &[Code::InvalidRequest, Code::NotFound]),
     ("get_callback_secret", &[]),
     ("rotate_callback_secret", &[]),
     ("list_webhooks", &[Code::InvalidRequest]),
@@ -74,6 +86,9 @@ const OPERATIONS: &[(&str, &[Code])] = &[
     ("test_webhook", &[Code::NotFound, Code::Conflict]),
     ("list_webhook_deliveries", &[Code::InvalidRequest, Code::NotFound]),
     ("redeliver", &[Code::NotFound, Code::Conflict]),
+    ("list_erasures", &[Code::InvalidRequest]),
+    ("create_erasure", &[Code::Conflict]),
+    ("get_erasure", &[Code::NotFound]),
 ];
 
 /// What every operation under a key may answer.
@@ -120,6 +135,11 @@ pub(super) fn add(operation: &mut Operation, shape: Shape) {
     if shape.post {
         codes.extend(POST);
     }
+    put(operation, &codes);
+}
+
+/// Adds these errors, those of one status together.
+pub(super) fn put(operation: &mut Operation, codes: &[Code]) {
     let in_order: Vec<Code> = Code::ALL.iter().copied().filter(|code| codes.contains(code)).collect();
     for same_status in in_order.chunk_by(|a, b| a.status() == b.status()) {
         let status = same_status[0].status().as_str().to_owned();

@@ -5,6 +5,7 @@
 
 mod jobs;
 mod reports;
+mod suppressions;
 mod webhooks;
 
 use serde_json::Value;
@@ -13,15 +14,15 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{RefOr, Required};
 
+use crate::page::PerPage;
 use crate::submission::WEBHOOK_URL_MAX_BYTES;
 pub use jobs::{DownloadParams, JobPath, JobsParams, ResultsParams, TimelineParams};
 pub use reports::{DailyUsageParams, UsageParams};
-pub use webhooks::{DeliveriesParams, DeliveryPath, WebhookPath};
+pub use suppressions::{ListPath, RemovalParams, SuppressionParams};
+pub use webhooks::{DeliveriesParams, DeliveryPath, ErasurePath, WebhookPath};
 
 /// The most bytes that an address to verify may have.
 pub const EMAIL_BYTES_MAX: usize = 1024;
-/// The largest page of a list; larger wishes are cut to it.
-pub const PER_PAGE_MAX: u32 = 100;
 
 /// Decimal digits that are not all zero, with or without a fraction.
 const POSITIVE_DECIMAL: &str = r"^(0*[1-9][0-9]*(\.[0-9]+)?|0+\.0*[1-9][0-9]*)$";
@@ -55,12 +56,13 @@ pub struct PageParams;
 
 impl IntoParams for PageParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let per_page_means = "Resources on a page, 1 to 100; more is taken as 100.";
+        let PerPage { default, max } = PerPage::USUAL;
+        let per_page_means = format!("Resources on a page, 1 to {max}; more is taken as {max}.");
         let next_means = "Where the page begins: `pagination.next_cursor` of the page before. Left out, or empty, for the first page.";
         let cursor_means = "Another name of `next`, which wins where both are sent.";
         let cursor = "MDFoNDU1dmI0cGV4NXZzaw";
         vec![
-            query("per_page", per_page_means, per_page(), 25).build(),
+            query("per_page", &per_page_means, per_page(), default).build(),
             query("next", next_means, text(), cursor).build(),
             query("cursor", cursor_means, text(), cursor).build(),
         ]
@@ -73,7 +75,7 @@ pub struct SubmitParams;
 
 impl IntoParams for SubmitParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let means = "Where the finished job is POSTed to, for bodies that are no JSON. In JSON the field wins.";
+        let means = "Where the finished job is POSTed to, for bodies that are no JSON. Left out, or empty: nowhere. In JSON the field wins.";
         let url = ObjectBuilder::new().schema_type(Type::String).max_length(Some(WEBHOOK_URL_MAX_BYTES));
         vec![query("webhook_url", means, url, "https://www.example.com/finished").build()]
     }
@@ -127,8 +129,12 @@ fn path_id(description: &str, example: &str) -> Parameter {
 }
 
 fn path_part(name: &str, description: &str, example: &str) -> Parameter {
-    let id = query(name, description, not_empty(), example);
-    id.parameter_in(ParameterIn::Path).required(Required::True).build()
+    path_part_of(name, description, not_empty(), example)
+}
+
+fn path_part_of(name: &str, description: &str, schema: impl Into<RefOr<Schema>>, example: &str) -> Parameter {
+    let part = query(name, description, schema, example);
+    part.parameter_in(ParameterIn::Path).required(Required::True).build()
 }
 
 fn query(

@@ -64,9 +64,9 @@ pub struct EvidenceSchema {
     pub probe: Option<ProbeSchema>,
     /// Where the time went, in milliseconds.
     pub timings_ms: TimingsSchema,
-    /// Where the deciding facts came from.
-    #[schema(schema_with = source)]
-    pub source: String,
+    /// Where the deciding facts came from; null where nothing was asked.
+    #[schema(schema_with = source, required)]
+    pub source: Option<String>,
     /// How old they are, in seconds.
     #[schema(examples(0))]
     pub age_s: u32,
@@ -148,6 +148,35 @@ pub struct ProbeSchema {
     /// Whether the exchanger accepts any local part of the domain; null where that is not known.
     #[schema(required)]
     pub catch_all: Option<bool>,
+    /// The conversation, in order. Empty where it was not kept: `source` is `cache`.
+    pub steps: Vec<StepSchema>,
+}
+
+/// What came of one step of a conversation with a mail server.
+#[derive(Debug, ToSchema)]
+#[schema(as = ProbeStep)]
+pub struct StepSchema {
+    /// The exchanger.
+    #[schema(examples("mx.example.com"))]
+    pub host: String,
+    /// What was being waited for.
+    #[schema(schema_with = stage_of_step)]
+    pub stage: String,
+    /// Whether the question was about a made-up recipient, to learn whether the domain takes mail for anybody.
+    pub random: bool,
+    /// The reply's code; null where no reply came.
+    #[schema(required, examples(550), minimum = 200, maximum = 599)]
+    pub code: Option<u16>,
+    /// The reply's enhanced code (RFC 3463).
+    #[schema(required, examples("5.1.1"), pattern = "^[245]\\.[0-9]{1,3}\\.[0-9]{1,3}$")]
+    pub enhanced: Option<String>,
+    /// The reply's text: printable, at most 512 bytes, without addresses and without names and addresses of ours; empty where the
+    /// server greets us back, which repeats those.
+    #[schema(required, examples("no such user"), max_length = 512)]
+    pub text: Option<String>,
+    /// When, in milliseconds from the beginning of the probe.
+    #[schema(examples(140))]
+    pub at_ms: u32,
 }
 
 /// Where the time went, in milliseconds.
@@ -204,21 +233,23 @@ impl ToSchema for ReasonName {
 }
 
 fn source() -> Object {
-    let sources = [
-        EvidenceSource::Facts,
-        EvidenceSource::Cache,
-        EvidenceSource::Dns,
-        EvidenceSource::Smtp,
-        EvidenceSource::Sandbox,
-    ];
-    let meaning = "`facts`: syntax and lists decided, nothing was asked. `cache`: an earlier verdict, still fresh. `dns`, \
-         `smtp`: asked now. `sandbox`: the documented outcome for a `test` key.";
-    one_of(sources.map(EvidenceSource::as_str), meaning)
+    let sources = [EvidenceSource::Cache, EvidenceSource::Dns, EvidenceSource::Smtp, EvidenceSource::Sandbox];
+    let meaning = "`cache`: an earlier verdict, still fresh. `dns`, `smtp`: asked now. `sandbox`: the documented outcome for \
+         a `test` key. Null where nothing was asked: syntax and lists decided.";
+    or_null(one_of(sources.into_iter().filter_map(EvidenceSource::name), meaning))
+}
+
+const STAGES: [&str; 6] = ["connect", "ehlo", "starttls", "mail", "rcpt", "unsolicited"];
+
+fn stage_of_step() -> Object {
+    one_of(STAGES, "What was being waited for; `unsolicited` where the server spoke without being asked.")
 }
 
 fn stage() -> Object {
-    let names = ["connect", "ehlo", "starttls", "mail", "rcpt", "unsolicited"];
-    let mut schema = one_of(names, "Where in the dialogue the deciding reply came; null where there was none.");
+    or_null(one_of(STAGES, "Where in the dialogue the deciding reply came; null where there was none."))
+}
+
+fn or_null(mut schema: Object) -> Object {
     schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
     schema.enum_values.get_or_insert_default().push(Value::Null);
     schema
@@ -229,6 +260,12 @@ fn passed() -> Value {
         "email": "jo@example.com", "domain": "example.com", "status": "passed", "reason": "valid", "passed": true,
         "role": false, "disposable": false, "free": false, "relay": false, "gibberish": false,
         "suggestion": "", "meta": ""
+    })
+}
+
+fn step(stage: &str, code: u16, text: &str, at_ms: u32) -> Value {
+    json!({
+        "host": "mx.exmaple.com", "stage": stage, "random": false, "code": code, "enhanced": null, "text": text, "at_ms": at_ms
     })
 }
 
@@ -245,7 +282,14 @@ fn refused() -> Value {
             "probe": {
                 "host": "mx.exmaple.com", "ip": "192.0.2.1", "tls": true, "stage": "rcpt", "code": 550,
                 "enhanced": "5.1.1", "text": "no such user", "rule": "generic.no_such_user", "attempts": 1,
-                "catch_all": false
+                "catch_all": false,
+                "steps": [
+                    step("connect", 220, "mx.exmaple.com ESMTP", 31), step("ehlo", 250, "", 45), step("mail", 250, "ok", 170),
+                    {
+                        "host": "mx.exmaple.com", "stage": "rcpt", "random": false, "code": 550, "enhanced": "5.1.1",
+                        "text": "no such user", "at_ms": 171
+                    }
+                ]
             },
             "timings_ms": {"dns": 12, "connect": 31, "smtp": 140, "total": 184}, "source": "smtp", "age_s": 0
         }

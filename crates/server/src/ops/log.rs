@@ -3,12 +3,13 @@
 //! Each line is one JSON object with `timestamp` (UTC), `level`, `target`, `message`, `request_id` where the line belongs to a
 //! request, and `fields` with everything else that was said. The order is fixed and everything is escaped, so no value that
 //! came from outside can begin a line of its own (CWE-117). Libraries do not know our rule that no address, key or query
-//! string is logged, so only their errors are shown, whatever level is asked for.
+//! string is logged, so only their errors are shown, whatever level is asked for. Panics become lines like all others.
 
 pub mod capture;
 
 use std::fmt;
 use std::io::Write as _;
+use std::panic::PanicHookInfo;
 
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
@@ -28,6 +29,16 @@ const REQUEST_ID: &str = "request_id";
 /// Which lines are written: ours from `level` on, of libraries only errors.
 pub fn levels(level: LevelFilter) -> Targets {
     Targets::new().with_default(LevelFilter::ERROR.min(level)).with_target("probity", level)
+}
+
+/// Sends panics to the log, with their place and without their message: messages quote values, and a value may be an address
+/// or a key. Within a request the span adds its name. Call it once, when the log has begun: what panics before that is told as
+/// the standard library does.
+pub fn panics() {
+    std::panic::set_hook(Box::new(|panic: &PanicHookInfo<'_>| {
+        let place = panic.location().map_or_else(String::new, ToString::to_string);
+        tracing::error!(place, "panic");
+    }));
 }
 
 /// A layer that writes JSON lines.

@@ -15,9 +15,11 @@ mod exposition;
 mod gauges;
 mod http;
 mod labels;
+mod mail;
 mod process;
 mod verdicts;
 mod webhooks;
+mod widget;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,9 +38,11 @@ pub use cluster::{Cluster, Own};
 pub use exposition::{Access, Form, Readers};
 pub use gauges::{Database, Depth, Gauges, Observed, Queue};
 pub use http::{Http, InFlight, count_in_flight};
-pub use labels::{AuthFailure, CreditMove, Delivered, Idempotent, LimitedBy, Origin};
+pub use labels::{AuthFailure, CreditMove, Delivered, Idempotent, LimitedBy, Mailed, Origin, WidgetOutcome};
+pub use mail::Mail;
 pub use verdicts::Verdicts;
 pub use webhooks::Webhooks;
+pub use widget::Widget;
 
 /// How long the parts may take to show their state; what is later is left out of one reading.
 const LOOK_MAX: Duration = Duration::from_secs(2);
@@ -60,7 +64,13 @@ pub struct Metrics {
     verdicts: Verdicts,
     accounts: Accounts,
     webhooks: Webhooks,
+    mail: Mail,
+    widget: Widget,
     jobs_purged: Counter,
+    jobs_not_stopped: Counter,
+    uploads_purged: Counter,
+    deliveries_purged: Counter,
+    answers_purged: Counter,
     seen: Arc<gauges::Seen>,
 }
 
@@ -73,9 +83,23 @@ impl Metrics {
         let verdicts = Verdicts::register(&mut registry, &start.providers);
         let accounts = Accounts::register(&mut registry);
         let webhooks = Webhooks::register(&mut registry);
+        let mail = Mail::register(&mut registry);
+        let widget = Widget::register(&mut registry);
         let jobs_purged = Counter::default();
         let purged = "Jobs whose addresses and results were removed because they were old";
         registry.register("probity_jobs_purged", purged, jobs_purged.clone());
+        let jobs_not_stopped = Counter::default();
+        let not_stopped = "Times that a job which the system had to stop could not be stopped";
+        registry.register("probity_jobs_stop_failures", not_stopped, jobs_not_stopped.clone());
+        let uploads_purged = Counter::default();
+        let gone = "Uploads that were removed because nothing was done with them for long, or never arrived whole";
+        registry.register("probity_uploads_purged", gone, uploads_purged.clone());
+        let deliveries_purged = Counter::default();
+        let told = "Messages to customers' servers that were removed from the log because they were old";
+        registry.register("probity_deliveries_purged", told, deliveries_purged.clone());
+        let answers_purged = Counter::default();
+        let answered = "Kept answers to repeated POSTs that were removed because they were old";
+        registry.register("probity_idempotency_purged", answered, answers_purged.clone());
         registry.register_collector(Box::new(seen.clone()));
         registry.register_collector(Box::new(process::Process { started: start.at }));
         let build = Family::<[(&'static str, String); 1], Gauge>::default();
@@ -83,7 +107,21 @@ impl Metrics {
         registry.register("probity_build_info", "Always 1; the label says which version runs", build);
         // Readers tell "nothing has happened" from "nothing is measured" by this one.
         registry.register("probity_up", "Always 1", ConstGauge::new(1_i64));
-        Self { registry, http, verdicts, accounts, webhooks, jobs_purged, seen }
+        Self {
+            registry,
+            http,
+            verdicts,
+            accounts,
+            webhooks,
+            mail,
+            widget,
+            jobs_purged,
+            jobs_not_stopped,
+            uploads_purged,
+            deliveries_purged,
+            answers_purged,
+            seen,
+        }
     }
 
     /// Requests.
@@ -106,9 +144,39 @@ impl Metrics {
         &self.webhooks
     }
 
+    /// Mail to people.
+    pub fn mail(&self) -> &Mail {
+        &self.mail
+    }
+
+    /// Checks of the widget.
+    pub fn widget(&self) -> &Widget {
+        &self.widget
+    }
+
     /// So many jobs have lost their rows because they were old.
     pub fn jobs_purged(&self, jobs: usize) {
         self.jobs_purged.inc_by(u64::try_from(jobs).unwrap_or(u64::MAX));
+    }
+
+    /// A job that the system had to stop could not be stopped.
+    pub fn job_not_stopped(&self) {
+        self.jobs_not_stopped.inc();
+    }
+
+    /// So many uploads are removed because they were old or broke off.
+    pub fn uploads_purged(&self, uploads: usize) {
+        self.uploads_purged.inc_by(u64::try_from(uploads).unwrap_or(u64::MAX));
+    }
+
+    /// So many messages are removed from the log because they were old.
+    pub fn deliveries_purged(&self, messages: u64) {
+        self.deliveries_purged.inc_by(messages);
+    }
+
+    /// So many kept answers are removed because they were old.
+    pub fn answers_purged(&self, answers: u64) {
+        self.answers_purged.inc_by(answers);
     }
 
     /// What the shell tells of each answer.

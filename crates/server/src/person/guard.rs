@@ -43,6 +43,10 @@ pub enum Access {
     Session,
     /// A session of an organization that is not stopped.
     Running,
+    /// The same, of somebody whose role has the scope.
+    May(Scope),
+    /// The same, of an administrator.
+    Administrator,
 }
 
 /// The other end of a request: how it came, and what it is.
@@ -105,8 +109,29 @@ async fn enter(app: &App, request: &mut Request, access: Access) -> Result<(), A
     if access == Access::Anybody {
         return visit(app, request).map(drop);
     }
-    let caller = open(app, request, Need::AnyKey).await?;
-    if access == Access::Running { auth::running(app, &caller) } else { Ok(()) }
+    let need = if let Access::May(scope) = access { Need::Scope(scope) } else { Need::AnyKey };
+    let caller = open(app, request, need).await?;
+    match access {
+        Access::Anybody | Access::Session | Access::May(_) => Ok(()),
+        Access::Running => auth::running(app, &caller),
+        Access::Administrator => {
+            auth::running(app, &caller)?;
+            if caller.is_administrator() {
+                Ok(())
+            } else {
+                Err(ApiError::forbidden_scope("this is for administrators"))
+            }
+        }
+    }
+}
+
+/// Whether a session that has come in goes on: it is not over, and its person may still do this. Where nobody can say it does: the
+/// next look can.
+pub(crate) async fn goes_on(app: &App, person: &Person, scope: Scope) -> bool {
+    match session(app, &person.token, app.now()).await {
+        Ok(now) => !now.org_status.is_stopped() && now.role.scopes().contains(scope),
+        Err(error) => error.code() != Code::NotSignedIn,
+    }
 }
 
 /// Lets a request through as far as it needs no session.

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use axum::{Extension, Json};
 use probity_core::name;
-use probity_store::events::AccountEvent;
+use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::users::invitations::{self, Found};
 use probity_store::users::{self, User, UserStatus};
 use probity_store::{ScopedFutureExt as _, StoreError, Tx, passwords, sessions};
@@ -178,12 +178,16 @@ impl Using<'_> {
 
     /// Writes down what the person says of themselves.
     async fn describe(&self, tx: &mut Tx, user: User) -> Result<(), StoreError> {
+        let mut said = Vec::new();
         if self.wish.sets_email {
             users::set_email(tx, user.org, user.id, &self.wish.email).await?;
+            said.push(What::of_person("email"));
         }
-        match &self.wish.name {
-            Some(name) => users::write(tx, &User { name: Some(name.clone()), ..user }).await,
-            None => Ok(()),
+        let (org, id) = (user.org, user.id);
+        if let Some(name) = self.wish.name.clone().filter(|name| user.name.as_ref() != Some(name)) {
+            users::write(tx, &User { name: Some(name), ..user }).await?;
+            said.push(What::of_person("name"));
         }
+        events::add(tx, org, self.app.now(), Some(Actor::User(id)), &said).await
     }
 }

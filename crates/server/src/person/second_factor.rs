@@ -13,6 +13,7 @@ use probity_core::time::Millis;
 use probity_store::events::AccountEvent;
 use probity_store::passwords::Hash;
 use probity_store::second_factor;
+use probity_store::sessions::SignedIn;
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
 use serde_json::json;
 
@@ -113,7 +114,9 @@ pub(crate) async fn begin(
 
 fn standing(error: StoreError) -> ApiError {
     match error {
-        StoreError::Conflict => ApiError::conflict("a second factor is asked for already; remove it first"),
+        StoreError::Conflict => {
+            ApiError::conflict("a second factor is asked for already, or another was begun meanwhile")
+        }
         other => other.into(),
     }
 }
@@ -142,7 +145,7 @@ pub(crate) async fn confirm(
                 return Ok(false);
             }
             attempt.succeeded(tx).await?;
-            second_factor::confirm(tx, own.org, own.user, &hashes, now).await?;
+            second_factor::confirm(tx, whose, &begun.secret, &hashes, now).await?;
             renewed.put(tx, &person.signed_in).await?;
             happened(tx, own.org, own.user, AccountEvent::SecondFactorEnabled, now).await?;
             Ok(true)
@@ -152,7 +155,8 @@ pub(crate) async fn confirm(
     if !confirmed.await.map_err(standing)? {
         return Err(refused(&app, Code::SignInFailed));
     }
-    let shown = shown(&app, &visitor, &person, &renewed, true);
+    let left = i64::try_from(codes.len()).expect("ten codes");
+    let shown = shown(&app, &visitor, &person, &renewed, Some(left));
     Ok(renewed.answer(&visitor, json!({ "recovery_codes": codes, "session": shown })))
 }
 
@@ -184,12 +188,11 @@ pub(crate) async fn remove(
     if !removed.await? {
         return Err(refused(&app, Code::SignInFailed));
     }
-    Ok(renewed.answer(&visitor, json!({ "session": shown(&app, &visitor, &person, &renewed, false) })))
+    Ok(renewed.answer(&visitor, json!({ "session": shown(&app, &visitor, &person, &renewed, None) })))
 }
 
-/// The session as it goes on.
-fn shown(app: &App, visitor: &Visitor, person: &Person, renewed: &Renewed, second_factor: bool) -> SessionShown {
-    let mut signed_in = (*person.signed_in).clone();
-    signed_in.second_factor = second_factor;
-    SessionShown::of(app, visitor.transport, &signed_in, &renewed.token)
+/// The session as it goes on: with a second factor and so many codes of recovery, or without.
+fn shown(app: &App, visitor: &Visitor, person: &Person, renewed: &Renewed, codes: Option<i64>) -> SessionShown {
+    let signed_in = SignedIn { second_factor: codes.is_some(), ..(*person.signed_in).clone() };
+    SessionShown::of(app, visitor.transport, &signed_in, &renewed.token, codes.unwrap_or_default())
 }

@@ -10,7 +10,7 @@ use probity_core::id::SessionId;
 use probity_store::events::AccountEvent;
 use probity_store::passwords::{self, Password};
 use probity_store::sessions::{self, SignedIn};
-use probity_store::{ScopedFutureExt as _, StoreError, Tx, users};
+use probity_store::{Conn, ScopedFutureExt as _, StoreError, Tx, second_factor, users};
 use serde_json::json;
 
 use crate::app::App;
@@ -31,8 +31,14 @@ pub(crate) async fn get_session(
     State(app): State<Arc<App>>,
     Extension(visitor): Extension<Visitor>,
     person: Person,
-) -> Json<SessionShown> {
-    Json(SessionShown::of(&app, visitor.transport, &person.signed_in, &person.token))
+) -> Result<Json<SessionShown>, ApiError> {
+    let codes = codes_left(&mut app.store.read().await?, &person.signed_in).await?;
+    Ok(Json(SessionShown::of(&app, visitor.transport, &person.signed_in, &person.token, codes)))
+}
+
+/// How many codes of recovery somebody has.
+pub(crate) async fn codes_left(conn: &mut Conn, signed_in: &SignedIn) -> Result<i64, StoreError> {
+    second_factor::recovery_codes_left(conn, signed_in.session.org, signed_in.session.user).await
 }
 
 /// Where the person is signed in.
@@ -96,6 +102,8 @@ pub(crate) async fn change_password(
     let whose = (own.org, own.user);
     let new = app.people.passwords.new_password(&app.secrets, whose, shown.password.who, &given.new).await?;
     let renewed = Renewed::of(&app.secrets);
+    // Before the password is another: nothing may come between that and its answer.
+    let codes = codes_left(&mut app.store.read().await?, &person.signed_in).await?;
     let changed = app.store.write(|tx| {
         async {
             if !shown.stands(tx).await? {
@@ -112,7 +120,7 @@ pub(crate) async fn change_password(
     if !changed.await? {
         return Err(refused(&app, Code::SignInFailed));
     }
-    let shown = SessionShown::of(&app, visitor.transport, &person.signed_in, &renewed.token);
+    let shown = SessionShown::of(&app, visitor.transport, &person.signed_in, &renewed.token, codes);
     Ok(renewed.answer(&visitor, json!({ "session": shown })))
 }
 

@@ -25,6 +25,7 @@ use crate::person::cookie::{self, Transport};
 use crate::person::guard::{Person, Visitor};
 use crate::person::passwords::check_given;
 use crate::person::second_factor::{self, Spent};
+use crate::person::sessions::codes_left;
 use crate::person::view::{OrgShown, SessionShown, SignIn, SignedInShown};
 
 /// Organizations of one address that are looked at.
@@ -171,9 +172,11 @@ impl Fresh {
 
     /// The answer that brings the session to its page.
     pub(crate) async fn shown(&self, app: &App, transport: Transport) -> Result<Response, ApiError> {
-        let found = sessions::by_token(&mut app.store.read().await?, &self.hash).await?;
+        let mut conn = app.store.read().await?;
+        let found = sessions::by_token(&mut conn, &self.hash).await?;
         let signed_in = found.ok_or_else(|| ApiError::of(Code::NotSignedIn))?;
-        let session = Some(SessionShown::of(app, transport, &signed_in, &self.token));
+        let codes = codes_left(&mut conn, &signed_in).await?;
+        let session = Some(SessionShown::of(app, transport, &signed_in, &self.token, codes));
         let body = Json(SignedInShown { session, organizations: Vec::new() });
         Ok(([(header::SET_COOKIE, cookie::set_session(transport, &self.token))], body).into_response())
     }

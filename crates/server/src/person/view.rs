@@ -19,6 +19,8 @@ pub(crate) struct SessionShown {
     /// What the page says in `X-CSRF-Token` to change anything.
     csrf: String,
     two_factor: bool,
+    /// How many codes of recovery are left; none where no second factor is asked for.
+    recovery_codes_left: Option<i64>,
     /// Whether what the page says travels encrypted.
     secure: bool,
 }
@@ -40,7 +42,8 @@ pub(crate) struct OrgShown {
 }
 
 impl SessionShown {
-    pub(crate) fn of(app: &App, transport: Transport, signed_in: &SignedIn, token: &[u8; 32]) -> Self {
+    /// The session with a token, of somebody who has so many codes of recovery.
+    pub(crate) fn of(app: &App, transport: Transport, signed_in: &SignedIn, token: &[u8; 32], codes: i64) -> Self {
         Self {
             user: UserShown {
                 id: signed_in.session.user,
@@ -52,6 +55,7 @@ impl SessionShown {
             organization: OrgShown { id: signed_in.org_id, name: signed_in.org_name.clone() },
             csrf: page_token(&app.secrets, token),
             two_factor: signed_in.second_factor,
+            recovery_codes_left: signed_in.second_factor.then_some(codes),
             secure: transport == Transport::Secure,
         }
     }

@@ -1,4 +1,5 @@
-//! `text/csv` (RFC 4180): one address a record, from the column that the header names, else from the first.
+//! `text/csv` (RFC 4180): one address a record, from the column that the header names, else from the one in which the first
+//! record has its address.
 //!
 //! The first record decides on the separator, the column and whether it is a header ([`head`]); `csv-core` reads fields, also
 //! with the freedoms that files in the wild take (line ends of any system, records of any length). A list with one address a
@@ -6,13 +7,17 @@
 //! has other fields but no address is a row with an empty address, so that nothing is left out silently.
 //!
 //! Of a record only the address is kept. What cannot be told from damage is refused with its line: an address or a record that
-//! does not end, a quote that is never closed, an address that is not UTF-8. Other columns may be in any encoding.
+//! does not end, a quote that is never closed, an address that is not UTF-8. Other columns may be in any encoding. A list in
+//! UTF-16 would pass for one in UTF-8 with a NUL in each letter: it is refused by its first record, and by any address that is
+//! written so. An address with a NUL or two is a row like any other that is no address.
 
 mod head;
 
 use csv_core::{ReadFieldResult, Reader};
+use memchr::memchr;
 
 use self::head::{Head, Plan};
+use super::fault::not_wide;
 use super::{ADDRESS_MAX_BYTES, Fault, LINE_MAX_BYTES};
 
 const TOO_LONG: &str = "the address may have at most 1024 bytes";
@@ -71,7 +76,8 @@ impl CsvReader {
     /// The first record is there (or all there is): decides, and reads it.
     fn begin(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         let Stage::Head(head) = &mut self.stage else { return Ok(()) };
-        let mut records = Box::new(Records::new(&Plan::of(head.text()), head.line()));
+        not_wide(head.text())?;
+        let mut records = Box::new(Records::new(&Plan::of(head.text(), head.line())?, head.line()));
         let mut rows = Rows { count: &mut self.rows, max: self.rows_max, take };
         records.read(head.text(), &mut rows)?;
         self.stage = Stage::Records(records);
@@ -208,7 +214,11 @@ impl Records {
             return Ok(());
         }
         let address = record.address.map_or(&[][..], |length| &self.address[..length]);
-        if str::from_utf8(address).is_err() {
+        let readable = str::from_utf8(address).is_ok();
+        if !readable || memchr(0, address).is_some() {
+            not_wide(address)?;
+        }
+        if !readable {
             return Err(Fault::Line(record.line.unwrap_or_default(), NOT_UTF8));
         }
         rows.row(address)

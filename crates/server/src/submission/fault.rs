@@ -2,6 +2,7 @@
 //!
 //! Messages name the place (index, line, field), never what stands there: it may be an address.
 
+use probity_tabular::encoding;
 use thiserror::Error;
 
 use crate::body::DEPTH_MAX;
@@ -34,12 +35,20 @@ pub enum Fault {
     /// A line of CSV or NDJSON, counted from 1, is not what it must be.
     #[error("line {0}: {1}")]
     Line(u64, &'static str),
+    /// CSV or NDJSON in UTF-16, of which nothing can be read.
+    #[error("the body must be UTF-8, not UTF-16")]
+    Utf16,
     /// CSV or NDJSON without any address.
     #[error("the body has no address")]
     NoRows,
     /// More addresses than a submission may have.
     #[error("at most {0} addresses may be submitted at once")]
     TooMany(usize),
+}
+
+/// Refuses a part of a body that is UTF-16.
+pub(super) fn not_wide(part: &[u8]) -> Result<(), Fault> {
+    if encoding::is_wide(part) { Err(Fault::Utf16) } else { Ok(()) }
 }
 
 /// 413 for too many addresses, 400 for all else.

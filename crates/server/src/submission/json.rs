@@ -183,7 +183,7 @@ impl JsonReader {
         if !self.seen.contains(&Member::Emails) {
             return Err(Fault::Member(EMAILS, "is required"));
         }
-        Ok(self.webhook_url.or(self.legacy_url))
+        Ok(self.webhook_url.or(self.legacy_url).filter(|url| !url.is_empty()))
     }
 
     fn not_json(&self) -> Fault {

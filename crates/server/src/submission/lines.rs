@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use memchr::memchr;
 use serde::Deserialize;
 
+use super::fault::not_wide;
 use super::{ADDRESS_MAX_BYTES, Fault, LINE_MAX_BYTES};
 
 const LINE_TOO_LONG: &str = "may have at most 65536 bytes";
@@ -91,14 +92,10 @@ impl LineReader {
         if self.rows == self.rows_max {
             return Err(Fault::TooMany(self.rows_max));
         }
-        let Ok(line) = str::from_utf8(line) else { return self.fault(NOT_UTF8) };
-        let read = match line.as_bytes()[0] {
-            b'"' => serde_json::from_str::<Text<'_>>(line).map(|text| text.0),
-            // An array would do for serde as well.
-            b'{' => serde_json::from_str::<Object<'_>>(line).map(|object| object.email),
-            _ => return self.fault(NOT_AN_ADDRESS),
-        };
-        let Ok(address) = read else { return self.fault(NOT_AN_ADDRESS) };
+        let address = address(line).or_else(|what| {
+            not_wide(line)?;
+            self.fault(what)
+        })?;
         if address.len() > ADDRESS_MAX_BYTES {
             return self.fault(TOO_LONG);
         }
@@ -106,4 +103,16 @@ impl LineReader {
         self.rows += 1;
         Ok(())
     }
+}
+
+/// The address of a line that is not blank, or what is wrong with it.
+fn address(line: &[u8]) -> Result<Cow<'_, str>, &'static str> {
+    let line = str::from_utf8(line).map_err(|_| NOT_UTF8)?;
+    let read = match line.as_bytes().first() {
+        Some(b'"') => serde_json::from_str::<Text<'_>>(line).map(|text| text.0),
+        // An array would do for serde as well.
+        Some(b'{') => serde_json::from_str::<Object<'_>>(line).map(|object| object.email),
+        _ => return Err(NOT_AN_ADDRESS),
+    };
+    read.map_err(|_| NOT_AN_ADDRESS)
 }

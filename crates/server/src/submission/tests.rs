@@ -64,6 +64,35 @@ fn fault(format: Format, body: impl AsRef<[u8]>) -> String {
     cut(format, body).expect_err(&body.escape_ascii().to_string()).to_string()
 }
 
+/// A list as UTF-16, as programs of offices export it.
+fn utf16(text: &str, big: bool) -> Vec<u8> {
+    text.encode_utf16().flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+}
+
+#[test]
+fn utf_16_is_refused_and_never_read_as_rows_of_nuls() {
+    let csv = [
+        "email\na@x.com\nb@x.com\n",
+        "email\r\na@x.com\r\n",
+        "\r\nName\tE-Mail\r\nAnn\ta@x.com\r\n",
+        "a@x.com\n",
+        "\"email\";\"name\"\r\n\"a@x.com\";\"J\u{f6}rg\"\r\n",
+        // The first record shows nothing where its letters take both bytes.
+        "\u{43f}\u{43e}\u{447}\u{442}\u{430}\na@x.com\n",
+    ];
+    let lines = ["\"a@x.com\"\n\"b@x.com\"\n", "{\"email\": \"a@x.com\"}\r\n"];
+    let bodies = csv.map(|body| (Format::Csv, body)).into_iter().chain(lines.map(|body| (Format::Ndjson, body)));
+    for (format, body) in bodies {
+        for mark in ["\u{feff}", ""] {
+            for big in [false, true] {
+                let told = fault(format, utf16(&format!("{mark}{body}"), big));
+                assert_eq!(told, "the body must be UTF-8, not UTF-16", "{mark:?} {body:?} {big}");
+            }
+        }
+    }
+    assert_eq!(ApiError::from(Fault::Utf16).code().status(), 400);
+}
+
 #[test]
 fn too_many_addresses_are_413_and_the_most_is_none() {
     let bodies: [(Format, &[u8]); 3] = [

@@ -16,8 +16,12 @@ use super::preload;
 
 /// The page that everything begins with; the words in double braces are filled in.
 const PAGE: &str = "index.html";
+/// The script of the widget.
+const WIDGET: &str = "widget/widget.js";
 /// The module that the page runs.
 const MAIN: &str = "app/main.js";
+/// The screens that most readers see first: that of strangers, and that of those who are signed in.
+const FIRST: [&str; 2] = ["app/screens/sign-in.js", "app/screens/overview.js"];
 
 #[derive(RustEmbed)]
 #[folder = "../../web"]
@@ -26,6 +30,7 @@ const MAIN: &str = "app/main.js";
 #[include = "app/*"]
 #[include = "messages/*"]
 #[include = "style/*"]
+#[include = "widget/*"]
 #[include = "vendor/*.js"]
 #[include = "vendor/*.css"]
 struct Files;
@@ -78,7 +83,9 @@ impl Assets {
         let build = build(&texts);
         let page = texts.remove(PAGE).expect("the page is among the files");
         let page = String::from_utf8(page).expect("the page is UTF-8");
-        let page = page.replace("{{preload}}", &preload::links(&texts, MAIN)).replace("{{build}}", &build);
+        let page = page
+            .replace("{{preload}}", &preload::links(&texts, [MAIN].into_iter().chain(FIRST)))
+            .replace("{{build}}", &build);
         let files = texts.into_iter().map(|(path, text)| {
             let asset = Asset::new(&path, text);
             (path, asset)
@@ -93,6 +100,14 @@ impl Assets {
 
     pub(super) fn page(&self) -> &Asset {
         &self.page
+    }
+
+    /// The script that other websites load.
+    ///
+    /// # Panics
+    /// When it is missing: a mistake in the program, found by the first test that asks for it.
+    pub(super) fn widget(&self) -> &Asset {
+        self.file(WIDGET).expect("the widget is among the files")
     }
 
     pub(super) fn file(&self, path: &str) -> Option<&Asset> {

@@ -2,14 +2,15 @@
 //!
 //! A browser learns of a module's imports when it has the module, so a chain of them costs a round trip each. Links in the
 //! page's head name them all at once. Imports are found as our modules and the vendored ones write them, one form each
-//! (`from "./x.js"` and `from"./x.js"`); a dynamic import is not followed, because it is meant to come later.
+//! (`from "./x.js"` and `from"./x.js"`); a dynamic import is not followed, because it is meant to come later; the screens that are seen first are named beside the main module.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The links for a module and all that it imports, itself included.
-pub(super) fn links(files: &BTreeMap<String, Vec<u8>>, main: &str) -> String {
+/// The links for modules and all that they import, themselves included.
+pub(super) fn links<'m>(files: &BTreeMap<String, Vec<u8>>, modules: impl IntoIterator<Item = &'m str>) -> String {
     let mut seen = BTreeSet::new();
-    let mut ahead = vec![main.to_owned()];
+    let mut ahead: Vec<String> = modules.into_iter().map(str::to_owned).collect();
+    ahead.reverse();
     let mut links = Vec::new();
     while let Some(path) = ahead.pop() {
         let Some(text) = files.get(&path).and_then(|text| std::str::from_utf8(text).ok()) else { continue };
@@ -59,7 +60,7 @@ mod tests {
             ]
             .map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())),
         );
-        let links = links(&files, "app/main.js");
+        let links = links(&files, ["app/main.js"]);
         let paths: Vec<&str> = links.split("{{build}}/").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert_eq!(paths, ["app/main.js", "app/a.js", "vendor/b.js"]);
     }

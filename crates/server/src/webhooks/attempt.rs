@@ -3,6 +3,11 @@
 //! After a failure a message is sent again by [`SCHEDULE_MS`]; a message that somebody sends to try a webhook is not. Customers
 //! see when: where nobody answered, that time is the same whether a port was closed or a host was silent. An attempt
 //! and what it says of its webhook ([`super::health`]) are written in one transaction.
+//!
+//! What fails on this side is of two kinds. Where the database is away or this machine is at its limits, nothing was tried, and it
+//! is tried soon. A message that cannot be made (its secret does not open, a block of its job is damaged, only a newer version
+//! knows who signs it) counts as tried: another node may do better, but it does not come back for ever. It says nothing of the
+//! webhook.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,24 +57,25 @@ enum Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeardBy {
     pub(super) host: Heard,
-    pub(super) webhook: Heard,
+    /// Of the customer's own place there.
+    pub(super) own: Heard,
 }
 
 impl HeardBy {
     pub(super) fn nothing() -> Self {
-        Self { host: Heard::Nothing, webhook: Heard::Nothing }
+        Self { host: Heard::Nothing, own: Heard::Nothing }
     }
 
     fn of(result: &Result<Answered, Failure>) -> Self {
-        let same = |heard| Self { host: heard, webhook: heard };
+        let same = |heard| Self { host: heard, own: heard };
         match result {
             // Too much, or broken: it is spared for a while. Others on its host may do well.
-            Ok(Answered { status: 429 | 500..=599, .. }) => Self { host: Heard::Answer, webhook: Heard::Silence },
+            Ok(Answered { status: 429 | 500..=599, .. }) => Self { host: Heard::Answer, own: Heard::Silence },
             Ok(_) => same(Heard::Answer),
-            Err(Failure::Blocked | Failure::Local) => same(Heard::Nothing),
-            Err(Failure::Unresolved | Failure::Refused | Failure::Timeout | Failure::Tls | Failure::Broken) => {
-                same(Heard::Silence)
-            }
+            Err(Failure::Blocked | Failure::Local | Failure::Unmade) => same(Heard::Nothing),
+            // Its host takes connections: what hangs or breaks behind them may be this one path.
+            Err(Failure::Unanswered | Failure::Broken) => Self { host: Heard::Nothing, own: Heard::Silence },
+            Err(Failure::Unresolved | Failure::Refused | Failure::Timeout | Failure::Tls) => same(Heard::Silence),
         }
     }
 }
@@ -91,8 +97,8 @@ impl Parts {
     async fn attempt(&self, target: &Target, errand: &Errand) -> Outcome {
         let claimed = &errand.claimed;
         let failed = |error: Detail| {
-            tracing::error!(%error, delivery = %claimed.id, "a message cannot be made; it is tried again");
-            Outcome::Tried(Err(Failure::Local))
+            tracing::error!(%error, delivery = %claimed.id, "a message cannot be made");
+            Outcome::Tried(Err(if is_away(&error) { Failure::Local } else { Failure::Unmade }))
         };
         let secrets = match self.secrets_of(errand).await {
             Ok(secrets) => secrets,
@@ -167,10 +173,11 @@ impl Parts {
         if let Some(error) = attempt.error {
             tracing::info!(delivery = %claimed.id, error, attempts = claimed.attempts + 1, "a receiver was not reached");
         }
+        let says_something = !matches!(result, Err(Failure::Unmade));
         let recorded = self.store.write(|tx| {
             async {
                 outbox::record(tx, claimed, &attempt).await?;
-                health::note(tx, claimed, &attempt, now).await
+                Ok(says_something && health::note(tx, claimed, &attempt, now).await?)
             }
             .scope_boxed()
         });
@@ -189,6 +196,16 @@ impl Parts {
         let took = Duration::from_millis(u64::try_from(attempt.took_ms).unwrap_or(0));
         self.metrics.webhooks().attempted(outcome, took);
     }
+}
+
+/// Whether the database did not answer, which passes.
+fn is_away(error: &Detail) -> bool {
+    let of_secret = || match error.downcast_ref::<SecretError>() {
+        Some(SecretError::Store(error)) => Some(error),
+        _ => None,
+    };
+    let store = error.downcast_ref::<StoreError>().or_else(of_secret);
+    matches!(store, Some(StoreError::Unavailable { .. }))
 }
 
 /// When an attempt was made.
@@ -266,6 +283,7 @@ mod tests {
             signer: String::new(),
             created_at: NOW,
             attempts,
+            tried: attempts,
             due_at: NOW,
             run: "run".into(),
         }
@@ -291,7 +309,7 @@ mod tests {
             let result = Ok(Answered { status, body: Vec::new() });
             assert_eq!(attempt(&of_webhook, &result, span(0), 0).state, state, "{status}, a webhook's");
         }
-        for failure in [Failure::Blocked, Failure::Timeout, Failure::Unresolved] {
+        for failure in [Failure::Blocked, Failure::Timeout, Failure::Unanswered, Failure::Unresolved] {
             let state = attempt(&claimed(0, JOB_FINISHED), &Err(failure), span(0), 0).state;
             assert_eq!(state, State::Waiting, "{failure}");
             let state = attempt(&claimed(0, TEST), &Err(failure), span(0), 0).state;
@@ -314,7 +332,7 @@ mod tests {
     #[test]
     fn how_soon_an_attempt_without_an_answer_failed_does_not_show_in_the_next() {
         for (before, pause_ms) in (0..).zip(SCHEDULE_MS) {
-            for failure in [Failure::Blocked, Failure::Unresolved, Failure::Refused, Failure::Tls, Failure::Timeout] {
+            for failure in [Failure::Blocked, Failure::Refused, Failure::Tls, Failure::Timeout, Failure::Unanswered] {
                 for took_ms in [0, 1, 5_000, LIMIT_MS, LIMIT_MS + 900] {
                     let next_at = attempt(&claimed(before, JOB_FINISHED), &Err(failure), span(took_ms), 0).next_at;
                     assert_eq!(next_at, NOW + (LIMIT_MS + BESIDES_MS + pause_ms), "{failure} after {took_ms}");
@@ -327,15 +345,22 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_answer_speaks_for_its_webhook_and_not_for_its_host() {
+    fn what_a_path_does_speaks_for_its_customer_and_not_for_its_host() {
         let of = |status| HeardBy::of(&Ok(Answered { status, body: Vec::new() }));
         for status in [200, 302, 400, 404, 410] {
-            assert_eq!((of(status).host, of(status).webhook), (Heard::Answer, Heard::Answer), "{status}");
+            assert_eq!((of(status).host, of(status).own), (Heard::Answer, Heard::Answer), "{status}");
         }
         for status in [429, 500, 503] {
-            assert_eq!((of(status).host, of(status).webhook), (Heard::Answer, Heard::Silence), "{status}");
+            assert_eq!((of(status).host, of(status).own), (Heard::Answer, Heard::Silence), "{status}");
         }
-        let silent = HeardBy::of(&Err(Failure::Timeout));
-        assert_eq!((silent.host, silent.webhook), (Heard::Silence, Heard::Silence));
+        for (failure, host) in [
+            (Failure::Unanswered, Heard::Nothing),
+            (Failure::Broken, Heard::Nothing),
+            (Failure::Timeout, Heard::Silence),
+            (Failure::Tls, Heard::Silence),
+        ] {
+            let heard = HeardBy::of(&Err(failure));
+            assert_eq!((heard.host, heard.own), (host, Heard::Silence), "{failure}");
+        }
     }
 }

@@ -4,14 +4,17 @@
 //! outbox: a claim is a lease, and a message whose worker died is claimed again when its lease ends. So a message is sent at
 //! least once, and a receiver knows a repeated one by its `webhook-id`.
 //!
-//! Bounds: [`DeliveryConfig::at_once`] attempts at a time, which is also how many messages are in memory, and half of them to
+//! Bounds: [`DeliveryConfig::at_once`] messages in memory, under way or kept until a lane is free ([`kept`]), and half of them to
 //! receivers that were silent when they were last asked; a lane for each
-//! webhook and one for each host ([`super::lanes`]), so that one that hangs holds up itself only; seven repetitions
+//! webhook, or for what a customer's batches name on a host, and one for each host ([`super::lanes`]), so that one that hangs
+//! holds up itself only; seven repetitions
 //! ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database that fails is logged and asked again at the next poll; an attempt
 //! that could not be recorded is made again after its lease.
 //!
 //! Where a message to a webhook goes is read when it is claimed: what waits for a webhook that is gone or disabled is
 //! cancelled when its turn comes.
+
+mod kept;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,8 +30,9 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::{Id, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use self::kept::{Back, Kept};
 use super::attempt::{Errand, HeardBy};
-use super::lanes::{Admission, Heard, LaneConfig, Lanes};
+use super::lanes::{Admission, Heard, LaneConfig, Lanes, Sort};
 use super::send::Sender;
 use super::target::Target;
 use super::{Callbacks, TEST};
@@ -49,8 +53,8 @@ pub struct DeliveryConfig {
     pub at_once: usize,
     /// What each host is spared.
     pub lanes: LaneConfig,
-    /// What each webhook may take of that: less, because many customers' webhooks may lie on one host.
-    pub webhook_lanes: LaneConfig,
+    /// What each webhook may take of that, or a customer's batches together: less, because many customers' may lie on one host.
+    pub own_lanes: LaneConfig,
     /// How long a claim counts, in milliseconds: longer than an attempt takes, with its record. So long a message waits whose
     /// worker died.
     pub lease_ms: i64,
@@ -65,7 +69,7 @@ impl Default for DeliveryConfig {
         Self {
             at_once: 64,
             lanes: LaneConfig::default(),
-            webhook_lanes: LaneConfig { at_once: 2, ..LaneConfig::default() },
+            own_lanes: LaneConfig { at_once: 2, ..LaneConfig::default() },
             lease_ms: 20_000,
             poll: Duration::from_secs(1),
             grace: Duration::from_secs(11),
@@ -93,10 +97,14 @@ pub struct Worker {
     parts: Parts,
     config: DeliveryConfig,
     hosts: Lanes,
-    webhooks: Lanes,
+    own: Lanes,
     under_way: JoinSet<HeardBy>,
     /// The lanes of each attempt under way.
     lanes: HashMap<Id, LanesOf>,
+    /// What waits for one of them, the oldest first.
+    kept: Vec<Kept>,
+    /// What was kept in vain and has to be handed back.
+    back: Back,
     putting_together: Arc<Semaphore>,
     wake: Arc<Notify>,
 }
@@ -105,9 +113,10 @@ pub struct Worker {
 #[derive(Clone)]
 struct LanesOf {
     host: String,
-    webhook: Option<String>,
-    /// One of them did not answer when it was last asked: it may be about to keep its place for the whole time.
-    silent: bool,
+    /// Of the webhook, or of a customer on the host.
+    own: String,
+    /// Silent where one of them was so when it was last asked.
+    sort: Sort,
 }
 
 /// Where a message goes.
@@ -122,7 +131,7 @@ enum To {
 
 /// What is done with a message that was claimed.
 enum Then {
-    /// It is on its way.
+    /// It is on its way, or will be as soon as a lane is free.
     Started,
     /// It is put off.
     Later(Millis),
@@ -137,9 +146,11 @@ impl Worker {
             parts,
             config,
             hosts: Lanes::new(config.lanes),
-            webhooks: Lanes::new(config.webhook_lanes),
+            own: Lanes::new(config.own_lanes),
             under_way: JoinSet::new(),
             lanes: HashMap::new(),
+            kept: Vec::new(),
+            back: Back::default(),
             putting_together: Arc::new(Semaphore::new(PUT_TOGETHER_MAX)),
             wake: callbacks.waker(),
         }
@@ -153,6 +164,8 @@ impl Worker {
                 self.wait(more, &ending).await;
             }
         }
+        self.give_up_kept();
+        self.hand_back().await;
         let grace = self.config.grace;
         if tokio::time::timeout(grace, self.finish()).await.is_err() {
             tracing::warn!(cut = self.under_way.len(), "deliveries were cut; they are made again after their leases");
@@ -174,10 +187,11 @@ impl Worker {
         while !self.under_way.is_empty() {
             self.one_ended().await;
         }
+        self.hand_back().await;
     }
 
     fn room(&self) -> usize {
-        self.config.at_once.saturating_sub(self.under_way.len())
+        self.config.at_once.saturating_sub(self.under_way.len() + self.kept.len())
     }
 
     /// Waits for something that makes another claim worth while: new messages, the next poll, or room where `more` is due.
@@ -208,16 +222,16 @@ impl Worker {
             Err(error) => (error.id(), HeardBy::nothing()),
         };
         let now = self.parts.clock.now();
-        if let Some(LanesOf { host, webhook, .. }) = self.lanes.remove(&id) {
-            self.hosts.done(&host, now, heard.host);
-            if let Some(webhook) = webhook {
-                self.webhooks.done(&webhook, now, heard.webhook);
-            }
+        if let Some(LanesOf { host, own, sort }) = self.lanes.remove(&id) {
+            self.hosts.done(&host, sort, now, heard.host);
+            self.own.done(&own, sort, now, heard.own);
         }
+        self.start_kept(now);
     }
 
     /// Claims what there is room for and starts what may go. True: more may be due.
     async fn claim(&mut self) -> bool {
+        self.hand_back().await;
         let wanted = self.room().min(CLAIMED_MAX);
         match self.try_claim(wanted).await {
             Ok(claimed) => wanted > 0 && claimed == wanted,
@@ -294,34 +308,47 @@ impl Worker {
         }
         let target = Target::parse(&claimed.url);
         let host = target.as_ref().map_or_else(|_| String::new(), Target::lane);
-        let webhook = receiver.as_ref().map(|receiver| receiver.id.to_string());
-        let silent =
-            self.hosts.is_silent(&host) || webhook.as_ref().is_some_and(|webhook| self.webhooks.is_silent(webhook));
-        let lanes = LanesOf { host, webhook, silent };
-        if let Admission::Later(at) = self.admit(&lanes, now) {
-            return Then::Later(at);
-        }
+        let own = match &receiver {
+            Some(receiver) => receiver.id.to_string(),
+            None => format!("{} {host}", claimed.org.0),
+        };
+        let silent = self.hosts.is_silent(&host) || self.own.is_silent(&own);
+        let lanes = LanesOf { host, own, sort: if silent { Sort::Silent } else { Sort::Lively } };
         let errand = Errand { claimed, receiver, putting_together: self.putting_together.clone() };
+        let ready = Kept { errand, target: target.ok(), lanes, since: now };
+        if self.may_keep(&ready.lanes) {
+            self.kept.push(ready);
+            return Then::Started;
+        }
+        match self.admit(&ready.lanes, now) {
+            Admission::Go => {
+                self.send(ready, now);
+                Then::Started
+            }
+            Admission::Later(at) => Then::Later(at),
+        }
+    }
+
+    /// Sends what has its places.
+    fn send(&mut self, ready: Kept, now: Millis) {
+        let Kept { errand, target, lanes, .. } = ready;
         let parts = self.parts.clone();
-        let task = self.under_way.spawn(async move { parts.deliver(errand, target.ok(), now).await });
+        let task = self.under_way.spawn(async move { parts.deliver(errand, target, now).await });
         self.lanes.insert(task.id(), lanes);
-        Then::Started
     }
 
     /// Takes a place in both lanes, or in none. The silent ones have half of all places together.
     fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
-        let silent = self.lanes.values().filter(|lanes| lanes.silent).count();
-        if lanes.silent && silent >= (self.config.at_once / 2).max(1) {
+        let silent = self.lanes.values().filter(|lanes| lanes.sort == Sort::Silent).count();
+        if lanes.sort == Sort::Silent && silent >= (self.config.at_once / 2).max(1) {
             return Admission::Later(now + SILENT_MS);
         }
-        if let Some(webhook) = &lanes.webhook
-            && let Admission::Later(at) = self.webhooks.admit(webhook, now)
-        {
+        if let Admission::Later(at) = self.own.admit(&lanes.own, lanes.sort, now) {
             return Admission::Later(at);
         }
-        let admission = self.hosts.admit(&lanes.host, now);
-        if let (Admission::Later(_), Some(webhook)) = (admission, &lanes.webhook) {
-            self.webhooks.done(webhook, now, Heard::Nothing);
+        let admission = self.hosts.admit(&lanes.host, lanes.sort, now);
+        if let Admission::Later(_) = admission {
+            self.own.done(&lanes.own, lanes.sort, now, Heard::Nothing);
         }
         admission
     }

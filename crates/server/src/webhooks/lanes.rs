@@ -6,8 +6,9 @@
 //! back all at once nor stand in the way of anybody else's. Lanes are of one process: with several nodes a receiver sees
 //! each node's rate.
 //!
-//! Only silence opens the breaker, not a status: many customers may share a host, and the bad answers of one do not speak
-//! for the others.
+//! Many customers may share a host, and what one of them does there does not speak for the others: of a host, only that it takes
+//! no connections opens the breaker. And who did not answer when last asked, and so may be about to keep its places for the
+//! whole time of an attempt, gets half of a receiver's places together with all that are so.
 
 use std::collections::HashMap;
 
@@ -64,8 +65,19 @@ pub(super) enum Heard {
     Nothing,
 }
 
+/// How somebody did who is about to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// It answered when it was last asked, or was never.
+    Lively,
+    /// It did not.
+    Silent,
+}
+
 struct Lane {
     under_way: u32,
+    /// Of these, those that were [`Sort::Silent`].
+    silent: u32,
     rate: Gcra,
     /// The place in line that the last message got which had to come back.
     last_place: Millis,
@@ -86,7 +98,7 @@ impl Lanes {
     }
 
     /// Whether a message to a receiver may go now.
-    pub(super) fn admit(&mut self, receiver: &str, now: Millis) -> Admission {
+    pub(super) fn admit(&mut self, receiver: &str, sort: Sort, now: Millis) -> Admission {
         if self.lanes.len() >= LANES_MAX && !self.lanes.contains_key(receiver) {
             self.tidy(now);
         }
@@ -97,23 +109,31 @@ impl Lanes {
         }
         // Half open: one goes ahead and finds out.
         let at_once = if lane.open_until.is_some() { 1 } else { config.at_once };
-        if lane.under_way >= at_once {
+        let kept = sort == Sort::Silent && lane.silent >= (at_once / 2).max(1);
+        if kept || lane.under_way >= at_once {
             return Admission::Later(lane.in_line(now + BUSY_MS, now, config));
         }
         match lane.rate.take(now, 1) {
             Ok(()) => {
                 lane.under_way += 1;
+                lane.silent += u32::from(sort == Sort::Silent);
                 Admission::Go
             }
             Err(at) => Admission::Later(lane.in_line(at, now, config)),
         }
     }
 
-    /// An attempt ended.
-    pub(super) fn done(&mut self, receiver: &str, now: Millis, heard: Heard) {
+    /// Whether a receiver that answers has as many messages at once as it gets: the next may go when one of them ends.
+    pub(super) fn is_full(&self, receiver: &str) -> bool {
+        self.lanes.get(receiver).is_some_and(|lane| lane.open_until.is_none() && lane.under_way >= self.config.at_once)
+    }
+
+    /// An attempt ended, which was admitted as of this sort.
+    pub(super) fn done(&mut self, receiver: &str, sort: Sort, now: Millis, heard: Heard) {
         let config = self.config;
         let Some(lane) = self.lanes.get_mut(receiver) else { return };
         lane.under_way = lane.under_way.saturating_sub(1);
+        lane.silent = lane.silent.saturating_sub(u32::from(sort == Sort::Silent));
         match heard {
             Heard::Answer => {
                 (lane.silences, lane.open_until, lane.opened) = (0, None, 0);
@@ -154,6 +174,7 @@ impl Lane {
     fn new(config: LaneConfig) -> Self {
         Self {
             under_way: 0,
+            silent: 0,
             rate: Gcra::new(config.per_second, 1_000, config.burst),
             last_place: Millis(i64::MIN),
             silences: 0,
@@ -181,6 +202,7 @@ impl Lane {
 mod tests {
     use super::*;
 
+    const LIVELY: Sort = Sort::Lively;
     const NOW: Millis = Millis(1_000_000);
     const CONFIG: LaneConfig =
         LaneConfig { at_once: 2, per_second: 10, burst: 5, silences: 3, pause_ms: 1_000, pause_max_ms: 4_000 };
@@ -188,13 +210,30 @@ mod tests {
     #[test]
     fn a_receiver_gets_so_many_at_once() {
         let mut lanes = Lanes::new(CONFIG);
-        assert_eq!([lanes.admit("a", NOW), lanes.admit("a", NOW)], [Admission::Go; 2]);
-        assert_eq!(lanes.admit("a", NOW), Admission::Later(NOW + BUSY_MS));
-        assert_eq!(lanes.admit("a", NOW), Admission::Later(NOW + BUSY_MS + 100), "they do not come back together");
-        assert_eq!(lanes.admit("b", NOW), Admission::Go, "another's lane is free");
-        lanes.done("a", NOW, Heard::Answer);
-        assert_eq!(lanes.admit("a", NOW), Admission::Go);
+        assert_eq!([lanes.admit("a", LIVELY, NOW), lanes.admit("a", LIVELY, NOW)], [Admission::Go; 2]);
+        assert_eq!(lanes.admit("a", LIVELY, NOW), Admission::Later(NOW + BUSY_MS));
+        assert_eq!(
+            lanes.admit("a", LIVELY, NOW),
+            Admission::Later(NOW + BUSY_MS + 100),
+            "they do not come back together"
+        );
+        assert_eq!(lanes.admit("b", LIVELY, NOW), Admission::Go, "another's lane is free");
+        lanes.done("a", LIVELY, NOW, Heard::Answer);
+        assert_eq!(lanes.admit("a", LIVELY, NOW), Admission::Go);
         assert_eq!(lanes.under_way(), 3);
+    }
+
+    #[test]
+    fn those_that_were_silent_get_half_of_the_places() {
+        let mut lanes = Lanes::new(LaneConfig { at_once: 4, ..CONFIG });
+        assert_eq!([lanes.admit("a", Sort::Silent, NOW), lanes.admit("a", Sort::Silent, NOW)], [Admission::Go; 2]);
+        assert!(matches!(lanes.admit("a", Sort::Silent, NOW), Admission::Later(_)));
+        assert_eq!([lanes.admit("a", LIVELY, NOW), lanes.admit("a", LIVELY, NOW)], [Admission::Go; 2]);
+        assert!(matches!(lanes.admit("a", LIVELY, NOW), Admission::Later(_)), "no more than all");
+        lanes.done("a", LIVELY, NOW, Heard::Answer);
+        assert!(matches!(lanes.admit("a", Sort::Silent, NOW), Admission::Later(_)), "this place is not for them");
+        lanes.done("a", Sort::Silent, NOW, Heard::Nothing);
+        assert_eq!(lanes.admit("a", Sort::Silent, NOW), Admission::Go);
     }
 
     #[test]
@@ -204,8 +243,8 @@ mod tests {
         // Ten seconds in steps of 10 ms, each asking as often as it may.
         for step in 0..1_000 {
             let now = NOW + step * 10;
-            while lanes.admit("a", now) == Admission::Go {
-                lanes.done("a", now, Heard::Answer);
+            while lanes.admit("a", LIVELY, now) == Admission::Go {
+                lanes.done("a", LIVELY, now, Heard::Answer);
                 sent += 1;
             }
         }
@@ -217,14 +256,14 @@ mod tests {
         let mut lanes = Lanes::new(CONFIG);
         let mut later: Vec<Millis> = Vec::new();
         for _ in 0..1_000 {
-            if let Admission::Later(at) = lanes.admit("a", NOW) {
+            if let Admission::Later(at) = lanes.admit("a", LIVELY, NOW) {
                 later.push(at);
             }
         }
         assert_eq!(later.len(), 998);
         assert!(later.windows(2).all(|pair| pair[1] == pair[0] + 100));
         for _ in 0..10_000 {
-            let Admission::Later(at) = lanes.admit("a", NOW) else { panic!("nothing has ended") };
+            let Admission::Later(at) = lanes.admit("a", LIVELY, NOW) else { panic!("nothing has ended") };
             assert!(at <= NOW + AHEAD_MAX_MS);
         }
     }
@@ -234,24 +273,24 @@ mod tests {
         let mut lanes = Lanes::new(CONFIG);
         let mut now = NOW;
         for _ in 0..3 {
-            assert_eq!(lanes.admit("a", now), Admission::Go);
-            lanes.done("a", now, Heard::Silence);
+            assert_eq!(lanes.admit("a", LIVELY, now), Admission::Go);
+            lanes.done("a", LIVELY, now, Heard::Silence);
         }
         // The fourth pause is as long as the longest.
         for pause_ms in [1_000, 2_000, 4_000, 4_000] {
             assert!(lanes.is_silent("a"));
-            assert!(matches!(lanes.admit("a", now), Admission::Later(at) if at >= now + pause_ms));
-            assert!(matches!(lanes.admit("a", now + pause_ms - 1), Admission::Later(_)));
+            assert!(matches!(lanes.admit("a", LIVELY, now), Admission::Later(at) if at >= now + pause_ms));
+            assert!(matches!(lanes.admit("a", LIVELY, now + pause_ms - 1), Admission::Later(_)));
             now = now + pause_ms;
-            assert_eq!(lanes.admit("a", now), Admission::Go, "one finds out");
-            assert!(matches!(lanes.admit("a", now), Admission::Later(_)), "one only");
-            lanes.done("a", now, Heard::Silence);
+            assert_eq!(lanes.admit("a", LIVELY, now), Admission::Go, "one finds out");
+            assert!(matches!(lanes.admit("a", LIVELY, now), Admission::Later(_)), "one only");
+            lanes.done("a", LIVELY, now, Heard::Silence);
         }
         now = now + 4_000;
-        assert_eq!(lanes.admit("a", now), Admission::Go);
-        lanes.done("a", now, Heard::Answer);
+        assert_eq!(lanes.admit("a", LIVELY, now), Admission::Go);
+        lanes.done("a", LIVELY, now, Heard::Answer);
         assert!(!lanes.is_silent("a") && !lanes.is_silent("b"));
-        assert_eq!([lanes.admit("a", now), lanes.admit("a", now)], [Admission::Go; 2]);
+        assert_eq!([lanes.admit("a", LIVELY, now), lanes.admit("a", LIVELY, now)], [Admission::Go; 2]);
     }
 
     #[test]
@@ -259,10 +298,10 @@ mod tests {
         let mut lanes = Lanes::new(CONFIG);
         for n in 0..LANES_MAX {
             let receiver = n.to_string();
-            assert_eq!(lanes.admit(&receiver, NOW), Admission::Go);
-            lanes.done(&receiver, NOW, Heard::Answer);
+            assert_eq!(lanes.admit(&receiver, LIVELY, NOW), Admission::Go);
+            lanes.done(&receiver, LIVELY, NOW, Heard::Answer);
         }
-        assert_eq!(lanes.admit("busy", NOW + 10_000), Admission::Go);
+        assert_eq!(lanes.admit("busy", LIVELY, NOW + 10_000), Admission::Go);
         assert_eq!(lanes.lanes.len(), 1, "the others had rested");
         lanes.tidy(NOW + 10_000_000);
         assert_eq!(lanes.under_way(), 1, "what is under way is remembered");

@@ -88,7 +88,7 @@ pub struct Answered {
     pub body: Vec<u8>,
 }
 
-/// Why there was no answer. For the operator; to a customer all of them are [`Failure::PUBLIC`], because the differences
+/// Why there was no answer. For the operator; to a customer all that are about the receiver are [`Failure::PUBLIC`], because the differences
 /// would tell what is in the operator's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {
@@ -98,19 +98,25 @@ pub enum Failure {
     Unresolved,
     /// Nobody listens there, or there is no route.
     Refused,
-    /// Not in time.
+    /// No connection in time.
     Timeout,
+    /// It was told, and has not answered in time.
+    Unanswered,
     /// The TLS handshake failed, or the certificate is not the host's.
     Tls,
     /// The connection broke, or what came is not HTTP or over the limits.
     Broken,
-    /// This machine is at its limits; nothing about the receiver.
+    /// This machine is at its limits, or the database is away; nothing about the receiver. It does not count as an attempt.
     Local,
+    /// The message could not be put together or signed: what is kept of it cannot be read here.
+    Unmade,
 }
 
 impl Failure {
     /// What a customer is told.
     pub const PUBLIC: &'static str = "the receiver could not be reached";
+    /// What a customer is told of [`Failure::Unmade`], which says nothing of anybody's network.
+    pub const PUBLIC_UNMADE: &'static str = "the message could not be made";
 
     /// Its name in the log.
     pub fn as_str(self) -> &'static str {
@@ -119,10 +125,17 @@ impl Failure {
             Self::Unresolved => "unresolved",
             Self::Refused => "refused",
             Self::Timeout => "timeout",
+            Self::Unanswered => "unanswered",
             Self::Tls => "tls",
             Self::Broken => "broken",
             Self::Local => "local",
+            Self::Unmade => "unmade",
         }
+    }
+
+    /// What a customer is told of a failure with this name.
+    pub fn public(name: &str) -> &'static str {
+        if name == Self::Unmade.as_str() { Self::PUBLIC_UNMADE } else { Self::PUBLIC }
     }
 }
 
@@ -245,7 +258,7 @@ async fn exchange(
     builder.max_buf_size(HEAD_MAX).max_header_size(HEAD_MAX).max_headers(HEADERS_MAX);
     let (mut to, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(|_| Failure::Broken)?;
     let talk = async {
-        let head = timeout_at(end, to.send_request(request)).await.map_err(|_| Failure::Timeout)?;
+        let head = timeout_at(end, to.send_request(request)).await.map_err(|_| Failure::Unanswered)?;
         let head = head.map_err(|_| Failure::Broken)?;
         let status = head.status().as_u16();
         Ok(Answered { status, body: beginning(head, end, body_max).await })

@@ -155,6 +155,7 @@ mod tests {
             smtp_code: None,
             enhanced: None,
             host: None,
+            provider: None,
             source: "smtp".into(),
             flags: 0,
             charged: true,

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use probity_core::api_key::{self, KeyKind};
+use probity_core::api_key::{self, Checksum, KeyKind};
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
+use probity_store::failpoint::When;
 
 use crate::test_app::{BRAND, Call, TestApp, every_byte_encoded, pass};
 
@@ -57,6 +58,42 @@ async fn every_class_of_bad_key_gets_the_same_answer() {
             let answer = app.send(in_query(key)).await;
             answer.error(401, "invalid_api_key");
             assert_eq!(answer.without_request(), first, "{class}");
+        }
+    })
+    .await;
+}
+
+/// A key whose form alone shows that it is none is refused without a look: whoever sends it has no key of ours, and learns only
+/// what the documented checksum says of it. Whatever could be a key costs the same look, whether it was one or not.
+#[tokio::test]
+async fn every_bad_key_of_a_sound_form_costs_the_same_statements() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (org, _) = app.customer().await;
+        let kinds = [KeyKind::Live, KeyKind::Rk, KeyKind::Test, KeyKind::Pub];
+        let mut bad = bad_keys(app).await;
+        for (n, kind) in (1..).zip(kinds) {
+            bad.push((kind.as_str(), api_key::mint(BRAND, kind, [n; 32])));
+            let (made, secret) = app.new_key(&org, NewKey::plain("revoked", kind)).await;
+            app.admin.revoke_key(&org, &made.id.to_string()).await.unwrap();
+            bad.push(("revoked, of another kind", secret));
+        }
+        for (class, key) in &bad {
+            let mut seen = Vec::new();
+            // Once more: nothing of a refusal is remembered.
+            for _ in 0..2 {
+                app.service_store.failpoints().trace();
+                app.get(key, ROUTE).await.error(401, "invalid_api_key");
+                let traced = app.service_store.failpoints().traced();
+                let asked = traced.into_iter().filter(|(point, _)| point.when == When::Before);
+                let asked = asked
+                    .filter(|(point, _)| point.name.starts_with("keys::") || point.name.starts_with("organization::"));
+                seen.push(asked.map(|(point, times)| (point.name, times)).collect::<Vec<_>>());
+            }
+            let looked = match api_key::check(key) {
+                Checksum::Bad => vec![],
+                _ => vec![("keys::BY_HASH".to_owned(), 1)],
+            };
+            assert_eq!(seen, [looked.clone(), looked], "{class}");
         }
     })
     .await;

@@ -40,6 +40,7 @@ async fn an_empty_body_needs_no_label_where_it_may_be_empty() {
     let served = Served::start().await;
     assert_eq!(served.post("/v1/maybe", "", "").await.body, "false");
     assert_eq!(served.post("/v1/maybe", JSON, "").await.body, "false");
+    assert_eq!(served.post("/v1/maybe", JSON, " null\n").await.body, "false");
     assert_eq!(served.ask("POST /v1/maybe HTTP/1.1\r\nhost: x\r\n\r\n").await.body, "false");
     let chunked = "POST /v1/maybe HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n";
     assert_eq!(served.ask(chunked).await.body, "false");

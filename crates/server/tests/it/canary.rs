@@ -10,6 +10,7 @@ use serde_json::json;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::test_app::{Answer, BRAND, Call, TestApp};
+use crate::widget::{Visitor, public_key};
 
 /// Texts that occur nowhere else.
 const LOCAL: &str = "canary-q7w8e9r0";
@@ -44,6 +45,23 @@ async fn push_through_verify(app: &TestApp, keys: &Keys) -> Vec<Answer> {
     let panicked = app.verify(key, &format!("panics-{LOCAL}@honest-mail.com")).await;
     panicked.error(500, "server_error");
     quiet.extend([panicked, app.verify(key, &format!("{LOCAL}{}", "x".repeat(1_024))).await]);
+    quiet
+}
+
+/// Sends the canaries as visitors of a page with the widget do; returns the answers that may not repeat them.
+async fn push_through_widget(app: &TestApp, public: &str, other: &str) -> Vec<Answer> {
+    let visitor = Visitor::new(app, public);
+    let mut quiet = Vec::new();
+    for domain in ["honest-mail.com", "takes-all.com", "blocks-us.com", "null-mx.com"] {
+        let email = format!("{LOCAL}@{domain}");
+        visitor.checks(&email).await.ok(200);
+        quiet.push(visitor.asks(&email, STRAY).await);
+        quiet.push(Visitor { origin: "https://evil.example", ..visitor.clone() }.asks(&email, STRAY).await);
+        quiet.push(Visitor::new(app, other).asks(&email, STRAY).await);
+    }
+    quiet.push(visitor.checks(&format!("panics-{LOCAL}@honest-mail.com")).await);
+    quiet.push(visitor.checks(&format!("{LOCAL}{}", "x".repeat(1_024))).await);
+    quiet.push(app.send(Call::get(format!("/widget.js/{STRAY}?key={public}&email={LOCAL}"))).await);
     quiet
 }
 
@@ -101,12 +119,14 @@ async fn nothing_that_clients_send_is_in_logs_metrics_documents_or_errors() {
         unknown: api_key::mint(BRAND, KeyKind::Live, [42; 32]),
     };
     let mut quiet = push_through_verify(&app, &keys).await;
+    let public = public_key(&app, &org, None).await;
+    quiet.extend(push_through_widget(&app, &public, &keys.unknown).await);
     let (more, made) = push_through_keys(&app, &keys.key).await;
     quiet.extend(more);
     quiet.extend(push_beside_routes(&app, &keys).await);
     let Keys { key, test, poor, unknown } = &keys;
     // Half a key is one too many.
-    let secrets = [key, test, poor, unknown, &made].map(|secret| &secret[secret.len() - 30..]);
+    let secrets = [key, test, poor, unknown, &made, &public].map(|secret| &secret[secret.len() - 30..]);
     let stored_nowhere = [&[LOCAL, IDEMPOTENCY_KEY, STRAY], secrets.as_slice()].concat();
     let canaries = [&[NAME], stored_nowhere.as_slice()].concat();
     for answer in quiet {

@@ -134,7 +134,7 @@ async fn a_call_that_outlives_its_hold_is_answered_for_nothing() {
 }
 
 /// Waits until so many credits are held.
-async fn held(app: &TestApp, org: &probity_store::orgs::Org, credits: i64) {
+async fn held(app: &TestApp, org: &probity_store::organization::Org, credits: i64) {
     while app.balance(org).await.held.total() != credits {
         real_moment().await;
     }

@@ -8,6 +8,7 @@ use futures_util::stream;
 use probity_core::api_key::KeyKind;
 use probity_core::scope::Scope;
 use probity_core::time::Millis;
+use probity_server::admin::NewKey;
 use probity_server::secrets::Secrets;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
@@ -27,7 +28,7 @@ fn make(key: &str, name: &str) -> Call {
 }
 
 /// How many keys of this name there are.
-async fn named(app: &TestApp, org: &probity_store::orgs::Org, name: &str) -> usize {
+async fn named(app: &TestApp, org: &probity_store::organization::Org, name: &str) -> usize {
     app.admin.list_keys(org).await.unwrap().iter().filter(|key| key.name == name).count()
 }
 
@@ -100,6 +101,15 @@ async fn a_secret_is_not_replayed_to_a_key_that_may_less() {
     app.send(make(&key, "made").once("guessed")).await.ok(201);
     let restricted = app.restricted(&org, [Scope::WriteKeys]).await;
     app.send(make(&restricted, "made").once("guessed")).await.error(422, "idempotency_key_reused");
+    // Nor to one that ends, or that may less often: the handler would have refused it the same.
+    let end = Some(app.now(&org).await + 3_600_000);
+    let live = || NewKey::plain("Live", KeyKind::Live);
+    for lesser in [NewKey { expires_at: end, ..live() }, NewKey { rate_limit_per_minute: Some(600), ..live() }] {
+        let (_, lesser) = app.new_key(&org, lesser).await;
+        app.send(make(&lesser, "made").once("guessed")).await.error(422, "idempotency_key_reused");
+    }
+    let (_, equal) = app.new_key(&org, live()).await;
+    assert!(replayed(&app.send(make(&equal, "made").once("guessed")).await));
     let alike = json!({"name": "b", "kind": "rk", "scopes": ["write:keys"]}).to_string();
     let first = app.send(Call::post(ROUTE, alike.clone()).key(&restricted).once("own")).await;
     first.ok(201);

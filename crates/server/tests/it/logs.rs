@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use probity_server::ops::log::capture::heed_threads;
-use probity_server::shell::{ShellConfig, log_panics};
+use probity_server::ops::log::panics;
+use probity_server::shell::ShellConfig;
 use serde_json::Value;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -96,11 +97,11 @@ async fn the_detail_of_an_error_is_logged_once_with_the_requests_name() {
 async fn a_panic_is_logged_by_its_place_and_without_its_message() {
     let (captured, _guard) = capture();
     let before = std::panic::take_hook();
-    log_panics();
+    panics();
     let served = Served::start().await;
     let id = served.get("/panic").await.assert_common();
     std::panic::set_hook(before);
-    let lines = captured.lines("probity_server::shell");
+    let lines = ["probity_server::ops::log", "probity_server::shell"].map(|target| captured.lines(target)).concat();
     assert!(lines.iter().all(|line| line["span"]["request_id"] == *id), "{lines:?}");
     assert!(lines.iter().any(|line| line["fields"]["place"].as_str().is_some_and(|place| place.contains("served.rs"))));
     assert!(!captured.text().contains("canary in a panic"));

@@ -13,14 +13,17 @@ use probity_core::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
-use probity_store::orgs::{Org, OrgStatus};
+use probity_store::organization::{Org, OrgStatus};
 use probity_store::users::{self, Role, User, UserStatus};
 use serde_json::{Value, json};
 
 use crate::test_app::{Answer, BRAND, Call, TestApp};
 
+/// Method, path, scope, and the status where it works.
+pub(crate) type Route = (&'static str, &'static str, Option<Scope>, u16);
+
 /// A route under a key: method, path, the scope that it needs (none: any key), its good answer.
-const ROUTES: [(&str, &str, Option<Scope>, u16); 37] = [
+pub(crate) const ROUTES: [Route; 43] = [
     ("GET", "/v1/verify", Some(Scope::Verify), 200),
     ("GET", "/v1/check-key", None, 200),
     ("POST", "/v1/batch-verify", Some(Scope::WriteJobs), 200),
@@ -42,6 +45,9 @@ const ROUTES: [(&str, &str, Option<Scope>, u16); 37] = [
     ("GET", "/v1/organization", Some(Scope::ReadAccount), 200),
     ("GET", "/v1/organization/settings", Some(Scope::ReadAccount), 200),
     ("PATCH", "/v1/organization/settings", Some(Scope::WriteAccount), 200),
+    ("GET", "/v1/organization/suppressions/{list}", Some(Scope::ReadAccount), 200),
+    ("POST", "/v1/organization/suppressions/{list}", Some(Scope::WriteAccount), 200),
+    ("DELETE", "/v1/organization/suppressions/{list}", Some(Scope::WriteAccount), 200),
     ("GET", "/v1/reports/usage", Some(Scope::ReadReports), 200),
     ("GET", "/v1/reports/usage/daily", Some(Scope::ReadReports), 200),
     ("GET", "/v1/api-keys", Some(Scope::WriteKeys), 200),
@@ -58,6 +64,9 @@ const ROUTES: [(&str, &str, Option<Scope>, u16); 37] = [
     ("POST", "/v1/webhooks/{id}/test", Some(Scope::WriteWebhooks), 200),
     ("GET", "/v1/webhooks/{id}/deliveries", Some(Scope::ReadWebhooks), 200),
     ("POST", "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver", Some(Scope::WriteWebhooks), 200),
+    ("GET", "/v1/erasures", Some(Scope::WriteErasures), 200),
+    ("POST", "/v1/erasures", Some(Scope::WriteErasures), 200),
+    ("GET", "/v1/erasures/{id}", Some(Scope::WriteErasures), 200),
 ];
 
 /// Who asks.
@@ -77,13 +86,16 @@ enum Who {
 const EVERYBODY: [Who; 7] = [Who::Live, Who::Test, Who::Pub, Who::With, Who::Without, Who::Nobody, Who::Garbage];
 
 /// What is answered (specification, sections 5 and 7; completion, "Keys and scopes" and `GET /v1/organization`).
-fn expected(who: Who, scope: Option<Scope>, stopped: bool, good: u16) -> (u16, &'static str) {
+fn expected(who: Who, route: Route, stopped: bool) -> (u16, &'static str) {
+    let (method, path, scope, good) = route;
     match (who, scope) {
         (Who::Nobody, _) => (401, "missing_api_key"),
         (Who::Garbage, _) => (401, "invalid_api_key"),
         (_, Some(_)) if stopped => (403, "forbidden_scope"),
         // There is one team, which is no sandbox.
         (Who::Pub | Who::Without, Some(_)) | (Who::Test, Some(Scope::WriteTeam)) => (403, "forbidden_scope"),
+        // Whoever joins may do more than this key.
+        (Who::With, _) if (method, path) == ("POST", "/v1/users") => (403, "forbidden_scope"),
         _ => (good, ""),
     }
 }
@@ -122,7 +134,7 @@ async fn every_key_gets_what_it_may_in_every_state_of_its_account() {
                 for who in EVERYBODY {
                     let answer = ask(app, &org, who, method, path, scope).await;
                     let place = format!("{who:?} {method} {path} of an organization that is {}", status.as_str());
-                    let (status, code) = expected(who, scope, status.is_stopped(), good);
+                    let (status, code) = expected(who, (method, path, scope, good), status.is_stopped());
                     assert_eq!(answer.status, status, "{place}: {}", answer.text());
                     assert_fits(&document, method, path, &answer, &place);
                     if !code.is_empty() {
@@ -170,6 +182,14 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
             if method == "PATCH" { Call::patch(path, r#"{"name": "ours"}"#) } else { Call::new(method, path) }
         }
         ("PATCH", "/v1/organization/settings") => Call::patch(path, r#"{"retention_days": 90}"#),
+        (_, "/v1/organization/suppressions/{list}") => {
+            let path = path.replace("{list}", "bounced");
+            match method {
+                "GET" => Call::get(path + "?email=ann@example.org"),
+                "POST" => Call::post(path, r#"{"emails": ["ann@example.org"]}"#),
+                _ => Call::new(method, path + "?all=true"),
+            }
+        }
         ("POST", "/v1/users") => {
             let id = UserId::new(Millis(0), fresh());
             Call::post(path, json!({"email": format!("{id}@example.org"), "role": "contributor"}).to_string())
@@ -179,6 +199,8 @@ async fn ask(app: &TestApp, org: &Org, who: Who, method: &str, path: &str, scope
             let path = path.replace("{id}", &a_member(app, org).await);
             if method == "PATCH" { Call::patch(path, r#"{"name": "Ann"}"#) } else { Call::new(method, path) }
         }
+        ("POST", "/v1/erasures") => Call::post(path, LIST),
+        (_, "/v1/erasures/{id}") => Call::get(path.replace("{id}", &an_erasure(app, org, who).await)),
         (_, path) if path.contains("{id}") => Call::new(method, path.replace("{id}", &a_job(app, org, who).await)),
         _ => Call::new(method, path),
     };
@@ -197,6 +219,14 @@ async fn a_job(app: &TestApp, org: &Org, who: Who) -> String {
     let key = app.key(org, kind).await;
     let submitted = app.send(Call::post("/v1/batch-verify", LIST).key(&key)).await;
     submitted.json()["id"].as_str().unwrap_or("job_none").to_owned()
+}
+
+/// An erasure that this caller would see.
+async fn an_erasure(app: &TestApp, org: &Org, who: Who) -> String {
+    let kind = if who == Who::Test { KeyKind::Test } else { KeyKind::Live };
+    let key = app.key(org, kind).await;
+    let asked = app.send(Call::post("/v1/erasures", LIST).key(&key)).await;
+    asked.json()["id"].as_str().unwrap_or("era_none").to_owned()
 }
 
 /// The least of a webhook. The name leads nowhere, so nothing is ever sent.
@@ -258,9 +288,14 @@ fn assert_fits(document: &Value, method: &str, path: &str, answer: &Answer, plac
 #[tokio::test]
 async fn what_stands_beside_the_api_needs_no_key() {
     let app = TestApp::start().await;
-    for (path, status) in
-        [("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/v1/openapi.json", 200), ("/docs", 200)]
-    {
+    for (path, status) in [
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/metrics", 200),
+        ("/v1/openapi.json", 200),
+        ("/docs", 200),
+        ("/widget.js", 200),
+    ] {
         let answer = app.send(Call::get(path).from("127.0.0.1")).await;
         assert_eq!(answer.status, status, "{path}");
         // A key that came along is not looked at.

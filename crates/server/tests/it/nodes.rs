@@ -5,27 +5,22 @@ use std::time::Duration;
 use probity_core::api_key::KeyKind;
 use probity_core::id::NodeId;
 use probity_core::time::Millis;
-use probity_engine::egress::{Guard, GuardConfig};
 use probity_server::nodes::NodeConfig;
 use probity_server::roles::Role;
 use probity_server::service::ServiceConfig;
-use probity_server::webhooks::WebhookConfig;
 use probity_store::{ScopedFutureExt as _, nodes};
 use serde_json::{Value, json};
 
 use crate::test_app::{Call, TestApp, pass, real_moment};
-use crate::webhooks::receivers::{Manner, Receiver};
+use crate::webhooks::receivers::{Manner, Receiver, webhooks_to_loopback};
 
 /// Ends the connections on which nodes hear of each other's work, and says how many those were.
 const CUT: &str = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
     WHERE application_name = 'probity listener' AND datname = current_database()";
 
 fn only(role: Role) -> ServiceConfig {
-    let allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
-    let egress = Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() });
-    let webhooks = WebhookConfig { egress, ..WebhookConfig::default() };
     let node = NodeConfig { roles: [role].into_iter().collect(), ..NodeConfig::default() };
-    ServiceConfig { webhooks, node, ..ServiceConfig::default() }
+    ServiceConfig { webhooks: webhooks_to_loopback(), node, ..ServiceConfig::default() }
 }
 
 async fn metrics(app: &TestApp) -> String {
@@ -60,8 +55,7 @@ async fn nodes_with_one_role_each_complete_a_job_together() {
     let Some(api) = TestApp::on_postgres(only(Role::Api)).await else { return };
     let worker = api.beside(only(Role::Worker)).await;
     let delivery = api.beside(only(Role::Delivery)).await;
-    let (org, _) = api.customer().await;
-    let key = api.key(&org, KeyKind::Test).await;
+    let (_, key) = api.tester().await;
     until_measured(&worker, "probity_bells_heard 1.0").await;
     until_measured(&delivery, "probity_bells_heard 1.0").await;
     told_of_a_job(&api, &key).await;

@@ -7,7 +7,7 @@ use std::path::Path;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use probity_server::api::api_keys::view::CreateKey;
+use probity_server::api::keys::view::CreateKey;
 use probity_server::openapi::{Published, of_service, operations};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -185,6 +185,7 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 600.0}),
         json!({"name": "a", "kind": "rk", "scopes": ["verify", "verify"]}),
         json!({"name": "ä", "kind": "rk", "scopes": ["verify", "read:jobs"]}),
+        json!({"name": "a", "kind": "pub", "daily_cap": 500}),
         json!({"name": "a", "kind": "pub", "allowed_origins": [https, "http://localhost:3000", "http://127.0.0.1:3000"]}),
     ];
     for body in taken {
@@ -204,6 +205,8 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "rk", "scopes": ["verify"], "allowed_origins": [https]}),
         json!({"name": "a", "kind": "pub", "allowed_origins": ["https://www.example.com/path"]}),
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0}),
+        json!({"name": "a", "kind": "live", "daily_cap": 500}),
+        json!({"name": "a", "kind": "pub", "daily_cap": 0}),
         json!({"name": " ", "kind": "live"}),
         json!({"name": "a", "kind": "pub", "allowed_origins": ["https://10.1"]}),
         json!({"name": "a", "kind": "pub", "allowed_origins": ["https://example.com:65536"]}),
@@ -217,6 +220,7 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "rk", "scopes": null}),
         json!({"name": "a", "kind": "pub", "allowed_origins": null}),
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": null}),
+        json!({"name": "a", "kind": "pub", "daily_cap": null}),
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0.5}),
     ];
     for body in unreadable {

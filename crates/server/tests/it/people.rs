@@ -4,15 +4,20 @@ mod api;
 mod attempts;
 mod browser;
 mod cross_site;
+mod events;
+mod preview;
+mod rows;
 mod second_factor;
 mod sessions;
 mod sign_in;
+mod sweep;
+mod uploads;
 
 use probity_core::id::UserId;
 use probity_core::role::Role;
 use probity_server::person::PeopleConfig;
 use probity_server::service::ServiceConfig;
-use probity_store::orgs::Org;
+use probity_store::organization::Org;
 use probity_store::passwords::Cost;
 use probity_store::users::{self, User, UserStatus};
 use probity_store::{ScopedFutureExt as _, Store};
@@ -28,7 +33,7 @@ const PASSWORD: &str = "correct horse battery staple";
 const CHEAP: Cost = Cost { memory_kib: 8, passes: 1 };
 
 /// The usual service, with cheap passwords.
-fn config() -> ServiceConfig {
+pub(crate) fn config() -> ServiceConfig {
     let mut config = ServiceConfig::default();
     config.api.people = PeopleConfig { cost: CHEAP, ..PeopleConfig::default() };
     config
@@ -69,7 +74,7 @@ async fn link(app: &TestApp, user: &User) -> String {
 }
 
 /// A member who has set their password, and the browser in which they did.
-async fn signed_in<'a>(app: &'a TestApp, org: &Org, email: &str, role: Role) -> (User, Browser<'a>) {
+pub(crate) async fn signed_in<'a>(app: &'a TestApp, org: &Org, email: &str, role: Role) -> (User, Browser<'a>) {
     let user = member(app, org, email, role).await;
     let mut browser = Browser::new(app);
     let token = link(app, &user).await;

@@ -8,6 +8,7 @@ use probity_engine::clock::Clock;
 use probity_server::admin::NewKey;
 use probity_server::app::ApiConfig;
 use probity_server::service::ServiceConfig;
+use serde_json::json;
 
 use crate::test_app::{Answer, Call, TestApp, pass};
 
@@ -137,6 +138,42 @@ async fn many_keys_share_their_organizations_limit() {
         app.get(&stranger, ROUTE).await.ok(200);
         wait_as_told(&refused[0]).await;
         app.get(&keys[0], ROUTE).await.ok(200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_changes_their_limit_gets_no_requests_by_it() {
+    TestApp::each(limits(ApiConfig { org_per_minute: 60, ..ApiConfig::default() }), async |app| {
+        let (_, key) = app.customer().await;
+        let wish = async |limit: i64| {
+            let body = json!({ "rate_limit_per_minute": limit }).to_string();
+            app.send(Call::patch("/v1/organization/settings", body).key(&key)).await
+        };
+        wish(40).await.ok(200);
+        let mut passed = 0.0;
+        let began = Clock::system();
+        for round in 0..150 {
+            // A change each time, up and down.
+            let answer = wish(40 - round % 2).await;
+            passed += f64::from(u8::from(answer.status == 200));
+        }
+        let granted = 40.0 + began.elapsed().as_secs_f64() * 40.0 / 60.0;
+        assert!(passed <= granted, "{passed} of {granted}");
+        let refused = loop {
+            let answer = wish(60).await;
+            if answer.status == 429 {
+                break answer;
+            }
+        };
+        wait_as_told(&refused).await;
+        let began = Clock::system();
+        wish(60).await.ok(200);
+        // What was used stays used under the highest limit, too.
+        let (_, left) = shown(&app.get(&key, ROUTE).await);
+        assert!(left <= 2 + i64::try_from(began.elapsed().as_secs()).unwrap(), "{left} are left");
+        pass(Duration::from_mins(1)).await;
+        wish(61).await.error(400, "invalid_request");
     })
     .await;
 }

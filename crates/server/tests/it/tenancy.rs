@@ -1,10 +1,11 @@
 //! Other organizations' things: whoever names one learns no more than who makes an id up.
 
 use probity_core::api_key::{self, KeyKind};
-use probity_core::id::{Id, Job, Key, User, Webhook};
+use probity_core::id::{Erasure, Id, Job, Key, User, Webhook};
 use probity_core::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
+use probity_store::organization::Org;
 use probity_store::users::UserStatus;
 use serde_json::Value;
 
@@ -12,13 +13,14 @@ use crate::api::users::member;
 use crate::test_app::{BRAND, Call, TestApp};
 
 /// Routes with an id in their path. A new one must be added to [`a_foreign_id_answers_as_a_made_up_one`].
-const ROUTES_WITH_IDS: [(&str, &str); 17] = [
+const ROUTES_WITH_IDS: [(&str, &str); 18] = [
     ("delete", "/v1/api-keys/{id}"),
     ("get", "/v1/batch-verify/{id}"),
     ("post", "/v1/batch-verify/{id}/cancel"),
     ("get", "/v1/batch-verify/{id}/download"),
     ("get", "/v1/batch-verify/{id}/results"),
     ("get", "/v1/batch-verify/{id}/status"),
+    ("get", "/v1/erasures/{id}"),
     ("get", "/v1/jobs/{id}"),
     ("delete", "/v1/users/{id}"),
     ("get", "/v1/users/{id}"),
@@ -39,7 +41,7 @@ async fn the_list_of_routes_with_ids_is_whole() {
     let paths = document["paths"].as_object().unwrap();
     let with_ids = paths
         .iter()
-        .filter(|(path, _)| path.contains('{'))
+        .filter(|(path, _)| path.contains("id}"))
         .flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| (method.as_str(), path.as_str())));
     assert_eq!(with_ids.collect::<Vec<_>>(), ROUTES_WITH_IDS);
     app.stop().await;
@@ -57,6 +59,7 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
         let hook = r#"{"name": "crm", "url": "https://hooks.example.com/x", "events": ["job.finished"]}"#;
         let webhook = app.send(Call::post("/v1/webhooks", hook).key(&stranger)).await.ok(201)["id"].clone();
         let webhook = webhook.as_str().unwrap();
+        let erasure = app.send(Call::post("/v1/erasures", list).key(&stranger)).await.ok(200)["id"].clone();
         let test = Call::new("POST", format!("/v1/webhooks/{webhook}/test")).key(&stranger);
         let delivery = app.send(test).await.ok(200)["id"].clone();
         for kind in [&key, &app.key(&org, KeyKind::Test).await] {
@@ -74,6 +77,9 @@ async fn a_foreign_id_answers_as_a_made_up_one() {
                     (theirs.id.to_string(), Id::<Key>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
                 } else if path.contains("webhooks") {
                     (webhook.to_owned(), Id::<Webhook>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
+                } else if path.contains("erasures") {
+                    let made_up = Id::<Erasure>::new(Millis(1_700_000_000_000), [3; 10]).to_string();
+                    (erasure.as_str().unwrap().to_owned(), made_up)
                 } else if path.contains("users") {
                     (member.id.to_string(), Id::<User>::new(Millis(1_700_000_000_000), [3; 10]).to_string())
                 } else {
@@ -115,24 +121,69 @@ async fn another_organizations_key_cannot_be_looked_at() {
     app.stop().await;
 }
 
+/// Lists that come in pages. A new one must be added to [`fill`].
+const LISTS: [&str; 6] =
+    ["/v1/api-keys", "/v1/erasures", "/v1/jobs", "/v1/users", "/v1/webhooks", "/v1/webhooks/{id}/deliveries"];
+
 #[tokio::test]
-async fn another_organizations_cursor_leads_nowhere() {
+async fn the_list_of_lists_is_whole() {
     let app = TestApp::start().await;
-    let (org, key) = app.customer().await;
-    let (other, theirs) = app.customer().await;
-    for account in [&org, &other] {
-        for _ in 0..3 {
-            app.key(account, KeyKind::Live).await;
-        }
-    }
-    let page = app.get(&theirs, "/v1/api-keys?per_page=1").await.ok(200);
-    let cursor = page["pagination"]["next_cursor"].as_str().unwrap();
-    app.get(&theirs, &format!("/v1/api-keys?next={cursor}")).await.ok(200);
-    let foreign = app.get(&key, &format!("/v1/api-keys?next={cursor}")).await;
-    foreign.error(400, "invalid_request");
-    let nonsense = app.get(&key, "/v1/api-keys?next=nonsense").await;
-    assert_eq!(foreign.without_request(), nonsense.without_request());
+    let document = app.send(Call::get("/v1/openapi.json")).await.ok(200);
+    let in_pages = |item: &Value| {
+        let parameters = item["get"]["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+        parameters.iter().any(|parameter| parameter["name"] == "next")
+    };
+    let paths = document["paths"].as_object().unwrap();
+    let lists: Vec<&str> = paths.iter().filter(|(_, item)| in_pages(item)).map(|(path, _)| path.as_str()).collect();
+    // Rows of results are numbered; their cursor is bound to the job, which no other organization has.
+    let of_customers: Vec<&str> = lists.into_iter().filter(|path| !path.starts_with("/v1/batch-verify")).collect();
+    assert_eq!(of_customers, LISTS);
     app.stop().await;
+}
+
+/// Gives every list three entries; gives the id of a webhook with three deliveries.
+async fn fill(app: &TestApp, org: &Org, key: &str) -> String {
+    let mut webhook = String::new();
+    for n in 0..3 {
+        app.key(org, KeyKind::Live).await;
+        member(app, org, n, UserStatus::Active).await;
+        let list = format!(r#"{{"emails": ["nobody-{n}@null-mx.com"]}}"#);
+        app.send(Call::post("/v1/batch-verify", list.clone()).key(key)).await.ok(200);
+        app.send(Call::post("/v1/erasures", list).key(key)).await.ok(200);
+        let hook = r#"{"name": "crm", "url": "https://hooks.example.com/x", "events": ["job.finished"]}"#;
+        let made = app.send(Call::post("/v1/webhooks", hook).key(key)).await.ok(201);
+        made["id"].as_str().unwrap().clone_into(&mut webhook);
+    }
+    for _ in 0..3 {
+        app.send(Call::new("POST", format!("/v1/webhooks/{webhook}/test")).key(key)).await.ok(200);
+    }
+    webhook
+}
+
+#[tokio::test]
+async fn another_organizations_cursor_leads_nowhere_nor_does_another_lists() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (org, key) = app.customer().await;
+        let (other, theirs) = app.customer().await;
+        let (own_hook, their_hook) = (fill(app, &org, &key).await, fill(app, &other, &theirs).await);
+        let ask = async |key: &str, hook: &str, list: &str, query: &str| {
+            app.get(key, &format!("{}?{query}", list.replace("{id}", hook))).await
+        };
+        for list in LISTS {
+            let page = ask(&theirs, &their_hook, list, "per_page=1").await.ok(200);
+            let cursor = format!("next={}", page["pagination"]["next_cursor"].as_str().unwrap());
+            ask(&theirs, &their_hook, list, &cursor).await.ok(200);
+            let nonsense = ask(&key, &own_hook, list, "next=nonsense").await;
+            nonsense.error(400, "invalid_request");
+            let foreign = ask(&key, &own_hook, list, &cursor).await;
+            assert_eq!(foreign.without_request(), nonsense.without_request(), "{list}");
+            for elsewhere in LISTS.into_iter().filter(|elsewhere| *elsewhere != list) {
+                let misplaced = ask(&theirs, &their_hook, elsewhere, &cursor).await;
+                assert_eq!(misplaced.without_request(), nonsense.without_request(), "{list} in {elsewhere}");
+            }
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

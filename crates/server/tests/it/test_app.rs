@@ -4,15 +4,16 @@
 //! A test ends with [`TestApp::stop`], which looks into the books: no test may leave credits that do not add up.
 
 mod answer;
+mod call;
 mod world;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use axum::response::Response;
 use http_body_util::BodyExt as _;
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use probity_core::api_key::KeyKind;
@@ -24,17 +25,18 @@ use probity_mailworld::MemoryNet;
 use probity_server::admin::{Admin, NewKey, Plan};
 use probity_server::instance::Instance;
 use probity_server::ops::log::capture;
-use probity_server::peer::Peer;
+use probity_server::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_server::service::{Core, ServiceConfig, Verifiers};
-use probity_server::store::Key;
-use probity_store::orgs::{Org, OrgStatus};
-use probity_store::{Place, Store, StoreConfig, credits, usage};
+use probity_server::store::{Key, Sealing};
+use probity_store::organization::{Org, OrgStatus};
+use probity_store::{Place, Store, StoreConfig, credits, reports};
 use probity_trialdb::{Database, postgres};
 use secrecy::ExposeSecret as _;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
 pub(crate) use answer::Answer;
+pub(crate) use call::Call;
 pub(crate) use world::{BURST, Rigged};
 
 /// The brand of the keys.
@@ -61,74 +63,11 @@ pub(crate) struct TestApp {
     database: Option<Database>,
 }
 
-/// A request.
-pub(crate) struct Call {
-    method: Method,
-    target: String,
-    headers: Vec<(&'static str, String)>,
-    body: Vec<u8>,
-    peer: Option<SocketAddr>,
-}
-
-impl Call {
-    pub(crate) fn new(method: &str, target: impl Into<String>) -> Self {
-        let method = method.parse().unwrap();
-        Self { method, target: target.into(), headers: Vec::new(), body: Vec::new(), peer: None }
-    }
-
-    pub(crate) fn get(target: impl Into<String>) -> Self {
-        Self::new("GET", target)
-    }
-
-    /// A POST with a body that is JSON by its label.
-    pub(crate) fn post(target: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
-        Self { body: body.into(), ..Self::new("POST", target) }.header("content-type", "application/json")
-    }
-
-    /// A PATCH with a body that is JSON by its label.
-    pub(crate) fn patch(target: impl Into<String>, body: impl Into<Vec<u8>>) -> Self {
-        Self { body: body.into(), ..Self::new("PATCH", target) }.header("content-type", "application/json")
-    }
-
-    /// The same with a body that is JSON by its label.
-    pub(crate) fn json(self, body: &serde_json::Value) -> Self {
-        Self { body: body.to_string().into_bytes(), ..self }.header("content-type", "application/json")
-    }
-
-    /// A POST with a body of this kind.
-    pub(crate) fn with_body(target: impl Into<String>, kind: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self { body: body.into(), ..Self::new("POST", target) }.header("content-type", kind)
-    }
-
-    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.push((name, value.into()));
-        self
-    }
-
-    pub(crate) fn key(self, key: &str) -> Self {
-        self.header("authorization", format!("Bearer {key}"))
-    }
-
-    pub(crate) fn once(self, idempotency_key: &str) -> Self {
-        self.header("idempotency-key", idempotency_key)
-    }
-
-    /// From where it comes. What comes from somewhere names its host.
-    pub(crate) fn from(mut self, address: &str) -> Self {
-        self.peer = Some(SocketAddr::new(address.parse().unwrap(), 50_000));
-        self.header("host", "probity.example")
-    }
-
-    pub(crate) fn into_request(self) -> Request<Body> {
-        let mut request = Request::builder().method(self.method).uri(self.target);
-        for (name, value) in self.headers {
-            request = request.header(name, value);
-        }
-        if let Some(peer) = self.peer {
-            request = request.extension(Peer(peer));
-        }
-        request.body(Body::from(self.body)).unwrap()
-    }
+/// What a node has in common with others.
+#[derive(Default)]
+struct Shared {
+    net: Option<Arc<MemoryNet>>,
+    sealing: Option<Arc<dyn Sealing>>,
 }
 
 impl TestApp {
@@ -141,7 +80,24 @@ impl TestApp {
     pub(crate) async fn with(config: ServiceConfig) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let place = Place::Sqlite(file_in(directory.path()));
-        Self::on(place, directory, None, config, None).await
+        Self::on(place, directory, None, config, Shared::default()).await
+    }
+
+    /// A service on SQLite that seals what holds addresses.
+    pub(crate) async fn sealed(config: ServiceConfig, master_key: [u8; MASTER_KEY_BYTES]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::Sqlite(file_in(directory.path()));
+        let shared = Shared { net: None, sealing: Some(Arc::new(MasterKey::of(&master_key))) };
+        Self::on(place, directory, None, config, shared).await
+    }
+
+    /// Starts the service again, on its database and from here on with a master key.
+    pub(crate) async fn sealed_from_here(self, config: ServiceConfig, master_key: [u8; MASTER_KEY_BYTES]) -> Self {
+        let Self { core, store, live, directory, place, database, .. } = self;
+        core.stop().await;
+        store.close().await;
+        let shared = Shared { net: Some(live.net.clone()), sealing: Some(Arc::new(MasterKey::of(&master_key))) };
+        Self::on(place, directory, database, config, shared).await
     }
 
     /// Runs a test against a service on each database: SQLite always, PostgreSQL where its programs are found.
@@ -152,7 +108,7 @@ impl TestApp {
         let Some(cluster) = postgres() else { return };
         let database = cluster.create_database();
         let place = Place::Postgres(database.url().to_owned());
-        let app = Self::on(place, tempfile::tempdir().unwrap(), Some(database), config, None).await;
+        let app = Self::on(place, tempfile::tempdir().unwrap(), Some(database), config, Shared::default()).await;
         test(&app).await;
         app.stop().await;
     }
@@ -161,13 +117,25 @@ impl TestApp {
     pub(crate) async fn on_postgres(config: ServiceConfig) -> Option<Self> {
         let database = postgres()?.create_database();
         let place = Place::Postgres(database.url().to_owned());
-        Some(Self::on(place, tempfile::tempdir().unwrap(), Some(database), config, None).await)
+        Some(Self::on(place, tempfile::tempdir().unwrap(), Some(database), config, Shared::default()).await)
+    }
+
+    /// A service on a database of PostgreSQL.
+    pub(crate) async fn on_database(database: Database, config: ServiceConfig) -> Self {
+        let place = Place::Postgres(database.url().to_owned());
+        Self::on(place, tempfile::tempdir().unwrap(), Some(database), config, Shared::default()).await
     }
 
     /// Another node on the same database, before the same mail servers.
     pub(crate) async fn beside(&self, config: ServiceConfig) -> Self {
-        let net = Some(self.live.net.clone());
-        Self::on(self.place.clone(), tempfile::tempdir().unwrap(), None, config, net).await
+        let shared = Shared { net: Some(self.live.net.clone()), sealing: None };
+        Self::on(self.place.clone(), tempfile::tempdir().unwrap(), None, config, shared).await
+    }
+
+    /// Connections to the service's database that seal under a master key; the service need not have it.
+    pub(crate) async fn sealing_store(&self, master_key: [u8; MASTER_KEY_BYTES]) -> Store {
+        let sealing = Some(Arc::new(MasterKey::of(&master_key)) as _);
+        Store::open(&StoreConfig { sealing, ..StoreConfig::new(self.place.clone()) }).await.unwrap()
     }
 
     /// Asks the database behind the service's back; PostgreSQL only.
@@ -180,16 +148,17 @@ impl TestApp {
         directory: TempDir,
         database: Option<Database>,
         config: ServiceConfig,
-        net: Option<Arc<MemoryNet>>,
+        shared: Shared,
     ) -> Self {
+        let Shared { net, sealing } = shared;
         // Patient: on a busy machine, many tasks at once wait long for their turns.
-        let opened = StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place.clone()) };
+        let opened = StoreConfig { acquire_timeout_ms: 60_000, sealing, ..StoreConfig::new(place.clone()) };
         let instance = Instance::open(&opened, &PEPPER).await.unwrap();
         instance.prepare().await.unwrap();
         let store = Store::open(&opened).await.unwrap();
         let live = Arc::new(Rigged::new(net, config.node.sources.first().copied().flatten()));
         let verifiers = Verifiers { live: live.clone(), sandbox: crate::sandbox::verifier() };
-        let admin = Admin::new(instance.clone(), BRAND);
+        let admin = Admin::new(instance.clone(), BRAND).with_plans(config.api.plans.clone());
         let service_store = instance.store().clone();
         let core = Core::start(instance, &config, verifiers);
         Self { core, admin, store, service_store, live, directory, place, database }
@@ -271,6 +240,13 @@ impl TestApp {
         (org, key)
     }
 
+    /// An organization with plenty of credits, and its test key.
+    pub(crate) async fn tester(&self) -> (Org, String) {
+        let org = self.org("Example Ltd", PLENTY).await;
+        let key = self.key(&org, KeyKind::Test).await;
+        (org, key)
+    }
+
     /// The service's clock, as the organization's newest key tells it.
     pub(crate) async fn now(&self, org: &Org) -> Millis {
         self.new_key(org, NewKey::plain("clock", KeyKind::Pub)).await.0.created_at
@@ -283,7 +259,7 @@ impl TestApp {
     /// Verified addresses and their price by reason, of all time.
     pub(crate) async fn usage(&self, org: &Org) -> Vec<(Reason, i64, i64)> {
         let mut conn = self.store.read().await.unwrap();
-        let sums = usage::by_reason(&mut conn, org.no, 0, i64::MAX, None).await.unwrap();
+        let sums = reports::by_reason(&mut conn, org.no, 0, i64::MAX, None).await.unwrap();
         sums.into_iter().map(|sum| (sum.of, sum.verified, sum.charged)).collect()
     }
 
@@ -302,6 +278,19 @@ impl TestApp {
         let answer = Answer { status: parts.status.as_u16(), headers: parts.headers, body };
         answer.assert_common(to_head, &path);
         answer
+    }
+
+    /// Sends a request whose answer goes on for long.
+    pub(crate) async fn open(&self, call: Call) -> Response {
+        self.core.routes.clone().oneshot(call.into_request()).await.unwrap()
+    }
+
+    /// Sends a request to the addresses that the operator's API has of its own.
+    pub(crate) async fn send_apart(&self, call: Call) -> Answer {
+        let response = self.core.operator.clone().oneshot(call.into_request()).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }
 
     pub(crate) async fn get(&self, key: &str, target: &str) -> Answer {

@@ -4,6 +4,8 @@ mod delivery;
 mod fleet;
 mod guard;
 mod health;
+pub(crate) mod independent;
 pub(crate) mod receivers;
 mod secret;
 mod sending;
+mod shared;

@@ -3,11 +3,11 @@
 use probity_core::id::UserId;
 use probity_store::users::User;
 use probity_store::users::profile::{self, Identity, PostalAddress, Profile};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, SchemaType, Type};
 
-use crate::api::merge_patch::{Nested, Said};
+use crate::api::merge_patch::{Nested, Said, given};
 use crate::api::timestamp::Timestamp;
 use crate::api::users::view::Line;
 use crate::openapi::schema::{line, line_or_null, one_of, user_id};
@@ -125,7 +125,7 @@ impl From<PostalAddress> for Postal {
 }
 
 /// What to change of an account. Fields that are left out stay as they are, `null` clears one.
-#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountPatch {
     #[serde(default, deserialize_with = "given")]
@@ -149,6 +149,25 @@ pub struct AccountPatch {
     #[serde(default)]
     #[schema(value_type = Option<NotificationsPatch>)]
     notifications: Said<Nested<NotificationsPatch>>,
+}
+
+/// What somebody may change of themselves whatever their role: nothing that says who pays.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OwnPatch {
+    #[serde(default, deserialize_with = "given")]
+    name: Option<Line>,
+    #[serde(default)]
+    phone: Said<Line>,
+    #[serde(default)]
+    notifications: Said<Nested<NotificationsPatch>>,
+}
+
+impl From<OwnPatch> for AccountPatch {
+    fn from(own: OwnPatch) -> Self {
+        let OwnPatch { name, phone, notifications } = own;
+        Self { name, phone, notifications, ..Self::default() }
+    }
 }
 
 /// What to change of a postal address. One of which no line is left is null.
@@ -246,11 +265,6 @@ fn over(said: &Said<Line>, before: Option<&String>) -> Option<String> {
         Said::Cleared => None,
         Said::Given(Line(text)) => Some(text.clone()),
     }
-}
-
-/// A field that may be left out, but not be null: the schema has no null either.
-fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Line>, D::Error> {
-    Line::deserialize(from).map(Some)
 }
 
 #[expect(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]

@@ -3,34 +3,49 @@
 //! CSV and NDJSON are written while they are sent, a thousand rows at a time, so a million rows take no more memory than a page.
 //! Between two parts no connection to the database is held: a slow reader holds up nobody. Where the database fails half-way
 //! the transfer is cut, and an HTTP client sees that it is not whole. A workbook can be read from its end only, so it is
-//! written on disk before it is sent.
+//! written on disk before it is sent; to `HEAD`, which asks whether there would be one, it is not.
 
 mod columns;
 mod csv;
 #[cfg(feature = "xlsx")]
 mod xlsx;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderName, HeaderValue, header};
+use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use probity_core::verdict::{Reason, Status};
-use probity_store::jobs::{self, Job};
+#[cfg(feature = "xlsx")]
+use probity_store::OrgNo;
+use probity_store::jobs::{self, Job, Standing};
 
+use self::columns::{Columns, FileRow, upload_of};
 use self::csv::CsvRows;
 use super::view::BatchRow;
-use super::{Named, rows};
+use super::{Named, OTHER_PROVIDERS, rows};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::openapi::parameters::{DownloadParams, JobPath};
 use crate::query::Query;
+#[cfg(feature = "xlsx")]
+use crate::uploads::places::Places;
 
 /// Rows of one part: those of a block.
 const PART_ROWS: i64 = 1_000;
+
+/// Workbooks that are written at a time by this process, and for one organization.
+#[cfg(feature = "xlsx")]
+static WORKBOOKS: Places = Places::new(2, 1, "too many workbooks are being written at once; csv needs no turn");
+
+/// Which columns a file may have, the usual ones first.
+pub(crate) const COLUMNS: [&str; 2] = ["results", ORIGINAL];
+/// Those of the uploaded file before the others.
+const ORIGINAL: &str = "original";
 
 /// The forms of files by their names.
 const FORMATS: &[(&str, Format)] = &[
@@ -49,8 +64,10 @@ pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
 /// Download a job
 ///
 /// All rows as CSV (RFC 4180, UTF-8), as a JSON object a line, or as a workbook. With `status` or `reason` only rows that have
-/// this verdict. In CSV, text that a spreadsheet would run as a formula begins with `'`; programs ask for `format=raw`, which
-/// is CSV without that. A workbook has text in all of its cells, and no formulas.
+/// this verdict, with `provider` only those whose domains have their mail there. In CSV, text that a spreadsheet would run as a
+/// formula begins with `'`; programs ask for `format=raw`, which is CSV without that. A workbook has text in all of its cells,
+/// and no formulas. With `columns=original` the columns of the uploaded file that the job was made of come first, as long as
+/// that file is kept.
 #[utoipa::path(
     get,
     path = "/v1/batch-verify/{id}/download",
@@ -68,17 +85,28 @@ pub(crate) async fn download_batch(
     caller: Caller,
     Named(id): Named,
     query: Query,
+    method: Method,
 ) -> Result<Response, ApiError> {
     let wanted = Wanted::of(&query)?;
-    let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    let mut conn = app.store.read().await?;
+    let job = jobs::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
     rows::readable(&job)?;
+    let columns = if wanted.original { Columns::with(upload_of(&mut conn, &job).await?)? } else { Columns::of_job() };
+    drop(conn);
     let (kind, end) = wanted.format.kind_and_end();
     let name = format!("attachment; filename=\"{id}.{end}\"");
     let headers: [(HeaderName, HeaderValue); 2] = [
         (header::CONTENT_TYPE, HeaderValue::from_static(kind)),
         (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(ApiError::server_error)?),
     ];
-    let file = File { app, job, wanted, next: 0, begun: false };
+    #[cfg(feature = "xlsx")]
+    if let Format::Xlsx = wanted.format {
+        xlsx::check(job.rows)?;
+    }
+    if method == Method::HEAD {
+        return Ok(headers.into_response());
+    }
+    let file = File { app, job, wanted, columns: columns.into(), next: 0, begun: false };
     Ok((headers, file.send().await?).into_response())
 }
 
@@ -93,6 +121,10 @@ struct Wanted {
     format: Format,
     status: Option<Status>,
     reason: Option<Reason>,
+    /// The id of a mail provider, or the word for none that is known.
+    provider: Option<String>,
+    /// With the columns of the uploaded file.
+    original: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -134,17 +166,23 @@ impl Wanted {
             format,
             status: status.and_then(|name| Status::ALL.into_iter().find(|status| status.as_str() == name)),
             reason: reason.and_then(|name| Reason::from_name(&name)),
+            provider: query.text("provider")?.filter(|id| !id.is_empty()).map(Cow::into_owned),
+            original: query.one_of("columns", &COLUMNS)?.as_deref() == Some(ORIGINAL),
         })
     }
 
-    fn takes(&self, row: &BatchRow) -> bool {
-        if self.status.is_none() && self.reason.is_none() {
+    /// Whether a row is wanted by what stands in it; of those without a verdict none is, where anything is asked for.
+    fn takes(&self, standing: Option<&Standing>) -> bool {
+        if self.status.is_none() && self.reason.is_none() && self.provider.is_none() {
             return true;
         }
-        let verdict = row.done.as_ref();
-        verdict.is_some_and(|verdict| {
-            self.status.is_none_or(|status| status.as_str() == verdict.status)
-                && self.reason.is_none_or(|reason| reason.as_str() == verdict.reason)
+        standing.map(|standing| &standing.result.kind).is_some_and(|kind| {
+            self.status.is_none_or(|status| status == kind.reason.status())
+                && self.reason.is_none_or(|reason| reason == kind.reason)
+                && self
+                    .provider
+                    .as_ref()
+                    .is_none_or(|provider| provider == kind.provider.as_deref().unwrap_or(OTHER_PROVIDERS))
         })
     }
 }
@@ -154,6 +192,7 @@ struct File {
     app: Arc<App>,
     job: Job,
     wanted: Wanted,
+    columns: Arc<Columns>,
     next: i64,
     begun: bool,
 }
@@ -167,8 +206,7 @@ impl File {
     async fn send(self) -> Result<Response, ApiError> {
         #[cfg(feature = "xlsx")]
         if let Format::Xlsx = self.wanted.format {
-            xlsx::check(self.job.rows)?;
-            let packed = xlsx::pack(self).await?;
+            let packed = xlsx::pack(&WORKBOOKS, self).await?;
             return Ok(([(header::CONTENT_LENGTH, packed.bytes)], packed.body).into_response());
         }
         Ok(Body::from_stream(stream::try_unfold(self, File::part)).into_response())
@@ -186,8 +224,8 @@ impl File {
             }
         };
         let text = match self.wanted.format {
-            Format::Csv { raw } => CsvRows { raw }.text(&rows, !self.begun),
-            Format::Ndjson => lines(&rows),
+            Format::Csv { raw } => CsvRows { raw }.text(&self.columns, &rows, !self.begun),
+            Format::Ndjson => lines(&self.columns, &rows),
             #[cfg(feature = "xlsx")]
             Format::Xlsx => return Err("a workbook is not sent in parts".into()),
         };
@@ -196,31 +234,47 @@ impl File {
     }
 
     /// The wanted rows of the next part; none where all parts were given.
-    async fn rows(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+    async fn rows(&mut self) -> Result<Option<Vec<FileRow>>, ApiError> {
         let from = self.next;
         if from >= self.job.rows {
             return Ok(None);
         }
-        self.next = from.saturating_add(PART_ROWS).min(self.job.rows);
+        let mut to = from.saturating_add(PART_ROWS).min(self.job.rows);
         let mut conn = self.app.store.read().await?;
-        let mut rows = rows::rows(&mut conn, &self.job, from, self.next).await?;
-        rows.retain(|row| self.wanted.takes(row));
-        Ok(Some(rows))
+        let own = self.columns.own_rows(&mut conn, from, to).await?;
+        if let Some(own) = &own {
+            to = from + i64::try_from(own.len()).map_err(ApiError::server_error)?;
+        }
+        self.next = to;
+        let rows = rows::wanted(&mut conn, &self.job, from, to, |standing| self.wanted.takes(standing)).await?;
+        let mut own = own.map(Vec::into_iter);
+        let rows = rows.into_iter().filter_map(|row| {
+            let own = own.as_mut().and_then(Iterator::next);
+            row.map(|row| FileRow { row, own })
+        });
+        Ok(Some(rows.collect()))
     }
 }
 
 #[cfg(feature = "xlsx")]
 impl xlsx::Parts for File {
-    async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+    fn org(&self) -> OrgNo {
+        self.job.org
+    }
+
+    fn columns(&self) -> Arc<Columns> {
+        self.columns.clone()
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<FileRow>>, ApiError> {
         self.rows().await
     }
 }
 
-fn lines(rows: &[BatchRow]) -> Vec<u8> {
+fn lines(columns: &Columns, rows: &[FileRow]) -> Vec<u8> {
     let mut text = Vec::with_capacity(rows.len() * 256);
     for row in rows {
-        serde_json::to_writer(&mut text, row).expect("rows are plain JSON");
-        text.push(b'\n');
+        columns.line(row, &mut text);
     }
     text
 }

@@ -3,29 +3,47 @@
 //! Costs the same at any depth: a page reads the blocks and the results of its own indexes. While a job runs, a row shows its
 //! verdict as soon as its part is settled.
 
-use probity_core::block::{Block, ROWS_MAX};
+use probity_core::block::{Block, ERASED, ROWS_MAX};
 use probity_core::domain::{Domain, SpecialUse};
 use probity_core::verdict::Reason;
 use probity_store::Conn;
 use probity_store::jobs::{self, Job, Standing};
 
-use super::view::{BatchRow, RowHead, RowVerdict};
+use super::view::{BatchRow, RowDone, RowHead, RowVerdict};
 use crate::error::{ApiError, Code};
+use crate::widget;
+
+/// What is shown in the place of an address that was erased.
+const ERASED_EMAIL: &str = "erased";
 
 /// Refuses to read a job whose rows were removed because they were old.
-pub(super) fn readable(job: &Job) -> Result<(), ApiError> {
-    let gone = "the rows of this job were kept for as long as they are kept, and are gone";
+pub(crate) fn readable(job: &Job) -> Result<(), ApiError> {
+    let gone = match job.source.as_str() {
+        widget::SOURCE => "this job sums up a day of the widget, of which no rows are kept",
+        _ => "the rows of this job were kept for as long as they are kept, and are gone",
+    };
     if job.purged_at.is_none() { Ok(()) } else { Err(ApiError::new(Code::NotFound, gone)) }
 }
 
 /// The rows within `from..to`, which lie in the job.
 pub(super) async fn rows(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<BatchRow>, ApiError> {
+    Ok(wanted(conn, job, from, to, |_| true).await?.into_iter().flatten().collect())
+}
+
+/// The same, with none in the place of each that is not wanted by what stands in it.
+pub(super) async fn wanted(
+    conn: &mut Conn,
+    job: &Job,
+    from: i64,
+    to: i64,
+    takes: impl Fn(Option<&Standing>) -> bool,
+) -> Result<Vec<Option<BatchRow>>, ApiError> {
     let emails = emails(conn, job, from, to).await?;
     let mut standing = jobs::outcomes(conn, job.org, job.no, from, to).await?.into_iter().peekable();
     let mut rows = Vec::with_capacity(emails.len());
     for (index, email) in (from..).zip(emails) {
         let done = standing.next_if(|(at, _)| *at == index).map(|(_, standing)| standing);
-        rows.push(row(index, email, done.as_ref()));
+        rows.push(takes(done.as_ref()).then(|| row(index, email, done.as_ref())));
     }
     Ok(rows)
 }
@@ -47,12 +65,18 @@ pub(crate) async fn of(conn: &mut Conn, job: &Job, standing: Vec<(i64, Standing)
     Ok(rows)
 }
 
-fn row(index: i64, email: String, done: Option<&Standing>) -> BatchRow {
-    let done = done.map(|standing| RowVerdict::of(standing, domain(&email, standing.result.kind.raw_reason())));
+/// A row, with what stands in it.
+pub(crate) fn row(index: i64, email: Option<String>, done: Option<&Standing>) -> BatchRow {
+    let done = done.map(|standing| match &email {
+        Some(email) => RowDone::Whole(RowVerdict::of(standing, domain(email, standing.result.kind.raw_reason()))),
+        None => RowDone::Erased(standing.result.kind.reason.into()),
+    });
+    let email = email.unwrap_or_else(|| ERASED_EMAIL.to_owned());
     BatchRow { head: RowHead { email, processed: done.is_some(), index: Some(index) }, done }
 }
 
-async fn emails(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<String>, ApiError> {
+/// The addresses of the rows within `from..to`, as they were submitted; none for each that was erased.
+pub(crate) async fn emails(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<Option<String>>, ApiError> {
     let damaged = || ApiError::server_error(format!("addresses of job {} are missing or damaged", job.id));
     let of_block = i64::try_from(ROWS_MAX).expect("a block is small");
     // Every block but the last is full.
@@ -66,7 +90,8 @@ async fn emails(conn: &mut Conn, job: &Job, from: i64, to: i64) -> Result<Vec<St
         if at != expected {
             return Err(damaged());
         }
-        emails.extend(block.iter().map(|email| String::from_utf8_lossy(email).into_owned()));
+        let text = |email: &[u8]| (email != ERASED).then(|| String::from_utf8_lossy(email).into_owned());
+        emails.extend(block.iter().map(text));
     }
     if emails.len() < before + wanted {
         return Err(damaged());

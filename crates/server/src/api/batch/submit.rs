@@ -3,7 +3,8 @@
 //! The body is never whole in memory: addresses are kept in blocks of a thousand as they stream in, in short transactions,
 //! under a job that nobody sees. When the last one is there, one short transaction sets the credits aside, makes the job
 //! visible and keeps the answer for retries. Whatever fails before that throws the blocks away; those of a client that went
-//! away are swept after an hour. The Idempotency-Key is locked when the body is there, because its hash is compared.
+//! away are swept after an hour. The Idempotency-Key is locked when the body is there, because its hash is compared; what is wrong
+//! with the body, and whether its URL may be told, is judged after that: a request that was answered is not judged again.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use axum::response::{IntoResponse as _, Response};
 use probity_core::block::Packed;
 use probity_core::id::JobId;
 use probity_store::jobs::{self, JobNo, NewJob};
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -24,6 +25,7 @@ use crate::body::pieces;
 use crate::error::ApiError;
 use crate::idempotency::{self, Answer, Call, Once, run_once};
 use crate::openapi::schema;
+use crate::plans;
 use crate::query::Query;
 use crate::submission::{Format, Intake, WEBHOOK_URL_MAX_BYTES};
 
@@ -41,7 +43,7 @@ pub(crate) struct Submitted {
 /// Verify a list
 ///
 /// Accepts 1 to 1,000,000 addresses and answers with the job's id when they are safely stored. Each row holds a credit;
-/// repeated addresses are verified and charged once. Also accepted: `text/csv` and `application/x-ndjson` (first column or
+/// repeated addresses are verified and charged once. Also accepted: `text/csv` and `application/x-ndjson` (the column or
 /// field `email`), with `webhook_url` in the query.
 #[utoipa::path(
     post,
@@ -62,16 +64,16 @@ pub(crate) async fn submit_batch(
     let path = request.uri().path().to_owned();
     let new = new_job(&app, &caller);
     let no = app.store.write(|tx| jobs::begin(tx, &new).scope_boxed()).await?;
-    let taken = match take_in(&app, &new, no, format, request).await {
+    let Taken { list, body_hash } = match take_in(&app, &new, no, (format, key.is_some()), request).await {
         Ok(taken) => taken,
         Err(error) => {
             discard(&app, &new, no).await;
             return Err(error);
         }
     };
-    let offer = Offer { app: app.clone(), new: new.clone(), rows: taken.rows, webhook_url: taken.webhook_url };
+    let offer = Offer { app: app.clone(), new: new.clone(), list };
     let Some(key) = key else { return Ok(offer.accept(Once::unkeyed()).await) };
-    let call = Call { path, key, body_hash: taken.body_hash };
+    let call = Call { path, key, body_hash };
     let answered = run_once(app.clone(), caller, call, |once| offer.accept(once)).await;
     // A replay, or a refusal of the key: what came in now is not needed. An accepted job is not touched by this.
     discard(&app, &new, no).await;
@@ -93,6 +95,7 @@ fn new_job(app: &App, caller: &Caller) -> NewJob {
     let (source, started_by, source_action) = match caller {
         Caller::Key(_) => ("api", "api", "api.batch_verify"),
         Caller::Person(_) => ("input", "manual", "dashboard.batch_verify"),
+        Caller::Staff { .. } => ("input", "staff", "cli.batch_verify"),
     };
     NewJob {
         org: caller.org(),
@@ -108,13 +111,26 @@ fn new_job(app: &App, caller: &Caller) -> NewJob {
 
 /// What came in.
 struct Taken {
-    rows: i64,
-    webhook_url: Option<String>,
+    list: Result<List, ApiError>,
+    /// Of all of it, also of what is no list.
     body_hash: [u8; 32],
 }
 
-/// Reads the body and keeps its addresses.
-async fn take_in(app: &App, new: &NewJob, no: JobNo, format: Format, request: Request) -> Result<Taken, ApiError> {
+/// Addresses that are kept.
+struct List {
+    rows: i64,
+    /// As it was sent.
+    webhook_url: Option<String>,
+}
+
+/// Reads the body and keeps its addresses. One that has a key is read to its end, whatever is wrong with it.
+async fn take_in(
+    app: &App,
+    new: &NewJob,
+    no: JobNo,
+    (format, has_key): (Format, bool),
+    request: Request,
+) -> Result<Taken, ApiError> {
     let url_of_query = in_query(&Query::of(request.uri()))?;
     let mut hash = app.secrets.body_in_pieces();
     // It belongs to what is submitted, as it would in JSON: with another one, the same key is refused.
@@ -122,24 +138,28 @@ async fn take_in(app: &App, new: &NewJob, no: JobNo, format: Format, request: Re
         hash.update(url.as_bytes());
         hash.update(&[0]);
     }
-    let mut intake = Intake::new(format, app.config.batch_rows_max);
+    let mut intake = Ok(Intake::new(format, app.config.batch_rows_max));
     let mut pieces = pieces(request, app.config.batch_body_max)?;
     let (mut full, mut next) = (Vec::new(), 0);
     while let Some(piece) = pieces.next().await? {
         hash.update(&piece);
-        intake.push(&piece, &mut full)?;
+        intake = intake.and_then(|mut intake| intake.push(&piece, &mut full).map(|()| intake));
+        if intake.is_err() && !has_key {
+            break;
+        }
         if full.len() >= BLOCKS_MAX {
             next = keep(app, new, no, next, &mut full).await?;
         }
     }
-    let submission = intake.finish(&mut full)?;
-    keep(app, new, no, next, &mut full).await?;
-    let rows = i64::try_from(submission.rows).unwrap_or(i64::MAX);
-    let webhook_url = match submission.webhook_url.or(url_of_query) {
-        None => None,
-        Some(url) => Some(receiver(app, &url).await?),
+    let list = match intake.and_then(|intake| intake.finish(&mut full)) {
+        Ok(submission) => {
+            keep(app, new, no, next, &mut full).await?;
+            let rows = i64::try_from(submission.rows).unwrap_or(i64::MAX);
+            Ok(List { rows, webhook_url: submission.webhook_url.or(url_of_query) })
+        }
+        Err(fault) => Err(fault.into()),
     };
-    Ok(Taken { rows, webhook_url, body_hash: hash.finish() })
+    Ok(Taken { list, body_hash: hash.finish() })
 }
 
 /// A URL that may be told of the end.
@@ -148,7 +168,13 @@ async fn receiver(app: &App, url: &str) -> Result<String, ApiError> {
 }
 
 /// Keeps full blocks; gives the index of the next address.
-async fn keep(app: &App, new: &NewJob, no: JobNo, first: i64, full: &mut Vec<Packed>) -> Result<i64, StoreError> {
+pub(crate) async fn keep(
+    app: &App,
+    new: &NewJob,
+    no: JobNo,
+    first: i64,
+    full: &mut Vec<Packed>,
+) -> Result<i64, StoreError> {
     let mut next = first;
     for blocks in full.chunks(BLOCKS_MAX) {
         let kept = app.store.write_bulk(|tx| {
@@ -168,28 +194,27 @@ async fn keep(app: &App, new: &NewJob, no: JobNo, first: i64, full: &mut Vec<Pac
     Ok(next)
 }
 
-/// Throws away what was not accepted. What remains where this fails is swept later.
-async fn discard(app: &App, new: &NewJob, no: JobNo) {
-    let discarded = app.store.write(|tx| jobs::discard(tx, new.org, no).scope_boxed()).await;
+/// Throws away what was not accepted: nobody waits for it. What remains where this fails is swept later.
+pub(crate) async fn discard(app: &App, new: &NewJob, no: JobNo) {
+    let now = app.now();
+    let discarded = app.store.write_bulk(|tx| jobs::discard(tx, new.org, no, now).scope_boxed()).await;
     if let Err(error) = discarded {
         tracing::warn!(%error, "a submission that came to nothing is swept later");
     }
 }
 
-/// A submission whose addresses are all there.
+/// A submission that has come in.
 struct Offer {
     app: Arc<App>,
     new: NewJob,
-    rows: i64,
-    webhook_url: Option<String>,
+    list: Result<List, ApiError>,
 }
 
 impl Offer {
     /// Makes the job of it.
     async fn accept(self, once: Once) -> Response {
-        let Self { app, new, rows, webhook_url } = self;
-        let accepted = accept(&app, &new, rows, webhook_url.as_deref(), &once).await;
-        match accepted {
+        let Self { app, new, list } = self;
+        match accept(&app, &new, list, &once).await {
             Ok(answer) => {
                 app.wake.import.notify_one();
                 answer.into_response()
@@ -202,17 +227,38 @@ impl Offer {
     }
 }
 
-async fn accept(app: &App, new: &NewJob, rows: i64, url: Option<&str>, once: &Once) -> Result<Answer, ApiError> {
+async fn accept(app: &App, new: &NewJob, list: Result<List, ApiError>, once: &Once) -> Result<Answer, ApiError> {
+    let List { rows, webhook_url } = list?;
+    let url = match webhook_url {
+        None => None,
+        Some(url) => Some(receiver(app, &url).await?),
+    };
     let now = app.now();
     let submitted = Submitted { id: new.id };
-    let accepted = app.store.write(|tx| {
-        async {
-            jobs::accept(tx, new, rows, url, now).await?;
-            once.keep(tx, StatusCode::OK, &submitted).await
+    covered(app, new.org, || {
+        app.store.write(|tx| {
+            async {
+                jobs::accept(tx, new, rows, url.as_deref(), now).await?;
+                once.keep(tx, StatusCode::OK, &submitted).await
+            }
+            .scope_boxed()
+        })
+    })
+    .await
+}
+
+/// What accepts a job, once more where credits are short and refills put in what is missing.
+pub(crate) async fn covered<T, F: Future<Output = Result<T, StoreError>>>(
+    app: &App,
+    org: OrgNo,
+    accept: impl Fn() -> F,
+) -> Result<T, ApiError> {
+    match accept().await {
+        Err(StoreError::InsufficientCredits { needed, .. }) if plans::cover(app, org, needed).await? => {
+            Ok(accept().await?)
         }
-        .scope_boxed()
-    });
-    Ok(accepted.await?)
+        accepted => Ok(accepted?),
+    }
 }
 
 #[cfg(test)]

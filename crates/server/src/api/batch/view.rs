@@ -107,7 +107,50 @@ pub(crate) struct BatchRow {
     pub(crate) head: RowHead,
     /// The verdict and what became of the row.
     #[serde(flatten)]
-    pub(crate) done: Option<RowVerdict>,
+    pub(crate) done: Option<RowDone>,
+}
+
+/// What is shown of a row that has its verdict.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum RowDone {
+    /// All of it.
+    Whole(RowVerdict),
+    /// What is left where the address was erased.
+    Erased(RowOutcome),
+}
+
+impl RowDone {
+    /// Status and reason.
+    pub(crate) fn outcome(&self) -> RowOutcome {
+        match self {
+            Self::Whole(whole) => RowOutcome { reason: whole.reason, status: whole.status },
+            Self::Erased(outcome) => *outcome,
+        }
+    }
+
+    /// The rest, unless the address was erased.
+    pub(crate) fn whole(&self) -> Option<&RowVerdict> {
+        match self {
+            Self::Whole(whole) => Some(whole),
+            Self::Erased(_) => None,
+        }
+    }
+}
+
+/// What a row came to.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct RowOutcome {
+    /// [`RowVerdict::reason`].
+    pub(crate) reason: &'static str,
+    /// [`RowVerdict::status`].
+    pub(crate) status: &'static str,
+}
+
+impl From<Reason> for RowOutcome {
+    fn from(reason: Reason) -> Self {
+        Self { reason: reason.as_str(), status: reason.status().as_str() }
+    }
 }
 
 schema::with_optional_part!(BatchRow = RowHead + RowVerdict, "A submitted row. The verdict is there when it is known.");
@@ -115,7 +158,7 @@ schema::with_optional_part!(BatchRow = RowHead + RowVerdict, "A submitted row. T
 /// What is always known of a row.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct RowHead {
-    /// The address as it was submitted.
+    /// The address as it was submitted, or `erased`: then of its verdict only `status` and `reason` are left.
     #[schema(examples("nobody@sandbox.test"))]
     pub(crate) email: String,
     /// Whether the row has its verdict.

@@ -1,4 +1,5 @@
-//! `/v1/organization/settings`: what an organization overrides in its batches, how long it keeps them, how fast its keys are.
+//! `/v1/organization/settings`: what an organization overrides in its batches, how long it keeps them and its log of deliveries, how
+//! fast its keys are.
 //!
 //! A change is a JSON merge patch (RFC 7396): what is left out stays, `null` clears, a list replaces the one before. It is all
 //! or nothing, it is written down for the timeline field by field, and it counts for every result from then on; what has come
@@ -14,9 +15,9 @@ use axum::extract::State;
 use probity_core::overrides::{Gate, IGNORABLE, Wishes};
 use probity_core::verdict::Status;
 use probity_store::events::{self, What};
-use probity_store::orgs::Org;
+use probity_store::organization::Org;
 use probity_store::settings::{self, Settings};
-use probity_store::{ScopedFutureExt as _, orgs};
+use probity_store::{ScopedFutureExt as _, organization};
 use serde_json::Value;
 
 use self::view::{GateName, RETENTION_DAYS_MAX, SettingsPatch, SettingsShown, StatusName, WORDS_MAX, Word};
@@ -27,9 +28,13 @@ use crate::auth::{self, Caller};
 use crate::body::JsonBody;
 use crate::error::ApiError;
 
+/// A day, in milliseconds.
+const DAY_MS: i64 = 24 * 3_600_000;
+
 /// Look at the settings
 ///
-/// What the organization overrides in the verdicts of its batches, for how long it keeps them, and its own limit of requests.
+/// What the organization overrides in the verdicts of its batches, for how long it keeps them and its deliveries, and its own limit of
+/// requests.
 #[utoipa::path(
     get,
     path = "/v1/organization/settings",
@@ -60,7 +65,7 @@ pub(crate) async fn patch_settings(
     caller: Caller,
     JsonBody(patch): JsonBody<SettingsPatch>,
 ) -> Result<Json<SettingsShown>, ApiError> {
-    let org = orgs::by_no(&mut app.store.read().await?, caller.org()).await?;
+    let org = organization::by_no(&mut app.store.read().await?, caller.org()).await?;
     let change = Change::of(patch, &app, &org)?;
     let (now, actor) = (app.now(), Some(caller.actor()));
     let changed = app.store.write(|tx| {
@@ -82,18 +87,20 @@ pub(crate) async fn patch_settings(
 }
 
 /// A patch that makes sense. Lists that are none stay as they are.
-struct Change {
+pub(crate) struct Change {
     ignored_reasons: Option<Vec<Gate>>,
     ignored_statuses: Option<Vec<Status>>,
     banned_words: Option<Vec<String>>,
     role_words: Option<Vec<String>>,
     retention_days: Said<i64>,
+    delivery_retention_days: Said<i64>,
     rate_limit_per_minute: Said<i64>,
 }
 
 impl Change {
-    fn of(patch: SettingsPatch, app: &App, org: &Org) -> Result<Self, ApiError> {
-        let fastest = auth::operators_limit(app, org.rate_limit_per_minute);
+    /// Of a body; refused where it asks for what may not be.
+    pub(crate) fn of(patch: SettingsPatch, app: &App, org: &Org) -> Result<Self, ApiError> {
+        let fastest = auth::operators_limit(app, org.rate_limit_per_minute, &org.plan);
         // In the contract's order, each once.
         let gates = |list: Vec<GateName>| {
             Gate::ALL.into_iter().filter(|gate| list.iter().any(|named| named.0 == *gate)).collect()
@@ -107,12 +114,18 @@ impl Change {
             banned_words: patch.banned_words.list().map(|list| words("banned_words", list)).transpose()?,
             role_words: patch.role_words.list().map(|list| words("role_words", list)).transpose()?,
             retention_days: bounded("retention_days", patch.retention_days, RETENTION_DAYS_MAX)?,
+            delivery_retention_days: bounded(
+                "delivery_retention_days",
+                patch.delivery_retention_days,
+                deliveries_days(app),
+            )?,
             rate_limit_per_minute: bounded("rate_limit_per_minute", patch.rate_limit_per_minute, fastest)?,
         })
     }
 
-    fn applied_to(&self, before: &Settings) -> Settings {
-        let Settings { overrides, retention_days, rate_limit_per_minute } = before;
+    /// The settings after it.
+    pub(crate) fn applied_to(&self, before: &Settings) -> Settings {
+        let Settings { overrides, retention_days, delivery_retention_days, rate_limit_per_minute } = before;
         Settings {
             overrides: Wishes {
                 ignored_reasons: self.ignored_reasons.as_ref().unwrap_or(&overrides.ignored_reasons).clone(),
@@ -121,9 +134,15 @@ impl Change {
                 role_words: self.role_words.as_ref().unwrap_or(&overrides.role_words).clone(),
             },
             retention_days: self.retention_days.over(*retention_days),
+            delivery_retention_days: self.delivery_retention_days.over(*delivery_retention_days),
             rate_limit_per_minute: self.rate_limit_per_minute.over(*rate_limit_per_minute),
         }
     }
+}
+
+/// For how many days the installation keeps deliveries: the most that can be wished for.
+fn deliveries_days(app: &App) -> u32 {
+    u32::try_from(app.config.deliveries_keep_ms / DAY_MS).unwrap_or(u32::MAX).max(1)
 }
 
 /// Each word once, in the order in which they came.
@@ -139,10 +158,7 @@ fn bounded(field: &str, number: Said<Whole>, most: u32) -> Result<Said<i64>, Api
     match number {
         Said::Nothing => Ok(Said::Nothing),
         Said::Cleared => Ok(Said::Cleared),
-        Said::Given(Whole(number)) if (1..=most).contains(&number) => Ok(Said::Given(number.into())),
-        Said::Given(_) => {
-            Err(ApiError::invalid(field, format_args!("must be a whole number from 1 to {most}, or null")))
-        }
+        Said::Given(number) => number.within(field, 1, most, ", or null").map(Said::Given),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The answer of `GET /v1/organization`. Every field is always present; what is not known is `null`.
 
-use probity_store::orgs::OrgStatus;
+use probity_core::plans::Entitlement;
+use probity_store::organization::OrgStatus;
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::Object;
@@ -102,6 +103,22 @@ pub struct Entitlements {
     pub decay_basic: bool,
     /// Re-verification by a schedule of one's own.
     pub decay_custom: bool,
+}
+
+impl From<probity_core::plans::Entitlements> for Entitlements {
+    fn from(set: probity_core::plans::Entitlements) -> Self {
+        Self {
+            webhooks: set.contains(Entitlement::Webhooks),
+            instafloss: set.contains(Entitlement::Instafloss),
+            typo_fixer: set.contains(Entitlement::TypoFixer),
+            exclusions: set.contains(Entitlement::Exclusions),
+            update_tags: set.contains(Entitlement::UpdateTags),
+            sso: set.contains(Entitlement::Sso),
+            autofloss: set.contains(Entitlement::Autofloss),
+            decay_basic: set.contains(Entitlement::DecayBasic),
+            decay_custom: set.contains(Entitlement::DecayCustom),
+        }
+    }
 }
 
 /// The members that the plan has room for.

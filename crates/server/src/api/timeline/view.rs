@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use probity_core::id::{ConnId, JobId};
-use probity_store::events::{self, Counted, Event, What};
+use probity_store::events::{self, Event, What};
 use probity_store::jobs::{Job, State};
+use probity_store::timeline::Counted;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -48,7 +49,7 @@ pub(crate) struct Window {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineSummary)]
 pub(crate) struct Summary {
-    /// Jobs that were accepted.
+    /// Jobs whose processing began, or that wait for it.
     #[schema(examples(1), minimum = 0)]
     jobs: u64,
     /// How many jobs were started by what. Jobs of which that is not known are left out.
@@ -312,11 +313,15 @@ fn connection_id() -> Object {
 }
 
 fn value_before() -> Object {
-    any_value("The value before: as it was, `N entries` for a long list, or `redacted`.", 90)
+    any_value(
+        "The value before: as it was; of lists that are too long how many `entries` there were and which were \
+        `removed`, or `N entries`; or `redacted`.",
+        90,
+    )
 }
 
 fn value_after() -> Object {
-    any_value("The value after.", 30)
+    any_value("The value after, alike; of long lists it tells which entries were `added`.", 30)
 }
 
 fn any_value(means: &str, example: i64) -> Object {

@@ -10,21 +10,20 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use probity_core::id::{DeliveryId, WebhookId};
-use probity_store::outbox::{self, Content, Logged};
+use probity_store::outbox::{self, Content, Logged, Tried};
 use probity_store::{ScopedFutureExt as _, webhooks};
 
 use super::view::{DeliveryAttempt, DeliveryRequest, WebhookDelivery, fixed_headers};
-use super::{place, place_of};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::{ApiError, Code};
 use crate::idempotency::{Answer, Once};
 use crate::openapi::parameters::{DeliveriesParams, DeliveryPath, WebhookPath};
-use crate::page::{Binding, List, PerPage};
+use crate::page::{Asked, List};
 use crate::path::{PathId, PathIds};
 use crate::query::Query;
+use crate::subscriptions;
 use crate::webhooks::send::Failure;
-use crate::webhooks::tell;
 
 /// List the deliveries of a webhook
 ///
@@ -45,24 +44,20 @@ pub(crate) async fn list_webhook_deliveries(
 ) -> Result<Json<List<WebhookDelivery>>, ApiError> {
     let mut conn = app.store.read().await?;
     let webhook = webhooks::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
-    let per_page = PerPage::USUAL.wanted(&query)?;
     let state = query.one_of("status", &outbox::State::ALL.map(outbox::State::as_str))?;
-    let (org_id, list) = (caller.org_id().to_string(), format!("/v1/webhooks/{id}/deliveries {state:?}"));
-    let binding = Binding { org: &org_id, list: &list };
-    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let list = format!("/v1/webhooks/{id}/deliveries {state:?}");
+    let asked = Asked::of(&app.cursors, &query, caller.org_id().to_string(), list)?;
     let state = state.map(|name| name.parse()).transpose()?;
-    let at_most = i64::from(per_page) + 1;
-    let mut rows = outbox::of_webhook(&mut conn, webhook.org, id, state, after, at_most).await?;
-    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
-    let more = rows.len() > wanted;
-    rows.truncate(wanted);
-    let next =
-        rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last.created_at, last.id.bits())));
-    Ok(Json(List::new(rows.into_iter().map(WebhookDelivery::from).collect(), next)))
+    let mut rows = outbox::of_webhook(&mut conn, webhook.org, id, state, asked.after, asked.at_most()).await?;
+    let next = asked.cut(&mut rows, |row| (row.created_at, row.id));
+    let ids: Vec<DeliveryId> = rows.iter().map(|row| row.id).collect();
+    let mut earlier = outbox::before_the_last(&mut conn, webhook.org, &ids).await?;
+    let mut shown = |row: Logged| {
+        let earlier = earlier.remove(&row.id).unwrap_or_default();
+        WebhookDelivery::of(row, earlier)
+    };
+    Ok(Json(List::new(rows.into_iter().map(&mut shown).collect(), next)))
 }
-
-/// How many messages to try a webhook may wait for it. Each is a request of ours to somebody who need not have asked for it.
-const TESTS_WAITING_MAX: i64 = 10;
 
 /// Try a webhook
 ///
@@ -82,18 +77,11 @@ pub(crate) async fn test_webhook(
     PathId(id): PathId<WebhookId>,
     once: Once,
 ) -> Result<Answer, ApiError> {
-    let now = app.now();
+    let act = super::act(&caller, app.now());
     let sent = app.store.write(|tx| {
         async {
-            // Of several at once, each waits for the one before and then counts its message too.
-            let webhook = webhooks::lock(tx, caller.org(), id, caller.is_test()).await?;
-            if outbox::tests_waiting(tx, webhook.org, id, TESTS_WAITING_MAX).await? >= TESTS_WAITING_MAX {
-                return Ok(None);
-            }
-            let message = tell::test(webhook.org, id, &webhook.url, now);
-            outbox::put(tx, &message).await?;
-            let logged = outbox::by_id(tx, webhook.org, message.id).await?;
-            once.keep(tx, StatusCode::OK, &WebhookDelivery::from(logged)).await.map(Some)
+            let Some(logged) = subscriptions::try_out(tx, act, id).await? else { return Ok(None) };
+            once.keep(tx, StatusCode::OK, &WebhookDelivery::of(logged, Vec::new())).await.map(Some)
         }
         .scope_boxed()
     });
@@ -135,7 +123,8 @@ pub(crate) async fn redeliver(
         async {
             outbox::resend(tx, webhook.org, delivery, now).await?;
             let logged = outbox::by_id(tx, webhook.org, delivery).await?;
-            once.keep(tx, StatusCode::OK, &WebhookDelivery::from(logged)).await
+            let earlier = outbox::before_the_last(tx, webhook.org, &[delivery]).await?.remove(&delivery);
+            once.keep(tx, StatusCode::OK, &WebhookDelivery::of(logged, earlier.unwrap_or_default())).await
         }
         .scope_boxed()
     });
@@ -144,15 +133,17 @@ pub(crate) async fn redeliver(
     Ok(answer)
 }
 
-impl From<Logged> for WebhookDelivery {
-    fn from(logged: Logged) -> Self {
-        let answered = logged.last_status.is_some();
-        let last_attempt = logged.last_at.map(|at| DeliveryAttempt {
-            at: at.into(),
-            status: logged.last_status,
-            took_ms: logged.last_took_ms.filter(|_| answered),
-            error: (!answered).then_some(Failure::PUBLIC),
-            answer: shown(&logged.last_answer),
+impl WebhookDelivery {
+    fn of(logged: Logged, earlier: Vec<Tried>) -> Self {
+        let last_attempt = logged.last_at.map(|at| {
+            DeliveryAttempt::of(Tried {
+                at,
+                url: logged.url.clone(),
+                status: logged.last_status,
+                error: logged.last_error,
+                took_ms: logged.last_took_ms.unwrap_or_default(),
+                answer: logged.last_answer,
+            })
         });
         let rows = match logged.content {
             Content::Rows(rows) => Some(rows),
@@ -168,6 +159,21 @@ impl From<Logged> for WebhookDelivery {
             next_attempt_at: (logged.state == outbox::State::Waiting).then_some(logged.next_at.into()),
             request: DeliveryRequest { url: logged.url, headers, job_id: logged.job, rows },
             last_attempt,
+            earlier_attempts: earlier.into_iter().map(DeliveryAttempt::of).collect(),
+        }
+    }
+}
+
+impl DeliveryAttempt {
+    fn of(tried: Tried) -> Self {
+        let answered = tried.status.is_some();
+        Self {
+            at: tried.at.into(),
+            url: tried.url,
+            status: tried.status,
+            took_ms: answered.then_some(tried.took_ms),
+            error: (!answered).then(|| Failure::public(tried.error.as_deref().unwrap_or_default())),
+            answer: shown(&tried.answer),
         }
     }
 }

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Type};
 
+use crate::api::merge_patch::given;
 use crate::api::timestamp::Timestamp;
 use crate::openapi::schema;
 use crate::webhooks::target::URL_MAX;
@@ -92,11 +93,6 @@ pub(crate) struct WebhookPatch {
     pub(super) status: Option<WebhookStatus>,
 }
 
-/// A field that may be left out, but not be null: the schema has no null either.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
-}
-
 /// The name of something that a webhook can be told of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TopicName(pub(crate) Topic);
@@ -167,6 +163,9 @@ pub(crate) struct WebhookDelivery {
     /// The last attempt; null where there was none.
     #[schema(required)]
     pub(crate) last_attempt: Option<DeliveryAttempt>,
+    /// The attempts before that one, newest first, those before it was last asked for too: at most 19, with at most 512 bytes of
+    /// each answer.
+    pub(crate) earlier_attempts: Vec<DeliveryAttempt>,
 }
 
 /// What is sent. Its body is made when it is sent; time and signature are new with each attempt.
@@ -191,6 +190,9 @@ pub(crate) struct DeliveryRequest {
 pub(crate) struct DeliveryAttempt {
     /// When it began.
     pub(crate) at: Timestamp,
+    /// Where it went.
+    #[schema(examples("https://www.example.com/probity"))]
+    pub(crate) url: String,
     /// The HTTP status; null where there was no answer.
     #[schema(required, examples(204), minimum = 100, maximum = 999)]
     pub(crate) status: Option<i64>,

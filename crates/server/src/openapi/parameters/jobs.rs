@@ -45,6 +45,11 @@ impl IntoParams for DownloadParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let raw_means = "Whether cells of CSV are left as they are, also where a spreadsheet would run them as formulas; \
              `format=raw` says the same.";
+        let provider_means = "Only rows whose domain has its mail at this provider, by its id as `evidence.domain.provider` names it; \
+            `other`: at none that is known.";
+        let columns_mean = "`original`: before the columns of the results those of the file that somebody uploaded in the \
+            dashboard, without the address a second time; in JSON lines the file's own fields, with the result under `probity`. \
+            404 for a job that was made of no file, or of one that is no longer kept.";
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
         let format = names(download::formats()).default(Some("csv".into()));
         vec![
@@ -52,7 +57,9 @@ impl IntoParams for DownloadParams {
             query("status", "Only rows with this status.", names(Status::ALL.map(Status::as_str)), "passed").build(),
             query("reason", "Only rows with this reason.", names(Reason::ALL.iter().map(|it| it.as_str())), "valid")
                 .build(),
+            query("provider", provider_means, text(), "google").build(),
             query("raw", raw_means, flag, false).build(),
+            query("columns", columns_mean, names(download::COLUMNS).default(Some("results".into())), "results").build(),
         ]
     }
 }

@@ -29,6 +29,10 @@ pub struct DailyUsageParams;
 impl IntoParams for DailyUsageParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
-        vec![query("days", "How many days, today included, 1 to 366.", bounded(SERIES_DAYS, pattern), 30).build()]
+        let connection_means = "Only what was verified for this connection.";
+        vec![
+            query("days", "How many days, today included, 1 to 366.", bounded(SERIES_DAYS, pattern), 30).build(),
+            query("connection_id", connection_means, text(), "conn_01h455vb4pex5vsknk084sn02q").build(),
+        ]
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of webhooks.
+//! Parameters of webhooks and erasures.
 
 use probity_store::outbox::State;
 use utoipa::IntoParams;
@@ -13,6 +13,16 @@ pub struct WebhookPath;
 impl IntoParams for WebhookPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         vec![path_id("The webhook's id, as the list shows it.", "whk_01h455vb4pex5vsknk084sn02q")]
+    }
+}
+
+/// The path of one erasure.
+#[derive(Debug)]
+pub struct ErasurePath;
+
+impl IntoParams for ErasurePath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_id("The erasure's id, as its request was answered.", "era_01h455vb4pex5vsknk084sn02q")]
     }
 }
 

@@ -1,10 +1,13 @@
+//! Verdicts of every shape against the schema that is published of them, and that the schema refuses what no verdict is.
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use probity_core::classify::Stage;
 use probity_core::smtp::reply::Enhanced;
 use probity_core::verdict::view::VerdictView;
-use probity_core::verdict::{DomainEvidence, Evidence, Finding, Flags, MxHost, ProbeEvidence, Verdict, Verification};
+use probity_core::verdict::{
+    DomainEvidence, Evidence, Finding, Flags, MxHost, ProbeEvidence, ProbeStep, Verdict, Verification,
+};
 
 use super::*;
 
@@ -36,7 +39,14 @@ fn probe(stage: Option<Stage>) -> ProbeEvidence {
         rule: "generic.no_such_user".into(),
         attempts: 1,
         catch_all: replied.then_some(false),
+        steps: stage.map(|stage| [step(stage, Some(550)), step(stage, None)].into()).unwrap_or_default(),
     }
+}
+
+fn step(stage: Stage, code: Option<u16>) -> ProbeStep {
+    let enhanced = code.map(|_| Enhanced { class: 5, subject: 1, detail: 1 });
+    let (host, text) = ("mx.example.com".into(), "no such user".into());
+    ProbeStep { host, stage, random: code.is_none(), code, enhanced, text, at_ms: 31 }
 }
 
 fn verification(reason: Option<Reason>, evidence: Evidence) -> Verification {

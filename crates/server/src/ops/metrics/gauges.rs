@@ -32,6 +32,8 @@ labels! {
         Jobs "jobs",
         /// Chunks of jobs that may be worked on now, or are.
         Chunks "chunks",
+        /// Mail that no relay has taken yet.
+        Mail "mail",
     }
 }
 

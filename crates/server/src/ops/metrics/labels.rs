@@ -106,6 +106,18 @@ labels! {
 }
 
 labels! {
+    /// What an attempt to hand a mail to the relay came to.
+    Mailed {
+        /// The relay took it.
+        Sent "sent",
+        /// It waits for another attempt.
+        Failed "failed",
+        /// It is not tried again.
+        Exhausted "exhausted",
+    }
+}
+
+labels! {
     /// Which rate limit was exceeded.
     LimitedBy {
         /// The key's.
@@ -114,6 +126,24 @@ labels! {
         Organization "organization",
         /// That of an address without a valid key.
         Address "address",
+        /// That of a visitor of a page with the widget.
+        Visitor "visitor",
+    }
+}
+
+labels! {
+    /// What came of a check of the widget.
+    WidgetOutcome {
+        /// Nothing speaks against the address.
+        Ok "ok",
+        /// Another address may have been meant.
+        Fix "fix",
+        /// The address takes no mail.
+        Reject "reject",
+        /// The nonce was used, too old, or another's.
+        Stale "stale",
+        /// A limit, the key's day or the account was used up.
+        Limited "limited",
     }
 }
 

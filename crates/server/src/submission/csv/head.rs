@@ -1,13 +1,14 @@
 //! The first record of a CSV, which decides how the rest is read.
 
 use csv_core::{ReadFieldResult, ReaderBuilder};
+use probity_tabular::column::Sample;
 
 use super::{Fault, LINE_MAX_BYTES, RECORD_TOO_LONG};
 
 /// Separators that are looked for, the likeliest first.
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
-/// What the column is called, in small letters without anything between, the surest first.
-const NAMES: [&str; 6] = ["email", "emailaddress", "emails", "mail", "emailadresse", "mailaddress"];
+const NO_COLUMN: &str =
+    "no column is called `email`, and no field has an address: which column has them cannot be told";
 /// A byte order mark tells nothing about UTF-8 and is left out.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -92,26 +93,33 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Decides by the first record: the separator that lays open a column's name or an address and makes the most fields.
-    pub(super) fn of(record: &[u8]) -> Self {
+    /// Decides by the first record, which begins in `line`: the separator that lays open a column's name or an address and makes the
+    /// most fields, and the column as files that are uploaded have it ([`Sample::column`]).
+    ///
+    /// The record is a header only where it names a column with addresses and has none itself: whatever else it is, it is a row. Of
+    /// one column each line is an address, whatever it looks like. Of several one must be told from the others: taking the first would
+    /// charge for a list of names.
+    pub(super) fn of(record: &[u8], line: u64) -> Result<Self, Fault> {
         let read = DELIMITERS.map(|delimiter| (delimiter, cells(record, delimiter)));
-        let telling = |cells: &[String]| cells.iter().any(|cell| rank(cell).is_some() || is_address(cell));
+        let telling = |cells: &[String]| cells.iter().any(|cell| is_address(cell)) || sample(cells).is_named();
         let best = read.iter().rev().max_by_key(|(_, cells)| (telling(cells), cells.len()));
         let (delimiter, cells) = best.expect("there are separators");
-        let named = cells.iter().enumerate().filter_map(|(column, cell)| Some((rank(cell)?, column))).min();
-        match named {
-            Some((_, column)) => Self { delimiter: *delimiter, column, header: true },
-            None => {
-                Self { delimiter: *delimiter, column: 0, header: cells.first().is_some_and(|cell| !cell.contains('@')) }
-            }
-        }
+        let column = sample(cells).column(None, false);
+        // An address without a domain that mail finds is one for all that; and one column needs nothing by which it is told.
+        let other = || with_at(cells).or_else(|| (cells.len() < 2).then_some(0)).map(|column| (column, false));
+        let found = column.ok().or_else(other);
+        let (column, header) = found.ok_or(Fault::Line(line, NO_COLUMN))?;
+        Ok(Self { delimiter: *delimiter, column, header })
     }
 }
 
-/// How surely the name of a column says that addresses are in it; 0 is the surest.
-fn rank(cell: &str) -> Option<usize> {
-    let simple: String = cell.chars().filter(|c| !matches!(c, ' ' | '-' | '_')).collect();
-    NAMES.iter().position(|name| simple.eq_ignore_ascii_case(name))
+/// One record as the beginning of a list.
+fn sample(cells: &[String]) -> Sample {
+    Sample::of_rows(vec![cells.to_vec()])
+}
+
+fn with_at(cells: &[String]) -> Option<usize> {
+    cells.iter().position(|cell| cell.contains('@'))
 }
 
 /// Whether it looks like one address and nothing else.

@@ -7,7 +7,7 @@ const CSV: Format = Format::Csv;
 #[test]
 fn lists_of_all_kinds_are_read() {
     let two = ["a@x.com", "b@x.com"];
-    let table: [(&str, &[&str]); 24] = [
+    let table: [(&str, &[&str]); 33] = [
         ("a@x.com\nb@x.com\n", &two),
         ("a@x.com\r\nb@x.com", &two),
         ("a@x.com\rb@x.com\r", &two),
@@ -15,7 +15,15 @@ fn lists_of_all_kinds_are_read() {
         ("\u{feff}a@x.com\n\n\r\n  \n,,\nb@x.com\n\n", &two),
         ("email\na@x.com\nb@x.com", &two),
         ("\u{feff}\"E-Mail\"\n\"a@x.com\"\n\"b@x.com\"", &two),
-        ("Address of users\na@x.com\nb@x.com", &two),
+        ("Ann,a@x.com\nBob,b@x.com", &two),
+        ("1;Ann;a@x.com\n2;Bob;b@x.com\n", &two),
+        ("mail,a@x.com\nmail,b@x.com", &two),
+        ("note,email\nAnn,a@x.com\n,b@x.com", &two),
+        ("Kunde;E-Mail-Adresse\nA;a@x.com\nB;b@x.com", &two),
+        ("hans mueller\na@x.com\nb@x.com", &["hans mueller", "a@x.com", "b@x.com"]),
+        ("hans\n", &["hans"]),
+        ("Ann,ann@localhost\nBob,b@x.com", &["ann@localhost", "b@x.com"]),
+        ("a@x.com,b@x.com\nc@x.com,d@x.com", &["a@x.com", "c@x.com"]),
         ("name,email\nAnna,a@x.com\n\"Bo, Jr\",b@x.com", &two),
         ("name;Email Address;note\nAnna;a@x.com;x\nBo;b@x.com", &two),
         ("id\temail_address\n1\ta@x.com\n2\tb@x.com\t", &two),
@@ -31,6 +39,7 @@ fn lists_of_all_kinds_are_read() {
         ("\"\"\"a b\"\"@x.com\",1\n", &["\"a b\"@x.com"]),
         (" a@x.com ,x\n", &[" a@x.com "]),
         ("jörg@münchen.de\n", &["jörg@münchen.de"]),
+        ("a\0@x.com\n\0\nb@x.com\n", &["a\0@x.com", "\0", "b@x.com"]),
         ("a@x.com,,,\n,,,\n,\" \",\nb@x.com,1,2,3,4,5,6,7,8,9", &two),
     ];
     for (body, addresses) in table {
@@ -49,7 +58,11 @@ fn other_columns_may_be_anything() {
 #[test]
 fn faults_name_the_line() {
     let long = "x".repeat(1_025);
-    let table: [(Vec<u8>, &str); 12] = [
+    let no_column = "no column is called `email`, and no field has an address: which column has them cannot be told";
+    let (first, third) = (format!("line 1: {no_column}"), format!("line 3: {no_column}"));
+    let table: [(Vec<u8>, &str); 14] = [
+        (b"Ann,Miller\nBob,b@x.com\n".to_vec(), &first),
+        (b"\n\nfirst;last\n".to_vec(), &third),
         (b"".to_vec(), "the body has no address"),
         (b"\xef\xbb\xbf".to_vec(), "the body has no address"),
         (b"email\n\n,,\n".to_vec(), "the body has no address"),

@@ -36,6 +36,7 @@ fn the_right_spelling_of_the_url_wins() {
     let table = [
         (r#"{"emails":["a"]}"#, None),
         (r#"{"emails":["a"],"webhook_url":null}"#, None),
+        (r#"{"emails":["a"],"webhook_url":""}"#, None),
         (r#"{"webhook_url":"https:\/\/x.com/\u00e9","emails":["a"]}"#, Some("https://x.com/é")),
         (r#"{"webhookUrl":"old","emails":["a"]}"#, Some("old")),
         (r#"{"webhookUrl":"old","emails":["a"],"webhook_url":"new"}"#, Some("new")),
@@ -149,7 +150,7 @@ fn judge(body: &[u8]) -> Option<(Option<String>, Vec<String>)> {
     let urls = [judge.webhook_url, judge.legacy];
     let fit = !judge.emails.is_empty() && urls.iter().flatten().all(|url| !url.contains('\0'));
     let [url, legacy] = urls;
-    fit.then(|| (url.or(legacy), judge.emails))
+    fit.then(|| (url.or(legacy).filter(|url| !url.is_empty()), judge.emails))
 }
 
 /// A JSON text, mostly a right one.

@@ -55,3 +55,19 @@ async fn another_key_of_the_organization_can_be_named() {
     app.get(&key, "/v1/check-key?public_key=%ff").await.error(400, "invalid_request");
     app.stop().await;
 }
+
+#[tokio::test]
+async fn a_widgets_key_learns_nothing_about_its_organization() {
+    let app = TestApp::start().await;
+    let org = app.org("Example Ltd", 20).await;
+    let (_, public) = app.new_key(&org, NewKey::plain("Widget", KeyKind::Pub)).await;
+    let expected = json!({"name": "Widget", "organization": "", "planType": "", "freeMatches": 0, "extraCredits": 0});
+    for call in [
+        Call::get("/v1/check-key").key(&public),
+        Call::get(format!("/v1/check-key?api_key={public}")),
+        Call::get(format!("/v1/check-key?public_key={public}")).key(&public),
+    ] {
+        assert_eq!(app.send(call).await.ok(200), expected);
+    }
+    app.stop().await;
+}

@@ -76,6 +76,8 @@ async fn jobs_are_listed_newest_first_in_pages_of_their_filters() {
 
     let at = app.get(&key, &format!("/v1/jobs/{}", made[2])).await.ok(200)["created_at"].as_str().unwrap().to_owned();
     let from = ids(&list(&app, &key, &format!("created_after={at}")).await.ok(200));
+    let ever = ids(&list(&app, &key, "created_before=9999-12-31T23:59:59Z").await.ok(200));
+    assert_eq!(ever, ids(&list(&app, &key, "").await.ok(200)));
     let before = ids(&list(&app, &key, &format!("created_before={}", at.replace('Z', "%2B00:00"))).await.ok(200));
     assert!(from.contains(&made[2]) && from.contains(&waiting) && !before.contains(&made[2]));
     assert_eq!(from.len() + before.len(), 6, "each job is on one side");

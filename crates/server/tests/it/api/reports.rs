@@ -1,7 +1,12 @@
 //! Reports: what was verified, by period and by day.
 
 use probity_core::api_key::KeyKind;
+use probity_core::id::ConnId;
 use probity_core::scope::Scope;
+use probity_core::verdict::Reason;
+use probity_server::service::ServiceConfig;
+use probity_store::usage::{self, Delta};
+use probity_store::{OrgNo, ScopedFutureExt as _};
 use serde_json::json;
 
 use super::batch::{done, submit};
@@ -49,6 +54,9 @@ async fn wishes_that_no_report_can_meet_are_refused() {
         ("usage?period=last_week", 400, "invalid_request"),
         ("usage?period=lifetime&connection_id=conn_01h455vb4pex5vsknk084sn02q", 400, "invalid_request"),
         ("usage?connection_id=conn_01h455vb4pex5vsknk084sn02q", 404, "not_found"),
+        ("usage?connection_id=x", 404, "not_found"),
+        ("usage/daily?connection_id=conn_01h455vb4pex5vsknk084sn02q", 404, "not_found"),
+        ("usage/daily?connection_id=%00", 404, "not_found"),
         ("usage/daily?days=0", 400, "invalid_request"),
         ("usage/daily?days=367", 400, "invalid_request"),
         ("usage/daily?days=x", 400, "invalid_request"),
@@ -58,4 +66,50 @@ async fn wishes_that_no_report_can_meet_are_refused() {
     let year = app.get(&key, "/v1/reports/usage/daily?days=366").await.ok(200);
     assert_eq!(year["data"].as_array().unwrap().len(), 366);
     app.stop().await;
+}
+
+/// What was verified for a connection, as the work on its contacts will write it down.
+async fn used(app: &TestApp, org: OrgNo, connection: Option<ConnId>, day: i64, reason: Reason, verified: i64) {
+    let delta = Delta {
+        org,
+        day,
+        source: "integration".into(),
+        connection: connection.map(|id| id.to_string()),
+        provider: None,
+        reason,
+        verified,
+        // The books must go on adding up to what was spent.
+        charged: 0,
+    };
+    app.store.write(|tx| usage::add(tx, std::slice::from_ref(&delta)).scope_boxed()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_has_reports_of_its_own() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (org, key) = app.customer().await;
+        let (other, _) = app.customer().await;
+        let now = app.now(&org).await;
+        let (today, ids) = (now.utc_day(), [1, 2, 3].map(|n| ConnId::new(now, [n; 10])));
+        used(app, org.no, Some(ids[0]), today, Reason::Valid, 5).await;
+        used(app, org.no, Some(ids[0]), today, Reason::Nonexistent, 2).await;
+        used(app, org.no, Some(ids[1]), today - 1, Reason::Valid, 11).await;
+        used(app, org.no, None, today, Reason::Valid, 100).await;
+        used(app, other.no, Some(ids[2]), today, Reason::Valid, 1_000).await;
+
+        let report =
+            app.get(&key, &format!("/v1/reports/usage?period=this_week&connection_id={}", ids[0])).await.ok(200);
+        assert_eq!((&report["total"], &report["connection_id"]), (&7.into(), &json!(ids[0])));
+        assert_eq!((&report["statuses"]["passed"], &report["reasons"]["nonexistent"]), (&5.into(), &2.into()));
+        let all = app.get(&key, "/v1/reports/usage?period=lifetime").await.ok(200);
+        assert_eq!(all["total"], 118, "every connection and what has none");
+        let days = app.get(&key, &format!("/v1/reports/usage/daily?days=2&connection_id={}", ids[1])).await.ok(200);
+        let totals: Vec<_> = days["data"].as_array().unwrap().iter().map(|day| &day["total"]).collect();
+        assert_eq!(totals, [11, 0]);
+        for path in ["usage", "usage/daily"] {
+            let foreign = app.get(&key, &format!("/v1/reports/{path}?connection_id={}", ids[2])).await;
+            foreign.error(404, "not_found");
+        }
+    })
+    .await;
 }

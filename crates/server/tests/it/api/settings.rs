@@ -31,7 +31,7 @@ async fn verdicts(app: &TestApp, key: &str, emails: &[&str]) -> (String, Vec<Str
 fn nothing() -> Value {
     json!({
         "ignored_reasons": [], "ignored_statuses": [], "banned_words": [], "role_words": [],
-        "retention_days": null, "rate_limit_per_minute": null,
+        "retention_days": null, "delivery_retention_days": null, "rate_limit_per_minute": null,
     })
 }
 
@@ -44,12 +44,13 @@ async fn a_patch_changes_what_it_names() {
         let words = json!([" Casino ", "Größe", "Casino", "'; DROP TABLE org; --", "\u{1}"]);
         let all = json!({
             "ignored_reasons": ["unverified", "complainers", "unverified"], "ignored_statuses": ["unknown", "undeliverable"],
-            "banned_words": words, "role_words": ["x".repeat(64)], "retention_days": 3650, "rate_limit_per_minute": 20_000,
+            "banned_words": words, "role_words": ["x".repeat(64)], "retention_days": 3650, "delivery_retention_days": 30,
+            "rate_limit_per_minute": 20_000,
         });
         let mut expected = json!({
             "ignored_reasons": ["complainers", "unverified"], "ignored_statuses": ["undeliverable", "unknown"],
             "banned_words": ["Casino", "Größe", "'; DROP TABLE org; --", "\u{1}"], "role_words": ["x".repeat(64)],
-            "retention_days": 3650, "rate_limit_per_minute": 20_000,
+            "retention_days": 3650, "delivery_retention_days": 30, "rate_limit_per_minute": 20_000,
         });
         assert_eq!(set(app, &key, all).await, expected);
         assert_eq!(app.get(&key, SETTINGS).await.ok(200), expected);
@@ -84,6 +85,8 @@ async fn what_makes_no_sense_is_refused_by_name_and_changes_nothing() {
         ("retention_days", json!({"retention_days": 3651})),
         ("retention_days", json!({"retention_days": 1.5})),
         ("retention_days", json!({"retention_days": "30"})),
+        ("delivery_retention_days", json!({"delivery_retention_days": 0})),
+        ("delivery_retention_days: must be a whole number from 1 to 30", json!({"delivery_retention_days": 31})),
         ("rate_limit_per_minute", json!({"rate_limit_per_minute": 0})),
         ("rate_limit_per_minute", json!({"rate_limit_per_minute": 20_001})),
         ("the body", json!([])),
@@ -120,8 +123,7 @@ async fn an_organization_can_only_lower_its_limit() {
 #[tokio::test]
 async fn ignored_findings_let_the_next_one_stand() {
     TestApp::each(ServiceConfig::default(), async |app| {
-        let (org, _) = app.customer().await;
-        let key = app.key(&org, KeyKind::Test).await;
+        let (_, key) = app.tester().await;
         let emails = [
             "valid@sandbox.test",
             "inbox_full@sandbox.test",

@@ -6,8 +6,8 @@ use probity_server::admin::NewKey;
 use probity_server::ops::log::capture::holds;
 use probity_server::service::ServiceConfig;
 use probity_store::events::{self, AccountEvent, What};
-use probity_store::orgs::OrgStatus;
-use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_store::organization::OrgStatus;
+use probity_store::{ScopedFutureExt as _, StoreError, timeline};
 use serde_json::{Value, json};
 
 use super::batch::{done, submit};
@@ -133,7 +133,7 @@ async fn what_is_done_to_an_account_is_told_once() {
         let one = json!({"ignored_reasons": ["spam"], "retention_days": 30});
         settings(app, &key, one.clone()).await;
         settings(app, &key, one).await;
-        settings(app, &key, json!({"retention_days": null})).await;
+        settings(app, &key, json!({"retention_days": null, "delivery_retention_days": 7})).await;
         let wanted = json!({"name": "made", "kind": "live"}).to_string();
         let made = app.send(Call::post("/v1/api-keys", wanted).key(&key)).await.ok(201);
         let made = format!("/v1/api-keys/{}", made["id"].as_str().unwrap());
@@ -172,6 +172,7 @@ async fn what_is_done_to_an_account_is_told_once() {
             account("key_revoked", &by_key),
             account("key_created", &by_key),
             change("retention_days", json!(30), json!(null)),
+            change("delivery_retention_days", json!(null), json!(7)),
             change("retention_days", json!(null), json!(30)),
             change("ignored_reasons", json!([]), json!(["spam"])),
             account("key_created", &staff),
@@ -183,11 +184,23 @@ async fn what_is_done_to_an_account_is_told_once() {
             assert_eq!(count(&shown), count(&expected), "{event} in {shown:#?}");
         }
         let summary = timeline(app, &key, "").await.ok(200)["summary"].clone();
-        assert_eq!((&summary["settings_changes"], &summary["account_events"]), (&json!(3), &json!(10)));
+        assert_eq!((&summary["settings_changes"], &summary["account_events"]), (&json!(4), &json!(10)));
         let (_, stranger) = app.customer().await;
         assert_eq!(events_of(app, &stranger).await.len(), 1, "others see nothing of it");
     })
     .await;
+}
+
+#[tokio::test]
+async fn one_word_of_many_is_told_by_its_name() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let words = |first: usize| -> Value { (first..first + 150).map(|n| Value::from(format!("banned-{n}"))).collect() };
+    settings(&app, &key, json!({ "banned_words": words(0) })).await;
+    settings(&app, &key, json!({ "banned_words": words(1) })).await;
+    let newest = events_of(&app, &key).await.remove(0);
+    assert_eq!((&newest["before"], &newest["after"]), (&words(0), &words(1)));
+    app.stop().await;
 }
 
 #[tokio::test]
@@ -256,7 +269,7 @@ async fn events_are_kept_for_four_hundred_days() {
     }
     upkeep().await;
     let mut conn = app.store.read().await.unwrap();
-    let old = events::newest(&mut conn, org.no, now - 500 * DAY_MS, now - 300 * DAY_MS, 10).await.unwrap();
+    let old = timeline::newest_events(&mut conn, org.no, now - 500 * DAY_MS, now - 300 * DAY_MS, 10).await.unwrap();
     assert_eq!(old.iter().map(|event| event.at).collect::<Vec<_>>(), [now - 399 * DAY_MS]);
     drop(conn);
     app.stop().await;

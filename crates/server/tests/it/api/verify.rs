@@ -179,13 +179,22 @@ async fn evidence_is_shown_on_request() {
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
         assert_eq!(keys(evidence), named(&["findings", "domain", "probe", "timings_ms", "source", "age_s"]));
         assert_eq!(keys(&evidence["domain"]), named(&["exists", "mx", "null_mx", "provider"]));
-        let probe = ["host", "ip", "tls", "stage", "code", "enhanced", "text", "rule", "attempts", "catch_all"];
+        let probe =
+            ["host", "ip", "tls", "stage", "code", "enhanced", "text", "rule", "attempts", "catch_all", "steps"];
         assert_eq!(keys(&evidence["probe"]), named(&probe));
         assert_eq!(keys(&evidence["timings_ms"]), named(&["dns", "connect", "smtp", "total"]));
         assert_eq!(evidence["findings"][0]["reason"], "nonexistent");
         assert_eq!((&evidence["probe"]["code"], &evidence["probe"]["enhanced"]), (&550.into(), &"5.1.1".into()));
         assert_eq!(evidence["domain"]["mx"][0]["host"], "mx.honest-mail.com");
         assert!(["cache", "smtp"].contains(&evidence["source"].as_str().unwrap()));
+        // Whoever asks first sees the conversation; what is remembered of it is the answer.
+        let steps = evidence["probe"]["steps"].as_array().unwrap();
+        assert_eq!(steps.is_empty(), evidence["source"] == "cache", "{steps:?}");
+        assert!(asked != "true" || steps.len() > 3, "{steps:?}");
+        for step in steps {
+            assert_eq!(keys(step), named(&["host", "stage", "random", "code", "enhanced", "text", "at_ms"]));
+            assert!(step["host"] == "mx.honest-mail.com" && !step.to_string().contains("nobody"), "{step}");
+        }
     }
     for none in ["", "&explain=false", "&explain=0"] {
         assert_verdict(&app.verify(&key, &format!("nobody@honest-mail.com{none}")).await.ok(200));
@@ -234,7 +243,7 @@ async fn usage_is_counted_by_the_day_on_which_it_was_answered() {
         app.verify(&key, "nobody@honest-mail.com").await.ok(200);
         app.verify(&key, "ann@blocks-us.com").await.ok(200);
         let days = app.store.read().await;
-        let sums = probity_store::usage::by_day(&mut days.unwrap(), org.no, 0, i64::MAX).await.unwrap();
+        let sums = probity_store::reports::by_day(&mut days.unwrap(), org.no, 0, i64::MAX, None).await.unwrap();
         let first = sums[0].of.0;
         let mut counted: Vec<_> =
             sums.iter().map(|sum| (sum.of.0 - first, sum.of.1.as_str(), sum.verified, sum.charged)).collect();
@@ -292,7 +301,8 @@ async fn suspended_while_it_waits_a_call_still_ends() {
     let stop = async {
         real_moment().await;
         let changed = app.store.write(|tx| {
-            probity_store::orgs::set_status(tx, org.no, probity_store::orgs::OrgStatus::Suspended).scope_boxed()
+            probity_store::organization::set_status(tx, org.no, probity_store::organization::OrgStatus::Suspended)
+                .scope_boxed()
         });
         changed.await.unwrap();
         app.live.gate.add_permits(1);

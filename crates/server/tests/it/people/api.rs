@@ -3,11 +3,12 @@
 use probity_core::api_key::KeyKind;
 use probity_core::role::Role;
 use probity_core::scope::Scope;
-use probity_store::orgs::OrgStatus;
+use probity_store::organization::OrgStatus;
 use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::{config, signed_in};
+use crate::matrix::ROUTES;
 use crate::test_app::{Call, PLENTY, TestApp};
 
 /// Every route of the API with the scope that it needs.
@@ -28,8 +29,8 @@ async fn routes(app: &TestApp) -> Vec<(String, String, Option<Scope>)> {
 async fn a_role_opens_what_its_scopes_say_and_a_stopped_account_nothing() {
     TestApp::each(config(), async |app| {
         let all = routes(app).await;
-        assert!(all.len() >= 21);
-        for status in [OrgStatus::Active, OrgStatus::UnderReview, OrgStatus::Suspended] {
+        assert_eq!(all.len(), ROUTES.len());
+        for status in OrgStatus::ALL {
             let org = app.org_in(OrgStatus::Active).await;
             for role in Role::ALL {
                 let email = format!("{}@{}.example", role.as_str(), status.as_str().replace('_', "-"));
@@ -104,6 +105,37 @@ async fn what_a_person_does_is_told_as_theirs() {
             assert_eq!(event["actor"], by_ann, "{kind}");
         }
         assert_eq!(timeline["summary"]["jobs_by_trigger"], json!({ "manual": 1 }));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn people_change_what_is_their_own_whatever_their_role() {
+    TestApp::each(config(), async |app| {
+        let org = app.org("Example Ltd", 0).await;
+        let (_, mut browser) = signed_in(app, &org, "bob@example.com", Role::Contributor).await;
+        let mut patch = async |path: &str, body: Value| {
+            let call = browser.call("PATCH", path).json(&body);
+            browser.send(call).await
+        };
+        let own = json!({ "name": "Bob", "phone": "+49 30 1", "notifications": { "weekly_report": false } });
+        patch("/app/v1/account", own.clone()).await.error(403, "forbidden_scope");
+        let changed = patch("/app/account", own).await.ok(200);
+        assert_eq!((&changed["name"], &changed["phone"]), (&json!("Bob"), &json!("+49 30 1")));
+        assert_eq!(changed["email"], "bob@example.com");
+        let told = &changed["notifications"];
+        assert_eq!((&told["weekly_report"], &told["monthly_report"]), (&json!(false), &json!(true)));
+        for (field, body) in [
+            ("vat_id", json!({ "vat_id": "DE1" })),
+            ("organization", json!({ "organization": "Other" })),
+            ("role", json!({ "role": "administrator" })),
+            ("name", json!({ "name": null })),
+        ] {
+            let message = patch("/app/account", body).await.error(400, "invalid_request");
+            assert!(message.starts_with(field), "{message}");
+        }
+        assert_eq!(browser.get("/app/session").await.ok(200)["user"]["role"], "contributor");
+        assert_eq!(browser.get("/app/v1/account").await.ok(200), changed);
     })
     .await;
 }

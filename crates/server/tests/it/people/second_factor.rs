@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use probity_core::role::Role;
 use probity_server::person::totp;
-use probity_store::orgs::Org;
+use probity_store::organization::Org;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ async fn code(app: &TestApp, org: &Org, secret: &[u8], late: i64) -> String {
 }
 
 /// Turns the second factor on; gives the secret and the codes of recovery.
-async fn turned_on(app: &TestApp, org: &Org, browser: &mut Browser<'_>) -> (Vec<u8>, Vec<String>) {
+pub(super) async fn turned_on(app: &TestApp, org: &Org, browser: &mut Browser<'_>) -> (Vec<u8>, Vec<String>) {
     let begun = browser.post("/app/second-factor", &json!({ "current": PASSWORD })).await.ok(200);
     let secret = decoded(begun["secret"].as_str().unwrap());
     assert_eq!(secret.len(), totp::SECRET_BYTES);
@@ -45,6 +45,7 @@ async fn turned_on(app: &TestApp, org: &Org, browser: &mut Browser<'_>) -> (Vec<
     let given = json!({ "code": code(app, org, &secret, 0).await });
     let confirmed = browser.post("/app/second-factor/confirm", &given).await.ok(200);
     let codes = confirmed["recovery_codes"].as_array().unwrap();
+    assert_eq!(confirmed["session"]["recovery_codes_left"], codes.len());
     (secret, codes.iter().map(|code| code.as_str().unwrap().to_owned()).collect())
 }
 
@@ -114,6 +115,8 @@ async fn a_code_of_recovery_takes_its_place_once() {
         let (_, codes) = turned_on(app, &org, &mut browser).await;
         Browser::new(app).post("/app/sign-in", &with_code(&codes[0].to_uppercase())).await.ok(200);
         Browser::new(app).post("/app/sign-in", &with_code(&codes[0])).await.error(401, "sign_in_failed");
+        let left = browser.get("/app/session").await.ok(200)["recovery_codes_left"].clone();
+        assert_eq!((codes.len(), left), (10, json!(9)));
         browser
             .delete("/app/second-factor", &json!({ "code": "aaaa-aaaa-aaaa-aaaa" }))
             .await
@@ -122,7 +125,8 @@ async fn a_code_of_recovery_takes_its_place_once() {
         copy.cookies = browser.cookies.clone();
         browser.delete("/app/second-factor", &json!({ "code": codes[1] })).await.ok(200);
         assert!(!copy.is_in().await, "the session has another token");
-        assert_eq!(browser.get("/app/session").await.ok(200)["two_factor"], json!(false));
+        let session = browser.get("/app/session").await.ok(200);
+        assert_eq!((&session["two_factor"], &session["recovery_codes_left"]), (&json!(false), &Value::Null));
         browser.delete("/app/second-factor", &json!({ "code": codes[2] })).await.error(404, "not_found");
         Browser::new(app).sign_in(ANN, PASSWORD).await.ok(200);
     })

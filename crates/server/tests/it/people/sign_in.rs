@@ -7,10 +7,11 @@ use probity_server::admin::Plan;
 use probity_server::person::PeopleConfig;
 use probity_server::service::ServiceConfig;
 use probity_store::passwords::{self, Cost, Password};
+use probity_store::users::profile::Identity;
 use probity_store::users::{self, User, UserStatus};
 use probity_store::{ScopedFutureExt as _, Tx};
 use secrecy::ExposeSecret as _;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::browser::Browser;
 use super::{CHEAP, PASSWORD, config, link, member, signed_in};
@@ -72,7 +73,32 @@ async fn the_first_owner_says_their_address() {
         let user = &answer["session"]["user"];
         assert_eq!((&user["is_primary"], &user["role"]), (&json!(true), &json!("administrator")));
         Browser::new(app).sign_in("OWNER@example.com", PASSWORD).await.ok(200);
-        assert_eq!(app.admin.people("owner@example.com").await.unwrap().len(), 1);
+        let owner = app.admin.people("owner@example.com").await.unwrap();
+        assert_eq!(owner.len(), 1);
+        let (_, owner) = &owner[0];
+        for identity in [Some(Identity::Verified), Some(Identity::Verified), None] {
+            app.admin.set_identity(owner, identity).await.unwrap();
+        }
+        let link = link(app, owner).await;
+        let named = json!({ "password": PASSWORD, "name": "Ann Lee" });
+        browser.post(&format!("/app/link#{link}"), &named).await.ok(200);
+        // Each change is told, without what was said.
+        let shown = browser.get("/app/v1/account/timeline").await.ok(200);
+        let told = |event: &Value| {
+            let (setting, actor) = (event["setting"].as_str()?.to_owned(), event["actor"]["type"].as_str()?.to_owned());
+            assert_eq!((&event["before"], &event["after"]), (&json!("redacted"), &json!("redacted")));
+            Some((setting, actor))
+        };
+        let changes: Vec<_> = shown["events"].as_array().unwrap().iter().filter_map(told).collect();
+        let expected = [
+            ("account.name", "user"),
+            ("account.identity_verified", "staff"),
+            ("account.identity_verified", "staff"),
+            ("account.email", "user"),
+        ];
+        assert_eq!(changes, expected.map(|(setting, actor)| (setting.to_owned(), actor.to_owned())));
+        let links = shown["events"].as_array().unwrap().iter().filter(|event| event["kind"] == "reset_link_created");
+        assert_eq!(links.count(), 1);
     })
     .await;
 }

@@ -82,6 +82,10 @@ impl Answer {
         if self.status == 429 && path.starts_with("/app/") && !path.starts_with("/app/v1") {
             // Of attempts to sign in nobody is told how many are left.
             assert!((1..=300).contains(&self.number("retry-after")), "{self:?}");
+        } else if self.status == 429 && path.starts_with("/v1/widget/") {
+            // Visitors are not told whose limit it was, nor how much of it there is.
+            assert_eq!(self.number("retry-after"), 60, "{self:?}");
+            assert!(!self.headers.contains_key("x-ratelimit-limit"), "{self:?}");
         } else if self.status == 429 {
             assert!((1..=60).contains(&self.number("retry-after")), "{self:?}");
             for name in ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {

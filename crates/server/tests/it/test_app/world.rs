@@ -10,7 +10,7 @@ use probity_core::policy::Profile;
 use probity_core::time::Millis;
 use probity_core::verdict::Verification;
 use probity_engine::net::{BoxFuture, Source};
-use probity_engine::{Counters, Engine, EngineConfig, Item, Live, Room, Sink};
+use probity_engine::{Counters, Engine, EngineConfig, Forgotten, Item, Live, Manners, Room, Sink};
 use probity_mailworld::{At, MailboxState, Mailboxes, MemoryNet, Personality, Tls, World, Zone};
 use probity_server::verifier::Verifier;
 use tokio::sync::Semaphore;
@@ -106,6 +106,14 @@ impl Verifier for Rigged {
 
     fn room(&self, destination: &str, source: Option<&str>) -> Room {
         self.tight.room(destination, self.now()).unwrap_or_else(|| self.engine.room(destination, source))
+    }
+
+    fn forget(&self, scope: u64, which: &Forgotten) {
+        self.engine.forget(scope, which);
+    }
+
+    fn manners(&self, exchanger: &str) -> Option<Manners> {
+        Verifier::manners(&self.engine, exchanger)
     }
 
     fn source_names(&self) -> Vec<Arc<str>> {

@@ -1,14 +1,18 @@
 //! A thousand webhooks at once: most of them honest, some slow, failing, gone or hostile, several to a host.
 
+mod memory;
+mod moved_clock;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_core::id::{EventId, OrgId, WebhookId};
+use probity_core::id::{DeliveryId, EventId, OrgId, WebhookId};
+use probity_core::time::Millis;
 use probity_core::webhook::Topic;
 use probity_engine::clock::Clock;
 use probity_server::webhooks::sign::Secret;
 use probity_server::webhooks::{DeliveryConfig, SCHEDULE_MS, SendLimits};
-use probity_store::orgs::{self, Org};
+use probity_store::organization::{self, Org};
 use probity_store::outbox::{self, Content, Delivery, Logged, State};
 use probity_store::webhooks::{self, Webhook};
 use probity_store::{OrgNo, ScopedFutureExt as _};
@@ -19,7 +23,7 @@ use super::receivers::{HASTY, Manner, PATIENCE, Receiver, guard_allowing};
 
 const WEBHOOKS: usize = 1_000;
 /// Messages to each.
-const MESSAGES: usize = 2;
+const MESSAGES: u128 = 2;
 /// Webhooks on one host; a slow one may be beside good ones.
 const ON_A_HOST: usize = 4;
 /// Of twenty webhooks, how those behave that are not good.
@@ -27,8 +31,7 @@ const BAD: [(usize, &str); 5] = [(3, "slow"), (7, "failing"), (11, "gone"), (14,
 
 /// What the path of a request asks for.
 fn manner(request: &str) -> Manner {
-    let path = request.split(' ').nth(1).unwrap();
-    match path.split('/').nth(1).unwrap() {
+    match sort_of(request) {
         "slow" => Manner::Hang,
         "failing" => Manner::status(503),
         "gone" => Manner::status(410),
@@ -38,50 +41,49 @@ fn manner(request: &str) -> Manner {
     }
 }
 
+/// The sort of webhook that a request is for.
+fn sort_of(request: &str) -> &str {
+    request.split(['/', ' ']).nth(2).unwrap()
+}
+
+/// The sort of the `n`th webhook, where so many of twenty are bad.
+fn one_of_twenty(n: usize, bad: &[(usize, &'static str)]) -> &'static str {
+    bad.iter().find(|(place, _)| *place == n % 20).map_or("good", |(_, sort)| sort)
+}
+
+/// Webhooks of one organization, with what waits for them.
 struct Fleet {
     outbox: Outbox,
     org: OrgNo,
-    receiver: Receiver,
+    webhooks: Vec<Webhook>,
 }
 
 impl Fleet {
-    async fn new() -> Self {
+    /// So many webhooks of these sorts at the port of a receiver.
+    async fn new(port: u16, size: usize, sort: impl Fn(usize) -> &'static str) -> Self {
         let outbox = Outbox::new().await;
         let org = Org::new(OrgId::new(START, [1; 10]), None, "metered".into(), START);
-        outbox.store.write(|tx| orgs::insert(tx, &org).scope_boxed()).await.unwrap();
-        let receiver = Receiver::start(Manner::ByRequest(manner)).await;
-        let fleet = Self { outbox, org: org.no, receiver };
-        let made: Vec<Webhook> = (0..WEBHOOKS).map(|n| fleet.webhook(n)).collect();
-        let written = fleet.outbox.store.write(|tx| {
+        let webhooks: Vec<Webhook> = (0..size).map(|n| webhook(org.no, n, sort(n), port)).collect();
+        let written = outbox.store.write(|tx| {
             async {
-                for webhook in &made {
-                    let sealed = fleet.outbox.secrets.seal_webhook_secret(webhook.id, Secret::fresh().bytes());
+                organization::insert(tx, &org).await?;
+                for webhook in &webhooks {
+                    let sealed = outbox.secrets.seal_webhook_secret(webhook.id, Secret::fresh().bytes());
                     assert!(webhooks::insert(tx, webhook, &sealed, 2_000).await?);
                 }
-                let messages: Vec<Delivery> =
-                    made.iter().flat_map(|webhook| (0..MESSAGES).map(move |n| message(webhook, n))).collect();
-                outbox::put_all(tx, &messages).await
+                Ok(())
             }
             .scope_boxed()
         });
-        assert_eq!(written.await.unwrap(), (WEBHOOKS * MESSAGES) as u64);
-        fleet
+        written.await.unwrap();
+        Self { outbox, org: org.no, webhooks }
     }
 
-    fn webhook(&self, n: usize) -> Webhook {
-        let bad = BAD.iter().find(|(place, _)| *place == n % 20).map_or("good", |(_, manner)| manner);
-        let (host, port) = (n / ON_A_HOST, self.receiver.address.port());
-        Webhook {
-            org: self.org,
-            id: WebhookId::from_bits(n as u128 + 1),
-            test: false,
-            name: bad.into(),
-            url: format!("http://host-{host}.example:{port}/{bad}/{n}"),
-            events: vec![Topic::JobFinished],
-            active: true,
-            created_at: START,
-            last_delivery_at: None,
-        }
+    /// Puts the `n`th message to each of these webhooks, due at a time.
+    async fn put(&self, n: u128, at: Millis, to: &[Webhook]) {
+        let messages: Vec<Delivery> = to.iter().map(|webhook| message(webhook, n, at)).collect();
+        let put = self.outbox.store.write(|tx| outbox::put_all(tx, &messages).scope_boxed()).await.unwrap();
+        assert_eq!(put, u64::try_from(messages.len()).unwrap());
     }
 
     /// The messages by how their webhooks behave.
@@ -90,30 +92,59 @@ impl Fleet {
         let all = outbox::page(&mut conn, self.org, None, None, 10_000).await.unwrap();
         let mut rows: BTreeMap<String, Vec<Logged>> = BTreeMap::new();
         for row in all {
-            let manner = row.url.split('/').nth(3).unwrap().to_owned();
-            rows.entry(manner).or_default().push(row);
+            let sort = row.url.split('/').nth(3).unwrap().to_owned();
+            rows.entry(sort).or_default().push(row);
         }
         rows
     }
+
+    /// The sorts of the webhooks that are disabled, one word for each.
+    async fn disabled(&self) -> Vec<String> {
+        let mut conn = self.outbox.store.read().await.unwrap();
+        let wanted: Vec<_> = self.webhooks.iter().map(|webhook| (webhook.org, webhook.id)).collect();
+        let receivers = webhooks::receivers(&mut conn, &wanted).await.unwrap();
+        let off = receivers.into_iter().filter(|receiver| !receiver.active);
+        off.map(|receiver| receiver.url.split('/').nth(3).unwrap().to_owned()).collect()
+    }
 }
 
-fn message(webhook: &Webhook, n: usize) -> Delivery {
+fn webhook(org: OrgNo, n: usize, sort: &str, port: u16) -> Webhook {
+    let host = n / ON_A_HOST;
+    Webhook {
+        org,
+        id: WebhookId::from_bits(n as u128 + 1),
+        test: false,
+        name: sort.into(),
+        url: format!("http://host-{host}.example:{port}/{sort}/{n}"),
+        events: vec![Topic::JobFinished],
+        active: true,
+        created_at: START,
+        last_delivery_at: None,
+    }
+}
+
+fn message(webhook: &Webhook, n: u128, at: Millis) -> Delivery {
+    let bits = webhook.id.bits() * 10 + n;
     Delivery {
         org: webhook.org,
-        id: probity_core::id::DeliveryId::from_bits(webhook.id.bits() * 10 + n as u128),
-        event: EventId::from_bits(webhook.id.bits() * 10 + n as u128),
+        id: DeliveryId::from_bits(bits),
+        event: EventId::from_bits(bits),
         kind: "job.finished".into(),
         url: webhook.url.clone(),
         content: Content::Bytes(b"{}".to_vec()),
         job: None,
         signer: webhook.id.to_string(),
-        created_at: START,
+        created_at: at,
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_webhooks_of_all_sorts_do_not_stand_in_each_others_way() {
-    let mut fleet = Fleet::new().await;
+    let mut receiver = Receiver::start(Manner::ByRequest(manner)).await;
+    let fleet = Fleet::new(receiver.address.port(), WEBHOOKS, |n| one_of_twenty(n, &BAD)).await;
+    for n in 0..MESSAGES {
+        fleet.put(n, START, &fleet.webhooks).await;
+    }
     let guard = guard_allowing(&["127.0.0.0/8"], Arc::new(AllAtLoopback));
     let limits = SendLimits { total_ms: 3_000, ..HASTY };
     let config = DeliveryConfig::default();
@@ -121,11 +152,11 @@ async fn a_thousand_webhooks_of_all_sorts_do_not_stand_in_each_others_way() {
     let ending = CancellationToken::new();
     let clock = Clock::system();
     let running = tokio::spawn(worker.run(ending.clone()));
-    let good = WEBHOOKS * (20 - BAD.len()) / 20 * MESSAGES;
+    let good = u128::try_from(WEBHOOKS * (20 - BAD.len()) / 20).unwrap() * MESSAGES;
     let all_good = async {
         let mut seen = 0;
         while seen < good {
-            seen += usize::from(fleet.receiver.request().await.starts_with("POST /good/"));
+            seen += u128::from(sort_of(&receiver.request().await) == "good");
         }
     };
     tokio::time::timeout(PATIENCE, all_good).await.expect("the good ones are delivered");
@@ -133,7 +164,7 @@ async fn a_thousand_webhooks_of_all_sorts_do_not_stand_in_each_others_way() {
     ending.cancel();
     tokio::time::timeout(PATIENCE, running).await.expect("it ends").unwrap();
     // The receiver notices a moment later that a connection has ended.
-    assert!(fleet.receiver.at_once() < config.at_once * 2, "{} at once", fleet.receiver.at_once());
+    assert!(receiver.at_once() < config.at_once * 2, "{} at once", receiver.at_once());
     let rows = fleet.rows().await;
     assert!(rows["good"].iter().all(|row| row.state == State::Delivered && row.attempts == 1));
     for row in &rows["gone"] {
@@ -145,15 +176,13 @@ async fn a_thousand_webhooks_of_all_sorts_do_not_stand_in_each_others_way() {
             // Those that were tried come back by the schedule; the rest only waits for its lane.
             if let Some(at) = row.last_at {
                 let pause_ms = row.next_at.since(at);
-                assert!(row.attempts == 1 && pause_ms >= SCHEDULE_MS[0], "{sort}: {pause_ms}");
+                // On a busy machine a second attempt has been due meanwhile.
+                let promised_ms = SCHEDULE_MS[usize::try_from(row.attempts - 1).unwrap()];
+                assert!(pause_ms >= promised_ms, "{sort}: {pause_ms} ms after {} attempts", row.attempts);
             }
             assert!(row.last_answer.len() <= outbox::ANSWER_MAX);
         }
     }
-    // A disabled webhook is one that is gone.
-    let mut conn = fleet.outbox.store.read().await.unwrap();
-    let wanted: Vec<_> = (0..WEBHOOKS).map(|n| (fleet.org, fleet.webhook(n).id)).collect();
-    for receiver in webhooks::receivers(&mut conn, &wanted).await.unwrap() {
-        assert!(receiver.active || receiver.url.contains("/gone/"), "{}", receiver.url);
-    }
+    let disabled = fleet.disabled().await;
+    assert!(disabled.iter().all(|sort| sort == "gone"), "{disabled:?}");
 }

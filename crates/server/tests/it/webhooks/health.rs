@@ -2,14 +2,17 @@
 
 use probity_core::id::{DeliveryId, EventId, JobId, OrgId, WebhookId};
 use probity_core::time::Millis;
+use probity_core::verdict::Reason;
 use probity_core::webhook::Topic;
+use probity_server::secrets::Secrets;
 use probity_server::webhooks::sign::Secret;
 use probity_server::webhooks::{SCHEDULE_MS, TEST};
-use probity_store::events::{self, AccountEvent, Actor, What};
-use probity_store::orgs::{self, Org};
+use probity_store::events::{AccountEvent, Actor, What};
+use probity_store::jobs::{self, Head, JobNo, Kind, NewChunk, NewJob, RowResult, Settled};
+use probity_store::organization::{self, Org};
 use probity_store::outbox::{self, Content, Delivery, State};
 use probity_store::webhooks::{self, Webhook};
-use probity_store::{OrgNo, ScopedFutureExt as _};
+use probity_store::{OrgNo, ScopedFutureExt as _, timeline};
 
 use super::delivery::{Outbox, START};
 use super::receivers::{Manner, Receiver};
@@ -24,6 +27,11 @@ struct Hooked {
 
 impl Hooked {
     async fn new(url: &str) -> Self {
+        Self::sealed_by(url, &[7; 32]).await
+    }
+
+    /// With a secret that was encrypted with this pepper.
+    async fn sealed_by(url: &str, pepper: &[u8; 32]) -> Self {
         let outbox = Outbox::new().await;
         let org = Org::new(OrgId::new(START, [1; 10]), None, "metered".into(), START);
         let webhook = Webhook {
@@ -37,10 +45,10 @@ impl Hooked {
             created_at: START,
             last_delivery_at: None,
         };
-        let sealed = outbox.secrets.seal_webhook_secret(webhook.id, Secret::fresh().bytes());
+        let sealed = Secrets::of(pepper).seal_webhook_secret(webhook.id, Secret::fresh().bytes());
         let made = outbox.store.write(|tx| {
             async {
-                orgs::insert(tx, &org).await?;
+                organization::insert(tx, &org).await?;
                 webhooks::insert(tx, &webhook, &sealed, 1).await
             }
             .scope_boxed()
@@ -99,7 +107,7 @@ impl Hooked {
 
     async fn told(&self) -> Vec<(What, Option<Actor>)> {
         let mut conn = self.outbox.store.read().await.unwrap();
-        let found = events::newest(&mut conn, self.org, Millis(0), Millis(i64::MAX), 10).await.unwrap();
+        let found = timeline::newest_events(&mut conn, self.org, Millis(0), Millis(i64::MAX), 10).await.unwrap();
         found.into_iter().map(|event| (event.what, event.actor)).collect()
     }
 }
@@ -182,6 +190,81 @@ async fn what_tells_of_rows_that_are_gone_is_dropped_unsent() {
     hooked.outbox.deliver(START).await;
     assert_eq!((receiver.hits(), hooked.state(rows).await), (0, State::Cancelled));
     assert!(hooked.is_active().await);
+}
+
+#[tokio::test]
+async fn what_cannot_be_signed_comes_to_an_end_and_says_nothing_of_its_webhook() {
+    let receiver = Receiver::start(Manner::status(200)).await;
+    let hooked = Hooked::sealed_by(&receiver.url(), &[8; 32]).await;
+    let mut ids = Vec::new();
+    for n in 1..=3 {
+        ids.push(hooked.job_finished(n, START).await);
+    }
+    hooked.deliver(START).await;
+    assert_eq!(hooked.state(ids[0]).await, State::Waiting);
+    let end = hooked.through(START + 60_000).await;
+    for id in &ids {
+        assert_eq!(hooked.state(*id).await, State::Exhausted);
+        let row = outbox::by_id(&mut hooked.outbox.store.read().await.unwrap(), hooked.org, *id).await.unwrap();
+        assert_eq!((row.attempts, row.last_error.as_deref()), (8, Some("unmade")));
+    }
+    hooked.job_finished(4, end + 5 * 86_400_000).await;
+    hooked.deliver(end + 5 * 86_400_000).await;
+    assert!(hooked.is_active().await, "nobody has asked the webhook");
+    assert_eq!(receiver.hits(), 0);
+}
+
+/// A job of one address that passes, whose block of addresses is damaged.
+async fn damaged_job(hooked: &Hooked) {
+    let id = JobId::from_bits(9);
+    let (org, by) = (hooked.org, "api");
+    let new = NewJob { org, id, test: true, source: by, started_by: by, source_action: by, actor: None, at: START };
+    let kind = Kind {
+        reason: Reason::Valid,
+        findings: Vec::new(),
+        meta: String::new(),
+        rule: "rule".into(),
+        smtp_code: None,
+        enhanced: None,
+        host: None,
+        provider: None,
+        source: "smtp".into(),
+        flags: 0,
+        charged: false,
+    };
+    let results = vec![RowResult { idx: 0, copies: 1, kind: kind.into(), suggestion: None }];
+    let done = Settled { results, done: true, ..Settled::default() };
+    let (destination, source) = (String::new(), String::new());
+    let chunk = NewChunk { ready_at: START, size: 1, body: b"{}".to_vec(), destination, source };
+    let head = Head { org, job: JobNo::of_id(id), destination: String::new(), source: String::new() };
+    let made = hooked.outbox.store.write(|tx| {
+        async {
+            let no = jobs::begin(tx, &new).await?;
+            jobs::add_block(tx, org, no, 0, b"no block").await?;
+            jobs::accept(tx, &new, 1, None, START).await?;
+            let claim = jobs::claim_import(tx, START, 60_000).await?.expect("the job waits");
+            jobs::add_chunks(tx, &claim, std::slice::from_ref(&chunk), &[], START, 60_000).await?;
+            jobs::imported(tx, &claim, 0, START).await?;
+            let claimed = jobs::claim_chunks(tx, &head, START, 60_000, 1).await?;
+            jobs::settle(tx, &claimed[0].fence, &done, START).await
+        }
+        .scope_boxed()
+    });
+    assert!(made.await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_message_about_rows_that_cannot_be_read_comes_to_an_end() {
+    let receiver = Receiver::start(Manner::status(200)).await;
+    let hooked = Hooked::new(&receiver.url()).await;
+    damaged_job(&hooked).await;
+    let id = hooked.put(1, "status.passed", Content::Rows(vec![0]), START).await;
+    hooked.through(START).await;
+    assert_eq!((receiver.hits(), hooked.state(id).await), (0, State::Exhausted));
+    // Others of the webhook go their way.
+    let other = hooked.job_finished(2, START + 90 * 86_400_000).await;
+    hooked.deliver(START + 90 * 86_400_000).await;
+    assert_eq!((receiver.hits(), hooked.state(other).await), (1, State::Delivered));
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use probity_engine::egress::{Guard, GuardConfig};
 use probity_engine::net::BoxFuture;
 use probity_server::webhooks::guard::Unresolved;
 use probity_server::webhooks::send::Message;
-use probity_server::webhooks::{Names, NoNames, SendLimits, Sender, Target, UrlGuard, event_id};
+use probity_server::webhooks::{Names, NoNames, SendLimits, Sender, Target, UrlGuard, WebhookConfig, event_id};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -30,6 +30,8 @@ pub(crate) enum Manner {
     Drip(String),
     /// Sends the head, then as much as it can, for ever.
     Flood(String),
+    /// Sends the head, then so many bytes, and keeps the connection open.
+    Pour(String, usize),
     /// Says nothing, for ever.
     Hang,
     /// As the request asks for.
@@ -85,6 +87,11 @@ impl Receiver {
         tokio::time::timeout(PATIENCE, self.requests.recv()).await.expect("a request comes").unwrap()
     }
 
+    /// Those that have come and were not taken yet.
+    pub(crate) fn so_far(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.requests.try_recv().ok()).collect()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}/hook?x=1", self.address)
     }
@@ -116,6 +123,13 @@ async fn serve(mut stream: TcpStream, manner: Manner, seen: mpsc::UnboundedSende
         Manner::Flood(head) => {
             let _ = stream.write_all(head.as_bytes()).await;
             while stream.write_all(&[b'x'; 8_192]).await.is_ok() {}
+        }
+        Manner::Pour(head, mut bytes) => {
+            let _ = stream.write_all(head.as_bytes()).await;
+            while bytes > 0 && stream.write_all(&[b'x'; 8_192]).await.is_ok() {
+                bytes = bytes.saturating_sub(8_192);
+            }
+            until_closed(&mut stream).await;
         }
         Manner::Hang | Manner::ByRequest(_) => until_closed(&mut stream).await,
     }
@@ -168,9 +182,17 @@ impl Names for Scripted {
 
 /// A guard that allows these networks besides the public internet.
 pub(crate) fn guard_allowing(networks: &[&str], names: Arc<dyn Names>) -> Arc<UrlGuard> {
+    Arc::new(UrlGuard::new(egress_to(networks), names, false))
+}
+
+fn egress_to(networks: &[&str]) -> Guard {
     let allow_networks = networks.iter().map(|network| network.parse().unwrap()).collect();
-    let egress = Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() });
-    Arc::new(UrlGuard::new(egress, names, false))
+    Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
+}
+
+/// Webhooks of a service that may talk to loopback.
+pub(crate) fn webhooks_to_loopback() -> WebhookConfig {
+    WebhookConfig { egress: egress_to(&["127.0.0.0/8"]), ..WebhookConfig::default() }
 }
 
 /// A guard as in production.

@@ -75,14 +75,14 @@ async fn heads_without_end_are_failures() {
         (Manner::Say(line(20_000)), Err(Failure::Broken)),
         (Manner::Say(many), Err(Failure::Broken)),
         (Manner::Flood("HTTP/1.1 200 OK\r\nx: ".into()), Err(Failure::Broken)),
-        (Manner::Drip("HTTP/1.1 200 OK\r\nx: ".into()), Err(Failure::Timeout)),
+        (Manner::Drip("HTTP/1.1 200 OK\r\nx: ".into()), Err(Failure::Unanswered)),
         (Manner::Flood(String::new()), Err(Failure::Broken)),
         (Manner::Say("220 mail.example.com ESMTP\r\n".into()), Err(Failure::Broken)),
         (Manner::Say(String::new()), Err(Failure::Broken)),
-        (Manner::Hang, Err(Failure::Timeout)),
+        (Manner::Hang, Err(Failure::Unanswered)),
     ] {
         let receiver = Receiver::start(manner).await;
-        let sender = if expected == Err(Failure::Timeout) { hasty(open()) } else { sender(open()) };
+        let sender = if expected == Err(Failure::Unanswered) { hasty(open()) } else { sender(open()) };
         let answered = within(sender.post(&receiver.target(), message())).await;
         assert_eq!(answered.map(|answered| answered.status), expected);
     }

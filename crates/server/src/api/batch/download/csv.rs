@@ -3,8 +3,7 @@
 //! A cell that begins like a formula gets a `'` before it, which spreadsheets take as "this is text". Addresses may begin so
 //! (`+x@example.org` is one), so programs that want them as they are ask for raw cells.
 
-use super::columns::{COLUMNS, HEADER, cells};
-use crate::api::batch::view::BatchRow;
+use super::columns::{Columns, FileRow, HEADER};
 
 /// What a cell that is run as a formula begins with; the last four are the full-width forms of the first four.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
@@ -18,23 +17,23 @@ pub(super) struct CsvRows {
 
 impl CsvRows {
     /// The records of these rows, after the header where they are the first.
-    pub(super) fn text(self, rows: &[BatchRow], first: bool) -> Vec<u8> {
+    pub(super) fn text(self, columns: &Columns, rows: &[FileRow], first: bool) -> Vec<u8> {
         let mut text = Vec::with_capacity((rows.len() + 1) * 128);
         if first {
-            self.record(&mut text, HEADER);
+            self.record(&mut text, &columns.header());
         }
         for row in rows {
-            self.record(&mut text, cells(row).each_ref().map(AsRef::as_ref));
+            self.record(&mut text, &columns.cells(row));
         }
         text
     }
 
-    fn record(self, text: &mut Vec<u8>, cells: [&str; COLUMNS]) {
-        for (place, cell) in cells.into_iter().enumerate() {
+    fn record<T: AsRef<str>>(self, text: &mut Vec<u8>, cells: &[T]) {
+        for (place, cell) in cells.iter().enumerate() {
             if place > 0 {
                 text.push(b',');
             }
-            self.cell(text, cell);
+            self.cell(text, cell.as_ref());
         }
         text.extend(b"\r\n");
     }
@@ -77,10 +76,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::api::batch::view::RowHead;
+    use crate::api::batch::view::{BatchRow, RowHead};
 
-    fn row(email: &str) -> BatchRow {
-        BatchRow { head: RowHead { email: email.to_owned(), processed: false, index: Some(7) }, done: None }
+    fn row(email: &str) -> FileRow {
+        let head = RowHead { email: email.to_owned(), processed: false, index: Some(7) };
+        FileRow { row: BatchRow { head, done: None }, own: None }
     }
 
     /// The first cell of the second record, as a reader of CSV sees it.
@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn cells_are_quoted_where_they_must_be() {
-        let text = |raw, email| String::from_utf8(CsvRows { raw }.text(&[row(email)], false)).unwrap();
+        let text =
+            |raw, email| String::from_utf8(CsvRows { raw }.text(&Columns::of_job(), &[row(email)], false)).unwrap();
         let cases = [
             ("jo@example.org", "jo@example.org,,false,,,,,,7\r\n"),
             ("a\"b, c", "\"a\"\"b, c\",,false,,,,,,7\r\n"),
@@ -120,12 +121,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_cell_begins_like_a_formula_and_raw_ones_come_back(email in "[-=+@＝＋－＠\t\r\n\0 \",;'a]{0,6}|.{0,40}") {
-            let (left, safe) = read_back(&CsvRows { raw: false }.text(&[row(&email)], true));
+            let (left, safe) = read_back(&CsvRows { raw: false }.text(&Columns::of_job(), &[row(&email)], true));
             prop_assert_eq!(left, 0);
             let safe = String::from_utf8(safe).unwrap();
             prop_assert!(!safe.starts_with(FORMULA) && !safe.starts_with('\0'));
             prop_assert_eq!(safe.strip_prefix('\'').filter(|text| *text == email).unwrap_or(&safe), &email);
-            let (left, raw) = read_back(&CsvRows { raw: true }.text(&[row(&email)], true));
+            let (left, raw) = read_back(&CsvRows { raw: true }.text(&Columns::of_job(), &[row(&email)], true));
             prop_assert_eq!((left, raw), (0, email.into_bytes()));
         }
     }

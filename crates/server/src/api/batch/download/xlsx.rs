@@ -3,29 +3,36 @@
 //! A cell that is a string is shown as it is, whatever it begins with, so nothing is put before it. Rows go to disk as they
 //! come, and the workbook is packed from there: memory does not grow with the job. Both files are temporary ones without a
 //! name, which the system removes even where the process is killed. Blocking threads write; the request waits, and where its
-//! client goes away the writing ends with the next part.
+//! client goes away the writing ends with the next part. It does not wait long for its turn: a request has its deadline, and the
+//! workbook takes its own time.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use futures_util::stream;
+use probity_store::OrgNo;
 use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 use thiserror::Error;
 use tokio::io::AsyncReadExt as _;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 
-use super::columns::{HEADER, cells};
-use crate::api::batch::view::BatchRow;
+use super::columns::{Columns, FileRow};
 use crate::error::ApiError;
+use crate::uploads::places::{Place, Places};
 
 /// The type of workbooks.
 pub(super) const CONTENT_TYPE: &str = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
 
 /// Rows of a sheet, that of the names included.
 const SHEET_ROWS_MAX: i64 = 1_048_576;
-/// Workbooks that are written at a time by this process; others wait.
-static PLACES: Semaphore = Semaphore::const_new(2);
+/// Characters of a cell.
+const CELL_CHARS_MAX: usize = 32_767;
+/// How often a place is asked for, and the pause between: five seconds in all.
+const TRIES_MAX: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(250);
 /// Parts that are read ahead of the writing.
 const AHEAD: usize = 2;
 /// Bytes of a part of the answer.
@@ -45,7 +52,7 @@ enum Broken {
 
 /// What the reader of the rows tells the writer of the workbook.
 enum Part {
-    Rows(Vec<BatchRow>),
+    Rows(Vec<FileRow>),
     End,
 }
 
@@ -57,7 +64,11 @@ pub(super) struct Packed {
 
 /// Where rows come from: parts in order, then none.
 pub(super) trait Parts {
-    async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError>;
+    /// Whose they are.
+    fn org(&self) -> OrgNo;
+    /// What is shown of them.
+    fn columns(&self) -> Arc<Columns>;
+    async fn next(&mut self) -> Result<Option<Vec<FileRow>>, ApiError>;
 }
 
 /// Refuses a job whose rows do not fit on a sheet.
@@ -68,13 +79,25 @@ pub(super) fn check(rows: i64) -> Result<(), ApiError> {
     Err(ApiError::invalid("format", format_args!("a workbook takes {} rows; ask for csv", SHEET_ROWS_MAX - 1)))
 }
 
-/// Writes the workbook of all rows.
-pub(super) async fn pack(mut rows: impl Parts) -> Result<Packed, ApiError> {
-    let place = PLACES.acquire().await.expect("nobody closes it");
+/// A place for a workbook of an organization, soon; 503 where none comes free.
+async fn place(places: &'static Places, org: OrgNo) -> Result<Place<'static>, ApiError> {
+    for _ in 1..TRIES_MAX {
+        if let Ok(place) = places.take(org) {
+            return Ok(place);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    places.take(org)
+}
+
+/// Writes the workbook of all rows, where there is a place for it.
+pub(super) async fn pack(places: &'static Places, mut rows: impl Parts) -> Result<Packed, ApiError> {
+    let place = place(places, rows.org()).await?;
     let (sender, receiver) = mpsc::channel(AHEAD);
+    let columns = rows.columns();
     let writing = tokio::task::spawn_blocking(move || {
         let _place = place;
-        write(receiver)
+        write(&columns, receiver)
     });
     while let Some(part) = rows.next().await? {
         // A writer that has ended tells why below.
@@ -97,16 +120,17 @@ fn body(file: tokio::fs::File) -> Body {
 }
 
 /// The whole workbook, from its beginning.
-fn write(mut parts: mpsc::Receiver<Part>) -> Result<File, Broken> {
+fn write(columns: &Columns, mut parts: mpsc::Receiver<Part>) -> Result<File, Broken> {
     let mut book = Workbook::new();
+    book.set_tempdir(tempfile::env::temp_dir())?;
     let sheet = book.add_worksheet_with_constant_memory()?.set_name("results")?;
     let mut next = 0;
-    line(sheet, &mut next, HEADER)?;
+    line(sheet, &mut next, &columns.header())?;
     loop {
         match parts.blocking_recv() {
             Some(Part::Rows(rows)) => {
                 for row in &rows {
-                    line(sheet, &mut next, cells(row))?;
+                    line(sheet, &mut next, &columns.cells(row))?;
                 }
             }
             Some(Part::End) => break,
@@ -119,13 +143,12 @@ fn write(mut parts: mpsc::Receiver<Part>) -> Result<File, Broken> {
     Ok(file)
 }
 
-fn line<T: Into<String>>(
-    sheet: &mut Worksheet,
-    next: &mut u32,
-    cells: impl IntoIterator<Item = T>,
-) -> Result<(), XlsxError> {
+fn line<T: AsRef<str>>(sheet: &mut Worksheet, next: &mut u32, cells: &[T]) -> Result<(), XlsxError> {
     for (column, cell) in (0..).zip(cells) {
-        sheet.write_string(*next, column, cell)?;
+        let cell = cell.as_ref();
+        // A sheet's longest cell; only the columns of an uploaded file can be longer.
+        let end = cell.char_indices().nth(CELL_CHARS_MAX).map_or(cell.len(), |(end, _)| end);
+        sheet.write_string(*next, column, &cell[..end])?;
     }
     *next += 1;
     Ok(())
@@ -141,27 +164,40 @@ mod tests {
     use http_body_util::BodyExt as _;
     use proptest::prelude::*;
 
+    use super::super::columns::HEADER;
     use super::*;
-    use crate::api::batch::view::RowHead;
+    use crate::api::batch::view::{BatchRow, RowHead};
     use crate::error::Code;
 
-    struct Given(std::vec::IntoIter<Vec<BatchRow>>);
+    struct Given(std::vec::IntoIter<Vec<FileRow>>);
+
+    /// As many as tests take beside each other.
+    static PLENTY: Places = Places::new(1_000, 1_000, "full");
+    const ORG: OrgNo = OrgNo(1);
 
     impl Parts for Given {
-        async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+        fn org(&self) -> OrgNo {
+            ORG
+        }
+
+        fn columns(&self) -> Arc<Columns> {
+            Columns::of_job().into()
+        }
+
+        async fn next(&mut self) -> Result<Option<Vec<FileRow>>, ApiError> {
             Ok(self.0.next())
         }
     }
 
-    fn rows(emails: &[String]) -> Vec<BatchRow> {
+    fn rows(emails: &[String]) -> Vec<FileRow> {
         let head =
             |(index, email): (i64, &String)| RowHead { email: email.clone(), processed: false, index: Some(index) };
-        (0..).zip(emails).map(head).map(|head| BatchRow { head, done: None }).collect()
+        (0..).zip(emails).map(head).map(|head| FileRow { row: BatchRow { head, done: None }, own: None }).collect()
     }
 
     /// The sheet and its formulas, as a reader of workbooks sees them.
-    async fn read_back(parts: Vec<Vec<BatchRow>>) -> (Range<Data>, Range<String>) {
-        let packed = pack(Given(parts.into_iter())).await.unwrap();
+    async fn read_back(parts: Vec<Vec<FileRow>>) -> (Range<Data>, Range<String>) {
+        let packed = pack(&PLENTY, Given(parts.into_iter())).await.unwrap();
         let bytes = packed.body.collect().await.unwrap().to_bytes();
         assert_eq!(u64::try_from(bytes.len()).unwrap(), packed.bytes);
         let mut book = Xlsx::new(Cursor::new(bytes)).unwrap();
@@ -197,20 +233,48 @@ mod tests {
     async fn what_breaks_off_is_not_written_to_its_end() {
         struct Breaking(Arc<AtomicUsize>);
         impl Parts for Breaking {
-            async fn next(&mut self) -> Result<Option<Vec<BatchRow>>, ApiError> {
+            fn org(&self) -> OrgNo {
+                ORG
+            }
+
+            fn columns(&self) -> Arc<Columns> {
+                Columns::of_job().into()
+            }
+
+            async fn next(&mut self) -> Result<Option<Vec<FileRow>>, ApiError> {
                 match self.0.fetch_add(1, Ordering::Relaxed) {
                     0 => Ok(Some(rows(&["jo@example.org".to_owned()]))),
                     _ => Err(ApiError::unavailable("the database is gone")),
                 }
             }
         }
+        static FEW: Places = Places::new(2, 1, "full");
         for _ in 0..4 {
-            let broken = pack(Breaking(Arc::default())).await;
+            let broken = pack(&FEW, Breaking(Arc::default())).await;
             assert!(broken.is_err_and(|error| error.code() == Code::ServiceUnavailable));
         }
         let (sender, receiver) = mpsc::channel(1);
         drop(sender);
-        assert!(matches!(tokio::task::spawn_blocking(|| write(receiver)).await.unwrap(), Err(Broken::Unfinished)));
+        assert!(matches!(
+            tokio::task::spawn_blocking(|| write(&Columns::of_job(), receiver)).await.unwrap(),
+            Err(Broken::Unfinished)
+        ));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_organization_has_one_place_and_nobody_waits_long() {
+        static FEW: Places = Places::new(2, 1, "full");
+        let [one, other, third] = [1, 2, 3].map(OrgNo);
+        let first = place(&FEW, one).await.unwrap();
+        let soon = tokio::time::timeout(Duration::from_secs(6), place(&FEW, one));
+        let refused = soon.await.expect("nobody waits for longer").unwrap_err();
+        assert_eq!((refused.code(), refused.message()), (Code::ServiceUnavailable, "full"));
+        let _second = place(&FEW, other).await.unwrap();
+        assert!(place(&FEW, third).await.is_err());
+        let waiting = tokio::spawn(place(&FEW, third));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        drop(first);
+        assert!(waiting.await.unwrap().is_ok(), "what comes free is taken");
     }
 
     proptest! {

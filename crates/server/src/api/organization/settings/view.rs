@@ -32,6 +32,8 @@ const BANNED_MEAN: &str = "Words that make an address `banned_words` in batches.
 const ROLES_MEAN: &str = "Local parts that make an address `role_based` in batches, besides those that are known. What stands \
     behind a `+` does not matter, nor does a number of one or two digits.";
 const RETENTION_MEANS: &str = "For how many days closed jobs are kept; null where the installation's value counts.";
+const DELIVERY_RETENTION_MEANS: &str = "For how many days a message stays in the log of deliveries after it was made, at most as many as \
+    the installation keeps them; null where that is the time.";
 const RATE_MEANS: &str = "How many requests a minute all keys together may make, at most as many as the operator allows; null \
     where that is the limit.";
 
@@ -49,6 +51,8 @@ pub struct SettingsShown {
     role_words: Vec<String>,
     #[schema(required, schema_with = retention_days)]
     retention_days: Option<i64>,
+    #[schema(required, schema_with = delivery_retention_days)]
+    delivery_retention_days: Option<i64>,
     #[schema(required, schema_with = rate_limit)]
     rate_limit_per_minute: Option<i64>,
 }
@@ -62,6 +66,7 @@ impl From<Settings> for SettingsShown {
             banned_words: wishes.banned_words,
             role_words: wishes.role_words,
             retention_days: settings.retention_days,
+            delivery_retention_days: settings.delivery_retention_days,
             rate_limit_per_minute: settings.rate_limit_per_minute,
         }
     }
@@ -87,6 +92,9 @@ pub struct SettingsPatch {
     #[serde(default)]
     #[schema(schema_with = retention_days)]
     pub(super) retention_days: Said<Whole>,
+    #[serde(default)]
+    #[schema(schema_with = delivery_retention_days)]
+    pub(super) delivery_retention_days: Said<Whole>,
     #[serde(default)]
     #[schema(schema_with = rate_limit)]
     pub(super) rate_limit_per_minute: Said<Whole>,
@@ -174,6 +182,10 @@ fn role_words_or_null() -> Array {
 
 fn retention_days() -> Object {
     number_or_null(RETENTION_MEANS, Some(RETENTION_DAYS_MAX), 90)
+}
+
+fn delivery_retention_days() -> Object {
+    number_or_null(DELIVERY_RETENTION_MEANS, None, 7)
 }
 
 fn rate_limit() -> Object {

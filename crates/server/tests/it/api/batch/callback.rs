@@ -1,22 +1,23 @@
 //! The word that a job is finished, and where it may go.
 
-use probity_core::api_key::KeyKind;
-use probity_engine::egress::{Guard, GuardConfig};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use probity_engine::net::BoxFuture;
 use probity_server::service::ServiceConfig;
-use probity_server::webhooks::WebhookConfig;
+use probity_server::webhooks::guard::Unresolved;
+use probity_server::webhooks::{Names, WebhookConfig};
 use serde_json::{Value, json};
 
 use super::post;
 use crate::test_app::{Call, TestApp};
-use crate::webhooks::receivers::{Manner, Receiver};
+use crate::webhooks::receivers::{Manner, Receiver, webhooks_to_loopback};
 
 #[tokio::test]
 async fn a_finished_job_tells_its_callback_in_its_own_words() {
-    let egress = egress_to_loopback();
-    let webhooks = WebhookConfig { egress, ..WebhookConfig::default() };
-    TestApp::each(ServiceConfig { webhooks, ..ServiceConfig::default() }, async |app| {
-        let (org, _) = app.customer().await;
-        let key = app.key(&org, KeyKind::Test).await;
+    TestApp::each(ServiceConfig { webhooks: webhooks_to_loopback(), ..ServiceConfig::default() }, async |app| {
+        let (_, key) = app.tester().await;
         let mut receiver = Receiver::start(Manner::status(204)).await;
         let body = json!({ "emails": ["valid@sandbox.test", "x"], "webhook_url": receiver.url() });
         let id = post(app, &key, &body.to_string()).await.ok(200)["id"].as_str().unwrap().to_owned();
@@ -45,16 +46,10 @@ async fn a_callback_into_private_networks_is_refused_and_leaves_nothing() {
     app.stop().await;
 }
 
-fn egress_to_loopback() -> Guard {
-    let allow_networks = vec!["127.0.0.0/8".parse().unwrap()];
-    Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
-}
-
 #[tokio::test]
 async fn a_callback_in_the_query_belongs_to_what_is_repeated() {
     let app = TestApp::start().await;
-    let (org, _) = app.customer().await;
-    let key = app.key(&org, KeyKind::Test).await;
+    let (_, key) = app.tester().await;
     let to = async |url: &str| {
         let target = format!("/v1/batch-verify?webhook_url={url}");
         app.send(Call::with_body(target, "text/csv", "valid@sandbox.test\n").key(&key).once("a list")).await
@@ -63,5 +58,64 @@ async fn a_callback_in_the_query_belongs_to_what_is_repeated() {
     first.ok(200);
     assert_eq!(to("http://one.example.org/").await.body, first.body);
     to("http://two.example.org/").await.error(422, "idempotency_key_reused");
+    app.stop().await;
+}
+
+/// A name that leads nowhere, and into a private network once somebody says so.
+#[derive(Default)]
+struct Turned(AtomicBool);
+
+impl Names for Turned {
+    fn addresses<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, Unresolved>> {
+        let turned = self.0.load(Ordering::Relaxed);
+        Box::pin(
+            async move { if turned { Ok(vec![Ipv4Addr::new(10, 0, 0, 1).into()]) } else { Err(Unresolved::Name) } },
+        )
+    }
+}
+
+#[tokio::test]
+async fn a_repetition_is_answered_as_before_whatever_its_url_leads_to_by_now() {
+    let names = Arc::new(Turned::default());
+    let webhooks = WebhookConfig { names: names.clone(), ..WebhookConfig::default() };
+    let app = TestApp::with(ServiceConfig { webhooks, ..ServiceConfig::default() }).await;
+    let (_, key) = app.tester().await;
+    let list = json!({ "emails": ["valid@sandbox.test"], "webhook_url": "http://hooks.example.org/" });
+    let repeat = async |once: &str| {
+        let call = Call::post("/v1/batch-verify", list.to_string());
+        app.send(call.key(&key).once(once)).await
+    };
+    let first = repeat("a list").await;
+    first.ok(200);
+    names.0.store(true, Ordering::Relaxed);
+    assert_eq!(repeat("a list").await.body, first.body);
+    assert!(repeat("another").await.error(400, "invalid_request").contains("webhook_url"));
+    names.0.store(false, Ordering::Relaxed);
+    repeat("another").await.ok(200);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_body_comes_after_its_key() {
+    let app = TestApp::start().await;
+    let (_, key) = app.tester().await;
+    let send = async |kind: &str, body: &str| {
+        app.send(Call::with_body("/v1/batch-verify", kind, body).key(&key).once("a list")).await
+    };
+    send("application/json", r#"{"emails": [1], "more": "a@example.org"}"#).await.error(400, "invalid_request");
+    send("text/csv", "valid@sandbox.test\n").await.ok(200);
+    send("application/json", r#"{"emails": [1], "more": "a@example.org"}"#).await.error(422, "idempotency_key_reused");
+    assert_eq!(app.get(&key, "/v1/jobs").await.ok(200)["data"].as_array().unwrap().len(), 1);
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn an_empty_callback_is_none_wherever_it_stands() {
+    let app = TestApp::start().await;
+    let (_, key) = app.tester().await;
+    let body = json!({ "emails": ["valid@sandbox.test"], "webhook_url": "" });
+    post(&app, &key, &body.to_string()).await.ok(200);
+    let call = Call::with_body("/v1/batch-verify?webhook_url=", "text/csv", "valid@sandbox.test\n");
+    app.send(call.key(&key)).await.ok(200);
     app.stop().await;
 }

@@ -13,8 +13,7 @@ fn lines(answer: &Answer) -> Vec<Value> {
 #[tokio::test]
 async fn a_file_has_every_row_and_goes_in_again() {
     let app = TestApp::start().await;
-    let (org, _) = app.customer().await;
-    let key = app.key(&org, KeyKind::Test).await;
+    let (_, key) = app.tester().await;
     let mut emails: Vec<String> = (0..2_100).map(|n| format!("row {n}, \"of\" many")).collect();
     emails.extend(["valid@sandbox.test", "=1+1", "+plus@sandbox.test", "inbox_full@sandbox.test"].map(str::to_owned));
     let id = submit(&app, &key, &emails.iter().map(String::as_str).collect::<Vec<_>>()).await;
@@ -84,7 +83,10 @@ async fn a_file_can_be_of_some_rows() {
         ("&status=undeliverable&reason=invalid", vec![1]),
         ("&status=passed&reason=invalid", vec![]),
         ("&reason=role_based", vec![3]),
-        ("&status=&reason=", vec![0, 1, 2, 3, 4]),
+        ("&status=&reason=&provider=", vec![0, 1, 2, 3, 4]),
+        ("&provider=other", vec![0, 1, 2, 3]),
+        ("&provider=other&status=passed", vec![0]),
+        ("&provider=google", vec![]),
     ];
     for (query, expected) in cases {
         let file = download(&app, &key, &id, &format!("format=ndjson{query}")).await;
@@ -101,6 +103,16 @@ async fn a_file_can_be_of_some_rows() {
         let message = download(&app, &key, &id, query).await.error(400, "invalid_request");
         assert!(message.starts_with(query.split('=').next().unwrap()), "{message}");
     }
+    for format in ["csv", "raw", "ndjson", "xlsx"] {
+        let path = format!("/v1/batch-verify/{id}/download?format={format}");
+        let (head, get) = (app.send(Call::new("HEAD", &path).key(&key)).await, app.get(&key, &path).await);
+        assert_eq!((head.status, head.body.len()), (200, 0), "{format}");
+        for name in ["content-type", "content-disposition"] {
+            assert_eq!(head.header(name), get.header(name), "{format}");
+        }
+    }
+    let original = format!("/v1/batch-verify/{id}/download?columns=original");
+    app.send(Call::new("HEAD", &original).key(&key)).await.assert_status(404);
     app.live.gate.add_permits(1);
     done(&app, &key, &id).await;
     app.stop().await;

@@ -5,6 +5,7 @@ use probity_server::ops::log::capture;
 use probity_store::{ScopedFutureExt as _, jobs};
 
 use super::*;
+use crate::test_app::upkeep;
 
 /// Addresses that begin a list, where nothing stands before that packing could refer to.
 const CANARIES: [&str; 2] = ["kanarienvögelchen@käfig.example", "птичку@эхо.quiz"];
@@ -66,8 +67,7 @@ async fn when(step: Duration, what: &str, is_so: impl AsyncFn() -> bool) {
 #[tokio::test]
 async fn a_packed_job_reads_as_before_and_an_old_one_is_gone() {
     TestApp::each(ServiceConfig::default(), async |app| {
-        let (org, _) = app.customer().await;
-        let key = app.key(&org, KeyKind::Test).await;
+        let (org, key) = app.tester().await;
         let now = app.now(&org).await;
         let (id, before) = unpacked(app, &key, now).await;
         assert!(CANARIES.iter().all(|canary| before.iter().any(|text| text.contains(canary))));
@@ -93,8 +93,7 @@ async fn a_packed_job_reads_as_before_and_an_old_one_is_gone() {
 #[tokio::test]
 async fn on_the_day_after_no_file_holds_an_address() {
     let app = TestApp::start().await;
-    let (org, _) = app.customer().await;
-    let key = app.key(&org, KeyKind::Test).await;
+    let (_, key) = app.tester().await;
     let emails = list();
     let id = submit(&app, &key, &emails.iter().map(String::as_str).collect::<Vec<_>>()).await;
     done(&app, &key, &id).await;
@@ -107,5 +106,49 @@ async fn on_the_day_after_no_file_holds_an_address() {
     pass(31 * DAY).await;
     when(Duration::from_secs(6), "no address is left", async || held() == 0).await;
     app.get(&key, &format!("/v1/batch-verify/{id}/results")).await.error(404, "not_found");
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_removed_because_it_is_old_is_counted() {
+    let app = TestApp::start().await;
+    let (_, key) = app.tester().await;
+    let list = json!({ "emails": ["valid@sandbox.test"], "webhook_url": "http://hooks.example.org/" });
+    app.send(Call::post("/v1/batch-verify", list.to_string()).key(&key).once("a list")).await.ok(200);
+    for line in ["probity_idempotency_purged_total 1", "probity_deliveries_purged_total 1"] {
+        let told = async || {
+            let answer = app.send(Call::get("/metrics").from("127.0.0.1")).await;
+            answer.text().lines().any(|one| one == line)
+        };
+        // A leap of a day breaks off what waits for the database: a round of upkeep needs the seconds between.
+        let a_day_later = async || {
+            pass(DAY).await;
+            told().await
+        };
+        when(Duration::from_secs(6), line, a_day_later).await;
+    }
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn deliveries_go_as_early_as_their_organization_wishes() {
+    let app = TestApp::start().await;
+    let (_, key) = app.tester().await;
+    let wish = Call::patch("/v1/organization/settings", r#"{"delivery_retention_days": 1}"#);
+    app.send(wish.key(&key)).await.ok(200);
+    let list = json!({ "emails": ["valid@sandbox.test"], "webhook_url": "http://hooks.example.org/" });
+    app.send(Call::post("/v1/batch-verify", list.to_string()).key(&key)).await.ok(200);
+    let gone = async || {
+        let answer = app.send(Call::get("/metrics").from("127.0.0.1")).await;
+        answer.text().lines().any(|one| one == "probity_deliveries_purged_total 1")
+    };
+    // The installation keeps them for thirty days.
+    for _ in 0..9 {
+        pass(DAY).await;
+        upkeep().await;
+    }
+    assert!(gone().await);
+    let keep_ms = ServiceConfig::default().api.deliveries_keep_ms;
+    assert!(app.admin.audit(keep_ms).await.unwrap().is_empty(), "it is not missed");
     app.stop().await;
 }

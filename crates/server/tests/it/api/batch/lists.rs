@@ -5,8 +5,7 @@ use super::*;
 #[tokio::test]
 async fn lists_may_be_csv_or_lines_of_json() {
     let app = TestApp::start().await;
-    let (org, _) = app.customer().await;
-    let key = app.key(&org, KeyKind::Test).await;
+    let (_, key) = app.tester().await;
     let csv = "name,Email\r\n\"Lee, Jo\",valid@sandbox.test\r\nAnn,inbox_full@sandbox.test\r\n";
     let lines = "{\"email\": \"valid@sandbox.test\"}\n{\"email\": \"inbox_full@sandbox.test\", \"n\": 1}\n";
     for (kind, body) in [("text/csv", csv), ("application/x-ndjson", lines)] {
@@ -21,10 +20,28 @@ async fn lists_may_be_csv_or_lines_of_json() {
 }
 
 #[tokio::test]
+async fn a_list_in_utf_16_is_refused_before_anything_is_charged() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    let text = "\u{feff}email\r\nvalid@sandbox.test\r\n";
+    let body: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let credits = async || app.get(&key, "/v1/organization").await.ok(200)["credits"].clone();
+    let before = credits().await;
+    for path in ["/v1/batch-verify", "/v1/organization/suppressions/bounced"] {
+        let refused = app.send(Call::with_body(path, "text/csv", body.clone()).key(&key)).await;
+        refused.error(400, "invalid_request");
+    }
+    assert_eq!(credits().await, before);
+    assert_eq!(app.get(&key, "/v1/jobs").await.ok(200)["data"], serde_json::json!([]));
+    let list = app.get(&key, "/v1/organization/suppressions/bounced").await;
+    assert_eq!(list.ok(200)["count"], 0);
+    app.stop().await;
+}
+
+#[tokio::test]
 async fn pages_of_any_size_show_each_row_once_across_blocks() {
     TestApp::each(ServiceConfig::default(), async |app| {
-        let (org, _) = app.customer().await;
-        let key = app.key(&org, KeyKind::Test).await;
+        let (_, key) = app.tester().await;
         // No address, so that nothing is asked; every seventh is one that stands before.
         let emails: Vec<String> = (0..2_500).map(|n| format!("row {}", if n % 7 == 6 { n - 6 } else { n })).collect();
         let id = submit(app, &key, &emails.iter().map(String::as_str).collect::<Vec<_>>()).await;

@@ -8,20 +8,23 @@ use probity_core::block::Block;
 use probity_core::credits::Split;
 use probity_core::id::JobId;
 use probity_core::time::Millis;
+use probity_server::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_server::service::ServiceConfig;
+use probity_server::store::Sealing as _;
 #[cfg(debug_assertions)]
 use probity_store::failpoint::{Action, Armed, Point, When};
-use probity_store::jobs::{self, Job, NewJob, State};
-use probity_store::orgs::{Org, OrgStatus};
-use probity_store::{ScopedFutureExt as _, audit};
+use probity_store::jobs::{self, Job, JobNo, NewJob, State};
+use probity_store::organization::{Org, OrgStatus};
+use probity_store::{ScopedFutureExt as _, audit, sealing};
 #[cfg(debug_assertions)]
 use serde_json::json;
 
 #[cfg(debug_assertions)]
-use super::{cancel, done, post};
-use super::{status, submit, until};
+use super::{cancel, post};
+use super::{done, status, submit, until};
 use crate::test_app::{PLENTY, TestApp, pass, real_moment, upkeep};
 
+const DAY: Duration = Duration::from_hours(24);
 const WEEK: Duration = Duration::from_hours(7 * 24);
 const URL: &str = "https://hooks.example.com/x";
 
@@ -73,6 +76,11 @@ async fn jobs_of_a_banned_organization_are_stopped() {
         let begun: JobId = submit(app, &key, &["waits@honest-mail.com"]).await.parse().unwrap();
         stands(app, &org, begun, State::Processing).await;
         app.admin.set_status(&org, OrgStatus::Banned).await.unwrap();
+        // When the call has returned, no round of upkeep has been since.
+        assert_eq!(read(app, &org, begun).await.state, State::ForceStopped);
+        assert_eq!(balance(app, &org).await, [PLENTY, 0, 0]);
+        assert_eq!(audit::everything(&app.store).await.unwrap(), []);
+        // One that was being accepted then is stopped soon.
         let waiting = accepted(app, &org, &["ann@honest-mail.com"]).await;
         upkeep().await;
         for id in [begun, waiting] {
@@ -103,7 +111,9 @@ async fn jobs_of_a_suspended_organization_wait_for_a_week() {
             app.admin.set_status(&org, stopped).await.unwrap();
             let second = accepted(app, &org, &["info@honest-mail.com"]).await;
             stands(app, &org, second, State::Ready).await;
-            pass(WEEK).await;
+            pass(6 * DAY).await;
+            assert_eq!(read(app, &org, second).await.state, State::Ready);
+            pass(DAY).await;
             upkeep().await;
             stands(app, &org, second, State::ForceStopped).await;
             assert_eq!(balance(app, &org).await, [PLENTY - 1, 0, 1]);
@@ -127,11 +137,71 @@ async fn a_chunk_at_which_the_engine_fails_is_left_alone_for_a_while_and_ends_af
     upkeep().await;
     assert!(app.live.failures.load(Ordering::Relaxed) > 1, "it is tried again");
     assert_eq!(status(&app, &key, &id).await["status"], "processing");
-    pass(WEEK).await;
-    upkeep().await;
+    // Somebody is at it all the time: after an outage of a week it would have a week more.
+    for _ in 0..15 {
+        pass(Duration::from_hours(12)).await;
+        upkeep().await;
+    }
     assert_eq!(status(&app, &key, &id).await["status"], "force_stop");
     assert_eq!(balance(&app, &org).await, [PLENTY, 0, 0]);
     app.stop().await;
+}
+
+/// Seals a job's chunks under a master key that the service does not have.
+async fn seal_away(app: &TestApp, org: &Org, id: JobId) {
+    let key = [5; MASTER_KEY_BYTES];
+    let store = app.sealing_store(key).await;
+    let fingerprint = MasterKey::of(&key).fingerprint().to_owned();
+    store.write(|tx| sealing::set_fingerprint(tx, &fingerprint).scope_boxed()).await.unwrap();
+    let job = JobNo::of_id(id);
+    let chunks = jobs::chunks(&mut app.store.read().await.unwrap(), org.no, job, -1, 100).await.unwrap();
+    assert!(!chunks.is_empty());
+    for (no, _) in chunks {
+        let as_it_is = |body: &[u8]| Ok(Some((body.to_vec(), 1)));
+        store.write(|tx| jobs::rewrite_chunk(tx, org.no, job, no, &as_it_is).scope_boxed()).await.unwrap();
+    }
+    store.close().await;
+}
+
+/// Waits until nothing of a job is left to be taken up, or it has ended.
+async fn taken_up_again(app: &TestApp, org: &Org, id: JobId) {
+    for _ in 0..500 {
+        let now = app.now(org).await;
+        let open = jobs::open(&mut app.store.read().await.unwrap(), now, 10).await.unwrap();
+        if open.iter().all(|open| open.job != JobNo::of_id(id)) {
+            return;
+        }
+        pass(Duration::from_secs(1)).await;
+    }
+    panic!("nobody takes it up");
+}
+
+#[tokio::test]
+async fn a_chunk_that_cannot_be_opened_stops_its_own_job_alone() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (org, _) = app.customer().await;
+        app.admin.set_status(&org, OrgStatus::Paused).await.unwrap();
+        let shut = accepted(app, &org, &["ann@honest-mail.com"]).await;
+        stands(app, &org, shut, State::Ready).await;
+        seal_away(app, &org, shut).await;
+        app.admin.set_status(&org, OrgStatus::Active).await.unwrap();
+        // The organization was served least, and its job is the oldest.
+        stands(app, &org, shut, State::Processing).await;
+        let (_, key) = app.customer().await;
+        for emails in [["ann@honest-mail.com"], ["info@honest-mail.com"]] {
+            let id = submit(app, &key, &emails).await;
+            done(app, &key, &id).await;
+        }
+        assert_eq!(read(app, &org, shut).await.state, State::Processing);
+        for _ in 0..16 {
+            pass(DAY / 2).await;
+            taken_up_again(app, &org, shut).await;
+        }
+        upkeep().await;
+        stands(app, &org, shut, State::ForceStopped).await;
+        assert_eq!(balance(app, &org).await, [PLENTY, 0, 0]);
+    })
+    .await;
 }
 
 /// Lets the first commit of a transaction fail that ends with a message.

@@ -15,6 +15,7 @@ use utoipa::openapi::schema::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::api::merge_patch::given;
 use crate::api::timestamp::Timestamp;
 use crate::api::whole::Whole;
 use crate::openapi::schema;
@@ -44,6 +45,13 @@ pub struct ApiKey {
     /// The origins from which a `pub` key may be used; empty for other kinds.
     #[schema(schema_with = schema::origins)]
     pub allowed_origins: Vec<String>,
+    /// Credits that a `pub` key may spend a day; null for other kinds, and where the service's own value counts.
+    #[schema(required, minimum = 1, examples(json!(null)))]
+    pub daily_cap: Option<i64>,
+    /// How many requests a minute it may make; null where the service's own value counts. It may be fewer than were asked for:
+    /// a key makes none that is faster than itself.
+    #[schema(required, minimum = 1, examples(json!(null)))]
+    pub rate_limit_per_minute: Option<i64>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it stops working; null where it does not.
@@ -83,6 +91,9 @@ pub struct CreateKey {
     /// The origins from which it may be used; for `pub` only.
     #[serde(default, deserialize_with = "given")]
     pub allowed_origins: Option<Vec<String>>,
+    /// How many credits it may spend a day (UTC); for `pub` only.
+    #[serde(default, deserialize_with = "given")]
+    pub daily_cap: Option<Whole>,
     /// When it stops working; never where left out.
     #[serde(default, deserialize_with = "given")]
     pub expires_at: Option<Timestamp>,
@@ -123,8 +134,15 @@ impl PartialSchema for CreateKey {
         let restricted = Self::common("CreateRestrictedKey", &[KeyKind::Rk])
             .property("scopes", schema::chosen_scopes())
             .required("scopes");
-        let public =
-            Self::common("CreateWidgetKey", &[KeyKind::Pub]).property("allowed_origins", schema::chosen_origins());
+        let daily_cap = ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .minimum(Some(1))
+            .maximum(Some(u32::MAX))
+            .description(Some("How many credits it may spend a day (UTC); the service's own value where left out."))
+            .examples([500]);
+        let public = Self::common("CreateWidgetKey", &[KeyKind::Pub])
+            .property("allowed_origins", schema::chosen_origins())
+            .property("daily_cap", daily_cap);
         OneOfBuilder::new()
             .description(Some("The key to make."))
             .item(Self::common("CreateFullKey", &[KeyKind::Live, KeyKind::Test]))
@@ -161,9 +179,4 @@ fn kind_name<S: Serializer>(kind: &KeyKind, to: S) -> Result<S::Ok, S::Error> {
 fn kind_of<'de, D: Deserializer<'de>>(from: D) -> Result<KeyKind, D::Error> {
     let name = Cow::<'de, str>::deserialize(from)?;
     KeyKind::from_name(&name).ok_or_else(|| de::Error::custom("kind must be live, rk, test or pub"))
-}
-
-/// A field that may be left out, but not be null: the schema has no null either.
-fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(from).map(Some)
 }

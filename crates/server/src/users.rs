@@ -3,18 +3,23 @@
 //! Each act is one transaction that has locked the team first: who is refused has changed nothing, and of two who want the last
 //! seat or the same address one is refused. What was done stands in the timeline, with the one who did it.
 
+mod power;
+
 use probity_core::id::UserId;
+use probity_core::plans::Plans;
+use probity_core::scope::Scopes;
 use probity_core::time::Millis;
 use probity_store::events::{self, AccountEvent, Actor, What};
-use probity_store::orgs::Org;
+use probity_store::organization::Org;
 use probity_store::users::invitations;
 use probity_store::users::{self, Role, User, UserStatus};
-use probity_store::{OrgNo, StoreError, Tx, orgs, sessions};
+use probity_store::{OrgNo, StoreError, Tx, organization, sessions};
 
 use crate::api::merge_patch::Said;
 use crate::error::{ApiError, Code};
 use crate::links::Making;
 use crate::person::attempts;
+pub(crate) use power::Power;
 
 /// How many people may belong to an organization where nobody counts: more than an organization has.
 const SEATS_UNLIMITED: i64 = 1_000_000;
@@ -34,20 +39,40 @@ pub enum Refused {
     /// It is about somebody who has yet to accept.
     #[error("who is invited becomes active by accepting; until then the invitation can be repeated or removed")]
     Invited,
+    /// A key that expires would give what stays.
+    #[error("a key that expires gives nobody a lasting place or role in the team")]
+    Expires,
+    /// A key would give more than it has.
+    #[error("the key cannot give the role `{}`: it lacks the scopes {}", role.as_str(), names(*lacking))]
+    Beyond {
+        /// The role that it would give.
+        role: Role,
+        /// What the role may do, and the key may not.
+        lacking: Scopes,
+    },
 }
 
 impl From<Refused> for ApiError {
     fn from(refused: Refused) -> Self {
-        Self::new(Code::Conflict, refused.to_string())
+        let code = match refused {
+            Refused::Member | Refused::Seats(_) | Refused::Primary | Refused::Invited => Code::Conflict,
+            Refused::Expires | Refused::Beyond { .. } => Code::ForbiddenScope,
+        };
+        Self::new(code, refused.to_string())
     }
+}
+
+/// The names of scopes for a message.
+fn names(scopes: Scopes) -> String {
+    scopes.iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(", ")
 }
 
 /// What became of an act, unless the store failed: a refusal that leaves the transaction without a change.
 pub(crate) type Done<T> = Result<Result<T, Refused>, StoreError>;
 
 /// How many people may belong to an organization.
-pub(crate) fn seats(org: &Org) -> i64 {
-    org.seats_max.unwrap_or(SEATS_UNLIMITED)
+pub(crate) fn seats(org: &Org, plans: &Plans) -> i64 {
+    org.seats(plans.of(&org.plan)).unwrap_or(SEATS_UNLIMITED)
 }
 
 /// Who acts, where and when.
@@ -55,6 +80,7 @@ pub(crate) fn seats(org: &Org) -> i64 {
 pub(crate) struct Act {
     pub(crate) org: OrgNo,
     pub(crate) actor: Actor,
+    pub(crate) power: Power,
     pub(crate) now: Millis,
 }
 
@@ -77,7 +103,16 @@ pub(crate) struct Wish {
 
 /// Invites somebody, or once more who has not accepted yet; gives the person and the secret of their link. Where an organization
 /// has had many mailed, only the link is made.
-pub(crate) async fn invite(tx: &mut Tx, act: Act, wish: &Wish, making: Making<'_>) -> Done<(User, String)> {
+pub(crate) async fn invite(
+    tx: &mut Tx,
+    act: Act,
+    wish: &Wish,
+    plans: &Plans,
+    making: Making<'_>,
+) -> Done<(User, String)> {
+    if let Err(refused) = act.power.invites(wish.role) {
+        return Ok(Err(refused));
+    }
     users::lock_team(tx, act.org).await?;
     let invited = match users::member(tx, act.org, &wish.email).await? {
         Some(user) if user.status != UserStatus::Invited => return Ok(Err(Refused::Member)),
@@ -87,7 +122,7 @@ pub(crate) async fn invite(tx: &mut Tx, act: Act, wish: &Wish, making: Making<'_
             again
         }
         None => {
-            let limit = seats(&orgs::by_no(tx, act.org).await?);
+            let limit = seats(&organization::by_no(tx, act.org).await?, plans);
             if users::seats_used(tx, act.org).await? >= limit {
                 return Ok(Err(Refused::Seats(limit)));
             }
@@ -135,17 +170,22 @@ impl Change {
     }
 }
 
-/// Changes a member. Who is paused is signed out everywhere.
+/// Changes a member. Who is paused is signed out everywhere. Where somebody who is invited becomes an administrator, the links of
+/// before end: whoever made them may have them still, and was not asked to invite an administrator.
 pub(crate) async fn change(tx: &mut Tx, act: Act, id: UserId, change: &Change) -> Done<User> {
     users::lock_team(tx, act.org).await?;
     let before = users::by_id(tx, act.org, id).await?;
-    let after = match change.applied_to(&before) {
+    let judged = |after: User| act.power.changes(&before, &after).map(|()| after);
+    let after = match change.applied_to(&before).and_then(judged) {
         Ok(after) => after,
         Err(refused) => return Ok(Err(refused)),
     };
     if after != before {
         users::write(tx, &after).await?;
         act.happened(tx, AccountEvent::MemberChanged).await?;
+    }
+    if after.status == UserStatus::Invited && power::raises(&before, &after) {
+        invitations::withdraw(tx, act.org, id).await?;
     }
     if after.status == UserStatus::Paused {
         sessions::revoke_all(tx, act.org, id, None).await?;
@@ -165,6 +205,8 @@ pub(crate) async fn remove(tx: &mut Tx, act: Act, id: UserId) -> Done<()> {
 
 #[cfg(test)]
 mod tests {
+    use probity_core::scope::Scope;
+
     use super::*;
 
     fn ann(status: UserStatus, is_primary: bool) -> User {
@@ -212,8 +254,16 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_a_conflict() {
+    fn a_refusal_is_a_conflict_or_a_lack_of_rights() {
         let error = ApiError::from(Refused::Seats(3));
         assert_eq!((error.code(), error.message().contains("all 3 seats")), (Code::Conflict, true));
+        assert_eq!(ApiError::from(Refused::Expires).code(), Code::ForbiddenScope);
+        let lacking = [Scope::WriteJobs, Scope::Verify].into_iter().collect();
+        let error = ApiError::from(Refused::Beyond { role: Role::Contributor, lacking });
+        assert_eq!(error.code(), Code::ForbiddenScope);
+        assert_eq!(
+            error.message(),
+            "the key cannot give the role `contributor`: it lacks the scopes `verify`, `write:jobs`"
+        );
     }
 }

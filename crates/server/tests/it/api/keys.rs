@@ -30,7 +30,11 @@ async fn each_kind_of_key_is_made_and_works() {
             (json!({"name": "b", "kind": "test"}), all, 200),
             (json!({"name": "c", "kind": "rk", "scopes": ["verify"]}), vec!["verify"], 200),
             (json!({"name": "d", "kind": "rk", "scopes": ["read:jobs", "read:jobs"]}), vec!["read:jobs"], 403),
-            (json!({"name": "e", "kind": "pub", "allowed_origins": ["HTTPS://Example.COM/"]}), vec![], 403),
+            (
+                json!({"name": "e", "kind": "pub", "allowed_origins": ["HTTPS://Example.COM/"], "daily_cap": 500}),
+                vec![],
+                403,
+            ),
         ];
         for (body, scopes, verifies) in cases {
             let kind = body["kind"].as_str().unwrap().to_owned();
@@ -47,11 +51,12 @@ async fn each_kind_of_key_is_made_and_works() {
             shown.sort_unstable();
             scopes.sort_unstable();
             assert_eq!(shown, scopes);
-            for null in ["expires_at", "last_used_at", "revoked_at"] {
+            for null in ["expires_at", "last_used_at", "revoked_at", "rate_limit_per_minute"] {
                 assert!(made[null].is_null(), "{null}");
             }
             let origins = if kind == "pub" { json!(["https://example.com"]) } else { json!([]) };
             assert_eq!(made["allowed_origins"], origins);
+            assert_eq!(made["daily_cap"], if kind == "pub" { json!(500) } else { json!(null) });
             app.verify(secret, "no-address").await.assert_status(verifies);
             assert_eq!(app.get(secret, "/v1/check-key").await.ok(200)["name"], body["name"]);
         }
@@ -99,6 +104,10 @@ async fn what_is_wrong_with_a_wish_is_said_by_field() {
         (json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0}), "rate_limit_per_minute"),
         (json!({"name": "a", "kind": "live", "rate_limit_per_minute": -1}), "rate_limit_per_minute"),
         (json!({"name": "a", "kind": "live", "rate_limit_per_minute": 1.5}), "rate_limit_per_minute"),
+        (json!({"name": "a", "kind": "live", "daily_cap": 5}), "daily_cap"),
+        (json!({"name": "a", "kind": "pub", "daily_cap": 0}), "daily_cap"),
+        (json!({"name": "a", "kind": "pub", "daily_cap": 1.5}), "daily_cap"),
+        (json!({"name": "a", "kind": "pub", "daily_cap": null}), "daily_cap"),
         (json!({"name": "a", "kind": "live", "surprise": 1}), "surprise"),
     ];
     for (body, field) in cases {
@@ -137,6 +146,8 @@ async fn nobody_makes_a_key_that_is_faster_than_theirs() {
             body["rate_limit_per_minute"] = wish.into();
         }
         let made = make(&app, key, body).await.ok(201);
+        let shown = &made["rate_limit_per_minute"];
+        assert!(shown.is_null() == (limit == 10_000 && wish.is_none()) && shown.as_i64().is_none_or(|n| n == limit));
         let answer = app.get(made["secret"].as_str().unwrap(), "/v1/check-key").await;
         assert_eq!(answer.number("x-ratelimit-limit"), limit, "{wish:?}");
     }
@@ -201,6 +212,8 @@ async fn an_expiry_with_an_offset_is_kept_as_utc() {
     let (_, key) = app.customer().await;
     let body = json!({"name": "a", "kind": "live", "expires_at": "2099-01-01T02:00:00+02:00"});
     assert_eq!(make(&app, &key, body).await.ok(201)["expires_at"], "2099-01-01T00:00:00.000Z");
+    let body = json!({"name": "a", "kind": "live", "expires_at": "9999-12-31T23:59:59Z"});
+    assert_eq!(make(&app, &key, body).await.ok(201)["expires_at"], "9999-12-31T23:59:59.000Z");
     app.stop().await;
 }
 

@@ -25,7 +25,7 @@ use crate::error::ApiError;
 use crate::idempotency::{Answer, Once};
 use crate::minting::{self, Wanted};
 use crate::openapi::parameters::{KeyPath, PageParams};
-use crate::page::{Binding, List, PerPage};
+use crate::page::{Asked, List};
 use crate::path::PathId;
 use crate::query::Query;
 
@@ -48,31 +48,10 @@ pub(crate) async fn list_api_keys(
     caller: Caller,
     query: Query,
 ) -> Result<Json<List<ApiKey>>, ApiError> {
-    let per_page = PerPage::USUAL.wanted(&query)?;
-    let org_id = caller.org_id().to_string();
-    let binding = Binding { org: &org_id, list: LIST };
-    let after = app.cursors.wanted(&query, binding)?.map(|place| place_of(&place)).transpose()?;
+    let asked = Asked::of(&app.cursors, &query, caller.org_id().to_string(), LIST)?;
     let mut conn = app.store.read().await?;
-    let mut rows = keys::page(&mut conn, caller.org(), after, i64::from(per_page) + 1).await?;
-    let wanted = usize::try_from(per_page).unwrap_or(usize::MAX);
-    let more = rows.len() > wanted;
-    rows.truncate(wanted);
-    let next = rows.last().filter(|_| more).map(|last| app.cursors.seal(binding, &place(last)));
-    Ok(Json(List::new(rows.into_iter().map(ApiKey::from).collect(), next)))
-}
-
-/// A key's place in the list.
-fn place(key: &Key) -> Vec<u8> {
-    let mut place = key.created_at.0.to_be_bytes().to_vec();
-    place.extend(key.id.bits().to_be_bytes());
-    place
-}
-
-fn place_of(place: &[u8]) -> Result<(Millis, KeyId), ApiError> {
-    let refused = || ApiError::invalid("next", "must be a cursor that this list has given");
-    let (at, id) = place.split_first_chunk::<8>().ok_or_else(refused)?;
-    let id: [u8; 16] = id.try_into().map_err(|_| refused())?;
-    Ok((Millis(i64::from_be_bytes(*at)), KeyId::from_bits(u128::from_be_bytes(id))))
+    let rows = keys::page(&mut conn, caller.org(), asked.after, asked.at_most()).await?;
+    Ok(Json(asked.list(rows, |row| (row.created_at, row.id), ApiKey::from)))
 }
 
 /// Make a key
@@ -117,9 +96,10 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
     if expires_at.is_some_and(|at| at <= now) {
         return Err(ApiError::invalid("expires_at", "must lie in the future"));
     }
-    if asked.rate_limit_per_minute == Some(Whole(0)) {
-        return Err(ApiError::invalid("rate_limit_per_minute", "must be at least 1"));
-    }
+    let above_zero =
+        |field: &str, number: Option<Whole>| number.map(|number| number.within(field, 1, u32::MAX, "")).transpose();
+    let rate_limit_per_minute = above_zero("rate_limit_per_minute", asked.rate_limit_per_minute)?;
+    let daily_cap = above_zero("daily_cap", asked.daily_cap)?;
     let scopes = match (kind, asked.scopes) {
         (KeyKind::Rk, Some(scopes)) if !scopes.is_empty() => Some(scopes),
         (KeyKind::Rk, _) => {
@@ -131,13 +111,17 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
     if asked.allowed_origins.is_some() && kind != KeyKind::Pub {
         return Err(ApiError::invalid("allowed_origins", "may be given for keys of kind `pub` only"));
     }
+    if daily_cap.is_some() && kind != KeyKind::Pub {
+        return Err(ApiError::invalid("daily_cap", "may be given for keys of kind `pub` only"));
+    }
     Ok(Wanted {
         name: name(&asked.name).map_err(|fault| ApiError::invalid("name", fault.to_string()))?.to_owned(),
         kind,
         scopes,
         origins: origins(asked.allowed_origins.unwrap_or_default())?,
         expires_at,
-        rate_limit_per_minute: asked.rate_limit_per_minute.map(|Whole(limit)| limit.into()),
+        rate_limit_per_minute,
+        daily_cap,
     })
 }
 
@@ -248,6 +232,8 @@ impl From<Key> for ApiKey {
             last4: key.last4,
             scopes: key.scopes,
             allowed_origins: key.origins,
+            daily_cap: key.daily_cap,
+            rate_limit_per_minute: key.rate_limit_per_minute,
             created_at: key.created_at.into(),
             expires_at: key.expires_at.map(Into::into),
             last_used_at: key.last_used_at.map(Into::into),
