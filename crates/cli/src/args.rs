@@ -9,10 +9,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use admin::{
-    AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, KeysArgs, KeysCommand, NewKeyArgs,
-    NodesArgs, OnePerson, OrgsArgs, OrgsCommand, UsersArgs, UsersCommand,
+    AuditArgs, CreditsArgs, CreditsCommand, DeliveriesArgs, DeliveriesCommand, DownloadArgs, ErasuresArgs,
+    ErasuresCommand, Hold, KeysArgs, KeysCommand, ListsArgs, ListsCommand, NewKeyArgs, NewListArgs, NodesArgs,
+    OnePerson, OrgChangeArgs, OrgsArgs, OrgsCommand, PlansArgs, ResultsFormat, RowsArgs, SettingsArgs, SettingsChange,
+    SettingsCommand, SuppressionsArgs, SuppressionsCommand, TheseAddresses, TimelineArgs, UsageArgs, UsageCommand,
+    UsersArgs, UsersCommand, WebhooksArgs, WebhooksCommand,
 };
-pub(crate) use service::{HealthArgs, MigrateArgs, MoveArgs, ServeArgs};
+pub(crate) use service::{HealthArgs, MasterKeyCommand, MigrateArgs, MoveArgs, ServeArgs};
 
 /// Shown below every command's help.
 const EXIT_CODES: &str = "\
@@ -68,12 +71,17 @@ pub(crate) enum Command {
     /// Brings the database up to date; `serve` does it too
     #[command(after_help = service::MIGRATE_EXAMPLES)]
     Migrate(MigrateArgs),
+    /// The key under which addresses are sealed at rest
+    #[command(subcommand, after_help = service::MASTER_KEY_EXAMPLES)]
+    MasterKey(MasterKeyCommand),
     /// Moves an installation from SQLite to PostgreSQL, with all that it knows
     #[command(after_help = service::MOVE_EXAMPLES)]
     Move(MoveArgs),
     /// Organizations: the customers of the service
     #[command(after_help = admin::ORGS_EXAMPLES)]
     Orgs(OrgsArgs),
+    /// Plans: what organizations get and may use; they are configured
+    Plans(PlansArgs),
     /// Keys of the API
     #[command(after_help = admin::KEYS_EXAMPLES)]
     Keys(KeysArgs),
@@ -86,6 +94,27 @@ pub(crate) enum Command {
     /// Messages to customers' servers: what was sent, what came of it, sending once more
     #[command(after_help = admin::DELIVERIES_EXAMPLES)]
     Deliveries(DeliveriesArgs),
+    /// Erasures: addresses of a customer that are to be nowhere any more
+    #[command(after_help = admin::ERASURES_EXAMPLES)]
+    Erasures(ErasuresArgs),
+    /// Webhooks: customers' servers that are told of what they have subscribed to
+    #[command(after_help = admin::WEBHOOKS_EXAMPLES)]
+    Webhooks(WebhooksArgs),
+    /// Suppression lists: addresses that organizations have had trouble with
+    #[command(after_help = admin::SUPPRESSIONS_EXAMPLES)]
+    Suppressions(SuppressionsArgs),
+    /// Lists that are verified by the service: added, watched, read, downloaded, searched
+    #[command(after_help = admin::LISTS_EXAMPLES)]
+    Lists(ListsArgs),
+    /// What organizations wish: reasons that do not count, words, how long jobs are kept
+    #[command(after_help = admin::SETTINGS_EXAMPLES)]
+    Settings(SettingsArgs),
+    /// What was verified, by period, by day and by mail provider
+    #[command(after_help = admin::USAGE_EXAMPLES)]
+    Usage(UsageArgs),
+    /// What happened in an organization: jobs, changed settings, its account
+    #[command(after_help = admin::TIMELINE_EXAMPLES)]
+    Timeline(TimelineArgs),
     /// Nodes: the services that share the database, and what each of them holds
     #[command(after_help = admin::NODES_EXAMPLES)]
     Nodes(NodesArgs),

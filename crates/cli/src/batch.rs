@@ -13,12 +13,12 @@
 //! The work file is also what an interrupted run continues from, whatever interrupted it; see [`workfile`].
 
 mod answer;
-mod decode;
 mod feed;
 mod input;
 mod order;
 mod output;
 mod progress;
+mod request;
 mod summary;
 mod workfile;
 mod writer;
@@ -27,7 +27,6 @@ mod writer;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::hash::BuildHasher as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,6 +41,7 @@ use self::feed::{Feed, Halt};
 use self::order::{Order, Rows};
 use self::output::{Output, Protect, Target};
 use self::progress::Progress;
+use self::request::{Request, refuse_other};
 use self::summary::Summary;
 use self::workfile::{Begun, Frame, Imported, WorkFile};
 use self::writer::{Reachability, Writer};
@@ -114,101 +114,6 @@ pub(crate) fn reach(args: &BatchArgs) -> Result<Reach> {
     let file = std::fs::File::open(path).with_context(|| format!("cannot read the work file {}", path.display()))?;
     let begun = workfile::begun(file)?.with_context(|| format!("{} is no work file", path.display()))?;
     Ok(Reach { offline: begun.offline, sandbox: begun.sandbox })
-}
-
-/// What the command line asks for.
-#[derive(Clone, Debug)]
-struct Request {
-    work: PathBuf,
-    /// How a new batch would begin; none where only a work file was named.
-    begun: Option<Begun>,
-    fresh: bool,
-    output: Option<PathBuf>,
-    output_format: Option<Format>,
-    quiet: bool,
-}
-
-impl Request {
-    fn of(args: &BatchArgs) -> Result<Self> {
-        let (output, output_format, quiet) = (args.output.clone(), args.output_format, args.quiet);
-        let Some(input) = &args.input else {
-            let work = args.resume.clone().context("an input or --resume is needed")?;
-            if !work.is_file() {
-                bail!("there is no work file {}", work.display());
-            }
-            refuse_collisions(None, output.as_deref(), &work)?;
-            return Ok(Self { work, begun: None, fresh: false, output, output_format, quiet });
-        };
-        let begun = Begun {
-            input: input.to_string_lossy().into_owned(),
-            column: args.column.clone(),
-            format: args.format,
-            no_header: args.no_header,
-            offline: args.reach.offline,
-            sandbox: args.reach.sandbox,
-            output: output.clone(),
-            output_format,
-        };
-        let work = args.work.clone().unwrap_or_else(|| work_place(input, output.as_deref()));
-        refuse_collisions(Some(input), output.as_deref(), &work)?;
-        Ok(Self { work, begun: Some(begun), fresh: args.fresh, output, output_format, quiet })
-    }
-
-    fn say(&self, text: &str) {
-        if !self.quiet {
-            log::say(text);
-        }
-    }
-}
-
-/// Refuses names under which one file would overwrite another. The work file is deleted at the end and the unfinished
-/// output renamed, so whatever else had one of these names would be lost.
-fn refuse_collisions(input: Option<&Path>, output: Option<&Path>, work: &Path) -> Result<()> {
-    let target = output.map(Target::at).filter(Target::is_file);
-    let files = [
-        ("input", input),
-        ("output", target.as_ref().map(|target| target.path.as_path())),
-        ("unfinished output", target.as_ref().and_then(Target::part)),
-        ("work file", Some(work)),
-    ];
-    for (n, (role, path)) in files.iter().enumerate() {
-        for (other_role, other) in &files[n + 1..] {
-            let place = path.and_then(file_place);
-            if let Some(other) = other
-                && place.is_some()
-                && place == file_place(other)
-            {
-                bail!("{} would be both {role} and {other_role}; name another file", other.display());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Where a file is or would be, whatever links lead there; none for standard input and output, devices and pipes.
-fn file_place(path: &Path) -> Option<PathBuf> {
-    match path.canonicalize() {
-        _ if path.as_os_str() == "-" => None,
-        Ok(real) => real.is_file().then_some(real),
-        Err(_) => {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            Some(parent.canonicalize().ok()?.join(path.file_name()?))
-        }
-    }
-}
-
-/// Beside the output; without a file there beside the input; without any in the directory for temporary files.
-fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
-    const SUFFIX: &str = ".probity-work";
-    match output {
-        Some(output) if Target::at(output).is_file() => beside(output, SUFFIX),
-        _ if input.as_os_str() != "-" => beside(input, SUFFIX),
-        // Everybody may write there: a name that can be guessed could be taken, by another user or by a run of long ago.
-        _ => {
-            let number = std::hash::RandomState::new().hash_one(std::process::id());
-            std::env::temp_dir().join(format!("stdin-{number:016x}{SUFFIX}"))
-        }
-    }
 }
 
 /// Opens the work file: continues what is there, or imports the input.
@@ -293,32 +198,6 @@ fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>
     let order = rows.order();
     request.say(&format!("Continuing {place}: {count} of {} addresses are answered.", order.ask.len()));
     Ok(Some((begun, imported, order, answers, put_off)))
-}
-
-/// Refuses to continue a batch of another input or other settings.
-fn refuse_other(wanted: &Begun, begun: &Begun, imported: &Imported, place: &str) -> Result<()> {
-    let settings = [
-        ("--column", wanted.column != begun.column),
-        ("--format", wanted.format != begun.format),
-        ("--no-header", wanted.no_header != begun.no_header),
-        ("--offline", wanted.offline != begun.offline),
-        ("--sandbox", wanted.sandbox != begun.sandbox),
-    ];
-    if let Some((name, _)) = settings.iter().find(|(_, differs)| *differs) {
-        bail!("{place} belongs to a batch with another {name}; --fresh begins anew, --work uses another file");
-    }
-    let (size, hash) = input::Digested::new(input::open(Path::new(&wanted.input))?)
-        .finish()
-        .with_context(|| format!("cannot read {}", wanted.input))?;
-    if (size, &hash) != (imported.size, &imported.hash) {
-        bail!(
-            "{place} belongs to another input ({} bytes; {} has {size}{}); --fresh begins anew, --work uses another file",
-            imported.size,
-            wanted.input,
-            if size == imported.size { " too, but other content" } else { "" }
-        );
-    }
-    Ok(())
 }
 
 /// Where and how results are written.

@@ -6,6 +6,7 @@
 //! stops the program before it does anything.
 
 pub(crate) mod duration;
+mod plans;
 mod print;
 mod schema;
 mod secret;
@@ -37,6 +38,7 @@ pub(crate) struct Layers {
     pub file: Option<PathBuf>,
     values: BTreeMap<&'static str, (Value, String)>,
     sources: Vec<Table>,
+    plans: BTreeMap<String, Table>,
     /// Where programs keep data that nobody configured a place for.
     data_home: PathBuf,
 }
@@ -62,7 +64,8 @@ impl Layers {
     /// Reads all layers.
     pub(crate) fn load(overlay: &Overlay<'_>) -> Result<Self> {
         let data_home = serve::data_home(&overlay.environment);
-        let mut layers = Self { file: None, values: BTreeMap::new(), sources: Vec::new(), data_home };
+        let mut layers =
+            Self { file: None, values: BTreeMap::new(), sources: Vec::new(), plans: BTreeMap::new(), data_home };
         layers.add_table(&DEFAULT.parse::<Table>().context("the embedded defaults")?, "the defaults")?;
         if let Some(path) = find_file(overlay)? {
             layers.add_file(&path)?;
@@ -99,6 +102,8 @@ impl Layers {
         for (name, value) in table {
             if name == "source" {
                 self.sources = source_tables(value).map_err(|message| anyhow!("{place}: {message}"))?;
+            } else if name == "plans" {
+                self.plans = plans::tables(value).map_err(|message| anyhow!("{place}: {message}"))?;
             } else {
                 self.add(name, value, place)?;
             }
@@ -232,6 +237,8 @@ mod tests {
         assert!(message("[dns]\nnameservers = [\"dns.example\"]", &[]).contains("dns.nameservers"));
         assert!(message("[[source]]\nbnd = \"192.0.2.1\"", &[]).contains("`bind`"));
         assert!(message("[[source]]\nbind = \"here\"", &[]).contains("source 1"));
+        assert!(message("[plans.team]\nseat = 1", &[]).contains("probity.toml: `plans.team.seat`"));
+        assert!(message("[credits]\nplan = \"team\"", &[]).contains("there is no plan \"team\""));
         assert!(message("[data]\ndirectory = \"/does/not/exist\"", &[]).contains("data.directory"));
         assert!(message("[probe]\nmail_from = \"nobody\"", &[]).contains("probe.mail_from"));
     }
@@ -250,11 +257,13 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back_the_same() {
-        let text = "[probe]\nhelo = \"mx.example.com\"\n[[source]]\nbind = \"192.0.2.1\"\n";
+        let text = "[probe]\nhelo = \"mx.example.com\"\n[[source]]\nbind = \"192.0.2.1\"\n[credits]\nplan = \"team\"\n\
+            [plans.team]\ncredits = 5\nentitlements = [\"sso\"]\n";
         let printed = load(text, &[("PROBITY_DNS__TIMEOUT", "7s")], &[]).unwrap().print();
         assert!(printed.contains("timeout = \"7s\"") && printed.contains("# How long one query may take."));
         let again = load(&printed, &[], &[]).unwrap();
         assert_eq!(again.print(), printed);
         assert_eq!(again.settings().unwrap().engine.sources.len(), 1);
+        assert_eq!(again.settings().unwrap().serve.plans.first().monthly, 5);
     }
 }

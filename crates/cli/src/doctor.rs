@@ -2,7 +2,8 @@
 //!
 //! Each check asks one question, answers it with what was found, and says what to do where the answer is not good. A failed check is
 //! one without which answers will be mostly `unknown`; a warning costs some of them. Only the engine's
-//! [`Net`] is used, so the same checks run against the simulated mail internet.
+//! [`Net`] is used, so the same checks run against the simulated mail internet. A running service does them every hour and shows
+//! what they found in the dashboard.
 
 mod block_list;
 mod identity;
@@ -17,51 +18,13 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use probity_core::dns::{Answer, Kind, MailRoute, Record, mail_route};
 use probity_core::domain::SpecialUse;
-use probity_engine::net::Net;
-use serde::Serialize;
+use probity_engine::net::{BoxFuture, Net};
+use probity_server::egress::{Check, Checkup, Outcome};
 
 use crate::args::DoctorArgs;
 use crate::config::Settings;
 use crate::exit::Exit;
-
-/// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Outcome {
-    /// As it should be.
-    Ok,
-    /// Works, but costs answers.
-    Warn,
-    /// Does not work.
-    Fail,
-}
-
-/// One check.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Check {
-    /// What was asked.
-    pub name: String,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What was found.
-    pub found: String,
-    /// What to do; empty where all is well.
-    pub advice: String,
-}
-
-impl Check {
-    pub(crate) fn ok(name: impl Into<String>, found: impl Into<String>) -> Self {
-        Self { name: name.into(), outcome: Outcome::Ok, found: found.into(), advice: String::new() }
-    }
-
-    pub(crate) fn warn(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { name: name.into(), outcome: Outcome::Warn, found: found.into(), advice: advice.into() }
-    }
-
-    pub(crate) fn fail(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
-        Self { outcome: Outcome::Fail, ..Self::warn(name, found, advice) }
-    }
-}
+use crate::{net, sandbox};
 
 /// What the checks work with.
 pub(crate) struct Patient {
@@ -74,6 +37,35 @@ pub(crate) struct Patient {
 }
 
 impl Patient {
+    /// This machine, or the simulated internet in its place.
+    pub(crate) fn of(settings: &Settings, simulated: bool) -> Result<Self> {
+        if simulated {
+            let net = sandbox::net();
+            let resolvers = vec![("of the sandbox".to_owned(), net.clone())];
+            return Ok(Self { settings: sandbox::settings(settings), net, resolvers });
+        }
+        let net = net::real(settings)?;
+        let mut resolvers = Vec::new();
+        for server in &settings.nameservers {
+            resolvers.push((server.to_string(), net::over(settings, vec![*server])?));
+        }
+        if resolvers.is_empty() {
+            resolvers.push(("of this system".to_owned(), net.clone()));
+        }
+        Ok(Self { settings: settings.clone(), net, resolvers })
+    }
+
+    /// Every check.
+    async fn all(&self) -> Vec<Check> {
+        let mut checks = machine::checks(&self.settings);
+        checks.extend(resolver::checks(self).await);
+        checks.extend(port::checks(self).await);
+        checks.extend(identity::checks(self).await);
+        checks.extend(sender::checks(self).await);
+        checks.extend(block_list::checks(self).await);
+        checks
+    }
+
     /// The addresses of a name, of both families; none where a look-up failed.
     async fn addresses(&self, name: &str) -> Option<Vec<std::net::IpAddr>> {
         let (four, six) = tokio::join!(self.net.lookup(name, Kind::A), self.net.lookup(name, Kind::Aaaa));
@@ -99,14 +91,16 @@ impl Patient {
     }
 }
 
+/// A service asks the same from time to time.
+impl Checkup for Patient {
+    fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
+        Box::pin(self.all())
+    }
+}
+
 /// Runs all checks and prints them.
 pub(crate) async fn run(args: &DoctorArgs, patient: &Patient) -> Result<Exit> {
-    let mut checks = machine::checks(&patient.settings);
-    checks.extend(resolver::checks(patient).await);
-    checks.extend(port::checks(patient).await);
-    checks.extend(identity::checks(patient).await);
-    checks.extend(sender::checks(patient).await);
-    checks.extend(block_list::checks(patient).await);
+    let checks = patient.all().await;
     let worst = checks.iter().map(|check| check.outcome).max().unwrap_or(Outcome::Ok);
     print(&checks, worst, args.json).context("cannot write to standard output")?;
     Ok(if worst == Outcome::Fail { Exit::NotPassed } else { Exit::Done })

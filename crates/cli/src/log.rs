@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use probity_server::ops::log::{JsonLines, levels};
+use probity_server::ops::log::{self, JsonLines, levels};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -16,7 +16,7 @@ pub(crate) fn say(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Starts logging; `verbose` counts the `-v` of the command line and can only say more than the configuration.
+/// Starts logging, of panics too; `verbose` counts the `-v` of the command line and can only say more than the configuration.
 pub(crate) fn start(settings: &Settings, verbose: u8) {
     let configured: LevelFilter = settings.log_level.parse().unwrap_or(LevelFilter::WARN);
     let asked = match verbose {
@@ -37,4 +37,5 @@ pub(crate) fn start(settings: &Settings, verbose: u8) {
             tracing_subscriber::registry().with(lines.with_filter(levels)).init();
         }
     }
+    log::panics();
 }

@@ -14,6 +14,7 @@ mod doctor;
 mod exit;
 mod health;
 mod log;
+mod master_key;
 mod moving;
 mod net;
 mod output;
@@ -32,11 +33,11 @@ use clap::Parser;
 use probity_mailworld::sandbox::Sandbox;
 use probity_server::verifier::Verifier;
 
-use crate::args::{Cli, Command, DoctorArgs, Reach, SandboxCommand};
+use crate::args::{Cli, Command, MasterKeyCommand, Reach, SandboxCommand};
 use crate::config::{Layers, Overlay, Settings};
 use crate::doctor::Patient;
 use crate::exit::{Ends, Exit};
-use crate::verifier::{Offline, Simulated};
+use crate::verifier::Offline;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -109,15 +110,29 @@ fn overrides(command: &Command) -> Vec<String> {
             vec![flag("server.data", &args.data), flag("server.listen", &listen), flag("server.roles", &roles)]
         }
         Command::Migrate(args) => data(&args.data),
+        Command::MasterKey(MasterKeyCommand::Rewrap(args)) => data(&args.data),
         Command::Move(args) => data(&args.data),
         Command::Orgs(args) => data(&args.options.data),
+        Command::Plans(args) => data(&args.options.data),
         Command::Keys(args) => data(&args.options.data),
         Command::Credits(args) => data(&args.options.data),
         Command::Audit(args) => data(&args.options.data),
         Command::Deliveries(args) => data(&args.options.data),
+        Command::Erasures(args) => data(&args.options.data),
         Command::Nodes(args) => data(&args.options.data),
+        Command::Webhooks(args) => data(&args.options.data),
+        Command::Suppressions(args) => data(&args.options.data),
+        Command::Lists(args) => data(&args.options.data),
+        Command::Settings(args) => data(&args.options.data),
+        Command::Usage(args) => data(&args.options.data),
+        Command::Timeline(args) => data(&args.options.data),
         Command::Users(args) => data(&args.options.data),
-        Command::Verify(_) | Command::Doctor(_) | Command::Health(_) | Command::Config | Command::Sandbox(_) => vec![],
+        Command::Verify(_)
+        | Command::Doctor(_)
+        | Command::Health(_)
+        | Command::MasterKey(MasterKeyCommand::New { .. })
+        | Command::Config
+        | Command::Sandbox(_) => vec![],
     };
     flags.into_iter().flatten().collect()
 }
@@ -129,19 +144,28 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
             let reach = batch::reach(args)?;
             batch::run(args, verifier(settings, reach, args.quiet)?).await
         }
-        Command::Doctor(args) => doctor::run(args, &patient(settings, args)?).await,
+        Command::Doctor(args) => doctor::run(args, &Patient::of(settings, args.sandbox)?).await,
         Command::Sandbox(SandboxCommand::Serve(args)) => sandbox::serve(args).await,
         Command::Serve(args) => serve::run(args, settings).await,
         Command::Health(args) => health::run(args, settings).await,
         Command::Migrate(args) => serve::migrate(args, settings).await,
+        Command::MasterKey(command) => master_key::run(command, settings).await,
         Command::Move(args) => moving::run(args, settings).await,
         Command::Orgs(args) => admin::orgs(args, settings).await,
+        Command::Plans(args) => admin::plans(args, settings).await,
         Command::Keys(args) => admin::keys(args, settings).await,
         Command::Credits(args) => admin::credits(args, settings).await,
         Command::Audit(args) => admin::audit(args, settings).await,
         Command::Deliveries(args) => admin::deliveries(args, settings).await,
+        Command::Erasures(args) => admin::erasures(args, settings).await,
         Command::Nodes(args) => admin::nodes(args, settings).await,
+        Command::Webhooks(args) => admin::webhooks(args, settings).await,
+        Command::Suppressions(args) => admin::suppressions(args, settings).await,
         Command::Users(args) => admin::users(args, settings).await,
+        Command::Lists(args) => admin::lists(args, settings).await,
+        Command::Settings(args) => admin::settings(args, settings).await,
+        Command::Usage(args) => admin::usage(args, settings).await,
+        Command::Timeline(args) => admin::timeline(args, settings).await,
         Command::Config => unreachable!("it needs no runtime and was answered before"),
     }
 }
@@ -149,7 +173,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
 /// Who answers, as far as the command may go.
 fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Verifier>> {
     if reach.sandbox {
-        return Ok(Arc::new(Simulated(Sandbox::new(&settings.engine)?)));
+        return Ok(Arc::new(Sandbox::new(&settings.engine)?));
     }
     if reach.offline {
         return Ok(Arc::new(Offline(net::engine(settings, Arc::new(net::NoNet))?)));
@@ -161,23 +185,6 @@ fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Ve
         ));
     }
     Ok(Arc::new(net::engine(settings, net::real(settings)?)?))
-}
-
-fn patient(settings: &Settings, args: &DoctorArgs) -> Result<Patient> {
-    if args.sandbox {
-        let net = sandbox::net();
-        let resolvers = vec![("of the sandbox".to_owned(), net.clone())];
-        return Ok(Patient { settings: sandbox::settings(settings), net, resolvers });
-    }
-    let net = net::real(settings)?;
-    let mut resolvers = Vec::new();
-    for server in &settings.nameservers {
-        resolvers.push((server.to_string(), net::over(settings, vec![*server])?));
-    }
-    if resolvers.is_empty() {
-        resolvers.push(("of this system".to_owned(), net.clone()));
-    }
-    Ok(Patient { settings: settings.clone(), net, resolvers })
 }
 
 #[cfg(test)]
@@ -194,10 +201,15 @@ mod tests {
             "migrate",
             "move",
             "orgs list",
+            "plans",
             "keys list",
             "credits show",
             "deliveries list",
             "nodes",
+            "lists list",
+            "settings show",
+            "usage daily",
+            "timeline",
             "users reset-link a",
         ] {
             assert_eq!(set(&format!("probity {line} --data /d")), ["server.data=/d"], "{line}");

@@ -137,7 +137,8 @@ fn notes(verification: &Verification) -> String {
 /// The evidence, a line for each part that there is.
 fn explanation(verification: &Verification) -> Vec<String> {
     let evidence = &verification.evidence;
-    let mut lines = vec![format!("decided by   {} (rule {})", evidence.source.as_str(), verification.verdict.rule)];
+    let decider = evidence.source.name().unwrap_or("syntax and lists");
+    let mut lines = vec![format!("decided by   {} (rule {})", decider, verification.verdict.rule)];
     for finding in &verification.verdict.findings {
         lines.push(format!("finding      {} ({}, rule {})", finding.reason, plain(&finding.meta), finding.rule));
     }

@@ -2,10 +2,10 @@
 
 mod answers;
 pub(crate) mod moving;
-mod pepper;
+pub(crate) mod pepper;
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,30 +14,35 @@ use probity_engine::facts::{Layered, LayeredConfig};
 use probity_engine::net::BoxFuture;
 use probity_engine::{Engine, EngineConfig, descriptors};
 use probity_mailworld::sandbox::Sandbox;
-use probity_server::admin::{Admin, FirstKeys, Plan};
+use probity_server::admin::{Admin, FirstKeys};
 use probity_server::app::{ApiConfig, VERIFICATION_MAX};
 use probity_server::body::BodyRules;
+use probity_server::egress::Checkup;
+use probity_server::erasures;
 use probity_server::instance::Instance;
 use probity_server::jobs::JobsConfig;
 use probity_server::listen::ListenConfig;
 use probity_server::nodes::{self, JoinError, NodeConfig};
+use probity_server::operator::OperatorConfig;
 use probity_server::person::PeopleConfig;
 use probity_server::service::{Bound, Service, ServiceConfig, Verifiers};
 use probity_server::shell::ShellConfig;
-use probity_server::store::{Place, StoreConfig};
+use probity_server::store::{Place, Sealing, StoreConfig};
 use probity_server::verifier::Verifier;
 use probity_server::webhooks::{ByNet, Names, NoNames, WebhookConfig};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{Answer, Request};
-use crate::config::serve::{CreditSettings, Database, ServeSettings};
+use crate::config::serve::{Database, ServeSettings};
 use crate::config::{Settings, host_name};
+use crate::doctor::Patient;
 use crate::exit::{Ends, Exit};
 use crate::net;
-use crate::verifier::Simulated;
 
 /// What the first organization is called.
 const FIRST_ORG: &str = "My organization";
+/// The file of tombstones in the data directory.
+const TOMBSTONES_FILE: &str = "erasures.tombstones";
 /// How long what was found out may take to be written at the end, in milliseconds.
 const FLUSH_MS: u64 = 2_000;
 
@@ -58,19 +63,27 @@ pub(crate) struct Running {
 pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running> {
     let serve = &settings.serve;
     make_directory(&serve.data)?;
+    keep_temporary_files(&serve.data);
     let instance = open(serve).await?;
     instance.prepare().await.map_err(unopened)?;
-    let bound = Bound::to(&serve.listen).await?;
+    let again = erasures::restore(&instance, &tombstones(serve)).await;
+    again.map_err(|error| anyhow!(error)).context("addresses that were erased could not be erased again")?;
+    let bound = Bound::to(&serve.listen).await?.with_operator(&serve.admin_listen).await?;
+    for address in bound.operator_addresses() {
+        tracing::info!(%address, "the operator's API listens by itself");
+    }
     let listening = bound.addresses();
     let facts = Arc::new(Layered::new(Arc::new(instance.facts()), LayeredConfig::default()));
     let verifiers = verifiers(settings, sandbox, facts.clone())?;
     let webhooks = webhooks(settings, sandbox)?;
+    let checkup = checkup(settings, sandbox);
     let mut interrupted = signals()?;
     let mut node = node(settings, sandbox);
     node.joined = Some(nodes::join(&instance, &node).await.map_err(not_joined)?);
-    let first = Admin::new(instance.clone(), &serve.brand).first_start(FIRST_ORG, plan(serve.credits)).await?;
+    let first = administration(&instance, serve).first_start(FIRST_ORG, serve.plans.first().clone()).await?;
     // The keys are nowhere else: nothing that can fail stands between here and their printing.
-    let service = Service::start(bound, instance, &ServiceConfig { node, ..config(settings, webhooks) }, verifiers);
+    let service =
+        Service::start(bound, instance, &ServiceConfig { node, checkup, ..config(settings, webhooks) }, verifiers);
     let ended = Box::pin(async move {
         interrupted.recv().await;
         let stopping = async {
@@ -106,17 +119,31 @@ pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer>
         bail!("there is no database {}; `probity serve` or `probity migrate` makes one", path.display());
     }
     let pepper = pepper::existing(&serve.pepper)?;
-    let instance = Instance::open(&store(serve), &pepper).await.map_err(unopened)?;
+    let instance = Instance::open(&store(serve)?, &pepper).await.map_err(unopened)?;
     instance.prepare().await.map_err(unopened)?;
-    let admin = Admin::new(instance.clone(), &serve.brand);
-    let answer = answers::answer(&admin, serve, request).await;
+    let admin = administration(&instance, serve);
+    let answer = answers::answer(&instance, &admin, settings, request).await;
     instance.close().await;
     answer
 }
 
+/// Wraps all data keys under the master key of a file, in the place of the configured one; says how many there are.
+pub(crate) async fn rewrap(settings: &Settings, to: &Path) -> Result<u64> {
+    let serve = &settings.serve;
+    let Some(from) = &serve.master_key else {
+        bail!("no secrets.master_key_file is configured: to begin with one, configure it and start the service");
+    };
+    let (from, to) = (pepper::master_key(from)?, pepper::master_key(to)?);
+    let instance = Instance::open(&store(serve)?, &pepper::existing(&serve.pepper)?).await.map_err(unopened)?;
+    instance.prepare().await.map_err(unopened)?;
+    let wrapped = instance.rewrap(&from, &to).await.map_err(unopened);
+    instance.close().await;
+    wrapped
+}
+
 async fn open(serve: &ServeSettings) -> Result<Instance> {
     let pepper = pepper::read(&serve.pepper)?;
-    Instance::open(&store(serve), &pepper).await.map_err(unopened)
+    Instance::open(&store(serve)?, &pepper).await.map_err(unopened)
 }
 
 /// What keeps the database shut is of this machine.
@@ -134,25 +161,39 @@ fn make_directory(data: &Path) -> Result<()> {
     builder.create(data).with_context(|| format!("cannot make the data directory {place}"))
 }
 
-fn store(serve: &ServeSettings) -> StoreConfig {
+/// Lets temporary files lie in the data directory: the system's may be read-only, as in a container, or held in memory, and
+/// workbooks are large. They have no names, so that none is left behind.
+fn keep_temporary_files(data: &Path) {
+    // Only the first call counts, and a process starts one service.
+    let _ = tempfile::env::override_temp_dir(data);
+}
+
+fn store(serve: &ServeSettings) -> Result<StoreConfig> {
+    let master_key = serve.master_key.as_deref().map(pepper::master_key).transpose()?;
     let settings = &serve.database;
     let place = match &settings.place {
         Database::Sqlite(path) => Place::Sqlite(path.clone()),
         Database::Postgres(url) => Place::Postgres(url.expose_secret().to_owned()),
     };
-    StoreConfig {
+    Ok(StoreConfig {
         place,
         connections_max: settings.pool_max,
         acquire_timeout_ms: unsigned(settings.acquire_timeout_ms),
         statement_timeout_ms: unsigned(settings.statement_timeout_ms),
-    }
+        sealing: master_key.map(|key| Arc::new(key) as Arc<dyn Sealing>),
+    })
+}
+
+/// Where erasures are kept beside the database.
+fn tombstones(serve: &ServeSettings) -> PathBuf {
+    serve.data.join(TOMBSTONES_FILE)
 }
 
 /// The live engine with its facts in the database, and the sandbox for test keys.
 fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>) -> Result<Verifiers> {
-    let for_tests = Arc::new(Simulated(Sandbox::new(&settings.engine)?));
+    let for_tests = Arc::new(Sandbox::new(&settings.engine)?);
     let live: Arc<dyn Verifier> = if simulated {
-        Arc::new(Simulated(Sandbox::new(&settings.engine)?))
+        Arc::new(Sandbox::new(&settings.engine)?)
     } else {
         let fitting = descriptors::sessions_max(descriptors::descriptor_limit());
         let sessions_max = settings.engine.sessions_max.min(fitting);
@@ -160,6 +201,13 @@ fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>) -> Resul
         Arc::new(Engine::with_facts(config, net::real(settings)?, facts)?)
     };
     Ok(Verifiers { live, sandbox: for_tests })
+}
+
+/// Who checks the machine, where it asks mail servers. What keeps the doctor from being called keeps no service from its start.
+fn checkup(settings: &Settings, simulated: bool) -> Option<Arc<dyn Checkup>> {
+    let asks = simulated || settings.serve.roles.asks();
+    let patient = asks.then(|| Patient::of(settings, simulated).ok()).flatten()?;
+    Some(Arc::new(patient))
 }
 
 /// Callbacks go to the real network, in the sandbox too; there, a machine without a resolver has literals only.
@@ -188,13 +236,16 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             verification_max,
             failures_per_minute: serve.rate.address,
             trusted_proxies: serve.trusted_proxies.clone(),
+            widget: serve.widget,
             batch_rows_max: serve.batch_rows,
             batch_body_max: serve.batch_body_max,
+            uploads: serve.uploads,
             // A fifth longer than a request may take.
             idempotency_lease_ms: serve.request_timeout_ms / 5 * 6,
             people: PeopleConfig { lifetimes: serve.session, ..PeopleConfig::default() },
+            deliveries_keep_ms: serve.deliveries_keep_ms,
             link_life_ms: serve.invitation_ms,
-            ..ApiConfig::default()
+            plans: serve.plans.clone(),
         },
         shell: ShellConfig { deadline, body, observer: None },
         listen: ListenConfig {
@@ -206,11 +257,14 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             ..listen
         },
         metrics_token: serve.metrics_token.clone(),
-        hold_ms: serve.credits.hold_ms,
+        hold_ms: serve.hold_ms,
         webhooks,
         mail: serve.mail.clone(),
+        tombstones: Some(tombstones(serve)),
         jobs: JobsConfig { lease_ms: serve.batch_lease_ms, slots: serve.batch_slots, keep_days: serve.batch_keep_days },
         node: NodeConfig::default(),
+        checkup: None,
+        operator: operator(serve),
     }
 }
 
@@ -230,9 +284,13 @@ fn not_joined(error: JoinError) -> anyhow::Error {
     anyhow::Error::new(error).context(Ends(Exit::Local))
 }
 
-/// What a new organization may spend, where nobody says.
-fn plan(credits: CreditSettings) -> Plan {
-    if credits.unlimited { Plan::Unlimited } else { Plan::Metered { initial: credits.initial } }
+fn administration(instance: &Instance, serve: &ServeSettings) -> Admin {
+    Admin::new(instance.clone(), &serve.brand).with_plans(serve.plans.clone())
+}
+
+fn operator(serve: &ServeSettings) -> Option<OperatorConfig> {
+    let apart = !serve.admin_listen.is_empty();
+    serve.admin_key.clone().map(|key| OperatorConfig { key, apart })
 }
 
 fn unsigned(ms: i64) -> u64 {

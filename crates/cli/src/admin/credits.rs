@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::{Request, table};
+use super::{Moment, Request, table};
 use crate::args::CreditsCommand;
 
 /// The two kinds of credits.
@@ -14,6 +14,23 @@ pub(crate) enum Bucket {
     Subscription,
     /// Those that were bought
     Prepaid,
+}
+
+/// Credits that are to be put in or taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Booking {
+    /// Whose.
+    pub org: Option<String>,
+    /// Whether they are granted; a correction otherwise.
+    pub is_grant: bool,
+    /// Which.
+    pub bucket: Bucket,
+    /// How many; of a correction with its sign.
+    pub amount: i64,
+    /// When the rest of a grant expires.
+    pub until: Option<Moment>,
+    /// The operator's name for it.
+    pub reference: Option<String>,
 }
 
 /// What there is of one kind.
@@ -45,14 +62,25 @@ pub(super) fn request(command: &CreditsCommand) -> Result<Request> {
         CreditsCommand::Grant { bucket: Bucket::Prepaid, until: Some(_), .. } => {
             bail!("--until is for --bucket subscription; prepaid credits stay")
         }
-        CreditsCommand::Grant { org, bucket, amount, until } => {
-            Request::Grant { org: org.org.clone(), bucket: *bucket, amount: *amount, until: *until }
-        }
+        CreditsCommand::Grant { org, bucket, amount, until, reference } => Request::Book(Booking {
+            org: org.org.clone(),
+            is_grant: true,
+            bucket: *bucket,
+            amount: *amount,
+            until: *until,
+            reference: reference.clone(),
+        }),
+        CreditsCommand::Ledger { org, limit } => Request::Ledger { org: org.org.clone(), limit: *limit },
         CreditsCommand::Show(some) => Request::Balance { org: some.org.clone() },
         CreditsCommand::Adjust { amount: 0, .. } => bail!("--amount 0 changes nothing"),
-        CreditsCommand::Adjust { org, bucket, amount } => {
-            Request::Adjust { org: org.org.clone(), bucket: *bucket, amount: *amount }
-        }
+        CreditsCommand::Adjust { org, bucket, amount, reference } => Request::Book(Booking {
+            org: org.org.clone(),
+            is_grant: false,
+            bucket: *bucket,
+            amount: *amount,
+            until: None,
+            reference: reference.clone(),
+        }),
         CreditsCommand::Audit => Request::AuditCredits,
     })
 }

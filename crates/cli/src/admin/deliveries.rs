@@ -72,6 +72,26 @@ pub(crate) struct Detail {
     pub body: String,
     /// How the body of the last answer begins.
     pub last_answer: String,
+    /// The attempts before the last one, the newest first.
+    pub earlier_attempts: Vec<Attempt>,
+}
+
+/// An attempt before the last one.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Attempt {
+    /// When it began.
+    #[serde(serialize_with = "super::time")]
+    pub at: Millis,
+    /// Where it went.
+    pub url: String,
+    /// The HTTP status of the answer.
+    pub status: Option<i64>,
+    /// Why there was none.
+    pub error: Option<String>,
+    /// How long it took, in milliseconds.
+    pub took_ms: i64,
+    /// How the body of the answer begins.
+    pub answer: String,
 }
 
 pub(super) fn request(command: &DeliveriesCommand) -> Request {
@@ -104,7 +124,7 @@ fn last(one: &Delivery) -> String {
 
 /// One message for people. Body and answer are text of others, so nothing of them steers the terminal.
 pub(super) fn shown(detail: &Detail) -> String {
-    let Detail { delivery, first_at, body, last_answer } = detail;
+    let Detail { delivery, first_at, body, last_answer, earlier_attempts } = detail;
     let time = |at: Option<Millis>| at.map_or_else(|| "never".to_owned(), moment_text);
     let took = delivery.last_took_ms.map(|ms| format!(" in {ms} ms")).unwrap_or_default();
     let rows = [
@@ -127,6 +147,11 @@ pub(super) fn shown(detail: &Detail) -> String {
     let mut text = String::new();
     for (name, value) in rows {
         let _ = writeln!(text, "{name:<14} {}", plain(&value));
+    }
+    for one in earlier_attempts {
+        let came = one.status.map(|status| status.to_string()).or_else(|| one.error.clone()).unwrap_or_default();
+        let line = format!("{} {came} in {} ms, {} {}", moment_text(one.at), one.took_ms, one.url, one.answer);
+        let _ = writeln!(text, "{:<14} {}", "before", plain(line.trim_end()));
     }
     text
 }

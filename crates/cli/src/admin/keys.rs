@@ -32,6 +32,8 @@ pub(crate) struct NewKey {
     pub scopes: Vec<String>,
     /// Where a public key may be used; empty for every other kind.
     pub origins: Vec<String>,
+    /// Credits that a public key may spend a day.
+    pub daily_cap: Option<i64>,
     /// When it ends.
     pub expires: Option<Moment>,
     /// Its own limit of requests a minute.
@@ -57,6 +59,8 @@ pub(crate) struct Key {
     pub scopes: Vec<String>,
     /// Where it may be used; empty where it is not bound.
     pub origins: Vec<String>,
+    /// Credits that it may spend a day; null where nothing of its own was set.
+    pub daily_cap: Option<i64>,
     /// When it was made.
     #[serde(serialize_with = "super::time")]
     pub created_at: Millis,
@@ -101,11 +105,15 @@ fn new(args: &NewKeyArgs) -> Result<NewKey> {
     if args.kind != KeyKind::Pub && !args.origin.is_empty() {
         bail!("--origin is for keys of kind pub");
     }
+    if args.kind != KeyKind::Pub && args.daily_cap.is_some() {
+        bail!("--daily-cap is for keys of kind pub");
+    }
     Ok(NewKey {
         kind: args.kind,
         name: args.name.clone().unwrap_or_default(),
         scopes: sorted(&args.scope),
         origins: args.origin.iter().map(|text| origin(text)).collect::<Result<_>>()?,
+        daily_cap: args.daily_cap,
         expires: args.expires,
         per_minute: args.rate,
     })

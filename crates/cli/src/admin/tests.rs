@@ -1,8 +1,12 @@
-//! From a command line to what is asked, and from an answer to what is printed.
+//! From a command line to what is asked; [`shown`] goes from an answer to what is printed.
+
+mod shown;
 
 use clap::Parser as _;
+use probity_core::time::Millis;
+use probity_core::verdict::Status;
+use probity_core::webhook::Topic;
 
-use super::credits::Account;
 use super::*;
 use crate::args::{Cli, Command};
 
@@ -12,10 +16,18 @@ fn request(line: &str) -> Result<Request> {
     let cli = Cli::try_parse_from(std::iter::once("probity").chain(line.split_whitespace()))?;
     match cli.command {
         Command::Orgs(args) => orgs::request(&args.command),
+        Command::Plans(_) => Ok(Request::Plans),
         Command::Keys(args) => keys::request(&args.command),
         Command::Credits(args) => credits::request(&args.command),
         Command::Audit(_) => Ok(Request::Audit),
         Command::Deliveries(args) => Ok(deliveries::request(&args.command)),
+        Command::Erasures(args) => erasures::request(&args.command),
+        Command::Webhooks(args) => Ok(webhooks::request(&args.command)),
+        Command::Suppressions(args) => suppressions::request(&args.command),
+        Command::Lists(args) => Ok(lists::request(&args.command)),
+        Command::Settings(args) => settings::request(&args.command),
+        Command::Usage(args) => Ok(reports::usage(&args.command)),
+        Command::Timeline(args) => Ok(reports::timeline(&args)),
         Command::Users(args) => Ok(users::request(&args.command)),
         other => panic!("{other:?}"),
     }
@@ -35,6 +47,7 @@ fn key() -> Key {
         last4: "aB3x".into(),
         scopes: vec!["verify".into()],
         origins: vec![],
+        daily_cap: None,
         created_at: Millis(0),
         expires_at: None,
         last_used_at: Some(Millis(60_000)),
@@ -42,15 +55,38 @@ fn key() -> Key {
     }
 }
 
+fn booking(is_grant: bool, bucket: Bucket, amount: i64) -> Booking {
+    Booking { org: None, is_grant, bucket, amount, until: None, reference: None }
+}
+
+#[test]
+fn wishes_to_erase_become_requests() {
+    let emails = || vec!["a@example.org".to_owned(), "b@example.org".to_owned()];
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), " b@example.org \n\n").unwrap();
+    let from_file = format!("erasures erase a@example.org --file {}", file.path().display());
+    let cases = [
+        ("erasures list", ErasureWish::List { org: None, limit: 50 }),
+        ("erasures erase a@example.org b@example.org", ErasureWish::Erase { org: None, emails: emails() }),
+        (&from_file, ErasureWish::Erase { org: None, emails: emails() }),
+        ("erasures show era_1", ErasureWish::Show { org: None, erasure: "era_1".into() }),
+    ];
+    for (line, wish) in cases {
+        assert_eq!(request(line).unwrap(), Request::Erasures(wish), "{line}");
+    }
+    assert!(request("erasures erase").unwrap_err().to_string().contains("which addresses"));
+}
+
 #[test]
 fn commands_become_requests() {
     let some = Some(ORG.to_owned());
-    let status = |status| Request::SetStatus { org: ORG.into(), status };
+    let status = |status| Request::SetStatus { org: ORG.into(), status, reason: None };
     let live = NewKey {
         kind: KeyKind::Live,
         name: String::new(),
         scopes: vec![],
         origins: vec![],
+        daily_cap: None,
         expires: None,
         per_minute: None,
     };
@@ -62,10 +98,11 @@ fn commands_become_requests() {
         per_minute: Some(60),
         ..live.clone()
     };
-    let widget = NewKey { kind: KeyKind::Pub, origins: vec!["https://shop.example.com:8443".into()], ..live.clone() };
+    let origins = vec!["https://shop.example.com:8443".into()];
+    let widget = NewKey { kind: KeyKind::Pub, origins, daily_cap: Some(500), ..live.clone() };
     let table = [
         ("orgs create Example", Request::CreateOrg { name: "Example".into(), plan: None }),
-        ("orgs create X --plan metered", Request::CreateOrg { name: "X".into(), plan: Some(Plan::Metered) }),
+        ("orgs create X --plan metered", Request::CreateOrg { name: "X".into(), plan: Some("metered".into()) }),
         ("orgs list --json", Request::ListOrgs),
         (&format!("orgs suspend {ORG}"), status(OrgStatus::Suspended)),
         (&format!("orgs pause {ORG}"), status(OrgStatus::Paused)),
@@ -79,28 +116,23 @@ fn commands_become_requests() {
             Request::CreateKey { org: some.clone(), key: rk },
         ),
         (
-            "keys create --kind pub --origin https://Shop.example.com:8443",
+            "keys create --kind pub --origin https://Shop.example.com:8443 --daily-cap 500",
             Request::CreateKey { org: None, key: widget },
         ),
         ("keys list --data /srv", Request::ListKeys { org: None }),
         ("keys revoke key_1", Request::RevokeKey { org: None, key: "key_1".into() }),
-        ("credits grant --amount 5", Request::Grant { org: None, bucket: Bucket::Prepaid, amount: 5, until: None }),
+        ("credits grant --amount 5", Request::Book(booking(true, Bucket::Prepaid, 5))),
         (
             "credits grant --amount 5 --bucket subscription --until 1970-01-01",
-            Request::Grant {
-                org: None,
-                bucket: Bucket::Subscription,
-                amount: 5,
+            Request::Book(Booking {
                 until: Some(Moment::At(Millis(86_400_000))),
-            },
+                ..booking(true, Bucket::Subscription, 5)
+            }),
         ),
         (&format!("credits show --org {ORG}"), Request::Balance { org: some }),
         ("credits audit", Request::AuditCredits),
         ("audit", Request::Audit),
-        (
-            "credits adjust --bucket subscription --amount -5",
-            Request::Adjust { org: None, bucket: Bucket::Subscription, amount: -5 },
-        ),
+        ("credits adjust --bucket subscription --amount -5", Request::Book(booking(false, Bucket::Subscription, -5))),
         ("deliveries list", Request::ListDeliveries { org: None, state: None, limit: 50 }),
         (
             "deliveries list --state exhausted --limit 5",
@@ -115,8 +147,45 @@ fn commands_become_requests() {
 }
 
 #[test]
+fn commands_about_plans_become_requests() {
+    let change = Change {
+        plan: Some("team".into()),
+        seats: Own::Given(20),
+        low_balance: Own::AsPlan,
+        entitlements: vec![("sso".into(), None), ("webhooks".into(), Some(true)), ("autofloss".into(), Some(false))],
+        ..Change::default()
+    };
+    let org = || ORG.to_owned();
+    let held =
+        |status, reason: Option<&str>| Request::SetStatus { org: org(), status, reason: reason.map(str::to_owned) };
+    let booking =
+        |is_grant, amount| Booking { reference: Some("INV-1".into()), ..booking(is_grant, Bucket::Prepaid, amount) };
+    let table = [
+        ("plans --json", Request::Plans),
+        (&*format!("orgs show {ORG}"), Request::ShowOrg { org: org() }),
+        (
+            &*format!(
+                "orgs change {ORG} --plan team --seats 20 --low-balance plan --entitle webhooks --deny autofloss --as-plan sso"
+            ),
+            Request::ChangeOrg { org: org(), change },
+        ),
+        (&*format!("orgs ban {ORG} --reason abuse"), held(OrgStatus::Banned, Some("abuse"))),
+        (&*format!("orgs review {ORG}"), held(OrgStatus::UnderReview, None)),
+        ("credits grant --amount 5 --reference INV-1", Request::Book(booking(true, 5))),
+        ("credits adjust --bucket prepaid --amount -5 --reference INV-1", Request::Book(booking(false, -5))),
+        ("credits ledger --limit 5", Request::Ledger { org: None, limit: 5 }),
+    ];
+    for (line, expected) in table {
+        assert_eq!(request(line).unwrap(), expected, "{line}");
+    }
+    for wrong in ["orgs change", "orgs change org_1", "orgs change org_1 --seats 0", "orgs change org_1 --deny all"] {
+        assert!(request(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
 fn commands_about_people_become_requests() {
-    let table: [(&str, Request); 5] = [
+    let table: [(&str, Request); 9] = [
         (&format!("users list --org {ORG}"), Request::ListUsers { org: Some(ORG.into()) }),
         (
             "users invite ann@example.com --name Ann",
@@ -128,6 +197,19 @@ fn commands_about_people_become_requests() {
             },
         ),
         ("users pause usr_1", Request::ChangeUser { who: "usr_1".into(), org: None, fate: Fate::Pause }),
+        (
+            "users identity usr_1 requires-input",
+            Request::Identify { who: "usr_1".into(), org: None, identity: Identity::RequiresInput },
+        ),
+        (
+            "users role usr_1 administrator",
+            Request::ChangeUser { who: "usr_1".into(), org: None, fate: Fate::Role("administrator".into()) },
+        ),
+        ("users sessions usr_1", Request::Sessions { who: "usr_1".into(), org: None }),
+        (
+            "users sign-out usr_1 --session ses_1",
+            Request::SignOut { who: "usr_1".into(), org: None, session: Some("ses_1".into()) },
+        ),
         ("users resume usr_1", Request::ChangeUser { who: "usr_1".into(), org: None, fate: Fate::Resume }),
         (
             &format!("users remove ann@example.com --org {ORG}"),
@@ -140,8 +222,148 @@ fn commands_about_people_become_requests() {
 }
 
 #[test]
+fn commands_about_webhooks_and_suppression_lists_become_requests() {
+    let webhook = webhooks::NewWebhook {
+        name: "CRM".into(),
+        url: "https://crm.example.com".into(),
+        events: vec![Topic::JobFinished, Topic::Status(Status::Risky)],
+        test: true,
+    };
+    let about = |wish| Request::Webhooks { org: None, wish };
+    let list = |wish| Request::Suppressions { org: None, wish };
+    let (id, bounced) = (|| "whk_1".to_owned(), || "bounced".to_owned());
+    let jo = || vec!["jo@example.org".to_owned(), "x".to_owned()];
+    let of_org = Request::Webhooks { org: Some(ORG.into()), wish: webhooks::Wish::List };
+    let table = [
+        (&*format!("webhooks list --org {ORG}"), of_org),
+        (
+            "webhooks create https://crm.example.com --name CRM --event job.finished --event status.risky --test",
+            about(webhooks::Wish::Create(webhook)),
+        ),
+        ("webhooks pause whk_1", about(webhooks::Wish::Pause(id()))),
+        ("webhooks resume whk_1", about(webhooks::Wish::Resume(id()))),
+        ("webhooks remove whk_1", about(webhooks::Wish::Remove(id()))),
+        ("webhooks test whk_1", about(webhooks::Wish::Test(id()))),
+        ("webhooks rotate whk_1", about(webhooks::Wish::Rotate(id()))),
+        ("suppressions count", list(suppressions::Wish::Count)),
+        ("suppressions add bounced jo@example.org x", list(suppressions::Wish::Add(bounced(), jo()))),
+        ("suppressions remove bounced jo@example.org x", list(suppressions::Wish::Remove(bounced(), jo()))),
+        ("suppressions remove bounced --all", list(suppressions::Wish::Clear(bounced()))),
+    ];
+    for (line, expected) in table {
+        assert_eq!(request(line).unwrap(), expected, "{line}");
+    }
+}
+
+#[test]
+fn commands_about_lists_become_requests() {
+    use lists::{Download, Listing, NewList, Rows, Wish};
+    let new = |file: Option<&str>| NewList {
+        file: file.map(Into::into),
+        column: None,
+        no_header: false,
+        sheet: None,
+        forecast: false,
+        reference: None,
+    };
+    let forecast = NewList {
+        column: Some("E-mail".into()),
+        no_header: true,
+        sheet: Some("May".into()),
+        forecast: true,
+        ..new(Some("a.xlsx"))
+    };
+    let job = || "job_1".to_owned();
+    let narrowed = vec![("status", "risky".to_owned()), ("provider", "google".to_owned()), ("q", "ann".to_owned())];
+    let parameters = |format: &str| vec![("format", format.to_owned())];
+    let original =
+        [parameters("xlsx"), vec![("columns", "original".to_owned()), ("reason", "spam".to_owned())]].concat();
+    let table = [
+        ("lists add -", Wish::Add(new(None))),
+        ("lists add a.xlsx --column E-mail --no-header --sheet May --forecast", Wish::Add(forecast)),
+        (
+            "lists add a.csv --reference export-7",
+            Wish::Add(NewList { reference: Some("export-7".into()), ..new(Some("a.csv")) }),
+        ),
+        ("lists list", Wish::List(Listing { limit: 50, ..Listing::default() })),
+        (
+            "lists list --status queued --source csv --limit 3",
+            Wish::List(Listing { status: Some("queued".into()), source: Some("csv".into()), limit: 3 }),
+        ),
+        ("lists show job_1", Wish::Show(job())),
+        (
+            "lists rows job_1 --status risky --provider google --search ann --after 10 --limit 5",
+            Wish::Rows(Rows { job: job(), filters: narrowed, after: 10, limit: 5 }),
+        ),
+        ("lists download job_1", Wish::Download(Download { job: job(), parameters: parameters("csv"), out: None })),
+        (
+            "lists download job_1 --format xlsx --original --reason spam -o a.xlsx",
+            Wish::Download(Download { job: job(), parameters: original, out: Some("a.xlsx".into()) }),
+        ),
+        ("lists find ann@example.com", Wish::Find("ann@example.com".into(), 100)),
+        ("lists cancel job_1", Wish::Cancel(job())),
+    ];
+    for (line, wish) in table {
+        let lists = |test, wish: &Wish| Request::Desk { org: None, wish: DeskWish::Lists { wish: wish.clone(), test } };
+        assert_eq!(request(line).unwrap(), lists(false, &wish), "{line}");
+        if !matches!(wish, Wish::Add(_) | Wish::Find(..)) {
+            let line = format!("{line} --test");
+            assert_eq!(request(&line).unwrap(), lists(true, &wish), "{line}");
+        }
+    }
+}
+
+#[test]
+fn commands_about_settings_and_reports_become_requests() {
+    use reports::{About, Question};
+    use settings::Wish;
+    let change = serde_json::json!({
+        "ignored_reasons": ["role_based", "accept_all"], "role_words": [], "retention_days": 90,
+        "delivery_retention_days": 7, "rate_limit_per_minute": null
+    });
+    let set = "--ignored-reasons role_based,,accept_all --role-words= --retention-days 90 --delivery-retention-days 7 --rate default";
+    let report = |about, parameters: &[(&'static str, &str)]| {
+        let parameters = parameters.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        DeskWish::Report(Question { about, parameters })
+    };
+    let table = [
+        ("settings show", DeskWish::Settings(Wish::Show)),
+        (&*format!("settings set {set}"), DeskWish::Settings(Wish::Set(change.clone()))),
+        (&*format!("settings try {set}"), DeskWish::Settings(Wish::Try(change))),
+        ("usage report", report(About::Usage, &[("period", "this_month")])),
+        (
+            "usage report --period lifetime --connection conn_1",
+            report(About::Usage, &[("period", "lifetime"), ("connection_id", "conn_1")]),
+        ),
+        ("usage daily --days 7", report(About::Days, &[("days", "7")])),
+        ("usage providers", report(About::Providers, &[("days", "30")])),
+        ("timeline --limit 5", report(About::Timeline, &[("days", "30"), ("limit", "5")])),
+        ("timeline --summary --days 1", report(About::Summary, &[("days", "1"), ("limit", "60")])),
+        ("suppressions find jo@example.org", DeskWish::FindSuppression("jo@example.org".into())),
+    ];
+    for (line, wish) in table {
+        assert_eq!(request(line).unwrap(), Request::Desk { org: None, wish }, "{line}");
+    }
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let table = [
+        ("lists list --status lost", "completed"),
+        ("lists rows job_1 --status failed", "pending"),
+        ("lists download job_1 --format pdf", "xlsx"),
+        ("settings set", "say what to change"),
+        ("settings set --retention-days 0", "default"),
+        ("usage report --period today", "lifetime"),
+        ("timeline --days 91", "90"),
+        ("users role usr_1 owner", "administrator"),
+        ("webhooks create https://crm.example.com --name CRM", "--event"),
+        ("webhooks create https://crm.example.com --name CRM --event job.began", "job.finished"),
+        ("suppressions add bounced", "standard input"),
+        ("suppressions add disliked jo@example.org", "complained"),
+        ("suppressions remove bounced", "standard input"),
+        ("suppressions remove bounced jo@example.org --all", "cannot be used"),
+        ("users identity usr_1 proven", "verified"),
         ("keys create --kind rk", "--scope"),
         ("keys create --scope verify", "kind rk"),
         ("keys create --kind pub", "--origin"),
@@ -151,6 +373,8 @@ fn what_makes_no_sense_is_refused() {
         ("keys create --kind pub --origin shop.example.com", "https://"),
         ("keys create --kind rk --scope read:everything", "read:jobs"),
         ("keys create --expires yesterday", "90d"),
+        ("keys create --daily-cap 500", "kind pub"),
+        ("keys create --kind pub --origin https://a.example --daily-cap 0", "0"),
         ("keys create --rate 0", "0"),
         ("credits grant --amount 0", "0"),
         ("credits grant --amount -5", "-5"),
@@ -178,132 +402,4 @@ fn without_a_name_the_only_organization_is_meant() {
         said.contains("6 organizations") && said.ends_with("--org: org_1, org_2, org_3, org_4, org_5, ..."),
         "{said}"
     );
-}
-
-#[test]
-fn people_get_tables() {
-    let shown = |answer: Answer| answer.show(Style::Table { colours: false }).unwrap();
-    assert_eq!(
-        shown(Answer::Orgs(vec![org("org_1", "Long enough"), org("org_22", "\u{1b}[2J")])),
-        "\
-ORGANIZATION  STATUS  PLAN     CREATED               NAME
-org_1         active  metered  1970-01-01T00:00:01Z  Long enough
-org_22        active  metered  1970-01-01T00:00:01Z  \\u{1b}[2J
-"
-    );
-    let revoked = Key { revoked_at: Some(Millis(0)), last_used_at: None, ..key() };
-    assert_eq!(
-        shown(Answer::Keys(vec![key(), revoked])),
-        "\
-ID     KEY                 ENDS                          LAST USED             NAME
-key_1  probity_rk_...aB3x  never                         1970-01-01T00:01:00Z  shop
-key_1  probity_rk_...aB3x  revoked 1970-01-01T00:00:00Z  never                 shop
-"
-    );
-    let created = shown(Answer::NewKey(key(), "probity_rk_secret".into()));
-    assert!(created.ends_with("shown only now.\n\n    probity_rk_secret\n"), "{created}");
-    let account = |available, held, spent| Account { available, held, spent };
-    let balance =
-        Balance { organization: ORG.into(), subscription: account(5, 0, 0), prepaid: account(100, 2, 40), total: 105 };
-    assert_eq!(
-        shown(Answer::Balance(balance)),
-        "\
-CREDITS       AVAILABLE  HELD  SPENT
-subscription  5          0     0
-prepaid       100        2     40
-total         105        2     40
-"
-    );
-}
-
-#[test]
-fn programs_get_one_object_a_line() {
-    let shown = |answer: Answer| answer.show(Style::Json).unwrap();
-    assert_eq!(
-        shown(Answer::Orgs(vec![org("org_1", "A"), org("org_2", "B")])).lines().last().unwrap(),
-        r#"{"id":"org_2","name":"B","plan":"metered","status":"active","created_at":"1970-01-01T00:00:01Z"}"#
-    );
-    assert_eq!(shown(Answer::Keys(vec![])), "");
-    let created: serde_json::Value =
-        serde_json::from_str(&shown(Answer::NewKey(key(), "probity_rk_secret".into()))).unwrap();
-    assert_eq!(created["secret"], "probity_rk_secret");
-    assert_eq!(created["last_used_at"], "1970-01-01T00:01:00Z");
-    assert_eq!(created["expires_at"], serde_json::Value::Null);
-    assert!(!shown(Answer::Keys(vec![key()])).contains("secret"));
-}
-
-#[test]
-fn an_audit_says_what_does_not_agree_and_fails() {
-    let well = Answer::Audit(vec![]);
-    let text = |answer: &Answer, style| answer.show(style).unwrap();
-    assert_eq!(text(&well, Style::Table { colours: false }), "Everything agrees.\n");
-    assert_eq!((text(&well, Style::Json).as_str(), well.exit()), ("", Exit::Done));
-    let at = Discrepancy {
-        organization: "org_1".into(),
-        invariant: "account_spent".into(),
-        rule: "spent = captured".into(),
-        subject: "prepaid".into(),
-        said: 5,
-        found: 4,
-    };
-    let ill = Answer::Audit(vec![at]);
-    assert_eq!(
-        text(&ill, Style::Table { colours: false }),
-        "\
-ORGANIZATION  OF       SAID  FOUND  BROKEN RULE
-org_1         prepaid  5     4      spent = captured
-"
-    );
-    let json = concat!(
-        r#"{"organization":"org_1","invariant":"account_spent","rule":"spent = captured","#,
-        r#""subject":"prepaid","said":5,"found":4}"#
-    );
-    assert_eq!((text(&ill, Style::Json).trim_end(), ill.exit()), (json, Exit::NotPassed));
-}
-
-fn delivery() -> Delivery {
-    Delivery {
-        id: "dlv_1".into(),
-        organization: ORG.into(),
-        event: "evt_1".into(),
-        kind: "job.finished".into(),
-        webhook: None,
-        url: "https://hooks.example.com/".into(),
-        state: "waiting".into(),
-        attempts: 2,
-        next_at: Some(Millis(60_000)),
-        last_at: Some(Millis(1_000)),
-        last_status: None,
-        last_error: Some("timeout".into()),
-        last_took_ms: Some(10_000),
-        created_at: Millis(0),
-    }
-}
-
-#[test]
-fn deliveries_are_shown_to_people_and_programs() {
-    let done =
-        Delivery { state: "delivered".into(), last_status: Some(204), last_error: None, next_at: None, ..delivery() };
-    let table = Style::Table { colours: false };
-    assert_eq!(
-        Answer::Deliveries(vec![delivery(), done]).show(table).unwrap(),
-        "\
-ID     STATE      ATTEMPTS  LAST     NEXT                  URL
-dlv_1  waiting    2         timeout  1970-01-01T00:01:00Z  https://hooks.example.com/
-dlv_1  delivered  2         204      never                 https://hooks.example.com/
-"
-    );
-    let detail = Detail {
-        delivery: delivery(),
-        first_at: None,
-        body: "{\"id\":\"job_1\"}".into(),
-        last_answer: "\u{1b}[2Jno".into(),
-    };
-    let answer = Answer::Delivery(Box::new(detail));
-    let text = answer.show(table).unwrap();
-    assert!(text.contains("came to        timeout in 10000 ms\n"), "{text}");
-    assert!(text.contains("body           {\"id\":\"job_1\"}\n") && !text.contains('\u{1b}'), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&answer.show(Style::Json).unwrap()).unwrap();
-    assert_eq!((&json["id"], &json["body"]), (&"dlv_1".into(), &"{\"id\":\"job_1\"}".into()));
-    assert_eq!(json["next_at"], "1970-01-01T00:01:00Z");
 }

@@ -1,14 +1,16 @@
 //! People who sign in.
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use probity_core::time::Millis;
 use serde::Serialize;
 
 use super::{Request, moment_text, table};
 use crate::args::{OnePerson, UsersCommand};
+use crate::output::plain;
 
 /// What becomes of a member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// They cannot sign in until they are resumed.
     Pause,
@@ -16,6 +18,19 @@ pub(crate) enum Fate {
     Resume,
     /// They are no member any more.
     Remove,
+    /// They may do something else, in the API's words.
+    Role(String),
+}
+
+/// What is known of who somebody is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Identity {
+    /// It is known who they are
+    Verified,
+    /// They have yet to show something
+    RequiresInput,
+    /// Nobody has looked
+    Unknown,
 }
 
 /// A member as they are shown.
@@ -40,6 +55,42 @@ pub(crate) struct User {
     pub created_at: Millis,
 }
 
+/// A member, and what is known of who they are.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Identified {
+    /// The member.
+    #[serde(flatten)]
+    pub user: User,
+    /// What is known, in the API's words; `None` where nobody has looked.
+    pub identity_verified: Option<String>,
+}
+
+/// A session as it is shown.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Session {
+    /// Its id.
+    pub id: String,
+    /// Whose it is.
+    pub user: String,
+    /// Which browser on which system.
+    pub client: String,
+    /// When they signed in.
+    #[serde(serialize_with = "super::time")]
+    pub created_at: Millis,
+    /// When it was last used, to the minute.
+    #[serde(serialize_with = "super::time")]
+    pub last_seen_at: Millis,
+}
+
+/// Somebody who was signed out.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SignedOut {
+    /// Their id.
+    pub user: String,
+    /// How many sessions ended.
+    pub ended: u64,
+}
+
 /// A one-time link as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Link {
@@ -61,9 +112,17 @@ pub(super) fn request(command: &UsersCommand) -> Request {
         UsersCommand::Invite { email, name, role, org } => {
             Request::InviteUser { org: org.org.clone(), email: email.clone(), name: name.clone(), role: role.clone() }
         }
+        UsersCommand::Role { one, role } => change(one, Fate::Role(role.clone())),
+        UsersCommand::Sessions(one) => Request::Sessions { who: one.who.clone(), org: one.org.clone() },
+        UsersCommand::SignOut { one, session } => {
+            Request::SignOut { who: one.who.clone(), org: one.org.clone(), session: session.clone() }
+        }
         UsersCommand::Pause(one) => change(one, Fate::Pause),
         UsersCommand::Resume(one) => change(one, Fate::Resume),
         UsersCommand::Remove(one) => change(one, Fate::Remove),
+        UsersCommand::Identity { one, state } => {
+            Request::Identify { who: one.who.clone(), org: one.org.clone(), identity: *state }
+        }
         UsersCommand::ResetLink { who, org, without_second_factor } => {
             Request::ResetLink { who: who.clone(), org: org.clone(), without_second_factor: *without_second_factor }
         }
@@ -77,6 +136,25 @@ pub(super) fn table(users: &[User]) -> String {
         cells.map(str::to_owned).to_vec()
     };
     table::lines(&["USER", "STATUS", "ROLE", "ADDED", "EMAIL", "NAME"], users.iter().map(row))
+}
+
+/// Where somebody is signed in.
+pub(super) fn sessions(all: &[Session]) -> String {
+    let row = |one: &Session| {
+        vec![one.id.clone(), moment_text(one.created_at), moment_text(one.last_seen_at), one.client.clone()]
+    };
+    table::lines(&["SESSION", "SIGNED IN", "LAST USED", "CLIENT"], all.iter().map(row))
+}
+
+/// One line about somebody who was signed out.
+pub(super) fn signed_out(out: &SignedOut) -> String {
+    format!("{} sessions of {} ended\n", out.ended, out.user)
+}
+
+/// One line about a member.
+pub(super) fn identified(one: &Identified) -> String {
+    let known = one.identity_verified.as_deref().unwrap_or("unknown");
+    format!("the identity of {} ({}) is {known}\n", one.user.id, plain(&one.user.email))
 }
 
 /// The link, and what is to be known about it.

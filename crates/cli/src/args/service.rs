@@ -1,6 +1,8 @@
-//! The command line of the service itself: `serve`, `health`, `migrate`, `move`.
+//! The command line of the service itself: `serve`, `health`, `migrate`, `master-key`, `move`.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
 
 /// Shown below the help of `serve`.
 pub(super) const SERVE_EXAMPLES: &str = "\
@@ -10,7 +12,8 @@ Examples:
     probity serve --data /srv/probity --listen 0.0.0.0:8080
     probity serve --roles worker,delivery            one of several nodes on one PostgreSQL
 
-The first start prints a live key and a test key, once. SIGTERM or Ctrl-C ends it after requests in flight.";
+The first start prints, once, a live key, a test key and the link with which the owner sets a password; it works for a day.
+SIGTERM or Ctrl-C ends it after requests in flight.";
 
 /// Shown below the help of `health`.
 pub(super) const HEALTH_EXAMPLES: &str = "\
@@ -22,6 +25,15 @@ Examples:
 pub(super) const MIGRATE_EXAMPLES: &str = "\
 Example:
     PROBITY_DATABASE__URL=postgres://probity@db/probity probity migrate";
+
+/// Shown below the help of `master-key`.
+pub(super) const MASTER_KEY_EXAMPLES: &str = "\
+Examples:
+    probity master-key new /etc/probity/master.key   then set secrets.master_key_file, and keep a copy elsewhere
+    probity master-key rewrap /etc/probity/next.key  with the service stopped; then configure the new one
+
+What was stored before there was a master key stays as it was until it is removed. Without its key a database that was sealed
+cannot be served any more.";
 
 /// Shown below the help of `move`.
 pub(super) const MOVE_EXAMPLES: &str = "\
@@ -60,6 +72,30 @@ pub(crate) struct HealthArgs {
 /// `migrate`.
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
+    /// The directory for database and pepper: overrides `server.data`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+}
+
+/// `master-key`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum MasterKeyCommand {
+    /// Makes a master key in a new file, for its owner alone
+    New {
+        /// Where
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Wraps every organization's data key under another master key, in the place of the configured one
+    Rewrap(RewrapArgs),
+}
+
+/// `master-key rewrap`.
+#[derive(Debug, Args)]
+pub(crate) struct RewrapArgs {
+    /// The file with the new master key
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
     /// The directory for database and pepper: overrides `server.data`
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,

@@ -1,5 +1,6 @@
 //! The effective configuration, written as the commented default file with the values in force.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use toml::{Table, Value};
@@ -15,6 +16,9 @@ pub(super) fn print(layers: &Layers) -> String {
             // Sources go before the section that follows their comment in the file.
             if section == "probe" {
                 out.push_str(&sources(&layers.sources));
+            }
+            if section == "credits" {
+                out.push_str(&plans(&layers.plans));
             }
             name.clone_into(&mut section);
         }
@@ -47,6 +51,18 @@ fn sources(sources: &[Table]) -> String {
         out.push_str("[[source]]\n");
         for (key, value) in source {
             let _ = writeln!(out, "{key} = {}", shown(key, value));
+        }
+        out.push('\n');
+    }
+    out
+}
+
+fn plans(plans: &BTreeMap<String, Table>) -> String {
+    let mut out = String::new();
+    for (name, plan) in plans {
+        let _ = writeln!(out, "[plans.{name}]");
+        for (key, value) in plan {
+            let _ = writeln!(out, "{key} = {value}");
         }
         out.push('\n');
     }

@@ -34,7 +34,7 @@ pub(crate) enum Kind {
 }
 
 /// The highest rate a minute: a million a second is more than one machine answers, and far from any overflow.
-const RATE_MAX: i64 = 60_000_000;
+pub(super) const RATE_MAX: i64 = 60_000_000;
 
 /// Every key with what it holds, in the order of `default.toml`.
 pub(crate) const KEYS: &[(&str, Kind)] = &[
@@ -85,23 +85,33 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("database.acquire_timeout", Kind::Deadline),
     ("database.statement_timeout", Kind::Deadline),
     ("secrets.pepper", Kind::Secret),
+    ("secrets.master_key_file", Kind::Text),
     ("rate.key_per_minute", Kind::Whole(1, RATE_MAX)),
     ("rate.organization_per_minute", Kind::Whole(1, RATE_MAX)),
     ("rate.address_per_minute", Kind::Whole(1, RATE_MAX)),
+    ("widget.visitor_per_minute", Kind::Whole(1, RATE_MAX)),
+    ("widget.key_per_minute", Kind::Whole(1, RATE_MAX)),
+    ("widget.daily_cap", Kind::Whole(1, 1_000_000_000)),
     ("batch.rows", Kind::Whole(1, 1_000_000)),
     ("batch.body_max", Kind::Size(1 << 10, 1 << 30)),
     ("batch.lease", Kind::Deadline),
     ("batch.keep_days", Kind::Whole(1, 3_650)),
     ("batch.slots", Kind::Whole(0, 1_000)),
-    ("credits.plan", Kind::Word(&["unlimited", "metered"])),
+    ("uploads.body_max", Kind::Size(1 << 10, 1 << 30)),
+    ("uploads.at_once", Kind::Whole(1, 10_000)),
+    ("uploads.keep_days", Kind::Whole(1, 3_650)),
+    ("credits.plan", Kind::Text),
     ("credits.initial", Kind::Whole(0, 1_000_000_000)),
     ("credits.hold", Kind::Deadline),
     ("webhooks.https_only", Kind::Flag),
+    ("webhooks.keep_days", Kind::Whole(1, 365)),
     ("session.idle", Kind::Deadline),
     ("session.absolute", Kind::Deadline),
     ("team.invitation", Kind::Deadline),
     ("mail.relay", Kind::Url),
     ("mail.from", Kind::Text),
+    ("admin.key", Kind::Secret),
+    ("admin.listen", Kind::Texts),
     ("doctor.probe_domains", Kind::Texts),
     ("doctor.block_lists", Kind::Texts),
     ("log.level", Kind::Word(&["error", "warn", "info", "debug", "trace"])),

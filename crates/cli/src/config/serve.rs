@@ -3,24 +3,29 @@
 //! What belongs together is checked together, here: a deadline below the one that callers may ask for, an organization that
 //! may do less than one of its keys. Secrets are [`SecretString`]s from here on, and no message repeats one.
 
+mod place;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use ipnet::IpNet;
 use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
+use probity_core::plans::Plans;
 use probity_server::links;
 use probity_server::mail::{MailConfig, NoMail};
 use probity_server::roles::{Role, Roles};
 use probity_server::store::Lifetimes;
+use probity_server::uploads::UploadsConfig;
+use probity_server::widget::WidgetConfig;
 use secrecy::SecretString;
 
+use self::place::data_directory;
+pub(super) use self::place::data_home;
+use super::plans;
 use super::settings::Reader;
 
-/// The directory for data of the system's services.
-const SYSTEM_DATA: &str = "/var/lib";
-/// Our directory among those of other programs.
-const OWN_DATA: &str = "probity";
 /// The database where no other is configured.
 const DATABASE_FILE: &str = "probity.db";
 /// The pepper where the configuration has none.
@@ -29,6 +34,8 @@ const PEPPER_FILE: &str = "pepper";
 const REQUEST_MIN_MS: i64 = 2_000;
 /// The shortest lease of work, in milliseconds: its holder shows four times as often that it lives.
 const LEASE_MIN_MS: i64 = 1_000;
+/// A day, in milliseconds.
+const DAY_MS: i64 = 24 * 3_600_000;
 /// Where nobody says how much of jobs is worked on at a time: one slot for so many domains, within bounds. A slot takes about a
 /// megabyte of memory.
 const DOMAINS_PER_SLOT: usize = 32;
@@ -38,6 +45,9 @@ const SLOTS_MAX: usize = 128;
 const PEPPER_MIN: usize = 32;
 /// The least characters of the token for metrics.
 const TOKEN_MIN: usize = 16;
+/// The least characters of the operator's key.
+const ADMIN_KEY_MIN: usize = 32;
+
 /// What `probity serve` and the commands about its data were told.
 #[derive(Clone, Debug)]
 pub(crate) struct ServeSettings {
@@ -65,12 +75,20 @@ pub(crate) struct ServeSettings {
     pub shutdown_grace_ms: i64,
     /// What `/metrics` asks for.
     pub metrics_token: Option<SecretString>,
+    /// What opens the operator's API; none where there is none.
+    pub admin_key: Option<SecretString>,
+    /// Where that API listens by itself; empty where it is served with the API.
+    pub admin_listen: Vec<SocketAddr>,
     /// Where everything is kept.
     pub database: DatabaseSettings,
     /// What keys are hashed with.
     pub pepper: Pepper,
+    /// The file with the key under which addresses are sealed at rest; `None` where they are not.
+    pub master_key: Option<PathBuf>,
     /// Requests a minute.
     pub rate: RateSettings,
+    /// What the widget may do.
+    pub widget: WidgetConfig,
     /// Addresses of one job at most.
     pub batch_rows: usize,
     /// The largest body with which a job is submitted, in bytes.
@@ -81,10 +99,16 @@ pub(crate) struct ServeSettings {
     pub batch_keep_days: i64,
     /// How much of jobs is worked on at a time, in chunks of a thousand addresses.
     pub batch_slots: usize,
-    /// Plans and holds.
-    pub credits: CreditSettings,
+    /// What organizations can be on.
+    pub plans: Arc<Plans>,
+    /// How long a live verification holds its credit at most, in milliseconds.
+    pub hold_ms: i64,
+    /// Lists as files.
+    pub uploads: UploadsConfig,
     /// Whether callbacks go to https only.
     pub webhooks_https_only: bool,
+    /// For how long a message stays in the log of deliveries, in milliseconds.
+    pub deliveries_keep_ms: i64,
     /// How long people stay signed in.
     pub session: Lifetimes,
     /// How long the links of invitations work, in milliseconds.
@@ -135,17 +159,6 @@ pub(crate) struct RateSettings {
     pub address: u32,
 }
 
-/// `[credits]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CreditSettings {
-    /// Whether new organizations are not counted.
-    pub unlimited: bool,
-    /// Prepaid credits that a new metered organization begins with.
-    pub initial: i64,
-    /// How long a live verification holds its credit at most, in milliseconds.
-    pub hold_ms: i64,
-}
-
 impl ServeSettings {
     pub(super) fn read(read: &Reader<'_>) -> Result<Self> {
         let data = data_directory(read);
@@ -162,15 +175,27 @@ impl ServeSettings {
             request_timeout_ms: read.time("server.request_timeout"),
             shutdown_grace_ms: read.time("server.shutdown_grace"),
             metrics_token: secret(read, "server.metrics_token", TOKEN_MIN)?,
+            admin_key: secret(read, "admin.key", ADMIN_KEY_MIN)?,
+            admin_listen: read
+                .parsed("admin.listen", "an address such as \"127.0.0.1:8081\"", |text| text.parse().ok())?,
             database: database(read, &data)?,
+            master_key: Some(read.text("secrets.master_key_file")).filter(|path| !path.is_empty()).map(PathBuf::from),
             rate: rate(read)?,
+            widget: widget(read),
             batch_rows: read.count("batch.rows"),
             batch_body_max: read.bytes("batch.body_max"),
             batch_lease_ms: read.time("batch.lease"),
             batch_keep_days: read.whole("batch.keep_days"),
             batch_slots: batch_slots(read),
-            credits: credits(read)?,
+            plans: Arc::new(plans(read)?),
+            hold_ms: hold_ms(read)?,
+            uploads: UploadsConfig {
+                body_max: read.bytes("uploads.body_max"),
+                at_once: read.whole("uploads.at_once"),
+                keep_days: read.whole("uploads.keep_days"),
+            },
             webhooks_https_only: read.flag("webhooks.https_only"),
+            deliveries_keep_ms: read.whole("webhooks.keep_days") * DAY_MS,
             session: Lifetimes { idle_ms: read.time("session.idle"), absolute_ms: read.time("session.absolute") },
             invitation_ms: read.time("team.invitation"),
             mail: mail(read)?,
@@ -179,6 +204,9 @@ impl ServeSettings {
         };
         if settings.listen.is_empty() {
             return Err(read.wrong("server.listen", "at least one address is needed"));
+        }
+        if settings.admin_key.is_none() && !settings.admin_listen.is_empty() {
+            return Err(read.wrong("admin.listen", "needs admin.key, without which nothing is served there"));
         }
         if settings.batch_lease_ms < LEASE_MIN_MS {
             return Err(read.wrong("batch.lease", "must be at least 1s"));
@@ -219,42 +247,6 @@ pub(crate) fn reachable(listening: SocketAddr) -> SocketAddr {
         ip => ip,
     };
     SocketAddr::new(ip, listening.port())
-}
-
-/// Where data lies that nobody configured a place for: for root and for those without a home where the system's services
-/// have theirs, else where the XDG Base Directory Specification says. It also says that a relative path is to be ignored.
-pub(super) fn data_home(environment: &[(String, String)]) -> PathBuf {
-    choose_data_home(environment, is_root())
-}
-
-fn choose_data_home(environment: &[(String, String)], root: bool) -> PathBuf {
-    let absolute = |name: &str| {
-        let found = environment.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| PathBuf::from(value)).filter(|path| path.is_absolute())
-    };
-    let system = || PathBuf::from(SYSTEM_DATA);
-    if root {
-        return system();
-    }
-    let home = || absolute("HOME").map(|home| home.join(".local/share"));
-    absolute("XDG_DATA_HOME").or_else(home).unwrap_or_else(system)
-}
-
-#[cfg(target_os = "linux")]
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn is_root() -> bool {
-    false
-}
-
-fn data_directory(read: &Reader<'_>) -> PathBuf {
-    match read.text("server.data") {
-        "" => read.0.data_home.join(OWN_DATA),
-        directory => PathBuf::from(directory),
-    }
 }
 
 fn roles(read: &Reader<'_>) -> Result<Roles> {
@@ -343,6 +335,14 @@ fn rate(read: &Reader<'_>) -> Result<RateSettings> {
     Ok(rate)
 }
 
+fn widget(read: &Reader<'_>) -> WidgetConfig {
+    WidgetConfig {
+        visitor_per_minute: narrow(read, "widget.visitor_per_minute"),
+        key_per_minute: narrow(read, "widget.key_per_minute"),
+        daily_cap: read.whole("widget.daily_cap"),
+    }
+}
+
 /// As many as configured, else as many as keep the domains busy that are worked on at a time.
 fn batch_slots(read: &Reader<'_>) -> usize {
     match read.count("batch.slots") {
@@ -351,16 +351,18 @@ fn batch_slots(read: &Reader<'_>) -> usize {
     }
 }
 
-fn credits(read: &Reader<'_>) -> Result<CreditSettings> {
-    let credits = CreditSettings {
-        unlimited: read.text("credits.plan") == "unlimited",
-        initial: read.whole("credits.initial"),
-        hold_ms: read.time("credits.hold"),
-    };
-    if credits.hold_ms <= read.time("server.request_timeout") {
+fn plans(read: &Reader<'_>) -> Result<Plans> {
+    let place = read.0.file.as_deref().map_or_else(String::new, |path| format!("{}: ", path.display()));
+    plans::read(&read.0.plans, read.text("credits.plan"), read.whole("credits.initial"))
+        .map_err(|message| anyhow!("{place}{message}"))
+}
+
+fn hold_ms(read: &Reader<'_>) -> Result<i64> {
+    let hold_ms = read.time("credits.hold");
+    if hold_ms <= read.time("server.request_timeout") {
         return Err(read.wrong("credits.hold", "must be longer than server.request_timeout"));
     }
-    Ok(credits)
+    Ok(hold_ms)
 }
 
 fn mail(read: &Reader<'_>) -> Result<Option<MailConfig>> {

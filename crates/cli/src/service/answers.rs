@@ -1,37 +1,54 @@
 //! Requests of the command line, answered by the service's administration.
 
-mod team;
+mod deliveries;
+mod desk;
+mod erasures;
+mod plans;
+mod suppressions;
+mod users;
+mod webhooks;
 
 use anyhow::{Context, Result, anyhow, bail};
 use probity_core::api_key;
 use probity_core::credits as core;
 use probity_core::id::OrgId;
 use probity_core::scope::Scope;
-use probity_server::admin::{Admin, Listed, MakeError, NewKey, Plan};
-use probity_server::store::{Content, Discrepancy, Key, Logged, Org, OrgStatus, State, StoreError, User};
+use probity_server::admin::{Admin, Listed, MakeError, NewKey};
+use probity_server::instance::Instance;
+use probity_server::store::{Discrepancy, Key, Org, OrgStatus, StoreError, User};
 use secrecy::ExposeSecret as _;
 
-use crate::admin::{self, Answer, Balance, Bucket, DeliveryState, KeyKind, Moment, Request};
-use crate::config::serve::{CreditSettings, ServeSettings};
+use crate::admin::{self, Answer, Balance, Bucket, KeyKind, Moment, Request};
+use crate::config::Settings;
+use crate::config::serve::ServeSettings;
 use crate::exit::{Ends, Exit};
 
 /// Answers a request.
-pub(super) async fn answer(admin: &Admin, serve: &ServeSettings, request: Request) -> Result<Answer> {
-    let credits = serve.credits;
+pub(super) async fn answer(
+    instance: &Instance,
+    admin: &Admin,
+    settings: &Settings,
+    request: Request,
+) -> Result<Answer> {
+    let serve = &settings.serve;
     match request {
         Request::CreateOrg { name, plan } => {
-            let plan = plan.map_or_else(|| super::plan(credits), |plan| named(plan, credits));
+            let plan = admin.plan(plan.as_deref()).map_err(unmade)?.clone();
             Ok(Answer::Orgs(vec![org_view(&admin.create_org(&name, plan).await.map_err(unmade)?)]))
         }
         Request::ListOrgs => Ok(Answer::Orgs(all(admin).await?)),
-        Request::SetStatus { org, status } => {
+        Request::Plans => Ok(Answer::Plans(admin.catalog())),
+        Request::ShowOrg { org } => plans::show(admin, &find(admin, Some(&org)).await?).await,
+        Request::ChangeOrg { org, change } => plans::change(admin, &find(admin, Some(&org)).await?, &change).await,
+        Request::SetStatus { org, status, reason } => {
             let org = find(admin, Some(&org)).await?;
-            Ok(Answer::Orgs(vec![org_view(&admin.set_status(&org, status_of(status)).await.map_err(failed)?)]))
+            let held = admin.hold(&org, status_of(status), reason.as_deref()).await.map_err(failed)?;
+            Ok(Answer::Orgs(vec![org_view(&held)]))
         }
         Request::CreateKey { org, key } => {
             let org = find(admin, org.as_deref()).await?;
             let (key, secret) = admin.create_key(&org, wanted(key)?).await.map_err(unmade)?;
-            Ok(Answer::NewKey(key_view(&org, key), secret.expose_secret().to_owned()))
+            Ok(Answer::NewKey(Box::new(key_view(&org, key)), secret.expose_secret().to_owned()))
         }
         Request::ListKeys { org } => {
             let org = find(admin, org.as_deref()).await?;
@@ -39,63 +56,60 @@ pub(super) async fn answer(admin: &Admin, serve: &ServeSettings, request: Reques
             Ok(Answer::Keys(keys.into_iter().map(|key| key_view(&org, key)).collect()))
         }
         Request::RevokeKey { org, key } => revoke(admin, org.as_deref(), &key).await,
-        Request::Grant { org, bucket, amount, until } => {
-            let org = find(admin, org.as_deref()).await?;
-            let until = until.map(future).transpose()?;
-            balance(&org, admin.grant(&org, bucket_of(bucket), amount, until).await)
-        }
-        Request::Balance { org } => {
-            let org = find(admin, org.as_deref()).await?;
-            balance(&org, admin.balance(&org).await)
-        }
-        Request::Adjust { org, bucket, amount } => {
-            let org = find(admin, org.as_deref()).await?;
-            balance(&org, admin.adjust(&org, bucket_of(bucket), amount).await)
-        }
+        Request::Book(booking) => plans::book(admin, booking).await,
+        Request::Ledger { org, limit } => plans::ledger(admin, &find(admin, org.as_deref()).await?, limit).await,
+        Request::Balance { org } => balance_of(admin, &find(admin, org.as_deref()).await?).await,
         Request::AuditCredits => Ok(audited(admin.audit_credits().await.map_err(failed)?)),
-        Request::Audit => Ok(audited(admin.audit().await.map_err(failed)?)),
+        Request::Audit => Ok(audited(admin.audit(serve.deliveries_keep_ms).await.map_err(failed)?)),
         Request::ListDeliveries { org, state, limit } => {
-            let org = find(admin, org.as_deref()).await?;
-            let found = admin.list_deliveries(&org, state.map(state_of), limit).await.map_err(failed)?;
-            Ok(Answer::Deliveries(found.iter().map(|one| delivery_view(&org, one)).collect()))
+            deliveries::list(admin, &find(admin, org.as_deref()).await?, state, limit).await
         }
         Request::ShowDelivery { org, delivery } => {
-            let org = find(admin, org.as_deref()).await?;
-            let logged = admin.delivery(&org, &delivery).await.map_err(|error| missing(error, &delivery))?;
-            Ok(Answer::Delivery(Box::new(detail_view(&org, &logged))))
+            deliveries::show(admin, &find(admin, org.as_deref()).await?, &delivery).await
         }
         Request::ResendDelivery { org, delivery } => {
-            let org = find(admin, org.as_deref()).await?;
-            let logged = admin.resend_delivery(&org, &delivery).await.map_err(|error| missing(error, &delivery))?;
-            Ok(Answer::Deliveries(vec![delivery_view(&org, &logged)]))
+            deliveries::resend(admin, &find(admin, org.as_deref()).await?, &delivery).await
         }
-        Request::Nodes => {
-            let found = admin.nodes().await.map_err(failed)?;
-            Ok(Answer::Nodes(found.into_iter().map(node_view).collect()))
+        Request::Erasures(wish) => erasures::answer(admin, serve, wish).await,
+        Request::Webhooks { org, wish } => {
+            webhooks::answer(admin, settings, &find(admin, org.as_deref()).await?, wish).await
         }
-        Request::ListUsers { org } => team::list(admin, &find(admin, org.as_deref()).await?).await,
+        Request::Suppressions { org, wish } => {
+            suppressions::answer(admin, &find(admin, org.as_deref()).await?, wish).await
+        }
+        Request::Desk { org, wish } => {
+            desk::answer(instance, settings, &find(admin, org.as_deref()).await?, wish).await
+        }
+        Request::Nodes => Ok(Answer::Nodes(admin.nodes().await.map_err(failed)?.into_iter().map(node_view).collect())),
+        Request::ListUsers { org } => users::list(admin, &find(admin, org.as_deref()).await?).await,
         Request::InviteUser { org, email, name, role } => {
             let org = find(admin, org.as_deref()).await?;
-            team::invite(admin, serve, &org, &email, name.as_deref(), &role).await
+            users::invite(admin, serve, &org, &email, name.as_deref(), &role).await
         }
-        Request::ChangeUser { who, org, fate } => team::change(admin, &who, org.as_deref(), fate).await,
+        Request::ChangeUser { who, org, fate } => users::change(admin, &who, org.as_deref(), fate).await,
+        Request::Sessions { who, org } => users::sessions(admin, serve, &who, org.as_deref()).await,
+        Request::SignOut { who, org, session } => {
+            users::sign_out(admin, &who, org.as_deref(), session.as_deref()).await
+        }
+        Request::Identify { who, org, identity } => users::identify(admin, &who, org.as_deref(), identity).await,
         Request::ResetLink { who, org, without_second_factor } => {
-            let link = reset_link(admin, &who, org.as_deref(), without_second_factor).await?;
-            Ok(Answer::Link(admin::Link { url: serve.link(&link.url), ..link }))
+            reset_link(admin, serve, &who, org.as_deref(), without_second_factor).await
         }
     }
 }
 
-/// A link for the person who is meant; in the place of its URL stands its token.
-async fn reset_link(admin: &Admin, who: &str, org: Option<&str>, without_second_factor: bool) -> Result<admin::Link> {
+/// A link for the person who is meant.
+async fn reset_link(
+    admin: &Admin,
+    serve: &ServeSettings,
+    who: &str,
+    org: Option<&str>,
+    without_second_factor: bool,
+) -> Result<Answer> {
     let (user, organization) = person(admin, who, org).await?;
     let link = admin.reset_link(&user, without_second_factor).await.map_err(|error| unknown(error, who))?;
-    Ok(admin::Link {
-        user: user.id.to_string(),
-        organization,
-        url: link.token.expose_secret().to_owned(),
-        expires_at: link.expires_at,
-    })
+    let url = serve.link(link.token.expose_secret());
+    Ok(Answer::Link(admin::Link { user: user.id.to_string(), organization, url, expires_at: link.expires_at }))
 }
 
 /// The one person who is meant, with the id of their organization.
@@ -160,6 +174,7 @@ async fn find(admin: &Admin, id: Option<&str>) -> Result<Org> {
 fn failed(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::InsufficientCredits { .. } => anyhow!("{error}"),
+        StoreError::CreditsHeld => anyhow!("{error}; pause the organization, or try again when they have ended"),
         other => anyhow::Error::new(other).context(Ends(Exit::Local)),
     }
 }
@@ -167,32 +182,8 @@ fn failed(error: StoreError) -> anyhow::Error {
 fn unmade(error: MakeError) -> anyhow::Error {
     match error {
         MakeError::Name(_) => anyhow!("{error}"),
+        MakeError::Plan(_) => anyhow!("{error}; `probity plans` lists them"),
         MakeError::Store(error) => failed(error),
-    }
-}
-
-fn missing(error: StoreError, delivery: &str) -> anyhow::Error {
-    match error {
-        StoreError::NotFound => {
-            anyhow!("there is no delivery {delivery}; `probity deliveries list` shows the last ones")
-        }
-        other => failed(other),
-    }
-}
-
-fn state_of(state: DeliveryState) -> State {
-    match state {
-        DeliveryState::Waiting => State::Waiting,
-        DeliveryState::Delivered => State::Delivered,
-        DeliveryState::Exhausted => State::Exhausted,
-        DeliveryState::Cancelled => State::Cancelled,
-    }
-}
-
-fn named(plan: admin::Plan, credits: CreditSettings) -> Plan {
-    match plan {
-        admin::Plan::Unlimited => Plan::Unlimited,
-        admin::Plan::Metered => Plan::Metered { initial: credits.initial },
     }
 }
 
@@ -202,6 +193,7 @@ fn status_of(status: admin::OrgStatus) -> OrgStatus {
         admin::OrgStatus::Suspended => OrgStatus::Suspended,
         admin::OrgStatus::Paused => OrgStatus::Paused,
         admin::OrgStatus::Banned => OrgStatus::Banned,
+        admin::OrgStatus::UnderReview => OrgStatus::UnderReview,
     }
 }
 
@@ -225,6 +217,7 @@ fn wanted(key: admin::NewKey) -> Result<NewKey> {
     Ok(NewKey {
         scopes: (kind == api_key::KeyKind::Rk).then_some(scopes),
         origins: key.origins,
+        daily_cap: key.daily_cap,
         expires_at: key.expires.map(future).transpose()?,
         rate_limit_per_minute: key.per_minute.map(i64::from),
         ..NewKey::plain(&name, kind)
@@ -256,43 +249,11 @@ fn key_view(org: &Org, key: Key) -> admin::Key {
         last4: key.last4,
         scopes: key.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         origins: key.origins,
+        daily_cap: key.daily_cap,
         created_at: key.created_at,
         expires_at: key.expires_at,
         last_used_at: key.last_used_at,
         revoked_at: key.revoked_at,
-    }
-}
-
-fn delivery_view(org: &Org, logged: &Logged) -> admin::Delivery {
-    admin::Delivery {
-        id: logged.id.to_string(),
-        organization: org.id.to_string(),
-        event: logged.event.to_string(),
-        kind: logged.kind.clone(),
-        webhook: Some(logged.signer.clone()).filter(|signer| !signer.is_empty()),
-        url: logged.url.clone(),
-        state: logged.state.to_string(),
-        attempts: logged.attempts,
-        next_at: (logged.state == State::Waiting).then_some(logged.next_at),
-        last_at: logged.last_at,
-        last_status: logged.last_status,
-        last_error: logged.last_error.clone(),
-        last_took_ms: logged.last_took_ms,
-        created_at: logged.created_at,
-    }
-}
-
-fn detail_view(org: &Org, logged: &Logged) -> admin::Detail {
-    let body = match (&logged.content, logged.job) {
-        (Content::Bytes(bytes), _) => String::from_utf8_lossy(bytes).into_owned(),
-        (Content::Rows(rows), Some(job)) => format!("rows {rows:?} of {job}"),
-        (Content::Rows(rows), None) => format!("rows {rows:?}"),
-    };
-    admin::Detail {
-        delivery: delivery_view(org, logged),
-        first_at: logged.first_at,
-        body,
-        last_answer: String::from_utf8_lossy(&logged.last_answer).into_owned(),
     }
 }
 
@@ -312,6 +273,10 @@ fn node_view(listed: Listed) -> admin::Node {
         chunks: node.chunks,
         imports: node.imports,
     }
+}
+
+async fn balance_of(admin: &Admin, org: &Org) -> Result<Answer> {
+    balance(org, admin.balance(org).await)
 }
 
 fn balance(org: &Org, balance: std::result::Result<core::Balance, StoreError>) -> Result<Answer> {

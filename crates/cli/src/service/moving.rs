@@ -29,7 +29,7 @@ pub(crate) async fn run(
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
         bail!("--to must look like postgres://user:password@host/name");
     }
-    let target = StoreConfig { place: Place::Postgres(url.to_owned()), ..store(serve) };
+    let target = StoreConfig { place: Place::Postgres(url.to_owned()), ..store(serve)? };
     let source = source(serve)?;
     moving::run(&source, &pepper::existing(&serve.pepper)?, &target, told).await.map_err(|error| failed(serve, error))
 }
@@ -46,7 +46,7 @@ fn source(serve: &ServeSettings) -> Result<StoreConfig> {
     if !path.is_file() {
         bail!("there is no database {}", path.display());
     }
-    Ok(StoreConfig { place: Place::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(serve) })
+    Ok(StoreConfig { place: Place::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(serve)? })
 }
 
 /// With the file that it is about, and the exit code: what the caller can change is no failure of the machine.

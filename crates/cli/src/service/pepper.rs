@@ -1,7 +1,8 @@
-//! The pepper: from the configuration, or from a file that only the service's user can read.
+//! Secrets that lie outside the database: the pepper, from the configuration or from a file that only the service's user can
+//! read, and the master key, always from such a file.
 //!
-//! The first start makes the file. A pepper is text, so that it can be copied into a secret store; its bytes are the text's
-//! SHA-256.
+//! The first start makes the pepper's file; a master key is made only when somebody wishes one. Both are text, so that they can
+//! be copied into a secret store; their bytes are the text's SHA-256.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -9,15 +10,18 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use probity_server::sealing::MasterKey;
 use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
 
 use crate::config::serve::Pepper;
 use crate::log;
 
-/// The largest pepper file that is read, in bytes.
+/// What a message calls the pepper.
+const THE_PEPPER: &str = "the pepper";
+/// The largest file that is read, in bytes.
 const FILE_MAX: u64 = 4_096;
-/// The least characters of a pepper in a file.
+/// The least characters of a secret in a file.
 const LEAST: usize = 32;
 
 /// The pepper's bytes.
@@ -32,8 +36,18 @@ pub(super) fn read(pepper: &Pepper) -> Result<[u8; 32]> {
 pub(super) fn existing(pepper: &Pepper) -> Result<[u8; 32]> {
     match pepper {
         Pepper::Given(text) => Ok(bytes(text.expose_secret())),
-        Pepper::File(path) => read_file(path),
+        Pepper::File(path) => read_file(path, THE_PEPPER),
     }
+}
+
+/// The master key of a file.
+pub(super) fn master_key(path: &Path) -> Result<MasterKey> {
+    read_file(path, "the master key").map(|bytes| MasterKey::of(&bytes))
+}
+
+/// Makes a master key in a file that does not exist.
+pub(crate) fn new_master_key(path: &Path) -> Result<()> {
+    create(path).map(drop).with_context(|| format!("cannot make the master key {}", path.display()))
 }
 
 fn bytes(text: &str) -> [u8; 32] {
@@ -43,27 +57,25 @@ fn bytes(text: &str) -> [u8; 32] {
 fn from_file(path: &Path) -> Result<[u8; 32]> {
     match create(path) {
         Ok(text) => Ok(bytes(&text)),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => read_file(path),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => read_file(path, THE_PEPPER),
         Err(error) => Err(error).with_context(|| format!("cannot make the pepper {}", path.display())),
     }
 }
 
-fn read_file(path: &Path) -> Result<[u8; 32]> {
+fn read_file(path: &Path, what: &str) -> Result<[u8; 32]> {
     let place = path.display();
-    let file = File::open(path).with_context(|| format!("cannot read the pepper {place}"))?;
-    warn_if_open(&file, path);
+    let file = File::open(path).with_context(|| format!("cannot read {what} {place}"))?;
+    warn_if_open(&file, path, what);
     let mut text = String::new();
-    file.take(FILE_MAX).read_to_string(&mut text).with_context(|| format!("cannot read the pepper {place}"))?;
+    file.take(FILE_MAX).read_to_string(&mut text).with_context(|| format!("cannot read {what} {place}"))?;
     if text.trim().len() < LEAST {
-        bail!(
-            "the pepper {place} has fewer than {LEAST} characters: restore the one that this installation began with"
-        );
+        bail!("{what} {place} has fewer than {LEAST} characters: restore the one that this installation began with");
     }
     Ok(bytes(&text))
 }
 
-/// Makes a pepper where there is none. It gets its name when it is whole: a process that is killed meanwhile leaves no empty
-/// pepper, for which no later start could do anything.
+/// Makes a secret where there is none. It gets its name when it is whole: a process that is killed meanwhile leaves no empty
+/// one, for which no later start could do anything.
 fn create(path: &Path) -> std::io::Result<String> {
     if path.exists() {
         return Err(ErrorKind::AlreadyExists.into());
@@ -71,7 +83,7 @@ fn create(path: &Path) -> std::io::Result<String> {
     let text = hex(&random()?) + "\n";
     let unfinished = path.with_added_extension(hex(&random()?[..8]));
     let created = write(&unfinished, &text).and_then(|()| {
-        // Unlike a renaming, a link never takes the place of another's pepper.
+        // Unlike a renaming, a link never takes the place of another's secret.
         std::fs::hard_link(&unfinished, path)
     });
     let removed = std::fs::remove_file(&unfinished);
@@ -80,7 +92,7 @@ fn create(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Keys will be hashed with it: it must survive whatever they survive.
+/// Keys will be hashed or wrapped with it: it must survive whatever they survive.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -114,16 +126,16 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(unix)]
-fn warn_if_open(file: &File, path: &Path) {
+fn warn_if_open(file: &File, path: &Path, what: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     let open = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
     if open {
-        log::say(&format!("probity: others can read the pepper {}: `chmod 600` it", path.display()));
+        log::say(&format!("probity: others can read {what} {}: `chmod 600` it", path.display()));
     }
 }
 
 #[cfg(not(unix))]
-fn warn_if_open(_: &File, _: &Path) {}
+fn warn_if_open(_: &File, _: &Path, _: &str) {}
 
 #[cfg(test)]
 mod tests {

@@ -3,6 +3,7 @@
 use secrecy::ExposeSecret as _;
 
 use super::super::{Layers, Overlay};
+use super::place::choose_data_home;
 use super::*;
 
 const PEPPER: &str = "0123456789abcdef0123456789abcdef";
@@ -55,7 +56,7 @@ fn data_lies_where_the_system_keeps_that_of_its_kind() {
 #[test]
 fn what_cannot_be_is_refused_with_what_would_be_right() {
     let url = "server.public_url=https://verify.example.com";
-    let table: [(&[&str], &str); 19] = [
+    let table: [(&[&str], &str); 22] = [
         (&["server.listen=localhost:8080"], "--set: `server.listen`: \"localhost:8080\" is not an address"),
         (&["server.listen="], "at least one address"),
         (&["server.roles=api,work"], "`server.roles`: \"work\" is not one of api, worker, delivery, schedule"),
@@ -70,6 +71,9 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
         (&["credits.hold=75s"], "longer than server.request_timeout"),
         (&["rate.key_per_minute=30000"], "at least rate.key_per_minute, which is 30000"),
         (&["server.metrics_token=short"], "at least 16"),
+        (&["admin.key=short"], "at least 32"),
+        (&["admin.listen=127.0.0.1:8081"], "`admin.listen`: needs admin.key"),
+        (&["admin.key=0123456789abcdef0123456789abcdef", "admin.listen=8081"], "is not an address"),
         (&["database.url=sqlite://"], "sqlite:///path/to/file"),
         (&["mail.relay=smtp://mail.example.com", "mail.from=a@example.com"], "`mail.relay`: needs server.public_url"),
         (&["mail.relay=mail.example.com", "mail.from=a@example.com", url], "`mail.relay`: must look like \"smtps://"),
@@ -90,6 +94,7 @@ fn no_secret_is_repeated() {
         "database.url=mysql://u:hunter2@h/d",
         "secrets.pepper=hunter2",
         "server.metrics_token=hunter2",
+        "admin.key=hunter2",
         "mail.relay=http://u:hunter2@h",
     ] {
         assert!(!refused(&[wrong, "server.public_url=https://h"]).contains("hunter2"), "{wrong}");

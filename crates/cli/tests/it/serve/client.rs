@@ -77,7 +77,8 @@ impl Client {
         self.exchange("POST", "/app/link", &fields, json)
     }
 
-    fn exchange(&mut self, method: &str, path: &str, fields: &str, body: &str) -> Result<Answer, Failed> {
+    /// Sends a request with these lines in its head.
+    pub(crate) fn exchange(&mut self, method: &str, path: &str, fields: &str, body: &str) -> Result<Answer, Failed> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect(self.address)?,

@@ -1,5 +1,5 @@
-//! The disk under a SQLite file: full, and writable no more. Only root can make a small file system; elsewhere these tests say
-//! that they were left out.
+//! The disk under a SQLite file: full, and writable no more. Only root can make a small file system, and only a C compiler what
+//! stands in for a file system that becomes read-only; elsewhere these tests say that they were left out.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -8,8 +8,9 @@ use std::process::Command;
 
 use super::account::nothing_lost;
 use super::client::Answer;
-use super::node::Installation;
+use super::node::{Installation, wait_for};
 use super::traffic::{Asking, Traffic};
+use crate::program::Place;
 
 const GRANTED: u32 = 50_000;
 const ROOM: &str = "6m";
@@ -79,11 +80,66 @@ fn a_full_disk_costs_answers_and_no_credits() {
     for _ in 0..2 {
         small.fill();
         one.until("503", Answer::is_unavailable);
+        traffic.fails();
         small.clear();
         one.until("a verdict", |answer| answer.status == 200);
     }
     let mut seen = traffic.end();
-    assert!(seen.failed > 0, "{seen:?}");
+    seen.add(one.seen);
+    let account = nothing_lost(&installation, u64::from(GRANTED), &seen);
+    println!("{account:?}, {seen:?}");
+    node.stop();
+}
+
+/// What stands before the C library (`read_only.c`).
+fn shim(place: &Place) -> Option<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/serve/read_only.c");
+    let library = place.path("read_only.so");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).arg("-ldl").output();
+    match made {
+        Ok(made) => {
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            Some(library)
+        }
+        Err(error) => {
+            eprintln!("SKIPPED: no C compiler ({error}), so a file system that becomes read-only is not tested");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_becomes_read_only_costs_answers_and_no_credits() {
+    let installation = Installation::on_sqlite().metered(GRANTED);
+    let Some(library) = shim(&installation.place) else { return };
+    let read_only = installation.place.path("read-only");
+    let environment = [("LD_PRELOAD", library.as_os_str()), ("READ_ONLY_WHILE", read_only.as_os_str())];
+    let node = installation.start_in(&environment).unwrap_or_else(|_| panic!("it listens"));
+    let key = node.key("Live key");
+    let mut customer = node.client(&key);
+    let traffic = Traffic::start(node.address, &key, 8);
+    let mut one = Asking::new(&node, &key);
+    for n in 0..2 {
+        File::create(&read_only).unwrap();
+        one.until("503", Answer::is_unavailable);
+        traffic.fails();
+        let (retry_key, list) = (format!("list-{n}"), r#"{"emails":["valid@sandbox.test"]}"#);
+        let refused = customer.post("/v1/batch-verify", &retry_key, list).unwrap();
+        assert!(refused.is_unavailable(), "{refused:?}");
+        std::fs::remove_file(&read_only).unwrap();
+        one.until("a verdict", |answer| answer.status == 200);
+        let accepted = wait_for("the list", || {
+            let answer = customer.post("/v1/batch-verify", &retry_key, list).unwrap();
+            (answer.status == 200).then_some(answer)
+        });
+        let id = accepted.json()["id"].as_str().unwrap().to_owned();
+        wait_for("the end of the job", || {
+            let status = customer.get(&format!("/v1/batch-verify/{id}/status")).unwrap();
+            (status.status == 200 && status.json()["status"] == "completed").then_some(())
+        });
+        one.seen.charged += 1;
+    }
+    let mut seen = traffic.end();
     seen.add(one.seen);
     let account = nothing_lost(&installation, u64::from(GRANTED), &seen);
     println!("{account:?}, {seen:?}");

@@ -1,12 +1,14 @@
 //! A running `probity serve`, and the commands about its data.
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use probity_trialdb::Database;
+use probity_trialdb::{Database, postgres};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::client::Client;
@@ -38,6 +40,12 @@ pub(crate) fn wait_within<T>(patience: Duration, what: &str, mut look: impl FnMu
         assert!(begun.elapsed() < patience, "waited in vain for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// A copy of an installation's database.
+pub(crate) enum Backup {
+    Files(Vec<(PathBuf, Vec<u8>)>),
+    Database(Database),
 }
 
 /// An installation: a directory, perhaps with a database on a server, and how its service is configured.
@@ -81,7 +89,7 @@ impl Installation {
         self.counted(credits).set(&["server.request_timeout=3s", "credits.hold=4s"])
     }
 
-    fn command(&self, args: &[&str]) -> std::process::Command {
+    pub(super) fn command(&self, args: &[&str]) -> std::process::Command {
         let mut command = self.place.command(args);
         command.args(["--data", "data"]);
         for pair in &self.settings {
@@ -96,6 +104,11 @@ impl Installation {
     /// Runs a command about the data, such as `keys list`.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.command(args).stdin(Stdio::null()).output().unwrap().into()
+    }
+
+    /// Runs a command that knows nothing of the data.
+    pub(crate) fn run_plainly(&self, args: &[&str]) -> Ran {
+        self.place.command(args).stdin(Stdio::null()).output().unwrap().into()
     }
 
     /// Runs a command that must succeed and answers with one JSON object.
@@ -119,8 +132,13 @@ impl Installation {
     /// The same with a failpoint: what happens to the process as it passes a statement or a commit. An error: it ended before it
     /// listened.
     pub(crate) fn start_armed(&self, failpoint: &str) -> Result<Node, Launched> {
+        self.start_in(&[("PROBITY_FAILPOINT", failpoint.as_ref())])
+    }
+
+    /// The same in an environment with these variables.
+    pub(crate) fn start_in(&self, environment: &[(&str, &OsStr)]) -> Result<Node, Launched> {
         let mut command = self.command(&SERVE);
-        command.env("PROBITY_FAILPOINT", failpoint);
+        command.envs(environment.iter().copied());
         self.spawn(command).listening()
     }
 
@@ -160,7 +178,42 @@ impl Installation {
 
     /// Asks or changes the database behind the program's back; PostgreSQL only.
     pub(crate) fn sql(&self, statement: &str) -> String {
-        self.database.as_ref().unwrap().query(statement).unwrap()
+        self.try_sql(statement).unwrap()
+    }
+
+    /// The same for what may be ended from elsewhere.
+    pub(crate) fn try_sql(&self, statement: &str) -> Result<String, String> {
+        self.database.as_ref().unwrap().query(statement)
+    }
+
+    /// What its database holds while no service runs: a backup.
+    pub(crate) fn backup(&self) -> Backup {
+        match &self.database {
+            Some(database) => Backup::Database(postgres().unwrap().clone_of(database)),
+            None => {
+                Backup::Files(self.sqlite_files().map(|path| (path.clone(), std::fs::read(path).unwrap())).collect())
+            }
+        }
+    }
+
+    /// Puts a backup into the database's place, as docs/operations.md says.
+    pub(crate) fn restored(self, backup: Backup) -> Self {
+        match backup {
+            Backup::Database(database) => Self { database: Some(database), ..self },
+            Backup::Files(files) => {
+                self.sqlite_files().for_each(|path| std::fs::remove_file(path).unwrap());
+                for (path, bytes) in files {
+                    std::fs::write(path, bytes).unwrap();
+                }
+                self
+            }
+        }
+    }
+
+    /// `probity.db`, and what SQLite has beside it.
+    fn sqlite_files(&self) -> impl Iterator<Item = PathBuf> {
+        let paths = std::fs::read_dir(self.place.path("data")).unwrap().map(|entry| entry.unwrap().path());
+        paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("probity.db"))
     }
 
     /// What the services of this installation have logged.

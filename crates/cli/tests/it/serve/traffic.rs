@@ -95,23 +95,36 @@ impl Asking {
 pub(crate) struct Traffic {
     clients: Vec<JoinHandle<Seen>>,
     ending: Arc<AtomicBool>,
-    answers: Arc<AtomicU64>,
+    counted: Arc<Counted>,
+}
+
+/// What is known of clients while they work.
+#[derive(Default)]
+struct Counted {
+    answers: AtomicU64,
+    failed: AtomicU64,
 }
 
 impl Traffic {
     /// Lets so many clients ask this server. Each ends with the first request that gets no answer.
     pub(crate) fn start(address: SocketAddr, key: &str, clients: usize) -> Self {
-        let (ending, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (ending, counted) = (Arc::new(AtomicBool::new(false)), Arc::<Counted>::default());
         let client = |n: usize| {
-            let (mut client, ending, answers) = (Client::new(address, key), ending.clone(), answers.clone());
-            std::thread::spawn(move || ask(&mut client, n, &ending, &answers))
+            let (mut client, ending, counted) = (Client::new(address, key), ending.clone(), counted.clone());
+            std::thread::spawn(move || ask(&mut client, n, &ending, &counted))
         };
-        Self { clients: (0..clients).map(client).collect(), ending, answers }
+        Self { clients: (0..clients).map(client).collect(), ending, counted }
     }
 
     /// Answers that came so far.
     pub(crate) fn answers(&self) -> u64 {
-        self.answers.load(Ordering::Relaxed)
+        self.counted.answers.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a client sees an answer of 5xx that none has seen yet.
+    pub(crate) fn fails(&self) {
+        let before = self.counted.failed.load(Ordering::Relaxed);
+        wait_for("a failure", || (self.counted.failed.load(Ordering::Relaxed) > before).then_some(()));
     }
 
     /// Lets every client finish its request, and says what all of them saw.
@@ -125,18 +138,19 @@ impl Traffic {
     }
 }
 
-fn ask(client: &mut Client, first: usize, ending: &AtomicBool, answers: &AtomicU64) -> Seen {
+fn ask(client: &mut Client, first: usize, ending: &AtomicBool, counted: &Counted) -> Seen {
     let mut seen = Seen::default();
     for address in ADDRESSES.iter().cycle().skip(first) {
         if ending.load(Ordering::Relaxed) {
             break;
         }
-        let answered = client.verify(address);
+        let (failed, answered) = (seen.failed, client.verify(address));
         seen.note(&answered);
         if answered.is_err() {
             break;
         }
-        answers.fetch_add(1, Ordering::Relaxed);
+        counted.answers.fetch_add(1, Ordering::Relaxed);
+        counted.failed.fetch_add(seen.failed - failed, Ordering::Relaxed);
     }
     seen
 }

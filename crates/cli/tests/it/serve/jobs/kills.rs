@@ -1,5 +1,6 @@
 //! `kill -9` again and again while customers submit, read and cancel, and PostgreSQL stopped as by a crash under them: nothing
-//! that was accepted is lost, every row is answered once, charged once, and each end is told as one event.
+//! that was accepted is lost, every row is answered once, charged once and told once to a webhook that wants to know, and each end
+//! is told as one event.
 //!
 //! The moments are drawn from a seed. `PROBITY_KILLS` is how often each database's service is killed, `PROBITY_KILLS_SEED`
 //! takes another seed.

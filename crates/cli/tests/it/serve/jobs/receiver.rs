@@ -1,4 +1,4 @@
-//! A customer's server that is told of finished jobs and remembers everything that it was told.
+//! A customer's server that is told of finished jobs and of rows, and remembers everything that it was told.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write as _};
@@ -22,24 +22,43 @@ pub(super) struct Told {
     pub(super) job: Value,
 }
 
+/// One message about rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RowsTold {
+    /// Its `webhook-id`: the event's name.
+    pub(super) event: String,
+    /// What has become of the rows, by the name that was asked for.
+    pub(super) topic: String,
+    /// Their job.
+    pub(super) job: String,
+    /// The rows, by index, with their reasons.
+    pub(super) rows: BTreeMap<u64, String>,
+}
+
 /// Takes messages until the tests end.
 pub(super) struct Receiver {
     address: SocketAddr,
-    told: Arc<Mutex<Vec<Told>>>,
+    all: Arc<All>,
+}
+
+#[derive(Default)]
+struct All {
+    finished: Mutex<Vec<Told>>,
+    rows: Mutex<Vec<RowsTold>>,
 }
 
 impl Receiver {
     pub(super) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, told) = (listener.local_addr().unwrap(), Arc::default());
-        let all = Arc::clone(&told);
+        let (address, received) = (listener.local_addr().unwrap(), Arc::<All>::default());
+        let all = Arc::clone(&received);
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let all = Arc::clone(&all);
                 std::thread::spawn(move || take(stream, &all));
             }
         });
-        Self { address, told }
+        Self { address, all: received }
     }
 
     /// What a job is submitted with.
@@ -47,10 +66,20 @@ impl Receiver {
         format!("http://{}/finished", self.address)
     }
 
-    /// The messages so far, by job, in the order in which they came.
+    /// Where messages about rows go.
+    pub(super) fn url_of_rows(&self) -> String {
+        format!("http://{}/rows", self.address)
+    }
+
+    /// The messages about rows so far.
+    pub(super) fn told_of_rows(&self) -> Vec<RowsTold> {
+        self.all.rows.lock().unwrap().clone()
+    }
+
+    /// The messages about jobs so far, by job, in the order in which they came.
     pub(super) fn told(&self) -> BTreeMap<String, Vec<Told>> {
         let mut by_job: BTreeMap<String, Vec<Told>> = BTreeMap::new();
-        for told in &*self.told.lock().unwrap() {
+        for told in &*self.all.finished.lock().unwrap() {
             by_job.entry(told.job["id"].as_str().unwrap().to_owned()).or_default().push(told.clone());
         }
         by_job
@@ -58,12 +87,24 @@ impl Receiver {
 }
 
 /// What came whole is remembered before it is answered.
-fn take(stream: TcpStream, all: &Mutex<Vec<Told>>) {
+fn take(stream: TcpStream, all: &All) {
     stream.set_read_timeout(Some(READ_MAX)).unwrap();
     let mut connection = BufReader::new(stream);
     let Some((head, body)) = message(&mut connection) else { return };
     let event = field(&head, "webhook-id").expect("every message has its name").to_owned();
-    all.lock().unwrap().push(Told { event, job: serde_json::from_str(&body).unwrap() });
+    let body: Value = serde_json::from_str(&body).unwrap();
+    if head.starts_with("POST /rows ") {
+        all.rows.lock().unwrap().push(rows_told(event, &body));
+    } else {
+        all.finished.lock().unwrap().push(Told { event, job: body });
+    }
     // A sender that was killed does not hear it, and its successor sends again.
     let _ = connection.get_mut().write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
+}
+
+fn rows_told(event: String, body: &Value) -> RowsTold {
+    let text = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{body}")).to_owned();
+    let row = |row: &Value| (row["index"].as_u64().unwrap(), text(&row["reason"]));
+    let rows = body["data"]["rows"].as_array().unwrap().iter().map(row).collect();
+    RowsTold { event, topic: text(&body["type"]), job: text(&body["data"]["job_id"]), rows }
 }

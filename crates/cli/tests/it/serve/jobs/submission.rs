@@ -170,6 +170,18 @@ impl Submission {
         u64::try_from(distinct.len()).unwrap()
     }
 
+    /// Rows with a verdict, by index, with their reasons: of a repeated address the first.
+    pub(super) fn first_verdicts(&self) -> impl Iterator<Item = (u64, &str)> {
+        let mut seen = BTreeSet::new();
+        let first = move |(index, email): (usize, &String)| {
+            let reason = self.shown[index].as_deref();
+            reason
+                .filter(|_| seen.insert(email.to_ascii_lowercase()))
+                .map(|reason| (u64::try_from(index).unwrap(), reason))
+        };
+        self.emails.iter().enumerate().filter_map(first)
+    }
+
     /// What its end was told with must be what it is.
     pub(super) fn check_told(&self, job: &Value) {
         let over = if self.last.word == "completed" { "completed" } else { "cancelled" };

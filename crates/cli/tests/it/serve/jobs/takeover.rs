@@ -63,11 +63,11 @@ fn a_node_that_dies_and_one_that_sleeps_leave_a_job_to_others() {
 
 #[test]
 fn a_node_that_sleeps_within_a_transaction_keeps_nobody_waiting() {
-    // A chunk is settled, and the last look before the commit is for who is told of its rows: the job's rows are locked, and then
+    // A chunk is settled, and the last thing before the commit is the message about its rows: the job's rows are locked, and then
     // they are not.
     for moment in ["before", "after"] {
         let Some(mut trial) = Trial::on_postgres() else { return };
-        let failpoint = format!("commit/webhooks::LISTENERS:{moment}:1:stop");
+        let failpoint = format!("commit/outbox::PUT:{moment}:1:stop");
         let Ok(sleeper) = trial.installation.start_armed(&failpoint) else { panic!("it ended") };
         trial.submit(&sleeper, CHUNKS * ROWS);
         wait_for("sleep", || sleeper.launched.is_stopped().then_some(()));

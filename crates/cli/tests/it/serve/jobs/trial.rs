@@ -1,19 +1,28 @@
 //! An installation with customers at work, and what must hold of it at any time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use probity_core::verdict::Reason;
+use probity_core::webhook::Topic;
+use serde_json::json;
+
 use super::customer::{Customer, OrUnavailable as _, Seen, listed};
-use super::receiver::Receiver;
+use super::receiver::{Receiver, Told};
 use crate::serve::account::{Account, audit};
 use crate::serve::node::{Installation, Node, wait_for, wait_within};
 
 const GRANTED: u32 = 10_000_000;
+/// What a webhook wants to know of rows.
+const TOPICS: [&str; 3] = ["status.passed", "reason.nonexistent", "reason.failed_exchange"];
 /// How long everything may take to come to its end: leases of dead runs, addresses that were put off, and a busy machine.
 const END_MAX: Duration = Duration::from_mins(4);
 /// The same for each start, whose process may have left work behind.
 const END_MAX_EACH: Duration = Duration::from_secs(2);
+
+/// A verdict that is told: topic, job, index, reason.
+type Row = (String, String, u64, String);
 
 /// An installation with customers.
 pub(super) struct Trial {
@@ -44,6 +53,9 @@ impl Trial {
         ]);
         let first = installation.start();
         let (key, receiver) = (first.key("Live key"), Receiver::start());
+        let webhook = json!({ "name": "rows", "url": receiver.url_of_rows(), "events": TOPICS }).to_string();
+        let made = first.client(&key).post("/v1/webhooks", "webhook", &webhook).unwrap();
+        assert_eq!(made.status, 201, "{made:?}");
         first.kill();
         let customers = (0..customers).map(|name| Customer::new(name, seed, &receiver)).collect();
         Self { installation, key, receiver, customers, starts: Vec::new() }
@@ -100,10 +112,24 @@ impl Trial {
             let told = self.receiver.told();
             (told.len() >= expected).then_some(told)
         });
+        wait_within(patience, "the messages about rows", || {
+            (self.told_of_rows().len() >= self.verdicts_to_be_told().len()).then_some(())
+        });
         node.stop();
         self.check_books();
+        self.check_told_of_rows();
+        self.check_told_of_jobs(&told);
+        let spent = jobs.iter().map(|job| job.charged()).sum();
+        let available = u64::from(GRANTED) - spent;
+        assert_eq!(Account::of(&self.installation), Account { available, held: 0, spent });
+        self.report(jobs.len(), spent);
+        self.installation
+    }
+
+    /// The end of each job that asked for it was told as one event, and nothing else.
+    fn check_told_of_jobs(&self, told: &BTreeMap<String, Vec<Told>>) {
         let mut events = BTreeSet::new();
-        for job in &jobs {
+        for job in self.customers.iter().flat_map(|customer| &customer.jobs) {
             let messages = told.get(job.id.as_ref().unwrap()).map_or(&[][..], Vec::as_slice);
             assert_eq!(messages.is_empty(), !job.told, "{job:?}");
             let Some(first) = messages.first() else { continue };
@@ -112,11 +138,44 @@ impl Trial {
             job.check_told(&first.job);
         }
         assert_eq!(events.len(), told.len(), "told of jobs that nobody submitted");
-        let spent = jobs.iter().map(|job| job.charged()).sum();
-        let available = u64::from(GRANTED) - spent;
-        assert_eq!(Account::of(&self.installation), Account { available, held: 0, spent });
-        self.report(jobs.len(), spent);
-        self.installation
+    }
+
+    /// Each verdict that a webhook wants to know of: topic, job, row, reason.
+    fn verdicts_to_be_told(&self) -> BTreeSet<Row> {
+        let mut all = BTreeSet::new();
+        for job in self.customers.iter().flat_map(|customer| &customer.jobs) {
+            let id = job.id.as_ref().unwrap();
+            for (index, reason) in job.first_verdicts() {
+                let known = *Reason::ALL.iter().find(|known| known.as_str() == reason).unwrap();
+                let wanted = TOPICS.iter().filter(|topic| topic.parse::<Topic>().unwrap().has_row(known));
+                all.extend(wanted.map(|topic| (topic.to_string(), id.clone(), index, reason.to_owned())));
+            }
+        }
+        all
+    }
+
+    /// Each verdict that was told, with the events that told it.
+    fn told_of_rows(&self) -> BTreeMap<Row, BTreeSet<String>> {
+        let mut all: BTreeMap<Row, BTreeSet<String>> = BTreeMap::new();
+        for told in self.receiver.told_of_rows() {
+            for (index, reason) in told.rows {
+                let row = (told.topic.clone(), told.job.clone(), index, reason);
+                all.entry(row).or_default().insert(told.event.clone());
+            }
+        }
+        all
+    }
+
+    /// Every verdict was told, under one event, and nothing else: what a worker found out whose lease had ended never was.
+    fn check_told_of_rows(&self) {
+        let (expected, told) = (self.verdicts_to_be_told(), self.told_of_rows());
+        let keys: BTreeSet<Row> = told.keys().cloned().collect();
+        let missing: Vec<_> = expected.difference(&keys).take(3).collect();
+        let invented: Vec<_> = keys.difference(&expected).take(3).collect();
+        assert!(missing.is_empty() && invented.is_empty(), "not told: {missing:?}, not so: {invented:?}");
+        let twice = told.iter().find(|(_, events)| events.len() > 1);
+        assert!(twice.is_none(), "one verdict, several events: {twice:?}");
+        println!("{} verdicts were told", told.len());
     }
 
     fn report(&self, jobs: usize, spent: u64) {

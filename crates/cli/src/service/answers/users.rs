@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, anyhow};
 use probity_core::role::Role;
 use probity_server::admin::{Admin, Invitee, TeamError};
-use probity_server::store::{Org, User, UserStatus};
+use probity_server::store::{Identity, Org, Session, StoreError, User, UserStatus};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{self, Answer, Fate};
@@ -38,9 +38,49 @@ pub(super) async fn change(admin: &Admin, who: &str, org: Option<&str>, fate: Fa
     let after = match fate {
         Fate::Pause => admin.set_user_status(&user, UserStatus::Paused).await,
         Fate::Resume => admin.set_user_status(&user, UserStatus::Active).await,
+        Fate::Role(role) => {
+            let role = Role::from_name(&role).with_context(|| format!("no role is called {role:?}"))?;
+            admin.set_user_role(&user, role).await
+        }
         Fate::Remove => admin.remove_user(&user).await.map(|()| user),
     };
     Ok(Answer::Users(vec![view(after.map_err(refused)?, org)]))
+}
+
+/// Where somebody is signed in.
+pub(super) async fn sessions(admin: &Admin, serve: &ServeSettings, who: &str, org: Option<&str>) -> Result<Answer> {
+    let (user, _) = super::person(admin, who, org).await?;
+    let all = admin.sessions(&user, serve.session).await.map_err(super::failed)?;
+    let shown = |session: Session| admin::users::Session {
+        id: session.id.to_string(),
+        user: session.user.to_string(),
+        client: session.client,
+        created_at: session.created_at,
+        last_seen_at: session.seen_at,
+    };
+    Ok(Answer::Sessions(all.into_iter().map(shown).collect()))
+}
+
+/// Signs somebody out.
+pub(super) async fn sign_out(admin: &Admin, who: &str, org: Option<&str>, session: Option<&str>) -> Result<Answer> {
+    let (user, _) = super::person(admin, who, org).await?;
+    let ended = admin.sign_out(&user, session).await.map_err(|error| match error {
+        StoreError::NotFound => anyhow!("they have no such session; `probity users sessions {who}` shows all"),
+        other => super::failed(other),
+    })?;
+    Ok(Answer::SignedOut(admin::users::SignedOut { user: user.id.to_string(), ended }))
+}
+
+pub(super) async fn identify(admin: &Admin, who: &str, org: Option<&str>, known: admin::Identity) -> Result<Answer> {
+    let (user, org) = super::person(admin, who, org).await?;
+    let known = match known {
+        admin::Identity::Verified => Some(Identity::Verified),
+        admin::Identity::RequiresInput => Some(Identity::RequiresInput),
+        admin::Identity::Unknown => None,
+    };
+    admin.set_identity(&user, known).await.map_err(super::failed)?;
+    let known = admin.identity(&user).await.map_err(super::failed)?.map(|known| known.as_str().to_owned());
+    Ok(Answer::Identified(Box::new(admin::Identified { user: view(user, org), identity_verified: known })))
 }
 
 fn refused(error: TeamError) -> anyhow::Error {

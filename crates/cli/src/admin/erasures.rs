@@ -1,0 +1,104 @@
+//! Erasures: addresses that are to be nowhere any more, and what came of it.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use anyhow::{Context as _, Result, bail};
+use probity_core::time::Millis;
+use serde::Serialize;
+
+use super::{Request, moment_text, table};
+use crate::args::ErasuresCommand;
+
+/// The largest file of addresses, in bytes.
+const FILE_MAX: u64 = 64 << 20;
+
+/// An erasure as it is shown.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Erasure {
+    /// Its id.
+    pub id: String,
+    /// Whose it is.
+    pub organization: String,
+    /// Whether it is done.
+    pub status: &'static str,
+    /// How many addresses.
+    pub addresses: i64,
+    /// When it was wished.
+    #[serde(serialize_with = "super::time")]
+    pub requested_at: Millis,
+    /// When it was done.
+    #[serde(serialize_with = "super::maybe_time")]
+    pub completed_at: Option<Millis>,
+    /// How many entries were erased, by table.
+    pub removed: BTreeMap<String, u64>,
+}
+
+/// What is wished of erasures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ErasureWish {
+    /// Has addresses erased.
+    Erase {
+        /// Whose.
+        org: Option<String>,
+        /// Which.
+        emails: Vec<String>,
+    },
+    /// Lists erasures, the newest first.
+    List {
+        /// Whose.
+        org: Option<String>,
+        /// How many at most.
+        limit: u32,
+    },
+    /// Shows one.
+    Show {
+        /// Whose.
+        org: Option<String>,
+        /// Its id.
+        erasure: String,
+    },
+}
+
+impl ErasureWish {
+    /// The organization that it is about.
+    pub(crate) fn org(&self) -> Option<&str> {
+        let (Self::Erase { org, .. } | Self::List { org, .. } | Self::Show { org, .. }) = self;
+        org.as_deref()
+    }
+}
+
+pub(super) fn request(command: &ErasuresCommand) -> Result<Request> {
+    let wish = match command {
+        ErasuresCommand::Erase { org, addresses, file } => {
+            let mut emails = addresses.clone();
+            if let Some(file) = file {
+                let place = file.display();
+                let opened = std::fs::File::open(file).with_context(|| format!("cannot read {place}"))?;
+                let mut text = String::new();
+                let read = opened.take(FILE_MAX + 1).read_to_string(&mut text);
+                let read = read.with_context(|| format!("cannot read {place}"))?;
+                if u64::try_from(read).is_ok_and(|read| read > FILE_MAX) {
+                    bail!("{place} is larger than {} MiB: split it", FILE_MAX >> 20);
+                }
+                emails.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+            }
+            if emails.is_empty() {
+                bail!("which addresses? Give some, or --file with one a line");
+            }
+            ErasureWish::Erase { org: org.org.clone(), emails }
+        }
+        ErasuresCommand::List { org, limit } => ErasureWish::List { org: org.org.clone(), limit: *limit },
+        ErasuresCommand::Show { org, erasure } => ErasureWish::Show { org: org.org.clone(), erasure: erasure.clone() },
+    };
+    Ok(Request::Erasures(wish))
+}
+
+pub(super) fn table(erasures: &[Erasure]) -> String {
+    let row = |one: &Erasure| {
+        let done = one.completed_at.map_or_else(|| "not yet".to_owned(), moment_text);
+        let removed: Vec<String> = one.removed.iter().map(|(table, count)| format!("{table} {count}")).collect();
+        vec![one.id.clone(), one.addresses.to_string(), moment_text(one.requested_at), done, removed.join(", ")]
+    };
+    table::lines(&["ID", "ADDRESSES", "REQUESTED", "COMPLETED", "REMOVED"], erasures.iter().map(row))
+}

@@ -1,0 +1,255 @@
+//! Lists: what is asked about them, and how they are shown.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::told::{cell, cell_or};
+use super::{DeskWish, Request, table};
+use crate::args::{DownloadArgs, ListsCommand, NewListArgs, ResultsFormat, RowsArgs};
+use crate::output::plain;
+
+/// What is asked about lists. Jobs are their ids; words are the API's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// A file is to be verified.
+    Add(NewList),
+    /// Those that there are.
+    List(Listing),
+    /// How far one is.
+    Show(String),
+    /// Rows of one.
+    Rows(Rows),
+    /// All rows of one, as a file.
+    Download(Download),
+    /// Where an address or a domain stands, at so many places at most.
+    Find(String, u32),
+    /// One is to end.
+    Cancel(String),
+}
+
+/// A list to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewList {
+    /// Where it is; none: standard input.
+    pub file: Option<PathBuf>,
+    /// The name or the number, from 1, of its column with the addresses.
+    pub column: Option<String>,
+    /// Whether its first row is data.
+    pub no_header: bool,
+    /// The sheet of a workbook.
+    pub sheet: Option<String>,
+    /// Whether only to say what it would come to.
+    pub forecast: bool,
+    /// A name for it: with the same one it is added once.
+    pub reference: Option<String>,
+}
+
+/// Which lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Listing {
+    /// Of which state.
+    pub status: Option<String>,
+    /// Where they came from.
+    pub source: Option<String>,
+    /// How many at most.
+    pub limit: u32,
+}
+
+/// Which rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rows {
+    /// Of which job.
+    pub job: String,
+    /// The parameters that narrow them down, by the API's names.
+    pub filters: Vec<(&'static str, String)>,
+    /// How many rows of the list are left out.
+    pub after: u32,
+    /// How many at most.
+    pub limit: u32,
+}
+
+/// A file of results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Download {
+    /// Of which job.
+    pub job: String,
+    /// The parameters that say what is in it, by the API's names.
+    pub parameters: Vec<(&'static str, String)>,
+    /// Where it goes; none: standard output.
+    pub out: Option<PathBuf>,
+}
+
+pub(super) fn request(command: &ListsCommand) -> Request {
+    let (org, test, wish) = match command {
+        ListsCommand::Add(args) => (&args.org, false, Wish::Add(new(args))),
+        ListsCommand::List { org, status, source, test, limit } => {
+            (org, *test, Wish::List(Listing { status: status.clone(), source: source.clone(), limit: *limit }))
+        }
+        ListsCommand::Show(one) => (&one.org, one.test, Wish::Show(one.job.clone())),
+        ListsCommand::Rows(args) => (&args.one.org, args.one.test, Wish::Rows(rows(args))),
+        ListsCommand::Download(args) => (&args.one.org, args.one.test, Wish::Download(download(args))),
+        ListsCommand::Find { text, limit, org } => (org, false, Wish::Find(text.clone(), *limit)),
+        ListsCommand::Cancel(one) => (&one.org, one.test, Wish::Cancel(one.job.clone())),
+    };
+    Request::Desk { org: org.org.clone(), wish: DeskWish::Lists { wish, test } }
+}
+
+fn new(args: &NewListArgs) -> NewList {
+    NewList {
+        file: named(Some(&args.file)),
+        column: args.column.clone(),
+        no_header: args.no_header,
+        sheet: args.sheet.clone(),
+        forecast: args.forecast,
+        reference: args.reference.clone(),
+    }
+}
+
+/// A file that is no standard input or output.
+fn named(file: Option<&PathBuf>) -> Option<PathBuf> {
+    file.filter(|file| file.as_os_str() != "-").cloned()
+}
+
+/// The parameters that were given, by their names.
+fn given<const N: usize>(all: [(&'static str, Option<String>); N]) -> Vec<(&'static str, String)> {
+    all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn rows(args: &RowsArgs) -> Rows {
+    let filters = given([
+        ("status", args.status.clone()),
+        ("reason", args.reason.clone()),
+        ("provider", args.provider.clone()),
+        ("q", args.search.clone()),
+    ]);
+    Rows { job: args.one.job.clone(), filters, after: args.after, limit: args.limit }
+}
+
+fn download(args: &DownloadArgs) -> Download {
+    let format = match args.format {
+        ResultsFormat::Csv => "csv",
+        ResultsFormat::Raw => "raw",
+        ResultsFormat::Json => "ndjson",
+        ResultsFormat::Xlsx => "xlsx",
+    };
+    let parameters = given([
+        ("format", Some(format.to_owned())),
+        ("columns", args.original.then(|| "original".to_owned())),
+        ("status", args.status.clone()),
+        ("reason", args.reason.clone()),
+    ]);
+    Download { job: args.one.job.clone(), parameters, out: named(args.out.as_ref()) }
+}
+
+/// Jobs as `/v1/jobs` shows them.
+pub(crate) fn table(jobs: &[Value]) -> String {
+    let row = |job: &Value| {
+        let results = &job["results"];
+        let counts = ["total", "passed", "undeliverable", "risky", "unknown"].map(|name| cell_or(&results[name], "-"));
+        let head = [&job["id"], &job["status"], &job["source"], &job["created_at"]].map(cell);
+        [head.to_vec(), counts.to_vec()].concat()
+    };
+    let head = ["JOB", "STATUS", "SOURCE", "CREATED", "ROWS", "PASSED", "UNDELIVERABLE", "RISKY", "UNKNOWN"];
+    table::lines(&head, jobs.iter().map(row))
+}
+
+/// How far jobs are, as the page of one shows it.
+pub(crate) fn progress(jobs: &[Value]) -> String {
+    jobs.iter().map(one_progress).collect()
+}
+
+fn one_progress(job: &Value) -> String {
+    let done = format!("{} of {}", cell(&job["processed"]), cell(&job["rows"]));
+    let credits = &job["credits"];
+    let rows = [
+        ("job", cell(&job["id"])),
+        ("status", cell(&job["status"])),
+        ("source", cell(&job["source"])),
+        ("created", cell(&job["created_at"])),
+        ("started", cell(&job["started_at"])),
+        ("finished", cell(&job["finished_at"])),
+        ("rows removed", cell(&job["purged_at"])),
+        ("processed", done),
+        ("passed", cell(&job["passed"])),
+        ("undeliverable", cell(&job["undeliverable"])),
+        ("risky", cell(&job["risky"])),
+        ("unknown", cell(&job["unknown"])),
+        ("credits spent", cell(&credits["spent"])),
+        ("set aside", cell(&credits["set_aside"])),
+        ("returned", cell(&credits["returned"])),
+    ];
+    let reasons = job["reasons"].as_object().into_iter().flatten();
+    let reasons = reasons.map(|(reason, rows)| vec![reason.clone(), cell(rows)]);
+    let provider = |one: &Value| {
+        let counts = ["processed", "passed", "undeliverable", "risky", "unknown"].map(|name| cell(&one[name]));
+        [vec![cell_or(&one["id"], "other"), cell_or(&one["name"], "others")], counts.to_vec()].concat()
+    };
+    let providers = job["providers"].as_array().into_iter().flatten().map(provider);
+    let head = ["PROVIDER", "NAME", "PROCESSED", "PASSED", "UNDELIVERABLE", "RISKY", "UNKNOWN"];
+    let (reasons, providers) = (table::lines(&["REASON", "ROWS"], reasons), table::lines(&head, providers));
+    format!("{}\n{reasons}\n{providers}", named_lines(&rows))
+}
+
+/// Names and values, without those that are empty.
+pub(super) fn named_lines(rows: &[(&str, String)]) -> String {
+    let shown = rows.iter().filter(|(_, value)| !value.is_empty());
+    shown.map(|(name, value)| format!("{name:<18}{}\n", plain(value))).collect::<Vec<_>>().concat()
+}
+
+/// Rows as the table of a list shows them.
+pub(crate) fn rows_table(rows: &[Value]) -> String {
+    let row = |row: &Value| {
+        let head = [&row["index"], &row["email"]].map(cell);
+        let found = ["status", "reason", "suggestion", "provider"].map(|name| cell(&row[name]));
+        [head.to_vec(), vec![cell_or(&Value::String(found[0].clone()), "pending")], found[1..].to_vec()].concat()
+    };
+    table::lines(&["ROW", "ADDRESS", "STATUS", "REASON", "SUGGESTION", "PROVIDER"], rows.iter().map(row))
+}
+
+/// Rows with the jobs in which they stand.
+pub(crate) fn places(rows: &[Value]) -> String {
+    let row = |row: &Value| {
+        let head = ["job", "created_at", "source", "index", "email"].map(|name| cell(&row[name]));
+        [head.to_vec(), vec![cell_or(&row["status"], "pending"), cell(&row["reason"])]].concat()
+    };
+    table::lines(&["JOB", "CREATED", "SOURCE", "ROW", "ADDRESS", "STATUS", "REASON"], rows.iter().map(row))
+}
+
+/// What lists would come to.
+pub(crate) fn forecasts(all: &[Value]) -> String {
+    all.iter().map(forecast).collect()
+}
+
+fn forecast(of: &Value) -> String {
+    let range = |from: &Value, to: &Value, open: &str| {
+        let (from, to) = (cell(from), cell_or(to, open));
+        if from == to { from } else { format!("{from} to {to}") }
+    };
+    let (counts, unknown, credits, time) = (&of["counts"], &of["unknown"], &of["credits"], &of["time"]);
+    let enough = if credits["enough"] == Value::Bool(true) { "enough" } else { "not enough" };
+    let rows = [
+        ("addresses", cell(&counts["addresses"])),
+        ("distinct", cell(&counts["distinct"])),
+        ("duplicates", cell(&counts["duplicates"])),
+        ("empty rows", cell(&counts["empty"])),
+        ("no addresses", cell(&counts["invalid"])),
+        ("accept all", cell(&of["accept_all"])),
+        ("will stay unknown", range(&unknown["low"], &unknown["high"], "not known")),
+        ("credits set aside", cell(&credits["held"])),
+        ("credits spent", range(&credits["low"], &credits["high"], "not known")),
+        ("credits there", format!("{}: {enough}", cell(&credits["available"]))),
+        ("seconds", range(&time["low_s"], &time["high_s"], "not known")),
+        ("slowest provider", cell(&time["slowest"])),
+    ];
+    let provider = |one: &Value| ["id", "name", "addresses", "held_until"].map(|name| cell(&one[name])).to_vec();
+    let providers = of["providers"].as_array().into_iter().flatten().map(provider);
+    let providers = table::lines(&["PROVIDER", "NAME", "ADDRESSES", "HELD UNTIL"], providers);
+    format!("{}\n{providers}", named_lines(&rows))
+}
+
+/// Files that were written.
+pub(crate) fn written(files: &[Value]) -> String {
+    let line = |file: &Value| format!("{} bytes in {}\n", cell(&file["bytes"]), plain(&cell(&file["file"])));
+    files.iter().map(line).collect::<Vec<_>>().concat()
+}

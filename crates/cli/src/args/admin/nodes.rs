@@ -1,0 +1,19 @@
+//! The command line of `nodes`.
+
+use clap::Args;
+
+use super::AdminOptions;
+
+/// Shown below the help of `nodes`.
+pub(in crate::args) const NODES_EXAMPLES: &str = "\
+Examples:
+    probity nodes
+    probity nodes --json | jq -r 'select(.alive) | .hostname'";
+
+/// `nodes`.
+#[derive(Debug, Args)]
+pub(crate) struct NodesArgs {
+    /// What all of them take.
+    #[command(flatten)]
+    pub options: AdminOptions,
+}
