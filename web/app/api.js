@@ -27,11 +27,14 @@ export class Refused extends Error {
 let csrf = "";
 /** Told when the session is over. */
 let over = () => {};
+/** Told what the session is now, where another page of this browser changed it. */
+let changed = (/** @type {any} */ _session) => /** @type {unknown} */ (undefined);
 
-/** @param {string} token @param {() => void} ended */
-export function authorize(token, ended) {
+/** @param {string} token @param {() => void} whenOver @param {(session: any) => unknown} whenChanged */
+export function authorize(token, whenOver, whenChanged) {
   csrf = token;
-  over = ended;
+  over = whenOver;
+  changed = whenChanged;
 }
 
 /**
@@ -50,17 +53,65 @@ export function authorize(token, ended) {
  * @param {Call} [call]
  * @returns {Promise<any>} the answer's JSON, `undefined` where it has none
  */
-export async function ask(method, path, call = {}) {
+export const ask = (method, path, call = {}) => withToken(() => askOnce(method, path, call));
+
+/** @param {string} method @param {string} path @param {Call} call */
+async function askOnce(method, path, call) {
   const response = await send(method, path, call);
-  const text = await response.text();
-  const answer = text && response.headers.get("content-type")?.includes("json") ? JSON.parse(text) : undefined;
-  if (response.ok) return answer;
+  const answer = parsed(await response.text(), response.headers.get("content-type"));
+  if (response.ok && answer !== null) return answer;
+  throw refusal(response.status, response.statusText, answer, response.headers.get("x-request-id"));
+}
+
+/** @type {Promise<unknown> | undefined} */
+let looking;
+
+/**
+ * Does what needs the session's token. Another page of this browser may have changed that, by another password or by signing in
+ * anew: where the token is refused, the server is asked once for the one that holds now. Nothing was done by then.
+ * @template T
+ * @param {() => Promise<T>} act
+ * @returns {Promise<T>}
+ */
+async function withToken(act) {
+  const said = csrf;
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof Refused && error.code === "cross_site_request" && said)) throw error;
+    if (csrf === said) {
+      looking ??= askOnce("GET", "/app/session", {}).then(changed).catch(() => {}).finally(() => { looking = undefined; });
+      await looking;
+    }
+    if (csrf === said || !csrf) throw error;
+    return act();
+  }
+}
+
+/**
+ * What an answer says: `undefined` where it is no JSON, `null` where it should be and cannot be read.
+ * @param {string} text @param {string | null} type
+ */
+function parsed(text, type) {
+  if (!text || !type?.includes("json")) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A refusal by what was answered. Where the session is over, everybody learns of it.
+ * @param {number} status @param {string} words @param {any} answer @param {string | null} id
+ */
+function refusal(status, words, answer, id) {
   if (answer?.error?.code === "not_signed_in" && csrf) {
     csrf = "";
     over();
   }
-  const { code = "unreadable", message = response.statusText, request_id } = answer?.error ?? {};
-  throw new Refused(response.status, code, message, request_id ?? response.headers.get("x-request-id") ?? undefined);
+  const { code = "unreadable", message = words, request_id } = answer?.error ?? {};
+  return new Refused(status, code, message, request_id ?? id ?? undefined);
 }
 
 /** A name that nobody else draws. Not a UUID of the browser's: those are for encrypted pages alone. */
@@ -80,6 +131,51 @@ async function send(method, path, { query, body, signal, once, headers: own }) {
     if (signal?.aborted) throw error;
     throw new Refused(0, "unreachable", "", undefined);
   }
+}
+
+/**
+ * Sends a file and tells how far that is; a call that is made by `fetch` cannot. A refusal of the file itself has a word for
+ * what is wrong with it in `fault`, and where in `number`.
+ * @param {string} path
+ * @param {Record<string, unknown>} query
+ * @param {Blob} body
+ * @param {(part: number) => void} progress told the part that was sent, up to 1
+ * @param {AbortSignal} signal
+ * @returns {Promise<any>}
+ */
+export const upload = (path, query, body, progress, signal) => withToken(() => uploadOnce(path, query, body, progress, signal));
+
+/** @type {typeof upload} */
+function uploadOnce(path, query, body, progress, signal) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", address(path, query));
+    request.setRequestHeader("accept", "application/json");
+    request.setRequestHeader("x-csrf-token", csrf);
+    request.upload.addEventListener("progress", ({ loaded, total }) => progress(total > 0 ? loaded / total : 0));
+    request.addEventListener("load", () => {
+      const answer = parsed(request.responseText, request.getResponseHeader("content-type"));
+      if (request.status < 300 && answer) return resolve(answer);
+      const refused = refusal(request.status, request.statusText, answer, request.getResponseHeader("x-request-id"));
+      const [fault, number] = ["x-upload-fault", "x-upload-fault-number"].map((name) => request.getResponseHeader(name) ?? undefined);
+      reject(Object.assign(refused, { fault, number: Number(number) }));
+    });
+    request.addEventListener("error", () => reject(new Refused(0, "unreachable", "", undefined)));
+    request.addEventListener("abort", () => reject(signal.reason));
+    signal.addEventListener("abort", () => request.abort());
+    request.send(body);
+  });
+}
+
+/**
+ * Asks whether a file would come, for the browser is sent for it by its address and tells no page what it was answered.
+ * @param {string} path
+ * @param {Record<string, unknown>} query
+ */
+export async function offered(path, query) {
+  const { ok } = await send("HEAD", path, { query });
+  // Only what answers with words can say why not.
+  if (!ok) await ask("GET", path, { query });
 }
 
 /**

@@ -12,9 +12,18 @@ export const percent = (part, whole) =>
 export const time = (at) =>
   at === null || at === undefined ? "–" : new Date(at).toLocaleString(locale(), { dateStyle: "medium", timeStyle: "short" });
 
-/** @param {string | number | null | undefined} at */
+/** The day on which something was, where the reader is. @param {string | number | null | undefined} at */
 export const day = (at) =>
   at === null || at === undefined ? "–" : new Date(at).toLocaleDateString(locale(), { dateStyle: "medium" });
+
+/** A day of the API's calendar, which is that of UTC wherever the reader is. @param {string | number} at */
+export const utcDay = (at) => new Date(at).toLocaleDateString(locale(), { dateStyle: "medium", timeZone: "UTC" });
+
+/** A day of the reader's calendar as fields for dates have it, such as 2026-12-31. @param {Date} at */
+export const fieldDay = (at) => [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, "0")).join("-");
+
+/** When a day of {@link fieldDay} is over where the reader is. @param {string} date */
+export const endOfDay = (date) => new Date(`${date}T23:59:59.999`);
 
 const STEPS = /** @type {[Intl.RelativeTimeFormatUnit, number][]} */ ([
   ["day", 86_400],

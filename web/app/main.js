@@ -8,7 +8,7 @@
 import { html, render, useEffect, useErrorBoundary, useState } from "../vendor/lib.js";
 import { Frame } from "./frame.js";
 import { where } from "./route.js";
-import { alone, find, inside } from "./screens.js";
+import { alone, find, inside, warm } from "./screens.js";
 import { learn, session } from "./session.js";
 import { language, speak, t } from "./text.js";
 import { Failure, Skeleton } from "./ui/notes.js";
@@ -53,8 +53,9 @@ function Unknown({ why }) {
   return html`<main class="alone" id="page"><h1>Probity</h1><${Failure} of=${why} again=${() => location.reload()} /></main>`;
 }
 
+// At the same time: the texts, who is signed in, and the screen that they will most likely see.
+const learnt = learn().then(() => html`<${App} />`, (why) => html`<${Unknown} why=${why} />`);
+warm(where.value.parts);
 await speak(language());
 const root = document.getElementById("app");
-if (root) {
-  await learn().then(() => render(html`<${App} />`, root), (why) => render(html`<${Unknown} why=${why} />`, root));
-}
+if (root) render(await learnt, root);

@@ -2,7 +2,8 @@
  * The screens: the table of contents.
  *
  * Those of {@link alone} are for readers who are not signed in, or who follow a one-time link; those of {@link inside} stand in
- * the frame. Each has a module of its name in `screens/` that exports `Screen`.
+ * the frame. Each has a module in `screens/` that exports `Screen`. Places, which are the keys here, and texts are named as
+ * readers see them; a module has the name of the resource of the API that it shows.
  */
 
 /** @type {Record<string, () => Promise<any>>} */
@@ -15,24 +16,35 @@ export const alone = {
 export const inside = {
   overview: () => import("./screens/overview.js"),
   verify: () => import("./screens/verify.js"),
-  lists: () => import("./screens/lists.js"),
+  lists: () => import("./screens/jobs.js"),
   timeline: () => import("./screens/timeline.js"),
-  usage: () => import("./screens/usage.js"),
+  usage: () => import("./screens/reports.js"),
   keys: () => import("./screens/keys.js"),
-  team: () => import("./screens/team.js"),
+  team: () => import("./screens/users.js"),
+  widget: () => import("./screens/widget.js"),
   webhooks: () => import("./screens/webhooks.js"),
   settings: () => import("./screens/settings.js"),
+  privacy: () => import("./screens/erasures.js"),
   account: () => import("./screens/account.js"),
   docs: () => import("./screens/docs.js"),
   missing: () => import("./screens/missing.js"),
 };
 
+/**
+ * Begins to fetch the screen of a place, for somebody who is signed in. One that cannot be fetched is told of when it is shown.
+ * @param {string[]} parts
+ */
+export function warm(parts) {
+  const screen = find(parts, true);
+  (screen.alone ? alone : inside)[screen.module]().catch(() => {});
+}
+
 /** The sections of the bar, with their screens. */
 export const sections = [
   { name: "work", screens: ["overview", "verify", "lists"] },
   { name: "look", screens: ["timeline", "usage"] },
-  { name: "connect", screens: ["keys", "webhooks", "docs"] },
-  { name: "organization", screens: ["team", "settings"] },
+  { name: "connect", screens: ["keys", "widget", "webhooks", "docs"] },
+  { name: "organization", screens: ["team", "settings", "privacy"] },
 ];
 
 /**

@@ -10,6 +10,7 @@ import { Refused, ask, authorize } from "./api.js";
  * @property {{ id: string, name: string | null }} organization
  * @property {string} csrf
  * @property {boolean} two_factor
+ * @property {number | null} recovery_codes_left none where no second factor is asked for
  * @property {boolean} secure whether what the page says travels encrypted
  */
 
@@ -21,10 +22,21 @@ export const administrates = computed(() => session.value?.user.role === "admini
 
 /** @param {Session | null} known */
 export function become(known) {
-  authorize(known?.csrf ?? "", () => {
+  const over = () => {
     session.value = null;
-  });
+  };
+  authorize(known?.csrf ?? "", over, replace);
   session.value = known;
+}
+
+/**
+ * What another page of this browser made of the session. For somebody else the page begins anew, since all that stands in it is
+ * of the other: what was being done waits for that and is not done.
+ */
+function replace(known) {
+  if (known.user.id === session.value?.user.id) return become(known);
+  location.reload();
+  return new Promise(() => {});
 }
 
 /** Asks the server who is signed in. Throws where it cannot say: that nobody can be asked does not mean that nobody is. */

@@ -25,7 +25,7 @@ const placeholders = (text) => [...new Set([...text.matchAll(/\{(\w+)\}/g)].map(
 const FAMILIES = {
   status: api.Status.enum,
   reason: api.Reason.enum,
-  source: api.Evidence.properties.source.enum,
+  source: api.Evidence.properties.source.enum.map((source) => source ?? "none"),
   trigger: api.Job.properties.source.enum,
   state: [...api.Job.properties.status.enum, ...api.WebhookStatus.enum, "active", "invited", "paused"],
   actor: api.Actor.properties.type.enum,
@@ -33,6 +33,7 @@ const FAMILIES = {
   delivery: api.WebhookDelivery.properties.status.enum,
   kind: api.ApiKey.properties.kind.enum.flatMap((kind) => [kind, `${kind}_hint`]),
   period: api.UsageReport.properties.period.enum,
+  stage: api.ProbeStep.properties.stage.enum,
   timing: Object.keys(api.Timings.properties),
   verdict: api.Status.enum,
   role: ["administrator", "contributor"].flatMap((role) => [role, `${role}_hint`]),

@@ -2,25 +2,25 @@
 import { html, useState } from "../../vendor/lib.js";
 import { get, patch, post, remove } from "../api.js";
 import { ago } from "../format.js";
-import { administrates, become, learn, session } from "../session.js";
+import { become, learn, session } from "../session.js";
 import { NAMES, choose, language, t } from "../text.js";
 import { Button, Secret } from "../ui/buttons.js";
 import { Check, Field, Form, Group, Select } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
-import { Card, Facts, Page } from "../ui/page.js";
+import { Card, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
 import { toast } from "../ui/toasts.js";
 
 const PASSWORD_MIN = 12;
+/** So few codes of recovery are soon none. */
+const FEW_CODES = 3;
 const NOTIFICATIONS = ["after_flossing", "weekly_report", "monthly_report", "payment_receipts"];
 
 export function Screen() {
   const account = useFetched((signal) => get("/account", {}, signal), []);
   return html`<${Page} title=${t("account.title")} lead=${session.value?.user.email}>
     <div class="columns">
-      <${Card} title=${t("account.profile")}><${Fetched} from=${account}>${(of) => (administrates.value
-        ? html`<${Profile} of=${of} changed=${account.set} />`
-        : html`<${Facts} of=${[[t("link.name"), of.name ?? "–"], [t("account.phone"), of.phone ?? "–"]]} /><${Note}>${t("team.only_administrators")}<//>`)}<//><//>
+      <${Card} title=${t("account.profile")}><${Fetched} from=${account}>${(of) => html`<${Profile} of=${of} changed=${account.set} />`}<//><//>
       <${Card} title=${t("account.language")}>
         <${Select} label=${t("account.language")} value=${language()} set=${choose} options=${Object.entries(NAMES)} />
       <//>
@@ -37,7 +37,7 @@ function Profile({ of: account, changed }) {
   const [told, setTold] = useState(account.notifications);
 
   async function send() {
-    changed(await patch("/account", { name, phone: phone || null, notifications: told }));
+    changed(await patch("/app/account", { name, phone: phone || null, notifications: told }));
     await learn();
     toast(t("saved"));
   }
@@ -99,7 +99,9 @@ function SecondFactor() {
       <${Secret} text=${recovery.join(" ")} label=${t("account.recovery")} /></div>`;
   }
   if (on) {
+    const left = session.value?.recovery_codes_left ?? 0;
     return html`<div class="stack"><${Note} kind="good">${t("account.second_factor_on")}<//>
+      <${Note} kind=${left > FEW_CODES ? undefined : "warning"}>${t("account.codes_left", { n: left })}<//>
       <${Form} send=${end} submit=${t("account.second_factor_end")} danger=${true}>${field}<//></div>`;
   }
   if (begun) {

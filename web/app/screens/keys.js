@@ -1,7 +1,7 @@
 /** API keys: which there are, new ones, and the end of old ones. */
 import { html, useState } from "../../vendor/lib.js";
 import { post, remove } from "../api.js";
-import { ago, day } from "../format.js";
+import { ago, day, endOfDay, fieldDay } from "../format.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
 import { Secret } from "../ui/buttons.js";
@@ -30,7 +30,8 @@ function Keys() {
   const columns = [
     { title: t("keys.name"), cell: (key) => html`<div>${key.name}</div><code class="small quiet">${key.prefix}…${key.last4}</code>` },
     { title: t("keys.kind"), cell: (key) => html`${t(`kind.${key.kind}`)} ${key.kind === "rk" && html`<span class="quiet small">${key.scopes.join(", ")}</span>`}
-      ${key.kind === "pub" && html`<span class="quiet small">${key.allowed_origins.join(", ")}</span>`}` },
+      ${key.kind === "pub" && html`<span class="quiet small">
+        ${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</span>`}` },
     { title: t("keys.used"), cell: (key) => ago(key.last_used_at) },
     { title: t("keys.created"), cell: (key) => day(key.created_at) },
     { title: t("keys.state"), cell: (key) => ended(key) ?? html`<button type="button" class="button danger slim"
@@ -58,6 +59,7 @@ function Add({ close, added }) {
   const [kind, setKind] = useState("live");
   const [scopes, setScopes] = useState(/** @type {string[]} */ (["verify"]));
   const [origins, setOrigins] = useState("");
+  const [cap, setCap] = useState("");
   const [expires, setExpires] = useState("");
 
   async function send() {
@@ -67,7 +69,8 @@ function Add({ close, added }) {
       kind,
       scopes: kind === "rk" ? scopes : undefined,
       allowed_origins: kind === "pub" ? allowed : undefined,
-      expires_at: expires ? new Date(expires).toISOString() : undefined,
+      daily_cap: kind === "pub" && cap !== "" ? Number(cap) : undefined,
+      expires_at: expires ? endOfDay(expires).toISOString() : undefined,
     }, true));
     added();
   }
@@ -84,8 +87,9 @@ function Add({ close, added }) {
       <${Select} label=${t("keys.kind")} value=${kind} set=${setKind} options=${KINDS.map((of) => [of, t(`kind.${of}`)])} hint=${t(`kind.${kind}_hint`)} />
       ${kind === "rk" && html`<${Group} label=${t("keys.scopes")}>${SCOPES.map((scope) => html`<${Check} label=${html`<code>${scope}</code>`}
         checked=${scopes.includes(scope)} set=${(on) => setScopes(on ? [...scopes, scope] : scopes.filter((one) => one !== scope))} />`)}<//>`}
-      ${kind === "pub" && html`<${Field} label=${t("keys.origins")} hint=${t("keys.origins_hint")} rows=${3} required value=${origins} set=${setOrigins} />`}
-      <${Field} label=${t("keys.expires")} hint=${t("keys.expires_hint")} type="date" value=${expires} set=${setExpires} />
+      ${kind === "pub" && html`<${Field} label=${t("keys.origins")} hint=${t("keys.origins_hint")} rows=${3} required value=${origins} set=${setOrigins} />
+        <${Field} label=${t("keys.daily_cap")} hint=${t("keys.daily_cap_hint")} type="number" min="1" inputmode="numeric" value=${cap} set=${setCap} />`}
+      <${Field} label=${t("keys.expires")} hint=${t("keys.expires_hint")} type="date" min=${fieldDay(new Date())} value=${expires} set=${setExpires} />
     <//>
   <//>`;
 }

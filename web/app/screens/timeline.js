@@ -11,6 +11,8 @@ import { State, word } from "../ui/verdict.js";
 
 const SPANS = ["7", "30", "90"];
 const MOST = 200;
+/** Entries of two lists that are shown whole. */
+const FEW = 20;
 
 export function Screen() {
   const [days, setDays] = useState("30");
@@ -47,9 +49,17 @@ function What({ of: event }) {
     return html`<a href=${`#/lists/${event.job.id}`}>${t(`trigger.${event.job.source}`)}</a> <${State} of=${event.job.status} />`;
   }
   if (event.setting) {
-    return html`<code>${event.setting}</code> <span class="quiet">${value(event.before)} → ${value(event.after)}</span>`;
+    const [before, after] = apart(event.before, event.after);
+    return html`<code>${event.setting}</code> <span class="quiet">${value(before)} → ${value(after)}</span>`;
   }
   return word("event", event.kind);
+}
+
+/** Of lists that are long, what one has and the other has not; all else as it is. */
+function apart(before, after) {
+  if (before?.removed || after?.added) return [before?.removed ?? before, after?.added ?? after];
+  if (!Array.isArray(before) || !Array.isArray(after) || before.length + after.length <= FEW) return [before, after];
+  return [before.filter((one) => !after.includes(one)), after.filter((one) => !before.includes(one))];
 }
 
 function value(of) {

@@ -1,46 +1,100 @@
-/** One address: its verdict at once, and what the verdict is made of. */
-import { html, useState } from "../../vendor/lib.js";
+/**
+ * One address: its verdict at once, and what the verdict is made of.
+ *
+ * A verdict may take twenty seconds, and is paid for: who goes elsewhere meanwhile finds it here when they come back.
+ */
+import { html, useEffect, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { go } from "../route.js";
 import { number } from "../format.js";
+import { useHere } from "../route.js";
+import { session } from "../session.js";
 import { t } from "../text.js";
 import { Field, Form } from "../ui/fields.js";
-import { Empty, Note } from "../ui/notes.js";
+import { Empty, Failure, Note, Skeleton } from "../ui/notes.js";
 import { Card, Facts, Figure, Page } from "../ui/page.js";
 import { Table } from "../ui/table.js";
-import { Status, reason } from "../ui/verdict.js";
+import { Status, reason, word, yes } from "../ui/verdict.js";
+import { Conversation } from "./verify/conversation.js";
 
 const FLAGS = ["role", "disposable", "free", "relay", "gibberish"];
 
-export function Screen({ query }) {
-  const [email, setEmail] = useState(query.get("email") ?? "");
-  const [verdict, setVerdict] = useState(/** @type {any} */ (undefined));
+/** @typedef {{ email: string, answer: Promise<any>, verdict?: any, failure?: unknown }} Question */
 
-  async function ask(address) {
-    setVerdict(await get("/verify", { email: address, explain: true }));
-    go(["verify"], { email: address }, true);
+/** What was asked last, and by whom. @type {{ user?: string, question?: Question }} */
+let last = {};
+
+/** What the reader asked last, unless they come for another address. What failed is told of once. @param {string | null} email */
+function remembered(email) {
+  const { user, question } = last;
+  if (!question || user !== session.value?.user.id) return undefined;
+  if (question.failure !== undefined) last = {};
+  return email === null || question.email === email ? question : undefined;
+}
+
+/** @param {string} email @returns {Question} */
+function ask(email) {
+  /** @type {Question} */
+  const question = { email, answer: get("/verify", { email, explain: true }) };
+  question.answer.then((verdict) => Object.assign(question, { verdict }), (failure) => Object.assign(question, { failure }));
+  last = { user: session.value?.user.id, question };
+  return question;
+}
+
+export function Screen({ query }) {
+  const [question, setQuestion] = useState(() => remembered(query.get("email")));
+  const [email, setEmail] = useState(query.get("email") ?? question?.email ?? "");
+  const [, draw] = useState(0);
+  const here = useHere();
+  // What was asked before and is answered now.
+  useEffect(() => {
+    const answered = () => draw((before) => before + 1);
+    question?.answer.then(answered, answered);
+  }, [question]);
+
+  async function send() {
+    const asked = ask(email.trim());
+    setQuestion(asked);
+    await asked.answer.catch(() => {});
+    if (asked.verdict) here.go(["verify"], { email: asked.email }, true);
   }
 
   const accept = (suggestion) => {
     setEmail(suggestion);
-    setVerdict(undefined);
+    setQuestion(undefined);
   };
   return html`<${Page} title=${t("verify.title")} lead=${t("verify.lead")}>
     <${Card}>
-      <${Form} send=${() => ask(email.trim())} submit=${t("verify.submit")}>
+      <${Form} send=${send} waits=${waiting(question)} submit=${t("verify.submit")}>
         <${Field} label=${t("verify.email")} value=${email} set=${setEmail} required maxlength="1024" inputmode="email"
           autocomplete="off" spellcheck=${false} placeholder="name@example.com" hint=${t("verify.price")} />
       <//>
     <//>
-    ${verdict ? html`<${Verdict} of=${verdict} accept=${accept} />` :
-      html`<${Empty} title=${t("verify.empty")}>${t("verify.empty_text")}<//>`}
+    <p class="hidden-text" role="status">${question && told(question)}</p>
+    <${Answer} of=${question} accept=${accept} />
   <//>`;
+}
+
+/** @param {Question | undefined} of */
+const waiting = (of) => of !== undefined && of.verdict === undefined && of.failure === undefined;
+
+/** What is said aloud: that something is asked, and what came out. A failure speaks for itself. @param {Question} of */
+function told({ email, verdict, failure }) {
+  if (failure !== undefined) return "";
+  return verdict ? `${verdict.email}: ${word("status", verdict.status)}. ${reason(verdict.reason)}.` : t("verify.asking", { email });
+}
+
+/** @param {{ of?: Question, accept: (suggestion: string) => void }} props */
+function Answer({ of, accept }) {
+  if (!of) return html`<${Empty} title=${t("verify.empty")}>${t("verify.empty_text")}<//>`;
+  if (of.failure !== undefined) return html`<${Failure} of=${of.failure} />`;
+  if (of.verdict) return html`<${Verdict} of=${of.verdict} accept=${accept} />`;
+  return html`<${Card}><p class="quiet" aria-hidden="true">${t("verify.asking", { email: of.email })}</p><${Skeleton} lines=${4} /><//>`;
 }
 
 function Verdict({ of: verdict, accept }) {
   const { evidence } = verdict;
   const flags = FLAGS.filter((flag) => verdict[flag]);
-  return html`<div class="stack" aria-live="polite">
+  return html`<div class="stack">
     <${Card}>
       <div class="row"><${Status} of=${verdict.status} /><h2>${verdict.email}</h2></div>
       <p>${reason(verdict.reason)}. ${t(`verdict.${verdict.status}`)}</p>
@@ -56,6 +110,7 @@ function Verdict({ of: verdict, accept }) {
 
 function Evidence({ of: evidence }) {
   const { findings, domain, probe, timings_ms: timings, source, age_s: age } = evidence;
+  const asked = source ?? "none";
   const columns = [
     { title: t("evidence.finding"), cell: (finding) => reason(finding.reason) },
     { title: t("evidence.decided"), cell: (finding) => html`<code>${finding.meta || "–"}</code>` },
@@ -67,11 +122,11 @@ function Evidence({ of: evidence }) {
         : html`<p class="quiet">${t("evidence.none")}</p>`}
     <//>
     <${Card} title=${t("evidence.domain")}>${domain ? html`<${Domain} of=${domain} />` : html`<p class="quiet">${t("evidence.not_asked")}</p>`}<//>
-    <${Card} title=${t("evidence.probe")}>${probe ? html`<${Probe} of=${probe} />` : html`<p class="quiet">${t("evidence.not_asked")}</p>`}<//>
+    <${Card} title=${t("evidence.probe")}>${probe ? html`<${Conversation} of=${probe} kept=${source === "cache"} />` : html`<p class="quiet">${t("evidence.not_asked")}</p>`}<//>
     <${Card} title=${t("evidence.timings")}>
       <div class="grid dense">${Object.entries(timings ?? {}).filter(([, ms]) => ms !== null).map(([part, ms]) =>
         html`<${Figure} label=${t(`timing.${part}`)} value=${`${number(ms)} ms`} />`)}</div>
-      <${Facts} of=${[[t("evidence.source"), t(`source.${source}`)], [t("evidence.age"), t("evidence.seconds", { n: age ?? 0 })]]} />
+      <${Facts} of=${[[t("evidence.source"), t(`source.${asked}`)], [t("evidence.age"), t("evidence.seconds", { n: age ?? 0 })]]} />
     <//>
   </div>`;
 }
@@ -85,18 +140,3 @@ function Domain({ of: domain }) {
     [t("evidence.provider"), domain.provider ?? "–"],
   ]} />`;
 }
-
-/** The conversation's end: which host said what at which step. */
-function Probe({ of: probe }) {
-  return html`<${Facts} of=${[
-    [t("evidence.host"), html`<code>${probe.host}</code> ${probe.ip && html`<code>${probe.ip}</code>`}`],
-    [t("evidence.tls"), yes(probe.tls)],
-    [t("evidence.stage"), probe.stage ?? "–"],
-    [t("evidence.answer"), html`<code>${[probe.code, probe.enhanced, probe.text].filter(Boolean).join(" ") || "–"}</code>`],
-    [t("evidence.rule"), html`<code>${probe.rule ?? "–"}</code>`],
-    [t("evidence.attempts"), probe.attempts ?? "–"],
-    [t("evidence.catch_all"), yes(probe.catch_all)],
-  ]} />`;
-}
-
-const yes = (value) => (value === null || value === undefined ? "–" : value ? t("yes") : t("no"));

@@ -1,11 +1,10 @@
 /** Buttons, and things to copy. */
 import { html, useRef, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
-import { toast } from "./toasts.js";
-import { explain } from "./notes.js";
+import { toast, toastFailure } from "./toasts.js";
 
 /**
- * A button that does something: disabled while it is being done, and telling when it failed.
+ * A button that does something: disabled while it is being done, and telling when it failed, until that is closed.
  * @param {{ kind?: string, work: () => unknown, disabled?: boolean, label?: string, children?: unknown }} props
  */
 export function Button({ kind = "", work, disabled = false, label, children }) {
@@ -16,7 +15,7 @@ export function Button({ kind = "", work, disabled = false, label, children }) {
     try {
       await work();
     } catch (error) {
-      toast(explain(error));
+      toastFailure(error);
     } finally {
       setBusy(false);
     }

@@ -4,7 +4,7 @@
  * The library is fetched with the first chart. It draws what is stacked as sums, the largest behind.
  */
 import { html, useEffect, useRef } from "../../vendor/lib.js";
-import { day, number } from "../format.js";
+import { number, utcDay } from "../format.js";
 import { locale, t } from "../text.js";
 import { Table } from "./table.js";
 
@@ -40,7 +40,7 @@ export function DailyChart({ days, caption }) {
     };
   }, [days]);
   const columns = [
-    { title: t("chart.day"), cell: (row) => day(row.date) },
+    { title: t("chart.day"), cell: (row) => utcDay(row.date) },
     ...STATUSES.map((status) => ({ title: t(`status.${status}`), number: true, cell: (row) => number(row.statuses[status]) })),
   ];
   return html`<figure class="stack">
@@ -85,6 +85,8 @@ function options(Plot, width) {
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
+    // The marks of the axis stand at the days of the API, which are those of UTC.
+    tzDate: (s) => Plot.tzDate(new Date(s * 1000), "UTC"),
     scales: { y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] } },
     axes: [
       { ...axis, size: 32, grid: { show: false }, values: (_, at) => at.map((s) => new Date(s * 1000).toLocaleDateString(locale(), { day: "numeric", month: "short", timeZone: "UTC" })) },

@@ -24,12 +24,21 @@ export function Field({ label, value, set, hint, wrong, rows, focused, ...more }
   </div>`;
 }
 
-/** @param {{ label: string, value: string, set: (value: string) => void, options: [string, unknown][], hint?: unknown }} props */
-export function Select({ label, value, set, options, hint }) {
+/**
+ * @param {{ label: string, value: string, set: (value: string) => void, options: [string, unknown][], hint?: unknown,
+ *   disabled?: boolean }} props  `disabled` for a while takes the reader back to it afterwards
+ */
+export function Select({ label, value, set, options, hint, disabled = false }) {
   const id = useId();
+  const input = useRef(/** @type {HTMLSelectElement | null} */ (null));
+  const left = useRef(false);
+  useEffect(() => {
+    if (!disabled && left.current && document.activeElement === document.body) input.current?.focus();
+    left.current = disabled;
+  }, [disabled]);
   return html`<div class="field">
     <label for=${id}>${label}</label>
-    <select id=${id} class="input" value=${value} aria-describedby=${hint ? `${id}-hint` : undefined}
+    <select id=${id} ref=${input} class="input" value=${value} disabled=${disabled} aria-describedby=${hint ? `${id}-hint` : undefined}
       onChange=${(event) => set(event.currentTarget.value)}>
       ${options.map(([of, text]) => html`<option value=${of} selected=${of === value}>${text}</option>`)}
     </select>
@@ -54,13 +63,14 @@ export function Group({ label, hint, children }) {
 
 /**
  * A form: sends once, and shows above the button what went wrong.
- * @param {{ send: () => Promise<unknown>, submit: string, danger?: boolean, others?: unknown, children?: unknown }} props
+ * @param {{ send: () => Promise<unknown>, submit: string, danger?: boolean, waits?: boolean, others?: unknown, children?: unknown }} props
+ *   `waits` where it cannot be sent yet
  */
-export function Form({ send, submit, danger, others, children }) {
+export function Form({ send, submit, danger, waits = false, others, children }) {
   const [state, setState] = useState(/** @type {{ busy: boolean, failure?: unknown }} */ ({ busy: false }));
   async function sent(event) {
     event.preventDefault();
-    if (state.busy) return;
+    if (state.busy || waits) return;
     setState({ busy: true });
     try {
       await send();
@@ -73,7 +83,7 @@ export function Form({ send, submit, danger, others, children }) {
     ${children}
     ${state.failure !== undefined && html`<${Failure} of=${state.failure} />`}
     <div class="row end">${others}
-      <button class=${danger ? "button danger" : "button primary"} aria-disabled=${state.busy} aria-busy=${state.busy}>${submit}</button>
+      <button class=${danger ? "button danger" : "button primary"} aria-disabled=${state.busy || waits} aria-busy=${state.busy}>${submit}</button>
     </div>
   </form>`;
 }

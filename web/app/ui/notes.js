@@ -7,8 +7,7 @@ import { says, t } from "../text.js";
 export function explain(error) {
   if (!(error instanceof Refused)) return error instanceof Error ? error.message : String(error);
   const own = `failure.${error.code}`;
-  const text = says(own) ? t(own, { message: error.message }) : error.message;
-  return error.requestId && error.status >= 500 ? `${text} (${error.requestId})` : text;
+  return says(own) ? t(own, { message: error.message }) : error.message;
 }
 
 /** @param {{ of: unknown, again?: () => unknown }} props */

@@ -1,7 +1,8 @@
 /** Tables, and lists that come in pages. */
-import { html, useCallback, useEffect, useRef, useState } from "../../vendor/lib.js";
+import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
 import { t } from "../text.js";
+import { Button } from "./buttons.js";
 import { Failure, Skeleton } from "./notes.js";
 
 /**
@@ -22,22 +23,24 @@ export function Table({ caption, columns, rows, id = (row) => row.id }) {
 }
 
 /**
- * What a call answers, fetched when the screen is shown and when `again` is called. `given` names what it depends on.
+ * What a call answers, fetched when the screen is shown and when `again` is called. `given` names what it depends on: an answer to
+ * something else is no value, not for a moment.
  * @template T
  * @param {(signal: AbortSignal) => Promise<T>} fetch
  * @param {unknown[]} given
  * @returns {{ value?: T, failure?: unknown, again: () => void, set: (value: T) => void }}
  */
 export function useFetched(fetch, given) {
-  const [state, setState] = useState(/** @type {{ value?: T, failure?: unknown }} */ ({}));
+  const [state, setState] = useState(/** @type {{ given: unknown[], value?: T, failure?: unknown }} */ ({ given }));
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
-    const unless = (next) => !stop.signal.aborted && setState(next);
+    const unless = (next) => !stop.signal.aborted && setState({ given, ...next });
     fetch(stop.signal).then((value) => unless({ value }), (failure) => unless({ failure }));
     return () => stop.abort();
   }, [...given, turn]);
-  return { ...state, again: () => setTurn((before) => before + 1), set: (value) => setState({ value }) };
+  const { value, failure } = given.every((one, n) => one === state.given[n]) ? state : /** @type {typeof state} */ ({ given });
+  return { value, failure, again: () => setTurn((before) => before + 1), set: (found) => setState({ given, value: found }) };
 }
 
 /** Shows what was fetched, or why it is not there (yet). @param {{ from: any, lines?: number, children: (value: any) => unknown }} props */
@@ -48,37 +51,49 @@ export function Fetched({ from, lines, children }) {
 }
 
 /**
- * A list of the API (`{data, pagination}`), page after page.
+ * A list of the API (`{data, pagination}`), page after page. One page is fetched at a time; where one cannot be, those before it stay,
+ * and `retry` fetches it again.
  * @param {string} path
  * @param {Record<string, unknown>} [query]
  */
 export function usePages(path, query = {}) {
-  const [state, setState] = useState(/** @type {{ rows?: any[], next?: string | null, failure?: unknown }} */ ({}));
+  const [state, setState] = useState(/** @type {{ rows?: any[], next?: string | null, failure?: unknown, failed?: string }} */ ({}));
   const asked = `${path}?${JSON.stringify(query)}`;
-  // An answer to what is no longer asked must not come in between.
-  const current = useRef(asked);
-  current.current = asked;
-  const load = useCallback(async (next) => {
+  const running = useRef(/** @type {AbortController | undefined} */ (undefined));
+  /** @param {string | undefined} next */
+  async function load(next) {
+    // An answer to what is no longer asked must not come in between.
+    running.current?.abort();
+    const stop = new AbortController();
+    running.current = stop;
     try {
-      const { data, pagination } = await get(path, { ...query, next });
-      if (current.current !== asked) return;
+      const { data, pagination } = await get(path, { ...query, next }, stop.signal);
+      if (stop.signal.aborted) return;
       setState(({ rows }) => ({ rows: next ? [...(rows ?? []), ...data] : data, next: pagination.next_cursor }));
     } catch (failure) {
-      if (current.current === asked) setState((before) => ({ ...before, failure }));
+      if (stop.signal.aborted) return;
+      setState((before) => ({ ...before, failure, failed: next }));
     }
-  }, [asked]);
+    running.current = undefined;
+  }
   useEffect(() => {
     setState({});
     load(undefined);
+    return () => running.current?.abort();
   }, [asked]);
-  return { ...state, again: () => load(undefined), more: () => load(state.next) };
+  return {
+    ...state,
+    again: () => load(undefined),
+    more: () => (running.current ? undefined : load(state.next ?? undefined)),
+    retry: () => load(state.failed),
+  };
 }
 
 /** @param {{ of: any, caption: string, columns: Column[], empty: unknown, id?: (row: any) => string }} props */
 export function Pages({ of, caption, columns, empty, id }) {
-  if (of.failure !== undefined) return html`<${Failure} of=${of.failure} again=${of.again} />`;
-  if (!of.rows) return html`<${Skeleton} lines=${6} />`;
-  if (of.rows.length === 0) return empty;
+  const failure = of.failure !== undefined && html`<${Failure} of=${of.failure} again=${of.retry} />`;
+  if (!of.rows) return failure || html`<${Skeleton} lines=${6} />`;
+  if (of.rows.length === 0) return failure || empty;
   return html`<div class="stack"><${Table} caption=${caption} columns=${columns} rows=${of.rows} id=${id} />
-    ${of.next && html`<div><button type="button" class="button" onClick=${of.more}>${t("list.more")}</button></div>`}</div>`;
+    ${failure || (of.next && html`<div><${Button} work=${of.more}>${t("list.more")}<//></div>`)}</div>`;
 }

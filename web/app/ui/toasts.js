@@ -1,22 +1,48 @@
-/** Short messages that come and go by themselves; read aloud by screen readers. */
+/**
+ * Short messages over the page, read aloud by screen readers. Good news goes by itself; what failed stays until the reader closes it,
+ * since nothing else on the page tells of it.
+ */
 import { html, signal } from "../../vendor/lib.js";
+import { t } from "../text.js";
+import { Failure } from "./notes.js";
 
 const SHOWN_MS = 6_000;
 
-const shown = signal(/** @type {{ id: number, text: string }[]} */ ([]));
+/** @typedef {{ id: number, text?: string, failure?: unknown }} Toast */
+
+const shown = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
+
+/** @param {Omit<Toast, "id">} what */
+function show(what) {
+  const id = ++last;
+  shown.value = [...shown.value, { id, ...what }];
+  return id;
+}
+
+/** @param {number} id */
+function close(id) {
+  shown.value = shown.value.filter((one) => one.id !== id);
+}
 
 /** @param {string} text */
 export function toast(text) {
-  const id = ++last;
-  shown.value = [...shown.value, { id, text }];
-  setTimeout(() => {
-    shown.value = shown.value.filter((one) => one.id !== id);
-  }, SHOWN_MS);
+  const id = show({ text });
+  setTimeout(() => close(id), SHOWN_MS);
+}
+
+/** @param {unknown} failure */
+export function toastFailure(failure) {
+  show({ failure });
 }
 
 export function Toasts() {
-  return html`<div class="toasts" role="status" aria-live="polite">
-    ${shown.value.map(({ id, text }) => html`<div class="toast" key=${id}>${text}</div>`)}
+  const [good, bad] = [shown.value.filter((one) => one.text !== undefined), shown.value.filter((one) => one.text === undefined)];
+  return html`<div class="toasts">
+    ${bad.map(({ id, failure }) => html`<div class="toast toast-bad" key=${id}>
+      <${Failure} of=${failure} />
+      <button type="button" class="button slim" onClick=${() => close(id)}>${t("dialog.close")}</button>
+    </div>`)}
+    <div role="status" aria-live="polite">${good.map(({ id, text }) => html`<div class="toast" key=${id}>${text}</div>`)}</div>
   </div>`;
 }

@@ -27,3 +27,6 @@ export function word(group, name) {
   const text = `${group}.${name}`;
   return says(text) ? t(text) : name;
 }
+
+/** @param {boolean | null | undefined} value */
+export const yes = (value) => (value === null || value === undefined ? "–" : value ? t("yes") : t("no"));

@@ -2,25 +2,12 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { after, afterEach, before, test } from "node:test";
-import { OWNER, becomeOwner, launch, newReader, settled } from "./reader.mjs";
-import { start } from "./server.mjs";
+import { afterEach, test } from "node:test";
+import { asOwner, browser, reader, server } from "./owner.mjs";
+import { OWNER, heading, newReader, settled } from "./reader.mjs";
 
-let server, browser, reader;
-
-before(async () => {
-  server = await start();
-  browser = await launch();
-  reader = await newReader(browser, server);
-  await becomeOwner(reader, server);
-});
+asOwner();
 afterEach(() => reader.nothingWrong());
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
-const heading = (page, name, level = 1) => page.getByRole("heading", { name, level }).waitFor();
 
 test("the owner's link works once", async () => {
   const late = await newReader(browser, server);
@@ -37,8 +24,34 @@ test("an address gets its verdict with the evidence", async () => {
   await heading(page, "inbox_full@sandbox.test", 2);
   await page.getByText("The mailbox is full.", { exact: false }).first().waitFor();
   await heading(page, "Conversation with the server", 2);
-  await page.getByText("552 5.2.2", { exact: false }).waitFor();
+  // Step by step: each answer, and the one that decided among them.
+  const steps = page.getByRole("table", { name: "Step by step" }).getByRole("row");
+  const asked = (await steps.allInnerTexts()).slice(1).map((row) => row.replaceAll(/\s+/g, " "));
+  assert.match(asked[0], /Connection 220/);
+  assert.match(asked[1], /Introduction \(EHLO\) 250/);
+  assert.ok(asked.some((row) => /Recipient \(RCPT TO\) 552 5\.2\.2/.test(row)), asked.join("\n"));
+  assert.ok(!asked.join().includes("inbox_full"), "no address is repeated");
   assert.match(page.url(), /email=inbox_full%40sandbox\.test/);
+});
+
+test("addresses that made trouble are put on a list and found on it", async () => {
+  const { page, go } = reader;
+  await go("settings");
+  await heading(page, "Addresses that made trouble", 2);
+  const [look, change] = [page.locator("form").nth(1), page.locator("form").nth(2)];
+  await change.getByLabel("Addresses").fill("ann@example.org\nAnn@EXAMPLE.org; nothing\n");
+  await change.getByRole("button", { name: "Save" }).click();
+  await page.getByText("1 added, 1 there already, 1 left out").waitFor();
+  await page.getByText("Bounced before: 1").waitFor();
+  await look.getByLabel("Address").fill("ANN@example.org");
+  await look.getByRole("button", { name: "Look it up" }).click();
+  await page.getByText("On these lists: Bounced before").waitFor();
+  await change.getByLabel("What to do").selectOption("remove");
+  await change.getByLabel("Addresses").fill("ann@example.org");
+  await change.getByRole("button", { name: "Save" }).click();
+  await page.getByText("1 taken off").waitFor();
+  await look.getByRole("button", { name: "Look it up" }).click();
+  await page.getByText("On no list").waitFor();
 });
 
 test("a list goes from pasting to the downloaded results", async () => {
@@ -46,12 +59,14 @@ test("a list goes from pasting to the downloaded results", async () => {
   const pasted = ["valid@sandbox.test", "nonexistent@sandbox.test", "Valid@sandbox.test", "=cmd()@sandbox.test", "info@sandbox.test"];
   await go("lists/new");
   await page.getByLabel("Addresses").fill(pasted.join("\n"));
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("heading", { name: "Forecast" }).waitFor();
   await page.getByRole("button", { name: "Start" }).click();
   await heading(page, "List");
   await page.getByText("Completed", { exact: true }).waitFor();
   await page.getByText("5 / 5", { exact: true }).waitFor();
-  for (const email of pasted) await page.getByRole("cell", { name: email, exact: true }).waitFor();
-  await page.getByRole("cell", { name: "Role mailbox" }).first().waitFor();
+  for (const email of pasted) await page.getByRole("gridcell", { name: email, exact: true }).waitFor();
+  await page.getByRole("gridcell", { name: "Role mailbox" }).first().waitFor();
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "CSV" }).click()]);
   const rows = readFileSync(await download.path(), "utf8").trim().split(/\r?\n/);
   assert.equal(rows.length, pasted.length + 1);
@@ -180,6 +195,7 @@ test("a second factor is switched on, asked for, and switched off", async () => 
   await page.keyboard.press("Enter");
   await heading(page, "Your account");
   await settled(page);
+  await page.getByText("9 codes of recovery are left").waitFor();
   await page.getByLabel("Code of your second factor").fill(recovery[1]);
   await page.getByRole("button", { name: "Switch off" }).click();
   await page.getByRole("button", { name: "Set up" }).waitFor();

@@ -1,36 +1,59 @@
-/** What the first look at the dashboard costs: bytes, which are held to a limit, and time, which is told. */
+/** What the first look at the dashboard costs: bytes, and time until the first screen can be used. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { becomeOwner, launch, newReader, settled } from "./reader.mjs";
-import { start } from "./server.mjs";
+import { test } from "node:test";
+import { asOwner, browser, reader, server } from "./owner.mjs";
+import { newReader, settled } from "./reader.mjs";
 
 const BYTES_MAX = 150_000;
+/** Until the first screen stands with all that it shows, in milliseconds. */
+const USABLE_MAX_MS = 1_000;
+/** The best of so many is held to it: what else a machine does makes one slower, and none faster. */
+const LOADS = 5;
 
-let server, browser, reader;
-
-before(async () => {
-  server = await start();
-  browser = await launch();
-  reader = await newReader(browser, server);
-  await becomeOwner(reader, server);
-});
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
+asOwner();
 
 for (const [name, signedIn] of /** @type {const} */ ([["somebody who is signed in", true], ["a stranger", false]])) {
   test(`the first load for ${name} is small`, async (context) => {
     const cold = await newReader(browser, server, signedIn ? { storageState: await reader.context.storageState() } : {});
     await cold.page.goto(server.origin);
     await settled(cold.page);
-    const { bytes, files, shown, interactive } = await cold.page.evaluate(measure);
-    context.diagnostic(`${bytes} bytes in ${files} answers; first drawn after ${shown} ms, all there after ${interactive} ms`);
+    const { bytes, files } = await cold.page.evaluate(measure);
+    context.diagnostic(`${bytes} bytes in ${files} answers`);
     assert.ok(files > 10);
     assert.ok(bytes < BYTES_MAX, `${bytes} bytes`);
     cold.nothingWrong();
     await cold.context.close();
   });
+}
+
+for (const [name, signedIn] of /** @type {const} */ ([["somebody who is signed in", true], ["a stranger", false]])) {
+  test(`the first screen for ${name} can be used within a second`, async (context) => {
+    /** @type {number[]} */
+    const times = [];
+    for (let load = 0; load < LOADS; load += 1) {
+      // Nothing is kept from one to the next.
+      const cold = await newReader(browser, server, signedIn ? { storageState: await reader.context.storageState() } : {});
+      await cold.page.addInitScript(watchForUse);
+      await cold.page.goto(server.origin);
+      await settled(cold.page);
+      times.push(await cold.page.waitForFunction(() => globalThis.usableAt).then((found) => found.jsonValue()));
+      cold.nothingWrong();
+      await cold.context.close();
+    }
+    const [best, ...others] = times.map(Math.round).sort((a, b) => a - b);
+    context.diagnostic(`usable after ${best} ms, and ${others.join(", ")} ms`);
+    assert.ok(best < USABLE_MAX_MS, `${best} ms`);
+  });
+}
+
+/** In the page, from its begin: notes when its heading and all that its screen fetches stand. */
+function watchForUse() {
+  const look = () => {
+    const stands = document.querySelector("main h1") && !document.querySelector(".skeleton, [aria-busy=true]");
+    if (!stands) requestAnimationFrame(look);
+    else globalThis.usableAt = performance.now();
+  };
+  requestAnimationFrame(look);
 }
 
 test("a file of a build is kept, and the page is asked for anew", async () => {
@@ -44,15 +67,12 @@ test("a file of a build is kept, and the page is asked for anew", async () => {
   nothingWrong();
 });
 
-/** In the page: what was transferred, headers included, and when the reader saw something and had everything. */
+/** In the page: what was transferred, headers included. */
 function measure() {
   const [page] = /** @type {PerformanceNavigationTiming[]} */ (performance.getEntriesByType("navigation"));
   const files = /** @type {PerformanceResourceTiming[]} */ (performance.getEntriesByType("resource"));
-  const [shown] = performance.getEntriesByName("first-contentful-paint");
   return {
     bytes: [page, ...files].reduce((sum, { transferSize }) => sum + transferSize, 0),
     files: files.length + 1,
-    shown: Math.round(shown?.startTime ?? 0),
-    interactive: Math.round(Math.max(page.domInteractive, ...files.map(({ responseEnd }) => responseEnd))),
   };
 }

@@ -69,6 +69,9 @@ export async function settled(page) {
   await page.waitForFunction(() => !document.querySelector(".skeleton, [aria-busy=true]"));
 }
 
+/** Until a heading is there. */
+export const heading = (page, name, level = 1) => page.getByRole("heading", { name, level }).waitFor();
+
 /** Uses the owner's link and signs in with it. */
 export async function becomeOwner(reader, server) {
   const { page } = reader;

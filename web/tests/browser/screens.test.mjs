@@ -1,9 +1,9 @@
 /** Every screen, at both widths, light and dark: as a picture, and without an obstacle that axe-core knows (WCAG 2.2 AA). */
 import assert from "node:assert/strict";
 import { createRequire } from "node:module";
-import { after, before, test } from "node:test";
-import { OWNER, SCHEMES, SCREENS, WIDTHS, becomeOwner, launch, newReader, settled } from "./reader.mjs";
-import { start } from "./server.mjs";
+import { test } from "node:test";
+import { asOwner, browser, reader, server } from "./owner.mjs";
+import { OWNER, SCHEMES, SCREENS, WIDTHS, newReader, settled } from "./reader.mjs";
 
 const { source: AXE } = createRequire(import.meta.url)("axe-core");
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
@@ -12,15 +12,11 @@ const ADDRESSES = [
   "failed_exchange@sandbox.test", "not an address", "a.very.long.local.part.that.goes.on.and.on.and.on.until.it.ends@a.long.name.of.a.host.sandbox.test",
 ];
 
-let server, browser, reader, stranger;
+let stranger;
 const made = {};
 
-before(async () => {
-  server = await start();
-  browser = await launch();
-  reader = await newReader(browser, server);
+asOwner(async () => {
   stranger = await newReader(browser, server);
-  await becomeOwner(reader, server);
   made.job = (await server.api("POST", "/batch-verify", { emails: ADDRESSES })).id;
   made.webhook = (await server.api("POST", "/webhooks", { name: "Newsletter", url: "https://hooks.example.com/probity", events: ["job.finished", "status.undeliverable"] })).id;
   made.link = await invite();
@@ -35,15 +31,17 @@ async function invite() {
   return new URL(url, server.origin).hash.slice(2);
 }
 
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-});
-
 const press = (name) => async (page) => {
   await page.getByRole("button", { name, exact: true }).first().click();
   await page.getByRole("dialog").waitFor();
 };
+
+let turn = 0;
+/** The place of a list that is not over for a minute: a server that greylists does not know its address. */
+async function runningList() {
+  const emails = [...ADDRESSES, `person${turn += 1}@greylist.sandbox.test`];
+  return `lists/${(await server.api("POST", "/batch-verify", { emails })).id}`;
+}
 
 /** The name of the picture, the place, what is done there. */
 const INSIDE = [
@@ -54,9 +52,36 @@ const INSIDE = [
     await page.getByRole("button", { name: "Verify", exact: true }).click();
     await page.getByRole("heading", { name: "Findings" }).waitFor();
   }],
+  // Another one each time: what is remembered has no conversation.
+  ["verify-conversation", () => `verify?email=stranger${turn += 1}@sandbox.test`, async (page) => {
+    await page.getByRole("button", { name: "Verify", exact: true }).click();
+    await page.getByRole("table", { name: "Step by step" }).waitFor();
+  }],
   ["lists", () => "lists"],
   ["lists-new", () => "lists/new", (page) => page.getByLabel("Addresses").fill(ADDRESSES.join("\n"))],
+  ["lists-file", () => "lists/new", async (page) => {
+    const text = ["Name;E-Mail;City", ...ADDRESSES.map((email, n) => `Person ${n};${email};Cologne`)].join("\r\n");
+    await page.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
+    await page.getByRole("table", { name: "Who takes the mail" }).waitFor();
+  }],
+  ["lists-refused", () => "lists/new", async (page) => {
+    await page.locator("#list-file").setInputFiles({ name: "people.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7") });
+    await page.getByText("This is a PDF.").waitFor();
+  }],
   ["list", () => `lists/${made.job}`],
+  ["list-file-refused", () => `lists/${made.job}`, async (page) => {
+    await page.route(/\/download\?/, (route) => route.fulfill({ status: 503, body: "" }), { times: 2 });
+    await page.getByRole("link", { name: "CSV", exact: true }).click();
+    await page.getByRole("alert").waitFor();
+  }],
+  ["list-searched", () => `lists/${made.job}?q=sandbox&status=undeliverable`],
+  ["list-nothing-found", () => `lists/${made.job}?q=nobody-has-this`, (page) => page.getByText("No row is like that.").waitFor()],
+  ["list-running", () => runningList(), (page) => page.getByRole("button", { name: "Cancel the list" }).waitFor()],
+  ["list-cancel", () => runningList(), press("Cancel the list")],
+  ["find", () => "lists/find?q=sandbox.test", async (page) => {
+    await page.getByRole("button", { name: "Find" }).click();
+    await page.getByRole("heading", { level: 2 }).waitFor();
+  }],
   ["list-missing", () => "lists/job_00000000000000000000000000"],
   ["timeline", () => "timeline"],
   ["usage", () => "usage"],
@@ -66,12 +91,18 @@ const INSIDE = [
     await page.getByLabel("Kind").selectOption("rk");
   }],
   ["keys-revoke", () => "keys", (page) => page.getByRole("button", { name: /^Revoke/ }).first().click()],
+  ["widget", () => "widget", async (page) => {
+    await page.getByLabel("Address", { exact: true }).fill("ada@gmial.com");
+    await page.getByRole("button", { name: "ada@gmail.com" }).waitFor();
+  }],
+  ["widget-new-key", () => "widget", (page) => page.getByRole("button", { name: "New public key" }).click()],
+  ["privacy", () => "privacy"],
   ["team", () => "team"],
   ["team-invite", () => "team", press("Invite somebody")],
   ["webhooks", () => "webhooks"],
   ["webhooks-new", () => "webhooks", press("New webhook")],
   ["webhook", () => `webhooks/${made.webhook}`],
-  ["settings", () => "settings"],
+  ["settings", () => "settings", (page) => page.getByRole("heading", { name: "On the last list" }).waitFor()],
   ["account", () => "account"],
   ["second-factor", () => "account", async (page) => {
     const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });
@@ -98,7 +129,7 @@ for (const width of WIDTHS) {
   for (const scheme of SCHEMES) {
     for (const [list, who] of /** @type {const} */ ([[INSIDE, () => reader], [OUTSIDE, () => stranger]])) {
       for (const [name, place, act] of list) {
-        test(`${name} at ${width} px, ${scheme}`, () => look(who(), { name, place: place(), act, width, scheme }));
+        test(`${name} at ${width} px, ${scheme}`, () => look(who(), { name, place, act, width, scheme }));
       }
     }
   }
@@ -107,7 +138,7 @@ for (const width of WIDTHS) {
 async function look({ page, go, nothingWrong }, { name, place, act, width, scheme }) {
   await page.setViewportSize({ width, height: 900 });
   await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
-  await go(place);
+  await go(await place());
   if (act) await act(page, width);
   await settled(page);
   await page.screenshot({ path: `${SCREENS}${name}-${width}-${scheme}.png`, fullPage: true });

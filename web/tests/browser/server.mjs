@@ -1,5 +1,5 @@
 /** A server of its own for each test file: the real program, the sandbox's mail internet, a fresh data directory. */
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PROGRAM = process.env.PROBITY_BIN ?? join(ROOT, "target/debug/probity");
@@ -19,9 +20,10 @@ const LOOK_MS = 200;
  * @property {string} link the owner's one-time link
  * @property {string} key a live key
  * @property {string} testKey
- * @property {() => Promise<void>} stop
+ * @property {() => Promise<void>} stop where it was stopped already, nothing happens
  * @property {(method: string, path: string, body?: unknown) => Promise<any>} api asks as a program does, with the live key
  * @property {(job: string) => Promise<void>} finished waits for a list
+ * @property {(...args: string[]) => Promise<any>} admin runs a command of the operator's over the same data; its answer's JSON
  */
 
 /** @returns {Promise<Server>} */
@@ -46,7 +48,12 @@ export async function start() {
     async finished(job) {
       while ((await api(origin, key, "GET", `/jobs/${job}`)).status !== "completed") await pause(LOOK_MS);
     },
+    async admin(...args) {
+      const { stdout } = await promisify(execFile)(PROGRAM, [...args, "--json", "--data", data]);
+      return JSON.parse(stdout);
+    },
     async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill("SIGTERM");
       await once(child, "exit");
       rmSync(data, { recursive: true, force: true });

@@ -88,14 +88,23 @@ function Deliveries({ of, path }) {
     ${looking && html`<${Dialog} title=${looking.type} close=${() => setLooking(undefined)}><${Delivery} of=${looking} /><//>`}`;
 }
 
-function Delivery({ of: { request, last_attempt: last, next_attempt_at: next } }) {
+function Delivery({ of: { request, last_attempt: last, earlier_attempts: earlier, next_attempt_at: next } }) {
   const headers = Object.entries(request.headers).map(([name, value]) => `${name}: ${value}`).join("\n");
   return html`<${Facts} of=${[
       [t("webhooks.url"), html`<code>${request.url}</code>`],
       [t("lists.list"), request.job_id ? html`<a href=${`#/lists/${request.job_id}`}>${request.job_id}</a>` : "–"],
       [t("webhooks.next"), time(next)],
-      [t("webhooks.took"), last?.took_ms === null || last === null ? "–" : `${last.took_ms} ms`],
     ]} />
     <pre class="code" tabindex="0">${headers}</pre>
-    ${last && html`<h3>${t("webhooks.answer")}</h3><pre class="code" tabindex="0">${[last.status ?? last.error, last.answer].join("\n")}</pre>`}`;
+    ${last && html`<h3>${t("webhooks.attempts")}</h3>`}
+    ${[last, ...earlier].filter(Boolean).map((one) => html`<${Attempt} of=${one} url=${request.url} />`)}`;
+}
+
+/** What one attempt came to; where it went elsewhere than the message goes now, that is said. */
+function Attempt({ of, url }) {
+  const came = [time(of.at), of.took_ms === null ? null : t("webhooks.took_ms", { ms: of.took_ms }), of.url === url ? null : of.url];
+  return html`<section class="stack">
+    <p>${came.filter(Boolean).join(" · ")}</p>
+    <pre class="code" tabindex="0">${[of.status ?? of.error, of.answer].filter(Boolean).join("\n")}</pre>
+  </section>`;
 }

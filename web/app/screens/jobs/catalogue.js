@@ -15,7 +15,7 @@ export function Catalogue() {
   const [status, setStatus] = useState("");
   const [source, setSource] = useState("");
   const jobs = usePages("/jobs", { status, source });
-  const add = html`<a class="button primary" href="#/lists/new">${t("lists.new")}</a>`;
+  const add = html`<a class="button" href="#/lists/find">${t("find.title")}</a><a class="button primary" href="#/lists/new">${t("lists.new")}</a>`;
   const columns = [
     { title: t("lists.list"), cell: (job) => html`<a href=${`#/lists/${job.id}`}>${t(`trigger.${job.source}`)}</a>
       <div class="quiet small">${time(job.created_at)}</div>` },

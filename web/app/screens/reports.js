@@ -1,7 +1,7 @@
 /** Reports: what was verified in a period, by status and reason, and by day. */
 import { html, useState } from "../../vendor/lib.js";
 import { get } from "../api.js";
-import { day, number, percent } from "../format.js";
+import { number, percent, utcDay } from "../format.js";
 import { t } from "../text.js";
 import { DailyChart } from "../ui/chart.js";
 import { Select } from "../ui/fields.js";
@@ -41,7 +41,7 @@ function Report({ of: { range, total, statuses, reasons } }) {
     { title: t("usage.share"), number: true, cell: ([, count]) => percent(count, total) },
   ];
   return html`<div class="stack">
-    ${range && html`<p class="quiet small">${day(range.start)} – ${day(Date.parse(range.end) - 1)}</p>`}
+    ${range && html`<p class="quiet small">${utcDay(range.start)} – ${utcDay(Date.parse(range.end) - 1)}</p>`}
     <div class="grid">
       <${Figure} label=${t("usage.total")} value=${number(total)} />
       ${STATUSES.map((status) => html`<${Figure} label=${html`<${Status} of=${status} />`} value=${number(statuses[status])}>

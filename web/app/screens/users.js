@@ -64,12 +64,7 @@ function Invite({ close, invited }) {
     invited();
   }
 
-  if (made) {
-    return html`<${Dialog} title=${t("team.invited")} close=${close}>
-      <${Note}>${t("team.invited_text", { email: made.email })}<//>
-      <${Secret} text=${new URL(made.invitation_url, location.origin).href} label=${t("team.link")} />
-    <//>`;
-  }
+  if (made) return html`<${Invited} of=${made} close=${close} />`;
   return html`<${Dialog} title=${t("team.invite")} close=${close}>
     <${Form} send=${send} submit=${t("team.invite")}>
       <${Field} label=${t("sign-in.email")} type="email" required value=${email} set=${setEmail} />
@@ -79,16 +74,36 @@ function Invite({ close, invited }) {
   <//>`;
 }
 
+/** The link of somebody who was just invited, this once. */
+function Invited({ of: made, close }) {
+  return html`<${Dialog} title=${t("team.invited")} close=${close}>
+    <${Note}>${t("team.invited_text", { email: made.email })}<//>
+    <${Secret} text=${new URL(made.invitation_url, location.origin).href} label=${t("team.link")} />
+  <//>`;
+}
+
 function Change({ of: user, close, changed }) {
   const [name, setName] = useState(user.name ?? "");
   const [role, setRole] = useState(user.role);
+  const [made, setMade] = useState(/** @type {any} */ (undefined));
 
+  // Only what was changed here is said: the rest may have been changed by somebody else since it was loaded.
   async function send() {
-    await patch(`/users/${user.id}`, { name, role });
-    changed();
+    if (user.status === "invited" && role === "administrator" && role !== user.role) {
+      // Links of before open no administrator, so whoever becomes one is invited anew.
+      setMade(await post("/users", { email: user.email, name, role }, true));
+      changed();
+      return;
+    }
+    const said = { ...(name !== (user.name ?? "") && { name }), ...(role !== user.role && { role }) };
+    if (Object.keys(said).length > 0) {
+      await patch(`/users/${user.id}`, said);
+      changed();
+    }
     close();
   }
 
+  if (made) return html`<${Invited} of=${made} close=${close} />`;
   return html`<${Dialog} title=${t("team.change")} close=${close}>
     <${Form} send=${send} submit=${t("save")}>
       <${Field} label=${t("team.name")} maxlength="200" required value=${name} set=${setName} />

@@ -1,0 +1,99 @@
+/**
+ * How far a list is, told as it comes on.
+ *
+ * The server sends events ({@link EventSource}); each is the whole of what it knows. Where it sends none, because there are too many
+ * open pages or something in between holds them back, the same is asked for from time to time.
+ */
+import { useEffect, useState } from "../vendor/lib.js";
+import { Refused, get } from "./api.js";
+
+const ASK_MS = 2_000;
+/** How long the first event is waited for: it comes at once, unless something in between holds events back. */
+const FIRST_MS = 10_000;
+/** How long the next is: the server sends a `beat` every 15 seconds where there is nothing to tell. Who hears none is cut off. */
+const SILENCE_MS = 40_000;
+
+/**
+ * @typedef {object} Counted rows by status
+ * @property {number} processed
+ * @property {number} passed
+ * @property {number} undeliverable
+ * @property {number} risky
+ * @property {number} unknown
+ */
+/**
+ * @typedef {Counted & {
+ *   id: string, status: string, over: boolean, source: string, created_at: string, started_at: string | null,
+ *   finished_at: string | null, purged_at: string | null, rows: number, reasons: Record<string, number>,
+ *   providers: (Counted & { id: string | null, name: string | null })[],
+ *   credits: { spent: number, set_aside: number, returned: number } | null,
+ * }} Progress
+ */
+
+/**
+ * Tells of a list until it is over. Gives what ends that sooner.
+ * @param {string} id
+ * @param {(progress: Progress) => void} tell
+ * @param {(failure: unknown) => void} fail
+ */
+export function follow(id, tell, fail) {
+  const path = `/app/jobs/${encodeURIComponent(id)}`;
+  const stop = new AbortController();
+  const events = new EventSource(`${path}/events`);
+  let silence = setTimeout(ask, FIRST_MS);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let next;
+
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(ask, SILENCE_MS);
+  };
+  events.addEventListener("beat", heard);
+  events.addEventListener("progress", ({ data }) => {
+    const progress = JSON.parse(data);
+    heard();
+    if (progress.over) {
+      clearTimeout(silence);
+      events.close();
+    }
+    tell(progress);
+  });
+  // The browser comes back by itself where the connection broke; where it was refused, it does not.
+  events.addEventListener("error", () => events.readyState === EventSource.CLOSED && ask());
+
+  async function ask() {
+    clearTimeout(silence);
+    events.close();
+    try {
+      const progress = await get(`${path}/progress`, {}, stop.signal);
+      tell(progress);
+      if (!progress.over) next = setTimeout(ask, ASK_MS);
+    } catch (failure) {
+      if (stop.signal.aborted) return;
+      if (failure instanceof Refused && [0, 429, 503].includes(failure.status)) next = setTimeout(ask, ASK_MS * 2);
+      else fail(failure);
+    }
+  }
+
+  return () => {
+    stop.abort();
+    clearTimeout(silence);
+    clearTimeout(next);
+    events.close();
+  };
+}
+
+/**
+ * How far a list is, now and from now on.
+ * @param {string} id
+ * @returns {{ value?: Progress, failure?: unknown, again: () => void }}
+ */
+export function useProgress(id) {
+  const [state, setState] = useState(/** @type {{ value?: Progress, failure?: unknown }} */ ({}));
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    setState({});
+    return follow(id, (value) => setState({ value }), (failure) => setState({ failure }));
+  }, [id, turn]);
+  return { ...state, again: () => setTurn((before) => before + 1) };
+}

@@ -1,0 +1,58 @@
+/** Where an address, or a domain, stands in all lists, as long as their rows are kept. */
+import { html, useEffect, useState } from "../../../vendor/lib.js";
+import { get } from "../../api.js";
+import { number, time } from "../../format.js";
+import { link, useHere } from "../../route.js";
+import { t } from "../../text.js";
+import { Button } from "../../ui/buttons.js";
+import { Field, Form } from "../../ui/fields.js";
+import { Empty, Failure } from "../../ui/notes.js";
+import { Card, Page } from "../../ui/page.js";
+import { Table } from "../../ui/table.js";
+import { Status, reason } from "../../ui/verdict.js";
+
+/** @param {{ query: URLSearchParams }} props */
+export function Find({ query }) {
+  const [text, setText] = useState(query.get("q") ?? "");
+  const [failure, setFailure] = useState(/** @type {unknown} */ (undefined));
+  const [found, setFound] = useState(/** @type {{ q: string, places: any[], scanned: number, next: string | null } | undefined} */ (undefined));
+
+  const here = useHere();
+
+  async function look(q, before) {
+    const answer = await get("/app/lookup", { q, next: before?.next }, here.signal);
+    const places = [...(before?.places ?? []), ...answer.data];
+    setFailure(undefined);
+    setFound({ q, places, scanned: (before?.scanned ?? 0) + answer.scanned, next: answer.next });
+    here.go(["lists", "find"], { q }, true);
+  }
+  // An address that stands in the link is looked for at once.
+  useEffect(() => {
+    if (text.trim()) look(text.trim(), undefined).catch(setFailure);
+  }, []);
+
+  return html`<${Page} title=${t("find.title")} lead=${t("find.lead")}>
+    <p><a href="#/lists">${t("lists.all")}</a></p>
+    <${Card}>
+      <${Form} send=${() => look(text.trim(), undefined)} submit=${t("find.submit")}>
+        <${Field} label=${t("find.text")} value=${text} set=${setText} required maxlength="320" autocomplete="off" spellcheck=${false} />
+      <//>
+    <//>
+    ${failure !== undefined && html`<${Failure} of=${failure} />`}
+    ${found && html`<${Card} title=${t("find.places", { n: found.places.length })}>
+      ${found.places.length > 0 ? html`<${Table} caption=${t("find.title")} columns=${columns()} rows=${found.places} id=${(place) => `${place.job} ${place.index}`} />`
+        : html`<${Empty} title=${t("lists.found_none")}>${t("find.none")}<//>`}
+      <div class="row"><span class="quiet small" role="status">${t("find.scanned", { n: found.scanned })}</span>
+        ${found.next && html`<${Button} work=${() => look(found.q, found)}>${t("find.older")}<//>`}</div>
+    <//>`}
+  <//>`;
+}
+
+const columns = () => [
+  { title: t("lists.list"), cell: (place) => html`<a href=${link(["lists", place.job], { q: place.email })}>${t(`trigger.${place.source}`)}</a>
+    <div class="quiet small">${time(place.created_at)}</div>` },
+  { title: t("lists.row"), number: true, cell: (place) => number(place.index + 1) },
+  { title: t("verify.email"), cell: (place) => place.email },
+  { title: t("lists.verdict"), cell: (place) => html`<${Status} of=${place.processed ? place.status : "pending"} />` },
+  { title: t("usage.reason"), cell: (place) => (place.reason ? reason(place.reason) : "") },
+];

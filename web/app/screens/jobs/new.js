@@ -1,0 +1,121 @@
+/**
+ * A new list, in two steps: it is sent (a file that is dropped or chosen, or addresses that are pasted), and then, before
+ * anything is spent, shown with what it would come to. What was sent has its own place, so that loading the page anew, or
+ * coming back tomorrow, goes on with it.
+ */
+import { html, useRef, useState } from "../../../vendor/lib.js";
+import { get, remove } from "../../api.js";
+import { ago, number, percent, size } from "../../format.js";
+import { useHere } from "../../route.js";
+import { t } from "../../text.js";
+import { Button } from "../../ui/buttons.js";
+import { Field, Form } from "../../ui/fields.js";
+import { Card, Page } from "../../ui/page.js";
+import { Fetched, Table, useFetched } from "../../ui/table.js";
+import { toast, toastFailure } from "../../ui/toasts.js";
+import { Chosen } from "./chosen.js";
+import { Unsent, send } from "./sending.js";
+
+/** @param {{ id: string }} props what was sent, or nothing */
+export function New({ id }) {
+  return html`<${Page} title=${t("lists.new")} lead=${t("lists.new_lead")}>
+    <p><a href="#/lists">${t("lists.all")}</a>${id && html` · <a href="#/lists/new">${t("upload.other")}</a>`}</p>
+    ${id ? html`<${Chosen} id=${id} />` : html`<${Choose} />`}
+  <//>`;
+}
+
+/** @typedef {{ name: string, part: number, stop: AbortController }} Sending */
+
+/** The first step. What is being sent goes on when the reader goes elsewhere, and waits here for them to come back. */
+function Choose() {
+  const [sending, setSending] = useState(/** @type {Sending | undefined} */ (undefined));
+  const [failure, setFailure] = useState(/** @type {unknown} */ (undefined));
+  // Here, so that what was typed is there again where it could not be sent.
+  const [pasted, setPasted] = useState("");
+  const here = useHere();
+  const there = useFetched((signal) => get("/app/uploads", {}, signal), []);
+
+  /** @param {Blob} body @param {string} name @param {"csv" | "input"} source */
+  async function take(body, name, source) {
+    const stop = new AbortController();
+    setFailure(undefined);
+    setSending({ name, part: 0, stop });
+    try {
+      const progress = (part) => setSending({ name, part, stop });
+      const id = await send(body, { name, source }, stop.signal, progress);
+      here.go(["lists", "new"], { upload: id });
+      if (here.signal.aborted) toast(t("upload.arrived", { name: name || t(`trigger.${source}`) }));
+    } catch (error) {
+      if (here.signal.aborted) toastFailure(error);
+      else if (!stop.signal.aborted) setFailure(error);
+    }
+    setSending(undefined);
+  }
+
+  if (sending) return html`<${Card}><${Progress} of=${sending} /><//>`;
+  return html`
+    ${failure !== undefined && html`<${Unsent} of=${failure} limits=${there.value?.limits} />`}
+    <div class="columns">
+      <${Card} title=${t("upload.file")}><${Drop} send=${take} limits=${there.value?.limits} /><//>
+      <${Card} title=${t("upload.paste")}><${Paste} text=${pasted} set=${setPasted} send=${take} /><//>
+    </div>
+    <${Fetched} from=${there}>${({ data }) => html`<${There} uploads=${data} again=${there.again} />`}<//>`;
+}
+
+/** How far the sending is; behind its end the server reads. @param {{ of: Sending }} props */
+function Progress({ of: { name, part, stop } }) {
+  const text = part < 1 ? t("upload.sending", { name }) : t("upload.reading", { name });
+  return html`<div class="stack">
+    <p role="status">${text}</p>
+    <progress class="progress" aria-label=${text} ...${part < 1 ? { value: part } : {}}>${percent(part, 1)}</progress>
+    <div><button type="button" class="button" onClick=${() => stop.abort()}>${t("dialog.cancel")}</button></div>
+  </div>`;
+}
+
+/** A place to drop a file, which is also the button that asks for one. */
+function Drop({ send, limits }) {
+  const [over, setOver] = useState(false);
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const take = (files) => files?.[0] && send(files[0], files[0].name, "csv");
+  const dropped = (event) => {
+    event.preventDefault();
+    setOver(false);
+    take(event.dataTransfer?.files);
+  };
+  const above = (event) => {
+    event.preventDefault();
+    setOver(true);
+  };
+  return html`<div class=${over ? "drop drop-over" : "drop"} onDragOver=${above} onDragLeave=${() => setOver(false)} onDrop=${dropped}>
+    <label class="button primary" for="list-file">${t("upload.choose")}</label>
+    <input class="hidden-text" type="file" id="list-file" ref=${input} accept=".csv,.tsv,.txt,.xlsx,.json,.jsonl,.ndjson,text/*"
+      aria-describedby="list-file-hint" onChange=${() => take(input.current?.files)} />
+    <span class="quiet">${t("upload.drop")}</span>
+    <span class="quiet small" id="list-file-hint">${t("upload.hint")}
+      ${limits && ` ${t("upload.limits", { size: size(limits.bytes), rows: limits.rows })}`}</span>
+  </div>`;
+}
+
+/** Addresses that are typed or pasted: each line, and what stands between commas, is one. */
+function Paste({ text, set, send }) {
+  const lines = text.split(/[\n,;\t]+/).map((line) => line.trim()).filter(Boolean);
+  const paste = () => send(new Blob([lines.join("\n")], { type: "text/plain" }), "", "input");
+  return html`<${Form} send=${paste} submit=${t("upload.on")}>
+    <${Field} label=${t("lists.addresses")} hint=${t("lists.addresses_hint")} rows=${8} required autocomplete="off" spellcheck=${false} value=${text} set=${set} />
+    <p class="quiet small">${t("lists.rows")}: ${number(lines.length)}</p>
+  <//>`;
+}
+
+/** What was sent and not started. */
+function There({ uploads, again }) {
+  if (uploads.length === 0) return null;
+  const name = (of) => of.name || t(`trigger.${of.source}`);
+  const columns = [
+    { title: t("upload.name"), cell: (of) => html`<a href=${`#/lists/new?upload=${of.id}`}>${name(of)}</a>` },
+    { title: t("lists.rows"), number: true, cell: (of) => number(of.rows) },
+    { title: t("upload.sent"), cell: (of) => ago(of.created_at) },
+    { title: t("upload.delete"), cell: (of) => html`<${Button} kind="slim" label=${`${t("upload.delete")} ${name(of)}`}
+      work=${() => remove(`/app/uploads/${of.id}`).then(again)}>${t("upload.delete")}<//>` },
+  ];
+  return html`<${Card} title=${t("upload.there")}><${Table} caption=${t("upload.there")} columns=${columns} rows=${uploads} /><//>`;
+}

@@ -1,0 +1,54 @@
+/**
+ * How lists are sent, and why one was not.
+ *
+ * The file that was sent last is kept at hand, for as long as the page stands: of a workbook another sheet may be wanted, and the
+ * server keeps only the rows that it has read.
+ */
+import { html } from "../../../vendor/lib.js";
+import { upload } from "../../api.js";
+import { says, t } from "../../text.js";
+import { Failure, Note } from "../../ui/notes.js";
+
+/** Bytes of a name. */
+const NAME_BYTES = 255;
+
+/** @type {{ id?: string, body?: Blob }} */
+let last = {};
+
+/** What was sent as this list, if it is at hand. @param {string} id */
+export const bodyOf = (id) => (last.id === id ? last.body : undefined);
+
+/**
+ * Sends a list; gives its id.
+ * @param {Blob} body
+ * @param {{ name: string, source: "csv" | "input", sheet?: string }} about
+ * @param {AbortSignal} signal
+ * @param {(part: number) => void} [progress] told the part that was sent, up to 1
+ * @returns {Promise<string>}
+ */
+export async function send(body, { name, source, sheet }, signal, progress = () => {}) {
+  const { id } = await upload("/app/uploads", { name: short(name), source, sheet }, body, progress, signal);
+  last = { id, body };
+  return id;
+}
+
+/** A name as the server takes it: as many whole characters as fit. @param {string} name */
+function short(name) {
+  const bytes = new Uint8Array(NAME_BYTES);
+  const { written } = new TextEncoder().encodeInto(name, bytes);
+  return new TextDecoder().decode(bytes.subarray(0, written));
+}
+
+/** Why a list was not taken. @param {{ of: any, limits?: { uploads: number } }} props */
+export function Unsent({ of, limits }) {
+  if (of.fault) return html`<${NoList} of=${of} />`;
+  if (of.code === "conflict" && limits) return html`<div role="alert"><${Note} kind="bad">${t("upload.full", { n: limits.uploads })}<//></div>`;
+  return html`<${Failure} of=${of} />`;
+}
+
+/** What is wrong with a file, in the reader's language. */
+function NoList({ of }) {
+  const word = `fault.${of.fault}`;
+  return html`<div role="alert"><${Note} kind="bad" title=${t("upload.refused")}>
+    ${says(word) ? t(word, { n: of.number }) : of.message}<//></div>`;
+}

@@ -1,0 +1,64 @@
+/** Addresses that made trouble: how many a list has, whether it has one, and putting some on it or off it. */
+import { html, useState } from "../../../vendor/lib.js";
+import { get, post, remove } from "../../api.js";
+import { number } from "../../format.js";
+import { administrates } from "../../session.js";
+import { t } from "../../text.js";
+import { Field, Form, Select } from "../../ui/fields.js";
+import { Note } from "../../ui/notes.js";
+import { Card } from "../../ui/page.js";
+import { Fetched, useFetched } from "../../ui/table.js";
+import { toast } from "../../ui/toasts.js";
+import { reason } from "../../ui/verdict.js";
+
+const LISTS = ["spam", "complained", "bounced"];
+const path = (list) => `/organization/suppressions/${list}`;
+
+export function Suppressions() {
+  const lists = useFetched((signal) => Promise.all(LISTS.map((list) => get(path(list), {}, signal))), []);
+  return html`<${Card} title=${t("suppressions.title")}>
+    <p>${t("suppressions.lead")}</p>
+    <${Fetched} from=${lists} lines=${3}>${(of) => html`<ul>
+      ${of.map((one) => html`<li>${reason(one.list)}: ${number(one.count)}</li>`)}</ul>`}<//>
+    <${Look} />
+    ${administrates.value && html`<${Change} changed=${lists.again} />`}
+  <//>`;
+}
+
+/** Whether a list has an address. The lists cannot be read out, only asked. */
+function Look() {
+  const [email, setEmail] = useState("");
+  const [found, setFound] = useState(/** @type {string[] | undefined} */ (undefined));
+  async function send() {
+    const asked = await Promise.all(LISTS.map((list) => get(path(list), { email })));
+    setFound(asked.filter((one) => one.lookup?.listed).map((one) => reason(one.list)));
+  }
+  return html`<${Form} send=${send} submit=${t("suppressions.look")}>
+    <${Field} label=${t("suppressions.address")} value=${email} set=${(text) => { setEmail(text); setFound(undefined); }} required maxlength="1024" />
+    ${found && html`<${Note}>${found.length ? t("suppressions.found", { lists: found.join(", ") }) : t("suppressions.not_found")}<//>`}
+  <//>`;
+}
+
+function Change({ changed }) {
+  const [list, setList] = useState("bounced");
+  const [what, setWhat] = useState("add");
+  const [text, setText] = useState("");
+  async function send() {
+    const emails = text.split(/[\s,;]+/).filter(Boolean);
+    if (what === "add") {
+      const { added, present, invalid } = await post(path(list), { emails }, true);
+      toast(t("suppressions.added", { added: number(added), present: number(present), invalid: number(invalid) }));
+    } else {
+      const { removed } = await remove(path(list), { emails });
+      toast(t("suppressions.removed", { removed: number(removed) }));
+    }
+    setText("");
+    changed();
+  }
+  return html`<${Form} send=${send} submit=${t("save")}>
+    <${Select} label=${t("suppressions.list")} value=${list} set=${setList} options=${LISTS.map((one) => [one, reason(one)])} />
+    <${Select} label=${t("suppressions.what")} value=${what} set=${setWhat}
+      options=${[["add", t("suppressions.add")], ["remove", t("suppressions.remove")]]} />
+    <${Field} label=${t("suppressions.addresses")} hint=${t("suppressions.addresses_hint")} rows=${4} value=${text} set=${setText} required />
+  <//>`;
+}

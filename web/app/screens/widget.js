@@ -1,0 +1,161 @@
+/** The widget for websites: its key, how it behaves, what to put into a page, and how it looks there. */
+import { html, useEffect, useRef, useState } from "../../vendor/lib.js";
+import { get, post } from "../api.js";
+import { administrates } from "../session.js";
+import { NAMES, t } from "../text.js";
+import { Secret } from "../ui/buttons.js";
+import { Check, Field, Form, Select } from "../ui/fields.js";
+import { Note } from "../ui/notes.js";
+import { Card, Facts, Page } from "../ui/page.js";
+import { Fetched, useFetched } from "../ui/table.js";
+
+const DELAY_S = "1.5";
+/** Addresses of the sandbox, one for each answer. */
+const TRIED = ["valid@sandbox.test", "nonexistent@sandbox.test", "ada@gmial.com"];
+
+/**
+ * @typedef {object} Look what the snippet says besides the key; what is empty is left to the widget
+ * @property {string} delay seconds
+ * @property {string} lang
+ * @property {string} selector
+ * @property {boolean} block
+ * @property {string} valid
+ * @property {boolean} quiet nothing is shown where nothing speaks against the address
+ * @property {string} invalid
+ * @property {string} suggest
+ */
+
+/** @type {Look} */
+const PLAIN = { delay: DELAY_S, lang: "", selector: "", block: false, valid: "", quiet: false, invalid: "", suggest: "" };
+
+export function Screen() {
+  const [key, setKey] = useState("");
+  const [look, setLook] = useState(PLAIN);
+  const keys = useFetched((signal) => (administrates.value ? get("/api-keys", { per_page: 100 }, signal) : Promise.resolve({ data: [] })), []);
+  return html`<${Page} title=${t("widget.title")} lead=${t("widget.lead")}>
+    <${Card}>
+      <${Field} label=${t("widget.key")} hint=${t("widget.key_hint")} value=${key} set=${setKey} spellcheck="false" autocomplete="off"
+        wrong=${key.trim() && !isPublic(key) ? t("widget.key_secret") : undefined} />
+      ${administrates.value ? html`<${NewKey} made=${(secret) => (setKey(secret), keys.again())} />
+        <${Fetched} from=${keys}>${({ data }) => html`<${Known} keys=${data} />`}<//>`
+      : html`<${Note}>${t("keys.only_administrators")}<//>`}
+    <//>
+    <div class="columns">
+      <${Card} title=${t("widget.look")}><${Choices} look=${look} set=${(part) => setLook({ ...look, ...part })} /><//>
+      <div class="stack">
+        <${Card} title=${t("widget.snippet")}>
+          <p class="quiet">${t("widget.snippet_text")}</p>
+          <${Secret} text=${snippet(isPublic(key) ? key.trim() : "", look)} label=${t("widget.snippet")} />
+          <p class="quiet small">${t("widget.policy")} <code>script-src ${location.origin}; connect-src ${location.origin}</code></p>
+        <//>
+        <${Card} title=${t("widget.preview")}><${Preview} look=${look} /><//>
+      </div>
+    </div>
+  <//>`;
+}
+
+/** Keys of other kinds open more than the widget, and must never stand in a page. @param {string} key */
+const isPublic = (key) => key.includes("_pub_");
+
+/** Makes a key for the pages of some websites. */
+function NewKey({ made }) {
+  const [open, setOpen] = useState(false);
+  const [name, setName] = useState("");
+  const [origins, setOrigins] = useState("");
+  const [cap, setCap] = useState("");
+
+  async function send() {
+    const key = await post("/api-keys", {
+      name,
+      kind: "pub",
+      allowed_origins: origins.split(/\s+/).filter(Boolean),
+      daily_cap: cap === "" ? undefined : Number(cap),
+    }, true);
+    made(key.secret);
+    setOpen(false);
+  }
+
+  if (!open) return html`<div><button type="button" class="button" onClick=${() => setOpen(true)}>${t("widget.new_key")}</button></div>`;
+  return html`<${Form} send=${send} submit=${t("keys.create")}>
+    <${Field} label=${t("keys.name")} hint=${t("keys.name_hint")} required maxlength="100" value=${name} set=${setName} focused />
+    <${Field} label=${t("keys.origins")} hint=${t("keys.origins_hint")} rows=${3} required value=${origins} set=${setOrigins} />
+    <${Field} label=${t("keys.daily_cap")} hint=${t("keys.daily_cap_hint")} type="number" min="1" inputmode="numeric" value=${cap} set=${setCap} />
+  <//>`;
+}
+
+/** The public keys that work, by what is known of them. */
+function Known({ keys }) {
+  const open = keys.filter(({ kind, revoked_at: revoked, expires_at: expires }) =>
+    kind === "pub" && !revoked && !(expires && Date.parse(expires) <= Date.now()));
+  if (!open.length) return null;
+  return html`<${Facts} of=${open.map((key) => [key.name, html`<code class="small">${key.prefix}…${key.last4}</code>${" "}
+    <span class="quiet small">${[...key.allowed_origins, key.daily_cap && t("keys.capped", { n: key.daily_cap })].filter(Boolean).join(", ")}</span>`])} />`;
+}
+
+/** @param {{ look: Look, set: (part: Partial<Look>) => void }} props */
+function Choices({ look, set }) {
+  const languages = Object.entries(NAMES);
+  return html`<div class="stack">
+    <${Field} label=${t("widget.delay")} hint=${t("widget.delay_hint")} type="number" min="0.3" max="10" step="0.1" inputmode="decimal"
+      value=${look.delay} set=${(delay) => set({ delay })} />
+    <${Field} label=${t("widget.selector")} hint=${t("widget.selector_hint")} placeholder="input[type=email]" spellcheck="false"
+      value=${look.selector} set=${(selector) => set({ selector })} />
+    <${Select} label=${t("widget.language")} value=${look.lang} set=${(lang) => set({ lang })} options=${[["", t("widget.language_page")], ...languages]} />
+    <${Field} label=${t("widget.valid")} hint=${t("widget.text_hint")} maxlength="200" value=${look.valid} set=${(valid) => set({ valid })}
+      disabled=${look.quiet} />
+    <${Check} label=${t("widget.quiet")} checked=${look.quiet} set=${(quiet) => set({ quiet })} />
+    <${Field} label=${t("widget.invalid")} maxlength="200" value=${look.invalid} set=${(invalid) => set({ invalid })} />
+    <${Field} label=${t("widget.suggest")} hint=${t("widget.suggest_hint")} maxlength="200" value=${look.suggest} set=${(suggest) => set({ suggest })} />
+    <${Check} label=${t("widget.block")} hint=${t("widget.block_hint")} checked=${look.block} set=${(block) => set({ block })} />
+  </div>`;
+}
+
+/** What the widget is told: the same for the snippet and for the preview. @param {Look} look */
+function options(look) {
+  const delay = Math.round(Number(look.delay || DELAY_S) * 1000);
+  return {
+    delay: look.delay === DELAY_S || !Number.isFinite(delay) ? undefined : String(delay),
+    lang: look.lang || undefined,
+    selector: look.selector.trim() || undefined,
+    block: look.block ? "reject" : undefined,
+    textValid: look.quiet ? "" : look.valid || undefined,
+    textInvalid: look.invalid || undefined,
+    textSuggest: look.suggest || undefined,
+  };
+}
+
+/** The element to put into a page. @param {string} key @param {Look} look */
+function snippet(key, look) {
+  const given = Object.entries({ key: key || "probity_pub_…", ...options(look) }).filter(([, value]) => value !== undefined);
+  const attributes = given.map(([name, value]) => `data-${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}="${quoted(String(value))}"`);
+  return `<script src="${location.origin}/widget.js" ${attributes.join(" ")} async></script>`;
+}
+
+const quoted = (text) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+
+/** A field as it would be on the website. The sandbox answers, so nothing is spent. @param {{ look: Look }} props */
+function Preview({ look }) {
+  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const told = options(look);
+  useEffect(() => {
+    let detach = () => {};
+    let over = false;
+    import("../../widget/widget.js").then(() => {
+      if (over || !field.current) return;
+      const given = Object.fromEntries(Object.entries(told).filter(([name, value]) => value !== undefined && name !== "selector"));
+      const ask = (email, signal) => get("/app/widget/preview", { email }, signal);
+      detach = /** @type {any} */ (globalThis).probity.attach(field.current, { ...given, ask });
+    });
+    return () => {
+      over = true;
+      detach();
+    };
+  }, [JSON.stringify(told)]);
+  return html`<div class="stack">
+    <form class="field" onSubmit=${(event) => event.preventDefault()}>
+      <label for="widget-preview">${t("verify.email")}</label>
+      <div><input id="widget-preview" class="input" inputmode="email" spellcheck="false" autocomplete="off" ref=${field} /></div>
+    </form>
+    <p class="quiet small">${t("widget.preview_text")} ${TRIED.map((address) => html`<code>${address}</code> `)}</p>
+  </div>`;
+}

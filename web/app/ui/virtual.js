@@ -1,0 +1,147 @@
+/**
+ * A table of which only the rows in sight are in the page: of a million rows thirty are drawn.
+ *
+ * Rows are of one height, so that the place of each is known. Browsers cut what is too high; a longer table is scrolled by its share.
+ * To those who hear it, it is a grid that says how many rows there are and which ones are told; arrows, page keys, Home and End
+ * go through it, and Enter follows the link of the row that they have come to.
+ */
+import { html, useEffect, useId, useRef, useState } from "../../vendor/lib.js";
+import { number } from "../format.js";
+import { t } from "../text.js";
+
+/** Taller than this, Firefox no longer draws where it should. */
+const HEIGHT_MAX = 8_000_000;
+/** Rows that are drawn before and behind those in sight. */
+const MARGIN = 6;
+const NARROW = matchMedia("(max-width: 40rem)");
+const heightOfRow = () => (NARROW.matches ? 76 : 40);
+
+/**
+ * @typedef {object} Column
+ * @property {string} title
+ * @property {string} name a class of its cells
+ * @property {(row: any, index: number) => unknown} cell
+ */
+
+/**
+ * @param {{ caption: string, columns: Column[], total: number, isWhole?: boolean, row: (index: number) => any,
+ *   want: (from: number, to: number) => void, empty: unknown }} props
+ *   `isWhole`: no more rows will be found; `row` gives nothing where one has not come; `want` is told which are in sight
+ */
+export function Virtual({ caption, columns, total, isWhole = true, row, want, empty }) {
+  const id = useId();
+  const place = useRef(/** @type {HTMLElement | null} */ (null));
+  const height = useHeight();
+  const [sight, look] = useSight(place, total > 0);
+  const [active, setActive] = useState(0);
+
+  const whole = total * height;
+  const shown = Math.min(whole, HEIGHT_MAX);
+  const inView = Math.ceil(sight.view / height);
+  // Of a table that is cut, the share that was scrolled says how far down the whole one is looked at.
+  const scale = shown < whole ? (whole - sight.view) / (shown - sight.view) : 1;
+  const within = (place, tall) => Math.max(0, Math.min(tall - sight.view, place));
+  const scrolled = within(sight.top, shown);
+  const top = within(sight.row === undefined ? scrolled * scale : sight.row * height, whole);
+  const first = Math.max(0, Math.min(total - inView, Math.floor(top / height)));
+  const from = Math.max(0, first - MARGIN);
+  const to = Math.min(total, first + inView + MARGIN);
+  const offset = scrolled - top;
+
+  useEffect(() => want(from, to), [from, to, total, want]);
+
+  if (total === 0 && isWhole) return empty;
+
+  function press(event) {
+    const step = stepOf(event, inView, total);
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = Math.max(0, Math.min(total - 1, active + step));
+    setActive(next);
+    if (next * height < top) look(next, scale, height);
+    else if ((next + 1) * height > top + sight.view) look(next + 1 - sight.view / height, scale, height);
+    if (event.key === "Enter") document.getElementById(`${id}-${active}`)?.querySelector("a")?.click();
+  }
+
+  const indexes = Array.from({ length: Math.max(0, to - from) }, (_, at) => from + at);
+  const known = active >= from && active < to;
+  return html`<div class="virtual" role="grid" tabindex="0" ref=${place} aria-label=${caption} aria-rowcount=${isWhole ? total + 1 : -1}
+      aria-colcount=${columns.length} aria-activedescendant=${known ? `${id}-${active}` : undefined} onKeyDown=${press}>
+    <div class="virtual-head" role="rowgroup"><div role="row" aria-rowindex="1">
+      ${columns.map(({ title, name }) => html`<span role="columnheader" class=${name}>${title}</span>`)}
+    </div></div>
+    <div class="virtual-body" role="rowgroup" style=${{ height: `${shown}px` }}>
+      ${indexes.map((index) => html`<${Line} key=${index} id=${`${id}-${index}`} index=${index} of=${row(index)} columns=${columns}
+        top=${offset + index * height} height=${height} active=${index === active} pick=${setActive} />`)}
+    </div>
+  </div>
+  <p class="quiet small" role="status">${t("virtual.sight", { from: number(total === 0 ? 0 : first + 1), to: number(Math.min(total, first + inView)), total: number(total) })}</p>`;
+}
+
+/** How many rows a key goes on; nothing for keys that are not the table's. Enter stays where it is. */
+function stepOf({ key, target, currentTarget, ctrlKey, altKey, metaKey }, inView, total) {
+  if (ctrlKey || altKey || metaKey || (key === "Enter" && target !== currentTarget)) return undefined;
+  const page = Math.max(1, inView - 1);
+  return { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -total, End: total, Enter: 0 }[key];
+}
+
+/** The height of a row. */
+function useHeight() {
+  const [height, setHeight] = useState(heightOfRow);
+  useEffect(() => {
+    const resized = () => setHeight(heightOfRow());
+    NARROW.addEventListener("change", resized);
+    return () => NARROW.removeEventListener("change", resized);
+  }, []);
+  return height;
+}
+
+/**
+ * Which part of the table is in sight: how far it is scrolled, and the room there is for rows, which the names of the columns take a
+ * part of. `row` is the one (or the part of one) at the top that somebody went to, until they scroll: of a table that is cut, a
+ * pixel is several rows.
+ * @returns {[{ top: number, view: number, row?: number }, (row: number, scale: number, height: number) => void]}
+ */
+function useSight(place, isThere) {
+  const [sight, setSight] = useState(/** @type {{ top: number, view: number, row?: number }} */ ({ top: 0, view: 480 }));
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return undefined;
+    let frame = 0;
+    // Once a frame, however often the browser tells of it.
+    const look = () => {
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        const top = element.scrollTop;
+        setSight((before) => ({ top, view: roomIn(element), row: before.top === top ? before.row : undefined }));
+      });
+    };
+    const resize = new ResizeObserver(look);
+    element.addEventListener("scroll", look, { passive: true });
+    resize.observe(element);
+    return () => {
+      cancelAnimationFrame(frame);
+      element.removeEventListener("scroll", look);
+      resize.disconnect();
+    };
+  }, [isThere]);
+  const look = (row, scale, height) => {
+    place.current.scrollTop = (row * height) / scale;
+    setSight({ top: place.current.scrollTop, view: roomIn(place.current), row });
+  };
+  return [sight, look];
+}
+
+/** What the head leaves to the rows; on narrow screens it takes nothing. */
+function roomIn(element) {
+  const head = element.querySelector(".virtual-head");
+  const stays = head && getComputedStyle(head).position === "sticky";
+  return element.clientHeight - (stays ? head.offsetHeight : 0);
+}
+
+function Line({ id, index, of, columns, top, height, active, pick }) {
+  return html`<div role="row" id=${id} aria-rowindex=${index + 2} aria-selected=${active} class=${active ? "active" : undefined}
+      style=${{ top: `${top}px`, height: `${height}px` }} onClick=${() => pick(index)}>
+    ${columns.map(({ name, cell }) => html`<span role="gridcell" class=${name}>${of ? cell(of, index) : "…"}</span>`)}
+  </div>`;
+}

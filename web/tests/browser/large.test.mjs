@@ -1,0 +1,69 @@
+/** A list of 200,000 rows: scrolled from one end to the other without the page holding its breath, and searched. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asOwner, reader, server } from "./owner.mjs";
+
+const ROWS = 200_000;
+/** So many addresses, again and again: what is looked at here are rows, and each address is verified once. */
+const ADDRESSES = 5_000;
+/** What a page may do in one go while somebody scrolls, in milliseconds. */
+const TASK_MAX_MS = 200;
+const STEPS = 200;
+
+let job;
+
+asOwner(async () => {
+  const emails = Array.from({ length: ROWS }, (_, n) => `reader${n % ADDRESSES}@sandbox.test`);
+  emails[ROWS - 3] = "the.last.needle@sandbox.test";
+  job = (await server.api("POST", "/batch-verify", { emails })).id;
+  await server.finished(job);
+});
+
+test("200,000 rows scroll without a long task, and each is where it belongs", async (context) => {
+  const { page, go, nothingWrong } = reader;
+  await go(`lists/${job}`);
+  const grid = page.getByRole("grid", { name: "Results" });
+  assert.equal(await grid.getAttribute("aria-rowcount"), String(ROWS + 1));
+  await grid.getByRole("gridcell", { name: "reader0@sandbox.test" }).waitFor();
+  const tasks = await grid.evaluate(scroll, STEPS);
+  await grid.getByRole("gridcell", { name: "the.last.needle@sandbox.test" }).waitFor();
+  const longest = Math.round(Math.max(0, ...tasks));
+  context.diagnostic(`${tasks.length} tasks over 50 ms while ${ROWS} rows scrolled in ${STEPS} steps; the longest took ${longest} ms`);
+  assert.ok(longest < TASK_MAX_MS, `a task took ${longest} ms`);
+  assert.ok((await grid.getByRole("row").count()) < 100, "only what is in sight is in the page");
+
+  for (const at of [0, 54_321, 123_456, ROWS - 20]) {
+    await grid.evaluate((element, top) => element.scrollTo({ top }), at * 40);
+    await grid.getByRole("row", { name: new RegExp(`^${(at + 5).toLocaleString("en-GB")} reader${(at + 4) % ADDRESSES}@`) }).waitFor();
+  }
+  nothingWrong();
+});
+
+test("one row among 200,000 is found by a part of its address", async (context) => {
+  const { page, go, nothingWrong } = reader;
+  await go(`lists/${job}`);
+  const begun = performance.now();
+  await page.getByRole("searchbox", { name: "Part of an address" }).fill("LAST.needle");
+  await page.getByRole("gridcell", { name: "the.last.needle@sandbox.test" }).waitFor();
+  context.diagnostic(`found after ${Math.round(performance.now() - begun)} ms, of which 300 ms wait for the end of typing`);
+  await page.getByText("1 row found").waitFor();
+  nothingWrong();
+});
+
+/** In the page: scrolls to the end, a step a frame, and gives how long each task took that was longer than 50 ms. */
+async function scroll(element, steps) {
+  /** @type {number[]} */
+  const tasks = [];
+  const observer = new PerformanceObserver((list) => tasks.push(...list.getEntries().map(({ duration }) => duration)));
+  observer.observe({ type: "longtask" });
+  const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+  for (let step = 1; step <= steps; step += 1) {
+    element.scrollTop = ((element.scrollHeight - element.clientHeight) * step) / steps;
+    await frame();
+  }
+  // What the last rows need is a part of it.
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  tasks.push(...observer.takeRecords().map(({ duration }) => duration));
+  observer.disconnect();
+  return tasks;
+}

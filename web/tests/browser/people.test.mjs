@@ -1,0 +1,122 @@
+/** How people come in: by an invitation, and to one of several organizations. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { asOwner, browser, reader, server } from "./owner.mjs";
+import { OWNER, heading, newReader, settled } from "./reader.mjs";
+
+const GRACE = { email: "grace@example.com", name: "Grace Hopper", password: "nanoseconds are that long" };
+
+asOwner();
+
+async function signIn(page, { email, password }) {
+  await page.goto(server.origin);
+  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Password").fill(password);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** Follows a link and chooses a password. */
+async function join(page, url, { password }) {
+  await page.goto(url);
+  await heading(page, "You are invited");
+  await page.getByLabel("Password", { exact: true }).fill(password);
+  await page.getByRole("button", { name: "Save and sign in" }).click();
+  await heading(page, "Overview");
+  await settled(page);
+}
+
+test("an invitation from the team's screen is completed, once, and opens what its role opens", async () => {
+  const { page, go, nothingWrong } = reader;
+  await go("team");
+  await page.getByRole("button", { name: "Invite somebody" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("E-mail address").fill(GRACE.email);
+  await dialog.getByLabel("Name").fill(GRACE.name);
+  await dialog.getByRole("button", { name: /invite/i }).click();
+  const url = await page.locator(".secret code").innerText();
+  assert.match(url, /#\/link\//);
+
+  const invited = await newReader(browser, server);
+  await join(invited.page, url, GRACE);
+  await invited.page.getByRole("link", { name: GRACE.name }).waitFor();
+  assert.equal(await invited.page.getByRole("heading", { name: "The way to mail servers" }).count(), 0, "it is for administrators");
+  invited.nothingWrong();
+  await invited.context.close();
+
+  const late = await newReader(browser, server);
+  await late.page.goto(url);
+  await late.page.getByRole("alert").waitFor();
+  await late.context.close();
+  await go("team");
+  await page.getByRole("row").filter({ hasText: GRACE.email }).getByText("Active", { exact: true }).waitFor();
+  nothingWrong();
+});
+
+/** Another password by the screen of the account. */
+async function changePassword(page, current, next) {
+  const form = page.locator("form").filter({ has: page.getByLabel("New password") });
+  await form.getByLabel("Current password").fill(current);
+  await form.getByLabel("New password").fill(next);
+  const answer = page.waitForResponse("**/app/password");
+  await form.getByRole("button", { name: "Save" }).click();
+  assert.equal((await answer).status(), 200);
+}
+
+test("a page goes on when another one of the same browser changes the password", async () => {
+  const [first, second] = [reader.page, await reader.context.newPage()];
+  const next = `${OWNER.password}, or thirteen`;
+  await reader.go("settings");
+  await second.goto(`${server.origin}/#/account`);
+  await changePassword(second, OWNER.password, next);
+  await first.getByRole("checkbox", { name: "Role mailbox" }).check();
+  await first.getByRole("button", { name: "Save" }).first().click();
+  await first.getByText("Saved").waitFor();
+  // A file is sent in another way than all else. The token is an old one again.
+  await changePassword(second, next, OWNER.password);
+  await reader.page.evaluate(() => { location.hash = "#/lists/new"; });
+  const text = Buffer.from("valid@sandbox.test\n");
+  await first.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: text });
+  await heading(first, "Forecast", 2);
+  assert.equal(await first.getByRole("alert").count(), 0);
+  reader.nothingWrong();
+  await second.close();
+});
+
+test("a page begins anew when somebody else signs in on another one", async () => {
+  const both = await newReader(browser, server);
+  await signIn(both.page, OWNER);
+  await heading(both.page, "Overview");
+  await both.go("keys");
+  const second = await both.context.newPage();
+  await second.goto(server.origin);
+  await second.getByRole("button", { name: "Sign out" }).click();
+  await signIn(second, GRACE);
+  await second.getByRole("link", { name: GRACE.name }).waitFor();
+  await both.page.getByRole("button", { name: "New key" }).first().click();
+  await both.page.getByRole("dialog").getByLabel("Name").fill("Whose?");
+  await both.page.getByRole("button", { name: "Make the key" }).click();
+  await both.page.getByRole("link", { name: GRACE.name }).waitFor();
+  await both.page.getByText("Only administrators").waitFor();
+  assert.equal((await server.api("GET", "/api-keys")).data.some(({ name }) => name === "Whose?"), false);
+  both.nothingWrong();
+  await both.context.close();
+});
+
+test("somebody in several organizations chooses one when they sign in", async () => {
+  const { id } = await server.admin("orgs", "create", "Second Street Ltd");
+  const { url } = await server.admin("users", "invite", OWNER.email, "--org", id, "--role", "administrator");
+  const there = await newReader(browser, server);
+  await join(there.page, new URL(new URL(url, server.origin).hash, server.origin).href, OWNER);
+  await there.page.getByText("Second Street Ltd").waitFor();
+  await there.context.close();
+
+  const chooses = await newReader(browser, server);
+  await signIn(chooses.page, OWNER);
+  await chooses.page.getByText("Your address belongs to several", { exact: false }).waitFor();
+  await chooses.page.getByLabel("Organization").selectOption({ label: "Second Street Ltd" });
+  await chooses.page.getByRole("button", { name: "Sign in" }).click();
+  await heading(chooses.page, "Overview");
+  await chooses.page.getByText("Second Street Ltd").waitFor();
+  chooses.nothingWrong();
+  await chooses.context.close();
+});

@@ -1,0 +1,224 @@
+/** Lists as files: dropped, chosen by keyboard, looked at, started, and taken away with their own columns. */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { afterEach, test } from "node:test";
+import { HOSTILE } from "./hostile.mjs";
+import { asOwner, reader, server } from "./owner.mjs";
+import { settled } from "./reader.mjs";
+
+const LARGE_ROWS = 200_000;
+const LARGE_MS = 600_000;
+
+asOwner();
+afterEach(() => reader.nothingWrong());
+
+const heading = (page, name) => page.getByRole("heading", { name, exact: true }).waitFor();
+const file = (name, content) => ({ name, mimeType: "application/octet-stream", buffer: Buffer.from(content) });
+
+/** Puts a file up, and waits for the forecast. */
+async function put(page, it) {
+  await page.locator("#list-file").setInputFiles(it);
+  await heading(page, "Forecast");
+  await settled(page);
+}
+
+/** Starts what was put up; gives the finished job's id. */
+async function run(page) {
+  await page.getByRole("button", { name: "Start" }).click();
+  await heading(page, "List");
+  const job = /lists\/(job_\w+)/.exec(page.url())?.[1];
+  await server.finished(String(job));
+  await page.getByText("Completed", { exact: true }).waitFor();
+  return job;
+}
+
+/** Takes the results away; gives where they are. */
+async function take(page, format) {
+  await page.getByLabel("With the columns of the file").waitFor();
+  const link = page.getByRole("link", { name: format, exact: true });
+  const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+  return download.path();
+}
+
+/** The cells of a preview's column. */
+const column = (page, name) => page.locator(`.preview td[data-title="${name}"]`).allTextContents();
+
+test("a CSV in Windows-1252 is read, its column chosen anew, and given back with all of its columns", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const text = "Kunde;E-Mail-Adresse;Zweite\r\nJ\xf6rg;valid@sandbox.test;inbox_full@sandbox.test\r\n\"A; B\";valid@sandbox.test;\r\nC;;\r\n";
+  await put(page, { name: "kunden.csv", mimeType: "text/csv", buffer: Buffer.from(text, "latin1") });
+  await page.getByText("Windows-1252").waitFor();
+  assert.deepEqual(await column(page, "Kunde"), ["Jörg", "A; B", "C"]);
+  assert.equal(await page.getByLabel("Column with the addresses").inputValue(), "1");
+  const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();
+  assert.deepEqual([await figure("Different addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
+  await page.getByLabel("Column with the addresses").selectOption("2");
+  await page.waitForFunction(() => document.querySelector(".preview th.chosen")?.textContent?.startsWith("Zweite"));
+  await page.getByLabel("The first row has").uncheck();
+  await page.getByRole("cell", { name: "Kunde", exact: true }).waitFor();
+  await settled(page);
+  await page.getByLabel("The first row has").check();
+  await page.getByRole("cell", { name: "Kunde", exact: true }).waitFor({ state: "detached" });
+  await page.getByLabel("Column with the addresses").selectOption("1");
+  await page.waitForFunction(() => document.querySelector(".preview th.chosen")?.textContent?.startsWith("E-Mail"));
+  await settled(page);
+  await run(page);
+  const lines = readFileSync(await take(page, "CSV"), "utf8").split("\r\n");
+  assert.match(lines[0], /^Kunde,E-Mail-Adresse,Zweite,domain,/);
+  assert.match(lines[1], /^Jörg,valid@sandbox\.test,inbox_full@sandbox\.test,sandbox\.test,true,true,passed,valid,/);
+  assert.match(lines[2], /^A; B,|^"A; B",/);
+});
+
+test("a workbook goes in and comes out as one, and nothing in it is a formula", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const cells = [["Name", "E-Mail"], ["=1+1", "valid@sandbox.test"], ["+49 221", "nonexistent@sandbox.test"]];
+  const sheet = cells.map((row, r) => `<row r="${r + 1}">${row.map((cell, c) => `<c r="${"AB"[c]}${r + 1}" t="inlineStr"><is><t>${cell}</t></is></c>`).join("")}</row>`);
+  await put(page, { name: "people.xlsx", mimeType: "", buffer: workbook(sheet.join("")) });
+  assert.deepEqual(await column(page, "Name"), ["=1+1", "+49 221"]);
+  await run(page);
+  const path = await take(page, "Excel");
+  const inside = (part) => execFileSync("python3", ["-c", "import sys, zipfile; sys.stdout.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())", path, part], { encoding: "utf8", maxBuffer: 1 << 28 });
+  assert.doesNotMatch(inside("xl/worksheets/sheet1.xml"), /<f[ >]/);
+  assert.match(inside("xl/worksheets/sheet1.xml"), /<is><t[^>]*>=1\+1<\/t><\/is>/);
+});
+
+test("another sheet of a workbook is read, and takes the place of the first", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const sheet = (...emails) => emails.map((email, r) => `<row r="${r + 1}"><c r="A${r + 1}" t="inlineStr"><is><t>${email}</t></is></c></row>`).join("");
+  const buffer = workbook(sheet("email", "valid@sandbox.test"), sheet("mail", "one@sandbox.test", "two@sandbox.test"), "");
+  await put(page, { name: "sheets.xlsx", mimeType: "", buffer });
+  await page.getByText("The sheet “People” was read, one of 3.").waitFor();
+  const first = page.url();
+  await page.getByLabel("Sheet").selectOption("People 2");
+  await page.getByText("The sheet “People 2” was read, one of 3.").waitFor();
+  await settled(page);
+  assert.deepEqual(await column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
+  assert.notEqual(page.url(), first);
+  // A sheet without rows is no list; what was read stays.
+  await page.getByLabel("Sheet").selectOption("People 3");
+  await page.getByRole("alert").getByText("There are no rows in it.").waitFor();
+  assert.equal(await page.getByLabel("Sheet").inputValue(), "People 2");
+  assert.deepEqual(await column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
+  // The page does not have the file any more when it is loaded anew.
+  const second = page.url();
+  await page.reload();
+  await page.getByText("To read another sheet, send the workbook again.").waitFor();
+  await page.goto(first);
+  await page.getByText("This is not there, or not any more.").waitFor();
+  await page.goto(second);
+  await run(page);
+});
+
+/** The smallest workbook with these rows on its sheets. */
+function workbook(...sheets) {
+  const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+  const links = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+  const types = "application/vnd.openxmlformats-officedocument.spreadsheetml";
+  const each = (write) => sheets.map((_, n) => write(n + 1)).join("");
+  const parts = {
+    "[Content_Types].xml": `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" ContentType="${types}.sheet.main+xml"/>${each((n) => `<Override PartName="/xl/worksheets/sheet${n}.xml" ContentType="${types}.worksheet+xml"/>`)}</Types>`,
+    "_rels/.rels": `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" Type="${links}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+    "xl/workbook.xml": `<workbook xmlns="${main}" xmlns:r="${links}"><sheets>${each((n) => `<sheet name="${n === 1 ? "People" : `People ${n}`}" sheetId="${n}" r:id="r${n}"/>`)}</sheets></workbook>`,
+    "xl/_rels/workbook.xml.rels": `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${each((n) => `<Relationship Id="r${n}" Type="${links}/worksheet" Target="worksheets/sheet${n}.xml"/>`)}</Relationships>`,
+    ...Object.fromEntries(sheets.map((rows, n) => [`xl/worksheets/sheet${n + 1}.xml`, `<worksheet xmlns="${main}"><sheetData>${rows}</sheetData></worksheet>`])),
+  };
+  const write = "import io, json, sys, zipfile\nout = io.BytesIO()\nwith zipfile.ZipFile(out, 'w', zipfile.ZIP_DEFLATED) as file:\n  for name, text in json.load(sys.stdin).items(): file.writestr(name, text)\nsys.stdout.buffer.write(out.getvalue())";
+  return execFileSync("python3", ["-c", write], { input: JSON.stringify(parts) });
+}
+
+test("JSON lines come back with all of their fields", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  await put(page, file("people.jsonl", '{"id":1.50,"mail":"valid@sandbox.test","tags":["a"]}\n{"mail":"no address"}\n'));
+  await run(page);
+  const [first, second] = readFileSync(await take(page, "JSON lines"), "utf8").trim().split("\n");
+  assert.match(first, /^\{"id":1\.50,"mail":"valid@sandbox\.test","tags":\["a"\],"probity":\{/);
+  assert.equal(JSON.parse(second).probity.reason, "invalid");
+});
+
+test("a file is chosen, looked at and started with nothing but the keyboard", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  await page.getByText("At most").waitFor();
+  const [chooser] = await Promise.all([page.waitForEvent("filechooser"), page.locator("#list-file").press("Enter")]);
+  await chooser.setFiles(file("list.txt", "valid@sandbox.test\nrole_based@sandbox.test\n"));
+  await heading(page, "Forecast");
+  await settled(page);
+  await page.getByRole("button", { name: "Start" }).focus();
+  await page.keyboard.press("Enter");
+  await heading(page, "List");
+});
+
+test("a long name is cut between characters, and a server that cannot answer is no fault of the file", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const name = `${"x".repeat(99)}${"\u{1f4e7}".repeat(60)}.csv`;
+  await put(page, file(name, "email\nvalid@sandbox.test\n"));
+  await page.getByRole("heading", { name: `${"x".repeat(99)}${"\u{1f4e7}".repeat(39)}`, exact: true }).waitFor();
+  await go("lists/new");
+  const refuse = (route) => route.fulfill({ status: 200, contentType: "application/json", body: "{" });
+  await page.route(/\/app\/uploads\?/, refuse);
+  await page.locator("#list-file").setInputFiles(file("list.csv", "valid@sandbox.test\n"));
+  await page.getByRole("alert").getByText("The answer could not be read").waitFor();
+  await page.unroute(/\/app\/uploads\?/, refuse);
+});
+
+test("what is no list is refused in words, and the next one taken", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  for (const [content, words] of [["%PDF-1.7", "This is a PDF."], ['email,n\n"a@x.org,1\n', "opened in line 2"], ["", "There are no rows"]]) {
+    await page.locator("#list-file").setInputFiles(file("list.csv", content));
+    await page.getByRole("alert").getByText(words).waitFor();
+  }
+  await put(page, file("list.csv", "email\nvalid@sandbox.test\n"));
+  await page.getByRole("link", { name: "Another list" }).click();
+  await page.getByRole("button", { name: "Delete list.csv" }).click();
+  await page.getByRole("button", { name: "Delete list.csv" }).waitFor({ state: "detached" });
+});
+
+test("hostile names and cells are shown as they are", async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const quoted = (cell) => `"${cell.replaceAll('"', '""')}"`;
+  const cells = HOSTILE.filter((text) => text.trim() !== "" && !/[\r\n\0]/.test(text)).slice(0, 18);
+  const rows = cells.map((cell, n) => `${quoted(cell)},a${n}@sandbox.test`);
+  await put(page, file(`${cells[0].replaceAll("/", "")}.csv`, [`${quoted(cells[1])},email`, ...rows].join("\n")));
+  const shown = await page.locator(".preview tbody tr td:first-child").allTextContents();
+  assert.deepEqual(shown, cells.slice(0, shown.length));
+  assert.ok(shown.length >= 10);
+});
+
+test("a file of two hundred thousand rows goes from the drop to its downloaded results", { timeout: LARGE_MS }, async () => {
+  const { page, go } = reader;
+  await go("lists/new");
+  const began = Date.now();
+  const data = await page.evaluateHandle((rows) => {
+    const lines = ["id,email,name"];
+    for (let n = 0; n < rows; n += 1) lines.push(`${n},user${n}@${n % 3 === 0 ? "sandbox.test" : `d${n % 500}.sandbox.test`},"Person, ${n}"`);
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([lines.join("\n")], "large.csv", { type: "text/csv" }));
+    return transfer;
+  }, LARGE_ROWS);
+  await page.dispatchEvent(".drop", "drop", { dataTransfer: data });
+  await page.getByRole("heading", { name: "Forecast", exact: true }).waitFor({ timeout: LARGE_MS });
+  await settled(page);
+  const read = Date.now();
+  await page.getByRole("button", { name: "Start" }).click();
+  await page.getByRole("heading", { name: "List", exact: true }).waitFor({ timeout: LARGE_MS });
+  const started = Date.now();
+  const job = String(/lists\/(job_\w+)/.exec(page.url())?.[1]);
+  await server.finished(job);
+  await page.getByText("Completed", { exact: true }).waitFor({ timeout: LARGE_MS });
+  const done = Date.now();
+  const path = await take(page, "CSV");
+  const rows = readFileSync(path, "utf8").trimEnd().split("\r\n");
+  assert.equal(rows.length, LARGE_ROWS + 1);
+  assert.match(rows[0], /^id,email,name,domain,/);
+  rows.slice(1).forEach((row, n) => assert.ok(row.startsWith(`${n},user${n}@`) && row.includes(`"Person, ${n}"`), row));
+  const s = (ms) => (ms / 1000).toFixed(1);
+  console.log(`# ${LARGE_ROWS} rows: read and forecast ${s(read - began)} s, started ${s(started - read)} s, verified ${s(done - started)} s, downloaded ${s(Date.now() - done)} s (${statSync(path).size} bytes)`);
+});

@@ -1,0 +1,75 @@
+/**
+ * Visitors of another website, whose pages have the widget.
+ *
+ * A server, a browser, the website and one that has its key but is not named by it stand here from before the first test of a
+ * file on that calls `asVisitors`, and are gone after its last.
+ */
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+import { launch } from "./reader.mjs";
+import { start } from "./server.mjs";
+import { startSite } from "./site.mjs";
+
+export const GOOD = "valid@sandbox.test";
+export const BAD = "nonexistent@sandbox.test";
+export const MISSPELT = "ada@gmial.com";
+export const MEANT = "ada@gmail.com";
+
+/** @type {import("./server.mjs").Server} */
+export let server;
+/** @type {import("playwright-core").Browser} */
+export let browser;
+/** The website that the key is for. @type {Awaited<ReturnType<typeof startSite>>} */
+export let site;
+/** One that has taken its key. @type {Awaited<ReturnType<typeof startSite>>} */
+export let stranger;
+
+export function asVisitors() {
+  before(async () => {
+    server = await start();
+    browser = await launch();
+    [site, stranger] = await Promise.all([startSite(server.origin), startSite(server.origin)]);
+    const made = await server.api("POST", "/api-keys", { name: "Shop", kind: "pub", allowed_origins: [site.origin], daily_cap: 500 });
+    for (const each of [site, stranger]) each.key(made.secret);
+  });
+  after(async () => {
+    await browser?.close();
+    await Promise.all([site, stranger].map((each) => each?.stop()));
+    await server?.stop();
+  });
+}
+
+/** A visitor of a page, and what must not happen there. With `paused`, the page's time passes by `page.clock` alone. */
+export async function visit(path, { at = site.origin, options = {}, prepare = undefined, paused = false } = {}) {
+  const context = await browser.newContext({ locale: "en-GB", ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(20_000);
+  const wrong = [];
+  const asked = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && wrong.push(message.text()));
+  page.on("pageerror", (error) => wrong.push(error.message));
+  page.on("dialog", (dialog) => (wrong.push(dialog.message()), dialog.dismiss()));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    if (![at, server.origin].includes(url.origin)) wrong.push(`request: ${url}`);
+    if (url.pathname === "/v1/widget/verify") asked.push(url.searchParams.get("email"));
+  });
+  await prepare?.(page);
+  if (paused) await page.clock.install({ time: 0 });
+  await page.goto(at + path);
+  await page.waitForFunction(() => globalThis.probity?.attach);
+  if (paused) await page.clock.pauseAt(3_600_000);
+  const field = page.getByRole("textbox").first();
+  return {
+    page, context, field, asked, wrong,
+    note: page.locator("probity-note div").first(),
+    type: async (text) => (await field.fill(""), await field.pressSequentially(text, { delay: 5 })),
+    async end() {
+      assert.deepEqual(wrong, []);
+      await context.close();
+    },
+  };
+}
+
+/** Until a note says something. */
+export const says = (note, text) => note.filter({ hasText: text }).waitFor();

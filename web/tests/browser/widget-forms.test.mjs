@@ -1,0 +1,113 @@
+/** Forms with the widget: refused only where the page wants it, and never held up, whatever becomes of the service. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BAD, GOOD, MISSPELT, asVisitors, says, server, site, stranger, visit } from "./visitor.mjs";
+
+asVisitors();
+
+test("a page may have addresses refused that take no mail, and no others", async () => {
+  const { page, note, type, end } = await visit("/block");
+  await type(BAD);
+  await says(note, "This address does not take mail.");
+  await page.getByRole("button", { name: "Order" }).click();
+  assert.equal(await page.evaluate(() => document.querySelector("input").validationMessage), "This address does not take mail.");
+  assert.match(page.url(), /\/block$/);
+  await type(MISSPELT);
+  await says(note, "Did you mean");
+  await page.getByRole("button", { name: "Order" }).click();
+  await page.waitForURL("**/sent?*");
+  await end();
+});
+
+test("a refusal ends with the value that it is about, also where no key was pressed", async () => {
+  const { page, field, note, type, end } = await visit("/block");
+  const refused = () => field.evaluate((input) => [input.validity.customError, input.getAttribute("aria-invalid")]);
+  const refuse = async () => {
+    await type(BAD);
+    await says(note, "This address does not take mail.");
+    assert.deepEqual(await refused(), [true, "true"]);
+  };
+  const set = (value) => field.evaluate((input, to) => (input.value = to), value);
+  await refuse();
+  await page.evaluate(() => document.querySelector("form").reset());
+  await page.waitForFunction(() => !document.querySelector("input").validity.customError);
+  assert.deepEqual([await refused(), await note.textContent()], [[false, null], ""]);
+  // A script sends the form: the first time it is too late to know.
+  await refuse();
+  await set(GOOD);
+  await page.evaluate(() => document.querySelector("form").requestSubmit());
+  assert.deepEqual(await refused(), [false, null]);
+  await refuse();
+  await set(GOOD);
+  await page.getByRole("button", { name: "Order" }).click();
+  await page.waitForURL(`**/sent?email=${encodeURIComponent(GOOD)}`);
+  await end();
+});
+
+/** Until a question of the widget has its answer, or none for good. */
+const answered = (page, path) => {
+  const fits = (of) => new URL(of.url()).pathname === `/v1/widget/${path}`;
+  return Promise.race([page.waitForEvent("requestfinished", fits), page.waitForEvent("requestfailed", fits)]);
+};
+
+test("on another website the key opens nothing, and the form is sent", async () => {
+  const { page, field, asked, type } = await visit("/", { at: stranger.origin });
+  const refused = answered(page, "nonce");
+  await type(BAD);
+  await field.blur();
+  await refused;
+  await page.getByRole("button", { name: "Order" }).click();
+  await page.waitForURL(`${stranger.origin}/sent?*`);
+  assert.deepEqual(asked, []);
+});
+
+test("answers that never come, and refusals, hold no form up", async () => {
+  const cross = { "access-control-allow-origin": site.origin };
+  const answers = {
+    silence: () => {},
+    "a reset": (route) => route.abort("connectionreset"),
+    "a refusal": (route) => route.fulfill({ status: 429, headers: cross, json: { error: { code: "rate_limited" } } }),
+    "an error of ours": (route) => route.fulfill({ status: 500, headers: cross, body: "<html>" }),
+    "something else": (route) => route.fulfill({ status: 200, headers: cross, json: { result: "surprise" } }),
+  };
+  for (const [name, answer] of Object.entries(answers)) {
+    const prepare = (page) => page.route("**/v1/widget/verify?*", answer);
+    const { page, context, field, note, asked } = await visit("/block", { prepare, paused: true });
+    const sent = page.waitForRequest("**/v1/widget/verify?*");
+    const over = answered(page, "verify");
+    await field.fill(BAD);
+    await field.blur();
+    await sent;
+    // Its patience ends after four seconds.
+    if (name === "silence") await page.clock.runFor(4_000);
+    await over;
+    assert.deepEqual([await note.textContent(), await field.getAttribute("aria-invalid")], ["", null], name);
+    if (name !== "something else") {
+      // The service is left alone for half a minute.
+      await field.fill("other@sandbox.test");
+      await field.blur();
+      await page.clock.runFor(30_000);
+      const again = page.waitForRequest("**/v1/widget/verify?*");
+      await field.fill("third@sandbox.test");
+      await field.blur();
+      await again;
+      assert.deepEqual(asked, [BAD, "third@sandbox.test"], name);
+    }
+    await page.getByRole("button", { name: "Order" }).click();
+    await page.waitForURL("**/sent?*");
+    await context.close();
+  }
+});
+
+// The last: afterwards there is no service.
+test("while the service is away the page works as it would without the widget", async () => {
+  const { page, field, note, type, context } = await visit("/block");
+  await type(GOOD);
+  await says(note, "Looks good.");
+  await server.stop();
+  await type(BAD);
+  await field.blur();
+  await page.getByRole("button", { name: "Order" }).click();
+  await page.waitForURL(`**/sent?email=${encodeURIComponent(BAD)}`);
+  await context.close();
+});
