@@ -19,7 +19,7 @@ import time
 
 # What differs from run to run, by form.
 FORMS = [
-    (r"\b(req|key|org|usr|job|whk|dlv|evt)_[0-9a-z]{26}\b", r"\1_ID"),
+    (r"\b(req|key|org|usr|job|whk|dlv|evt|era)_[0-9a-z]{26}\b", r"\1_ID"),
     (r"\bwhsec_[\w+/]{43}=", "whsec_SECRET"),
     (r"\bProbity-Webhooks/[\w.]+", "Probity-Webhooks/VERSION"),
     (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", "TIME"),
@@ -28,6 +28,7 @@ FORMS = [
     (r'("next(?:_cursor)?": )"[\w-]+"', r'\1"CURSOR"'),
     (r"/#/link/\w{43}", "/#/link/SECRET"),
     (r'("timings_ms": )\{[^}]*\}', r"\1TIMINGS"),
+    (r'("at_ms": )\d+', r"\1NUMBER"),
     (r"(x-ratelimit-(?:remaining|reset): )\d+", r"\1NUMBER"),
 ]
 

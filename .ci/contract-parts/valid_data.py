@@ -80,6 +80,10 @@ def a_member():
     return ask("/v1/users", method="POST", key=LIVE_KEY, json=invite).json()["id"]
 
 
+# An erasure of an address that no list has.
+ERASURE = ask("/v1/erasures", method="POST", json={"emails": ["erased@example.com"]}).json()["id"]
+
+
 @functools.cache
 def cursor(path, query):
     """Where a list goes on. A cursor is sealed and belongs to its list, so none can be made up (docs/api.md, "Lists")."""
@@ -132,6 +136,8 @@ def before_call(context, case, kwargs):
     of_webhooks(case, place)
     if case.operation.path == "/v1/users/{id}":
         place["id"] = a_member()
+    elif case.operation.path == "/v1/erasures/{id}":
+        place["id"] = ERASURE
     elif "id" in place and "key" not in case.operation.path and "webhooks" not in case.operation.path and not str(place["id"]).startswith("job_"):
         place["id"] = JOB
     if case.query and (case.query.get("next") or case.query.get("cursor")):
@@ -153,9 +159,18 @@ def before_call(context, case, kwargs):
         if isinstance(case.body.get("rate_limit_per_minute"), (int, float)):
             # No higher than what the operator allows (400), and no lower than what these tests need.
             case.body["rate_limit_per_minute"] = 50_000_000
+        if isinstance(case.body.get("delivery_retention_days"), (int, float)):
+            # No longer than the installation keeps deliveries (400).
+            case.body["delivery_retention_days"] = 30
+    if case.operation.path.startswith("/v1/organization/suppressions") and case.method == "DELETE":
+        # Either addresses or all of them (400 otherwise); a schema cannot say so across a query and a body.
+        case.query = {} if isinstance(case.body, dict) else {"all": "true"}
     if case.operation.path == "/v1/reports/usage" and case.query and case.query.get("period") == "lifetime":
         # One connection's use is not kept for ever, so the two parameters exclude each other (400).
         case.query.pop("connection_id", None)
+    if case.operation.path == "/v1/erasures" and isinstance(case.body, dict) and isinstance(case.body.get("emails"), list):
+        # Lengths are counted in bytes (400), and other lists shall keep their addresses.
+        case.body["emails"] = [f"{len(email)}@erased.example.com" for email in case.body["emails"]]
     for fields in (case.query, case.body):
         if isinstance(fields, dict) and fields.get("webhook_url"):
             # Must be a web address that is not of this machine or a private network (400); a pattern cannot say so.

@@ -92,11 +92,6 @@ impl Place {
         self.postgres.as_ref().map(|(database, _)| database)
     }
 
-    /// The process of the database server; none on SQLite.
-    pub fn database_process(&self) -> Option<u32> {
-        self.postgres.as_ref().and_then(|(_, cluster)| u32::try_from(cluster.postmaster_pid()?).ok())
-    }
-
     /// The size of one of SQLite's files; nothing where there is none.
     pub fn size_bytes(&self, name: &str) -> u64 {
         let file: &Path = &self.directory.path().join(name);

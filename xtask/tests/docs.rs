@@ -1,6 +1,7 @@
-//! What the documents point at exists: every relative link of every Markdown file, and every anchor within one.
+//! What the documents point at exists: every relative link of every Markdown file, and every anchor within one. And what exists
+//! is on the map: every module at the top of a crate.
 //!
-//! Only links are read, not prose: a file that is named in backticks may be one that the reader will make.
+//! Otherwise only links are read, not prose: a file that is named in backticks may be one that the reader will make.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -109,6 +110,33 @@ fn every_page_is_in_the_index() {
     let missing: Vec<PathBuf> =
         documents(&docs).into_iter().filter(|page| *page != docs.join("README.md") && !listed.contains(page)).collect();
     assert!(missing.is_empty(), "docs/README.md does not name {missing:?}");
+}
+
+/// The names in backticks of a section of `ARCHITECTURE.md`: the first word of each, without what makes it a file or a folder.
+fn named(page: &str, section: &str) -> BTreeSet<String> {
+    let mut sections = page.split("\n### ").filter(|text| text.split([',', '\n']).next() == Some(section));
+    let text = sections.next().unwrap_or_else(|| panic!("ARCHITECTURE.md has no section {section}"));
+    let text = text.split("\n## ").next().unwrap_or_default();
+    let names = text.split('`').skip(1).step_by(2).filter_map(|name| name.split(['.', '/', ':']).next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_map_shows_every_module() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let mut missing = Vec::new();
+    for name in ["core", "engine", "store", "server", "cli", "mailworld", "tabular", "trialdb"] {
+        let named = named(&page, name);
+        for entry in fs::read_dir(root().join("crates").join(name).join("src")).unwrap() {
+            let file = entry.unwrap().file_name().to_string_lossy().into_owned();
+            let Some(module) = file.strip_suffix(".rs") else { continue };
+            if !named.contains(module) && !["lib", "main", "tests"].contains(&module) {
+                missing.push(format!("{name}: {module}"));
+            }
+        }
+    }
+    missing.sort();
+    assert!(missing.is_empty(), "ARCHITECTURE.md does not say what these are for: {missing:#?}");
 }
 
 #[test]

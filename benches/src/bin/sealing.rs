@@ -1,0 +1,65 @@
+//! What a master key costs an address, and how fast an erasure looks through lists: one block of a thousand addresses, by one core.
+//!
+//! `cargo run --release -p probity-benches --bin sealing`
+#![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use probity_core::address::Address;
+use probity_core::block::{Block, ROWS_MAX};
+use probity_core::domain::SpecialUse;
+use probity_engine::clock::Clock;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
+
+/// Blocks that are sealed, and blocks that are looked through.
+const SEALED: u32 = 20_000;
+const SCANNED: u32 = 300;
+
+fn main() {
+    let rows: Vec<String> = (0..ROWS_MAX).map(|n| format!("first.last{n}@example{}.com", n % 97)).collect();
+    let body = Block::encode(&rows).expect("a block takes a thousand addresses");
+    let clock = Clock::system();
+    let begun = clock.elapsed();
+    seal(&body);
+    say("sealed", clock.elapsed().saturating_sub(begun), SEALED, body.len());
+    let begun = clock.elapsed();
+    scan(&body);
+    say("compared by keyed hashes", clock.elapsed().saturating_sub(begun), SCANNED, body.len());
+}
+
+fn say(what: &str, took: Duration, blocks: u32, bytes: usize) {
+    let addresses = f64::from(blocks) * 1_000.0;
+    let (each_ns, a_second) = (took.as_secs_f64() * 1e9 / addresses, addresses / took.as_secs_f64());
+    println!("{what}: {each_ns:.0} ns an address, {a_second:.0} addresses a second, in blocks of {bytes} bytes");
+}
+
+fn seal(body: &[u8]) {
+    let key = LessSafeKey::new(UnboundKey::new(&CHACHA20_POLY1305, &[7; 32]).expect("keys have 32 bytes"));
+    for n in 0..SEALED {
+        let mut sealed = body.to_vec();
+        let mut nonce = [0; NONCE_LEN];
+        nonce[..4].copy_from_slice(&n.to_le_bytes());
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        key.seal_in_place_append_tag(nonce, Aad::from([0; 40]), &mut sealed).expect("a block is short");
+        black_box(sealed);
+    }
+}
+
+fn scan(body: &[u8]) {
+    let (key, names) = (hmac::Key::new(hmac::HMAC_SHA256, &[1; 32]), SpecialUse::none_allowed());
+    for _ in 0..SCANNED {
+        let block = Block::decode(body).expect("it was encoded");
+        for row in block.iter() {
+            let text = String::from_utf8_lossy(row);
+            let address = Address::parse_with(text.trim_ascii(), &names).expect("an address");
+            let mut tag = hmac::Context::with_key(&key);
+            for part in [&[0; 8][..], address.normalized().as_bytes()] {
+                tag.update(&part.len().to_be_bytes());
+                tag.update(part);
+            }
+            black_box(tag.sign());
+        }
+    }
+}
