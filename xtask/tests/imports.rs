@@ -20,10 +20,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("probity-store", &["probity-core"]),
     // Lists as files; whoever reads a list uses it, and it knows nobody.
     ("probity-tabular", &[]),
+    // What arrives as a list over HTTP: blocks of the core's, columns as in files.
+    ("probity-submission", &["probity-core", "probity-tabular"]),
     // A PostgreSQL server for tests; it knows nobody.
     ("probity-trialdb", &[]),
     ("probity-mailworld", &["probity-core", "probity-engine"]),
-    ("probity-server", &["probity-core", "probity-engine", "probity-store", "probity-tabular"]),
+    ("probity-server", &["probity-core", "probity-engine", "probity-store", "probity-submission", "probity-tabular"]),
     ("probity-cli", &["probity-core", "probity-engine", "probity-mailworld", "probity-server", "probity-tabular"]),
 ];
 
@@ -95,6 +97,8 @@ fn the_check_tells_allowed_from_forbidden_edges() {
         ("probity-mailworld", "probity-engine", Normal, true),
         ("probity-server", "probity-tabular", Normal, true),
         ("probity-tabular", "probity-core", Normal, false),
+        ("probity-server", "probity-submission", Normal, true),
+        ("probity-submission", "probity-server", Normal, false),
         ("probity-store", "probity-tabular", Normal, false),
         ("probity-engine", "probity-mailworld", Development, true),
         ("probity-benches", "probity-engine", Normal, true),

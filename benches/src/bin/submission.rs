@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Parser;
 use probity_core::block::{Filling, Unfit};
 use probity_core::rng::Rng;
-use probity_server::submission::{Format, Intake};
+use probity_submission::{Format, Intake};
 
 /// Reads a generated list in each format and prints the fastest time and what the blocks take.
 #[derive(Parser)]

@@ -22,7 +22,6 @@ use crate::ops::metrics::Metrics;
 use crate::page::Cursors;
 use crate::person::{People, PeopleConfig};
 use crate::secrets::Secrets;
-use crate::submission;
 use crate::uploads::UploadsConfig;
 use crate::verifier::Verifier;
 use crate::webhooks::Callbacks;
@@ -83,7 +82,7 @@ impl Default for ApiConfig {
             verification_max: VERIFICATION_MAX,
             failures_per_minute: 600,
             trusted_proxies: Vec::new(),
-            batch_rows_max: submission::ROWS_MAX,
+            batch_rows_max: probity_submission::ROWS_MAX,
             batch_body_max: 64 << 20,
             idempotency_lease_ms: 90_000,
             deliveries_keep_ms: DELIVERIES_KEEP_MS,

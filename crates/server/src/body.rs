@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::ApiError;
 
-pub use json::{DEPTH_MAX, parse};
+pub use json::parse;
 pub use read::BodyRules;
 pub(crate) use read::{Pieces, Reading};
 

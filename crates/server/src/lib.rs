@@ -64,7 +64,7 @@ pub mod store {
     pub use probity_store::webhooks::Webhook;
     pub use probity_store::{Place, StoreConfig, StoreError};
 }
-pub mod submission;
+mod submission;
 mod subscriptions;
 mod suppressions;
 mod upkeep;

@@ -1,126 +1,63 @@
-//! The reading side of `POST /v1/batch-verify`: from pieces of a body to blocks of addresses, while it streams in.
+//! Submissions over HTTP: which form the headers name, and what the client is told of one that cannot be read.
 //!
-//! ```text
-//! Format::of(headers) -> Intake -> push(piece)* -> finish -> Submission
-//!                           |          |             |
-//!                           |          +-- packed blocks of up to 1,000 addresses, in the order of the body
-//!                           +-- json, csv or lines: a reader that holds one address and little else
-//! ```
-//!
-//! Nothing here waits, stores or looks at a clock: the caller reads pieces from the connection, with its bounds in size and
-//! time, and keeps the blocks. How the body is cut into pieces never changes the outcome. Memory is one address (1 KiB; 64 KiB
-//! for lines and records) and the block in the making, whatever arrives; a piece of `n` bytes gives at most `n / 2` addresses.
-//!
-//! A [`Fault`] ends the reading; blocks given out before belong to a submission that will never be, and the caller drops them.
+//! The reading itself is `probity_submission`'s.
 
-mod csv;
-mod fault;
-mod format;
-mod json;
-mod lines;
+use axum::http::{HeaderMap, header};
+use probity_submission::{Fault, Format};
+
+use crate::error::{ApiError, Code};
+
+/// The form that the headers of a request name. 415 for any other, for none, and for two.
+pub(crate) fn format_of(headers: &HeaderMap) -> Result<Format, ApiError> {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let only = values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok());
+    only.and_then(Format::named).ok_or_else(|| {
+        ApiError::unsupported_media_type(
+            "the body must be `application/json`, `text/csv` in UTF-8 or `application/x-ndjson`",
+        )
+    })
+}
+
+/// 413 for too many addresses, 400 for all else.
+impl From<Fault> for ApiError {
+    fn from(fault: Fault) -> Self {
+        let code = match fault {
+            Fault::TooMany(_) => Code::PayloadTooLarge,
+            _ => Code::InvalidRequest,
+        };
+        Self::new(code, fault.to_string())
+    }
+}
+
 #[cfg(test)]
-mod tests;
+mod tests {
+    use axum::http::HeaderValue;
 
-use probity_core::block::{Filling, Packed};
+    use super::*;
 
-use self::csv::CsvReader;
-use self::json::JsonReader;
-use self::lines::LineReader;
-
-pub use fault::Fault;
-pub use format::Format;
-
-/// How many addresses a submission may have unless configured otherwise.
-pub const ROWS_MAX: usize = 1_000_000;
-/// The longest element of `emails`, in bytes of UTF-8; the same as for a single address.
-pub const ADDRESS_MAX_BYTES: usize = probity_core::block::ADDRESS_MAX_BYTES;
-/// The longest `webhook_url`, in bytes.
-pub const WEBHOOK_URL_MAX_BYTES: usize = 2_048;
-/// The longest line of NDJSON and the longest record of CSV, in bytes as they arrive.
-pub const LINE_MAX_BYTES: usize = 64 * 1_024;
-
-/// What was submitted, besides the addresses.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Submission {
-    /// Where the result is to be announced, as it was sent: neither parsed nor checked. JSON bodies only; the others have it
-    /// in the query. None where it is empty.
-    pub webhook_url: Option<String>,
-    /// How many addresses there were, at least one.
-    pub rows: usize,
-}
-
-/// Reads one body.
-#[derive(Debug)]
-pub struct Intake {
-    reader: Reader,
-    blocks: Blocks,
-}
-
-#[derive(Debug)]
-enum Reader {
-    Json(JsonReader),
-    Csv(CsvReader),
-    Lines(LineReader),
-}
-
-/// The block in the making.
-#[derive(Debug)]
-struct Blocks {
-    filling: Filling,
-    rows: usize,
-}
-
-impl Blocks {
-    fn keep(&mut self, address: &[u8], full: &mut Vec<Packed>) {
-        self.filling.push(address).expect("readers bound addresses, and a full block was taken");
-        self.rows += 1;
-        if self.filling.is_full() {
-            full.extend(self.filling.take());
-        }
-    }
-}
-
-impl Intake {
-    /// Begins a body of this format that may have up to `rows_max` addresses.
-    pub fn new(format: Format, rows_max: usize) -> Self {
-        let reader = match format {
-            Format::Json => Reader::Json(JsonReader::new(rows_max)),
-            Format::Csv => Reader::Csv(CsvReader::new(rows_max)),
-            Format::Ndjson => Reader::Lines(LineReader::new(rows_max)),
-        };
-        Self { reader, blocks: Blocks { filling: Filling::default(), rows: 0 } }
-    }
-
-    /// Reads the next piece of the body and adds the blocks that it fills to `full`. After a fault nothing more is to be given.
-    pub fn push(&mut self, piece: &[u8], full: &mut Vec<Packed>) -> Result<(), Fault> {
-        let mut take = |address: &[u8]| self.blocks.keep(address, full);
-        match &mut self.reader {
-            Reader::Json(reader) => reader.push(piece, &mut take),
-            Reader::Csv(reader) => reader.push(piece, &mut take),
-            Reader::Lines(reader) => reader.push(piece, &mut take),
+    #[test]
+    fn one_content_type_that_is_known_is_taken() {
+        let table: [(&[&str], Option<Format>); 5] = [
+            (&["application/json"], Some(Format::Json)),
+            (&["text/csv; charset=utf-8"], Some(Format::Csv)),
+            (&["text/plain"], None),
+            (&[], None),
+            (&["application/json", "text/csv"], None),
+        ];
+        for (values, format) in table {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::CONTENT_TYPE, HeaderValue::from_str(value).unwrap());
+            }
+            let read = format_of(&headers).map_err(|error| assert_eq!(error.code().status(), 415));
+            assert_eq!(read.ok(), format, "{values:?}");
         }
     }
 
-    /// The body is over: adds the last blocks to `full`.
-    pub fn finish(mut self, full: &mut Vec<Packed>) -> Result<Submission, Fault> {
-        let mut take = |address: &[u8]| self.blocks.keep(address, full);
-        let webhook_url = match self.reader {
-            Reader::Json(reader) => reader.finish()?,
-            Reader::Csv(reader) => {
-                reader.finish(&mut take)?;
-                None
-            }
-            Reader::Lines(reader) => {
-                reader.finish(&mut take)?;
-                None
-            }
-        };
-        full.extend(self.blocks.filling.take());
-        Ok(Submission { webhook_url, rows: self.blocks.rows })
-    }
-
-    /// How many addresses were read so far.
-    pub fn rows(&self) -> usize {
-        self.blocks.rows
+    #[test]
+    fn too_many_addresses_are_413_and_all_else_is_400() {
+        for (fault, status) in [(Fault::TooMany(2), 413), (Fault::NoRows, 400), (Fault::Utf16, 400)] {
+            assert_eq!(ApiError::from(fault).code().status(), status);
+        }
     }
 }

@@ -13,6 +13,7 @@ use probity_core::time::Millis;
 use probity_store::erasures::{self, NewErasure, Tag, Wished};
 use probity_store::events::{self, AccountEvent, What};
 use probity_store::{ScopedFutureExt as _, StoreError};
+use probity_submission::ADDRESS_MAX_BYTES;
 
 use self::view::{ADDRESSES_MAX, CreateErasure, Receipt, Requested};
 use crate::app::App;
@@ -25,7 +26,6 @@ use crate::openapi::parameters::{ErasurePath, PageParams};
 use crate::page::{Asked, List};
 use crate::path::PathId;
 use crate::query::Query;
-use crate::submission::ADDRESS_MAX_BYTES;
 
 /// The list's name in its cursors.
 const LIST: &str = "/v1/erasures";

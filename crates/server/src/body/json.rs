@@ -3,13 +3,12 @@
 //! Messages never repeat a value: a value may be an address. Of the client's own words only names of fields appear, and only
 //! when they look like names. Messages that our own types give by `serde::de::Error::custom` are passed on as they are.
 
+use probity_submission::DEPTH_MAX;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use crate::error::ApiError;
 
-/// How deep arrays and objects may lie in each other. The deepest body of the API needs 4.
-pub const DEPTH_MAX: usize = 32;
 /// The longest path of a field that a message repeats.
 const PATH_CHARS_MAX: usize = 100;
 

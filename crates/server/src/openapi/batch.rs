@@ -1,12 +1,11 @@
-//! What `/v1/batch-verify` and suppression lists take, as the document describes it. The service reads it piece by piece (`submission`), so no
-//! type of it is ever made.
+//! What `/v1/batch-verify` and suppression lists take, as the document describes it. The service reads it piece by piece
+//! (`probity_submission`), so no type of it is ever made.
 
+use probity_submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
 use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::{PartialSchema, ToSchema};
-
-use crate::submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
 
 /// The body with which a job is submitted.
 #[derive(Debug)]

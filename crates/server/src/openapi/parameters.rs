@@ -8,6 +8,7 @@ mod reports;
 mod suppressions;
 mod webhooks;
 
+use probity_submission::WEBHOOK_URL_MAX_BYTES;
 use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -15,7 +16,6 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{RefOr, Required};
 
 use crate::page::PerPage;
-use crate::submission::WEBHOOK_URL_MAX_BYTES;
 pub use jobs::{DownloadParams, JobPath, JobsParams, ResultsParams, TimelineParams};
 pub use reports::{DailyUsageParams, UsageParams};
 pub use suppressions::{ListPath, RemovalParams, SuppressionParams};

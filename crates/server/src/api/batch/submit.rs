@@ -16,6 +16,7 @@ use probity_core::block::Packed;
 use probity_core::id::JobId;
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+use probity_submission::{Format, Intake, WEBHOOK_URL_MAX_BYTES};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,7 +28,7 @@ use crate::idempotency::{self, Answer, Call, Once, run_once};
 use crate::openapi::schema;
 use crate::plans;
 use crate::query::Query;
-use crate::submission::{Format, Intake, WEBHOOK_URL_MAX_BYTES};
+use crate::submission::format_of;
 
 /// Blocks of one transaction: so few that it stays short.
 const BLOCKS_MAX: usize = 20;
@@ -59,7 +60,7 @@ pub(crate) async fn submit_batch(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let format = Format::of(request.headers())?;
+    let format = format_of(request.headers())?;
     let key = idempotency::key(request.headers())?;
     let path = request.uri().path().to_owned();
     let new = new_job(&app, &caller);

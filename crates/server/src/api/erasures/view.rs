@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_core::id::ErasureId;
 use probity_store::erasures::Erasure;
+use probity_submission::{ADDRESS_MAX_BYTES, WEBHOOK_URL_MAX_BYTES};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
@@ -11,7 +12,6 @@ use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, Schem
 
 use crate::api::timestamp::Timestamp;
 use crate::openapi::schema;
-use crate::submission::{ADDRESS_MAX_BYTES, WEBHOOK_URL_MAX_BYTES};
 
 /// The most addresses of one request.
 pub(crate) const ADDRESSES_MAX: usize = 1_000;

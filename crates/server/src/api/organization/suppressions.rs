@@ -17,6 +17,7 @@ use probity_core::block::{Block, Packed};
 use probity_core::suppression::List;
 use probity_store::ScopedFutureExt as _;
 use probity_store::suppressions as lists;
+use probity_submission::{ADDRESS_MAX_BYTES, Format, Intake};
 
 use self::view::{AddedTo, Lookup, REMOVED_MAX, Removal, RemovedFrom, SuppressionList};
 use crate::app::App;
@@ -27,7 +28,7 @@ use crate::idempotency::{self, Answer, Call, Once, run_once};
 use crate::openapi::parameters::{ListPath, RemovalParams, SuppressionParams};
 use crate::path::PathId;
 use crate::query::Query;
-use crate::submission::{ADDRESS_MAX_BYTES, Format, Intake};
+use crate::submission::format_of;
 use crate::suppressions::{Change, Taken, tag_of};
 
 /// Look at a suppression list
@@ -86,7 +87,7 @@ pub(crate) async fn add_suppressions(
     PathId(list): PathId<List>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let format = Format::of(request.headers())?;
+    let format = format_of(request.headers())?;
     let key = idempotency::key(request.headers())?;
     let path = request.uri().path().to_owned();
     let change = Change { org: caller.org(), list, actor: caller.actor(), at: app.now() };

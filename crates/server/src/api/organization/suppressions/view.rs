@@ -3,6 +3,7 @@
 use probity_core::suppression::List;
 use probity_core::time::Millis;
 use probity_store::suppressions::Standing;
+use probity_submission::ADDRESS_MAX_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
@@ -10,7 +11,6 @@ use utoipa::openapi::schema::{Array, ArrayBuilder, Object, ObjectBuilder, Type};
 
 use crate::api::timestamp::Timestamp;
 use crate::openapi::schema::one_of;
-use crate::submission::ADDRESS_MAX_BYTES;
 use crate::suppressions::Taken;
 
 /// The most addresses that are removed by one call.

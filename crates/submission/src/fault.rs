@@ -5,8 +5,7 @@
 use probity_tabular::encoding;
 use thiserror::Error;
 
-use crate::body::DEPTH_MAX;
-use crate::error::{ApiError, Code};
+use crate::DEPTH_MAX;
 
 /// Why a body is no submission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -49,15 +48,4 @@ pub enum Fault {
 /// Refuses a part of a body that is UTF-16.
 pub(super) fn not_wide(part: &[u8]) -> Result<(), Fault> {
     if encoding::is_wide(part) { Err(Fault::Utf16) } else { Ok(()) }
-}
-
-/// 413 for too many addresses, 400 for all else.
-impl From<Fault> for ApiError {
-    fn from(fault: Fault) -> Self {
-        let code = match fault {
-            Fault::TooMany(_) => Code::PayloadTooLarge,
-            _ => Code::InvalidRequest,
-        };
-        Self::new(code, fault.to_string())
-    }
 }

@@ -11,8 +11,7 @@ mod text;
 
 use self::skip::{Number, Passing, Step};
 use self::text::{Scratch, TextFault};
-use super::{ADDRESS_MAX_BYTES, Fault, WEBHOOK_URL_MAX_BYTES};
-use crate::body::DEPTH_MAX;
+use super::{ADDRESS_MAX_BYTES, DEPTH_MAX, Fault, WEBHOOK_URL_MAX_BYTES};
 
 const TOO_LONG: &str = "may have at most 1024 bytes";
 const URL_TOO_LONG: &str = "may have at most 2048 bytes";

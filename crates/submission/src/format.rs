@@ -1,0 +1,66 @@
+//! In which form a submission comes: its media type says so, nothing is guessed.
+
+/// The forms of bodies that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `application/json`: an object with `emails`.
+    Json,
+    /// `text/csv`: one address a record.
+    Csv,
+    /// `application/x-ndjson`: one string or object with `email` a line.
+    Ndjson,
+}
+
+impl Format {
+    /// The form that this media type names, parameters and all (RFC 9110 §8.3.1); none for any other.
+    pub fn named(media_type: &str) -> Option<Self> {
+        let mut parts = media_type.split(';').map(str::trim);
+        let essence = parts.next()?;
+        let is = |name: &str| essence.eq_ignore_ascii_case(name);
+        // RFC 8259 §11 defines no parameter: the body is UTF-8 whatever it says. NDJSON is JSON in this too.
+        if is("application/json") {
+            Some(Self::Json)
+        } else if is("application/x-ndjson") {
+            Some(Self::Ndjson)
+        } else if is("text/csv") && parts.all(readable) {
+            Some(Self::Csv)
+        } else {
+            None
+        }
+    }
+}
+
+/// RFC 7111 §5.1: `charset` says how the text is encoded; US-ASCII is UTF-8 too. `header` is seen from the text itself.
+fn readable(parameter: &str) -> bool {
+    let Some((name, value)) = parameter.split_once('=') else { return true };
+    let value = value.trim().trim_matches('"');
+    !name.trim().eq_ignore_ascii_case("charset")
+        || ["utf-8", "utf8", "us-ascii"].iter().any(|known| value.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_media_type_decides() {
+        let table = [
+            ("application/json", Some(Format::Json)),
+            ("Application/JSON; charset=utf-8", Some(Format::Json)),
+            ("application/json;charset=latin1", Some(Format::Json)),
+            ("text/csv", Some(Format::Csv)),
+            ("TEXT/CSV ; header=present; charset=\"UTF-8\"", Some(Format::Csv)),
+            ("text/csv;", Some(Format::Csv)),
+            ("text/csv; charset=us-ascii", Some(Format::Csv)),
+            ("text/csv; charset=iso-8859-1", None),
+            ("application/x-ndjson", Some(Format::Ndjson)),
+            ("application/x-ndjson; charset=utf-8", Some(Format::Ndjson)),
+            ("", None),
+            ("text/plain", None),
+            ("application/jsonp", None),
+        ];
+        for (media_type, format) in table {
+            assert_eq!(Format::named(media_type), format, "{media_type:?}");
+        }
+    }
+}
