@@ -9,10 +9,11 @@
 //!
 //! Refusals by hyper itself have no envelope and no request id: 400 for what is no HTTP (two different Content-Length, a
 //! Transfer-Encoding that does not end in chunked), 431 for a header section, target included, over [`HEADERS_BYTES_MAX`] or
-//! over 100 fields; the connection then closes. A request with both Content-Length and Transfer-Encoding is read
+//! over 100 fields; the connection then closes. It goes on after a body that nobody has read, unless that is large ([`rest`]). A request with both Content-Length and Transfer-Encoding is read
 //! as chunked and its connection closed after the answer (RFC 9112 §6.1), so nothing can be smuggled behind it.
 
 mod pulse;
+mod rest;
 
 use std::convert::Infallible;
 use std::io;
@@ -22,8 +23,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -248,10 +247,16 @@ fn answer(
     pulse: &Arc<Pulse>,
 ) -> impl Future<Output = Result<hyper::Response<Tracked>, Infallible>> + use<> {
     let flight = Pulse::take_off(pulse, request.version());
-    let mut request: Request = request.map(Body::new);
+    let (mut request, rest) = rest::lend(request);
     request.extensions_mut().insert(peer);
     let response = routes.call(request);
-    async move { response.await.map(|response| response.map(|body| Tracked::new(body, flight))) }
+    async move {
+        let mut response = response.await?;
+        if let Some(rest) = rest {
+            rest.settle(&mut response).await;
+        }
+        Ok(response.map(|body| Tracked::new(body, flight)))
+    }
 }
 
 #[cfg(test)]

@@ -153,3 +153,36 @@ async fn a_malformed_chunk_is_a_400_or_the_end() {
         assert!(all.is_empty() || all.starts_with("HTTP/1.1 400 "), "{body:?}: {all}");
     }
 }
+
+#[tokio::test]
+async fn a_connection_outlives_a_small_body_that_nobody_reads() {
+    let served = Served::start().await;
+    let mut client = served.connect().await;
+    // More than one read of the socket brings, and the second half after the answer could have been given.
+    let body = "x".repeat(300_000);
+    for _ in 0..3 {
+        client
+            .send(format!("POST /ignore HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", body.len()).as_bytes())
+            .await;
+        client.send(&body.as_bytes()[..150_000]).await;
+        tokio::task::yield_now().await;
+        client.send(&body.as_bytes()[150_000..]).await;
+        let answer = client.answer(false).await;
+        assert_eq!((answer.status, answer.header("connection")), (200, None));
+    }
+}
+
+#[tokio::test]
+async fn the_answer_says_so_where_a_body_that_nobody_reads_ends_the_connection() {
+    let served = Served::start().await;
+    let head = "POST /ignore HTTP/1.1\r\nhost: x\r\n";
+    // Too much to be read for nothing; and none of it, since the client waits for our word.
+    for (fields, sent) in [("content-length: 1048577\r\n", "x"), ("content-length: 5\r\nexpect: 100-continue\r\n", "")]
+    {
+        let mut client = served.connect().await;
+        client.send(format!("{head}{fields}\r\n{sent}").as_bytes()).await;
+        let answer = client.answer(false).await;
+        assert_eq!((answer.status, answer.header("connection")), (200, Some("close")), "{fields}");
+        assert_eq!(client.until_closed().await, "");
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use probity_core::rng::Rng;
@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::receiver::Receiver;
 use super::submission::Submission;
+use super::trial::Counted;
 use crate::serve::client::{Answer, Client, Failed};
 use crate::serve::node::{wait_for, wait_within};
 
@@ -96,18 +97,20 @@ impl Customer {
         Self { name, dice, receiver: receiver.url(), jobs: Vec::new(), seen: Seen::default() }
     }
 
-    /// Goes on until it is told to end or gets no answer; counts the answers.
-    pub(super) fn work(&mut self, address: SocketAddr, key: &str, ending: &AtomicBool, answers: &AtomicU64) {
+    /// Goes on until it is told to end or gets no answer; counts what it meets with.
+    pub(super) fn work(&mut self, address: SocketAddr, key: &str, ending: &AtomicBool, counted: &Counted) {
         let mut client = Client::new(address, key);
         while !ending.load(Ordering::Relaxed) {
             match self.step(&mut client) {
-                Ok(()) => drop(answers.fetch_add(1, Ordering::Relaxed)),
+                Ok(()) => drop(counted.answers.fetch_add(1, Ordering::Relaxed)),
                 Err(Miss::Unavailable) => {
                     self.seen.unavailable += 1;
+                    counted.unavailable.fetch_add(1, Ordering::Relaxed);
                     std::thread::sleep(RETRY);
                 }
                 Err(Miss::Failed(failed)) => {
                     self.seen.lost += u64::from(failed == Failed::Lost);
+                    counted.left.fetch_add(1, Ordering::Relaxed);
                     return;
                 }
             }

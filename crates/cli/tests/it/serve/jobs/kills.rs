@@ -71,6 +71,7 @@ impl Loop {
             database(Database::ComesBack);
             becomes(work.node, 200);
             work.answers(20);
+            work.nobody_has_left();
         });
         self.of_database += 1;
         self.trial.check_listed(&node);

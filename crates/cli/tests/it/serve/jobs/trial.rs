@@ -11,7 +11,7 @@ use serde_json::json;
 use super::customer::{Customer, OrUnavailable as _, Seen, listed};
 use super::receiver::{Receiver, Told};
 use crate::serve::account::{Account, audit};
-use crate::serve::node::{Installation, Node, wait_for, wait_within};
+use crate::serve::node::{Installation, Node, PATIENCE, wait_for, wait_within};
 
 const GRANTED: u32 = 10_000_000;
 /// What a webhook wants to know of rows.
@@ -37,7 +37,17 @@ pub(super) struct Trial {
 /// What customers do while something happens to the service.
 pub(super) struct Work<'a> {
     pub(super) node: &'a mut Node,
-    answers: &'a AtomicU64,
+    log: &'a dyn Fn() -> String,
+    counted: &'a Counted,
+}
+
+/// What customers have met with while they work.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    pub(super) answers: AtomicU64,
+    pub(super) unavailable: AtomicU64,
+    /// Customers who go no further, because nobody answered.
+    pub(super) left: AtomicU64,
 }
 
 impl Trial {
@@ -72,14 +82,14 @@ impl Trial {
 
     /// Lets the customers work at a service until what is to happen has happened.
     pub(super) fn at_work(&mut self, node: &mut Node, happening: impl FnOnce(Work<'_>)) {
-        let (ending, answers) = (AtomicBool::new(false), AtomicU64::new(0));
-        let (address, key) = (node.address, &self.key);
+        let (ending, counted) = (AtomicBool::new(false), Counted::default());
+        let (address, key, installation) = (node.address, &self.key, &self.installation);
         std::thread::scope(|scope| {
             for customer in &mut self.customers {
-                scope.spawn(|| customer.work(address, key, &ending, &answers));
+                scope.spawn(|| customer.work(address, key, &ending, &counted));
             }
             let _end = OnDrop(&ending);
-            happening(Work { node, answers: &answers });
+            happening(Work { node, log: &|| installation.log(), counted: &counted });
         });
     }
 
@@ -196,9 +206,30 @@ impl Drop for OnDrop<'_> {
 }
 
 impl Work<'_> {
-    /// Waits for so many more answers.
+    /// Waits for so many more answers; where they do not come, tells what came instead.
     pub(super) fn answers(&self, more: u64) {
-        let before = self.answers.load(Ordering::Relaxed);
-        wait_for("answers", || (self.answers.load(Ordering::Relaxed) >= before + more).then_some(()));
+        let begun = Instant::now();
+        let before = self.counted.answers.load(Ordering::Relaxed);
+        while self.counted.answers.load(Ordering::Relaxed) < before + more {
+            std::thread::sleep(Duration::from_millis(5));
+            assert!(
+                begun.elapsed() < PATIENCE,
+                "{more} answers after {before}: {:?}\n{}",
+                self.counted,
+                self.last_words()
+            );
+        }
+    }
+
+    /// Nobody but a dying process leaves a customer without an answer.
+    pub(super) fn nobody_has_left(&self) {
+        assert_eq!(self.counted.left.load(Ordering::Relaxed), 0, "connections broke:\n{}", self.last_words());
+    }
+
+    /// The end of the service's log.
+    fn last_words(&self) -> String {
+        let log = (self.log)();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(40)..].join("\n")
     }
 }
