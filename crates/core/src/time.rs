@@ -9,8 +9,10 @@ use std::{
     ops::{Add, Sub},
 };
 
-/// Milliseconds of a day.
-const DAY_MS: i64 = 86_400_000;
+/// An hour, in milliseconds.
+pub const HOUR_MS: i64 = 3_600_000;
+/// A day of 24 hours, in milliseconds.
+pub const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// A point in time in milliseconds. The zero is the shell's choice (the Unix epoch outside simulations).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,7 +76,7 @@ impl Millis {
         let time = self.clamp(Self::RFC3339_MIN, Self::RFC3339_MAX);
         let date = civil_from_days(time.utc_day());
         let ms = time.0.rem_euclid(DAY_MS);
-        let (hours, minutes) = (ms / 3_600_000, ms / 60_000 % 60);
+        let (hours, minutes) = (ms / HOUR_MS, ms / 60_000 % 60);
         let (seconds, ms) = (ms / 1000 % 60, ms % 1000);
         format!("{date}T{hours:02}:{minutes:02}:{seconds:02}.{ms:03}Z")
     }

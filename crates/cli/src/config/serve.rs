@@ -13,6 +13,7 @@ use anyhow::{Result, anyhow};
 use ipnet::IpNet;
 use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
 use probity_core::plans::Plans;
+use probity_core::time::DAY_MS;
 use probity_server::links;
 use probity_server::mail::{MailConfig, NoMail};
 use probity_server::roles::{Role, Roles};
@@ -34,8 +35,6 @@ const PEPPER_FILE: &str = "pepper";
 const REQUEST_MIN_MS: i64 = 2_000;
 /// The shortest lease of work, in milliseconds: its holder shows four times as often that it lives.
 const LEASE_MIN_MS: i64 = 1_000;
-/// A day, in milliseconds.
-const DAY_MS: i64 = 24 * 3_600_000;
 /// Where nobody says how much of jobs is worked on at a time: one slot for so many domains, within bounds. A slot takes about a
 /// megabyte of memory.
 const DOMAINS_PER_SLOT: usize = 32;

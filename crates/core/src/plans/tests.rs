@@ -2,9 +2,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::time::Millis;
-
-const DAY_MS: i64 = 86_400_000;
+use crate::time::{DAY_MS, Millis};
 
 fn day(text: &str) -> Millis {
     let parts: Vec<&str> = text.split('-').collect();

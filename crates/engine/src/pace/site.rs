@@ -17,7 +17,7 @@ use std::time::Duration;
 use probity_core::limits::Gcra;
 use probity_core::plan::Heard;
 use probity_core::policy::Policy;
-use probity_core::time::Millis;
+use probity_core::time::{HOUR_MS, Millis};
 use probity_core::verdict::NotAsked;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -31,7 +31,6 @@ use crate::link::Link;
 use crate::request::Room;
 
 const MINUTE_MS: i64 = 60_000;
-const HOUR_MS: i64 = 3_600_000;
 /// After this time without a missing recipient the earlier ones are forgotten.
 const MISSES_FORGOTTEN_MS: i64 = 2 * HOUR_MS;
 

@@ -3,9 +3,8 @@
 //! Receivers judge an address by its history, and a new one that asks much on its first day is blocked on its second. A
 //! tenth of every limit on the first day, twice as much on each further one: after four days all of it.
 
-use probity_core::time::Millis;
+use probity_core::time::{DAY_MS, Millis};
 
-const DAY_MS: i64 = 86_400_000;
 /// The share of the first day, in percent.
 const FIRST_DAY_PERCENT: u32 = 10;
 

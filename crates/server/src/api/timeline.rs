@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use probity_core::time::DAY_MS;
 use probity_store::timeline;
 
 use self::view::{Shown, Summary, Timeline, Window};
@@ -25,7 +26,6 @@ use crate::query::Query;
 pub(crate) const DAYS: (i64, i64, i64) = (1, 30, 90);
 /// How many events are shown: at least, unless wished otherwise, at most.
 pub(crate) const EVENTS: (i64, i64, i64) = (1, 60, 200);
-const DAY_MS: i64 = 86_400_000;
 
 /// Look back
 ///

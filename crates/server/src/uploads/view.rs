@@ -1,6 +1,7 @@
 //! What `/app/uploads` shows.
 
 use probity_core::id::{JobId, UploadId};
+use probity_core::time::DAY_MS;
 use probity_store::uploads::{Content, Upload};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,6 @@ use crate::error::ApiError;
 pub(super) const PREVIEW_ROWS: i64 = 20;
 /// Characters of a cell in a preview.
 const CELL_CHARS: usize = 200;
-const DAY_MS: i64 = 86_400_000;
 
 /// An upload.
 #[derive(Debug, Serialize)]

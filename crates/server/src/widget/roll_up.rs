@@ -6,7 +6,7 @@
 //! nodes that both believe to have the lease, or one that comes back from a crash, record it once.
 
 use probity_core::id::{Id, JobId};
-use probity_core::time::Millis;
+use probity_core::time::{DAY_MS, Millis};
 use probity_store::events::Actor;
 use probity_store::jobs::{self, Summed};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Tx, reports, widget};
@@ -15,7 +15,6 @@ use super::SOURCE;
 use crate::app::App;
 use crate::jobs::announce;
 
-const DAY_MS: i64 = 86_400_000;
 /// How long after its end a day is summed up, in milliseconds: later than any check of it is settled, and than clocks differ.
 const GRACE_MS: i64 = 600_000;
 /// Days that are summed up in one round.

@@ -7,14 +7,13 @@
 //!
 //! Whether there is something to do is asked of a reader: on SQLite a transaction would take the writer's turn for it.
 
-use probity_core::time::Millis;
+use probity_core::time::{DAY_MS, Millis};
 
 use super::{JobNo, State};
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::Result;
 use crate::number::OrgNo;
 
-const DAY_MS: i64 = 86_400_000;
 /// Blocks of each kind that are removed in one transaction: all that was in them is overwritten, which takes its time.
 const BLOCKS_AT_ONCE: i64 = 50;
 

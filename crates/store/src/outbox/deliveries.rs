@@ -1,7 +1,7 @@
 //! The log of messages: what was sent where, what came of it, and sending once more.
 
 use probity_core::id::{DeliveryId, EventId, JobId, WebhookId};
-use probity_core::time::Millis;
+use probity_core::time::{DAY_MS, Millis};
 
 use super::{Content, State, tried};
 use crate::db::{Conn, Row, Tx, args, statements};
@@ -9,7 +9,6 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::wake::{self, Bell};
 
-const DAY_MS: i64 = 24 * 3_600_000;
 /// Up to how many waiting messages are counted.
 const COUNTED_MAX: i64 = 10_000;
 

@@ -1,6 +1,6 @@
 //! An upload's rows: how they come, are read, rewritten, and go.
 
-use probity_core::time::Millis;
+use probity_core::time::{DAY_MS, Millis};
 
 use super::{UploadNo, about_of};
 use crate::db::{Conn, Tx, args, statements};
@@ -8,7 +8,6 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::sealing::Place;
 
-const DAY_MS: i64 = 86_400_000;
 /// Rows that are removed in one transaction: fifty blocks and more.
 const ROWS_AT_ONCE: i64 = 50_000;
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use probity_core::overrides::{Gate, IGNORABLE, Wishes};
+use probity_core::time::DAY_MS;
 use probity_core::verdict::Status;
 use probity_store::events::{self, What};
 use probity_store::organization::Org;
@@ -27,9 +28,6 @@ use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::body::JsonBody;
 use crate::error::ApiError;
-
-/// A day, in milliseconds.
-const DAY_MS: i64 = 24 * 3_600_000;
 
 /// Look at the settings
 ///
