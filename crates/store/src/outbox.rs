@@ -45,10 +45,12 @@ statements! {
             CAST(each.value ->> 'at' AS BIGINT), each.value ->> 'j', each.value ->> 'r'
         FROM {each:$1} WHERE 1 = 1 ON CONFLICT DO NOTHING";
     ANY_DUE = "SELECT 1 AS one FROM outbox
-        WHERE state = 'waiting' AND next_at <= $1 AND (lease_until IS NULL OR lease_until <= $1) LIMIT 1";
+        WHERE state = 'waiting' AND next_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
+            AND org_no NOT IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$2}) LIMIT 1";
     CLAIM = "WITH due AS MATERIALIZED (
             SELECT org_no, id FROM outbox
             WHERE state = 'waiting' AND next_at <= $1 AND (lease_until IS NULL OR lease_until <= $1)
+                AND org_no NOT IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$5})
             ORDER BY next_at LIMIT $2 {skip_locked})
         UPDATE outbox SET lease_until = $3, run = $4
         WHERE (org_no, id) IN (SELECT org_no, id FROM due)
@@ -233,15 +235,37 @@ pub async fn put_quietly(tx: &mut Tx, deliveries: &[Delivery]) -> Result<u64> {
     tx.execute(&PUT, args![serde_json::Value::from(each).to_string()]).await
 }
 
-/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
-pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
-    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+/// What a sender can take: so many messages, and none of these organizations, which have their share already.
+#[derive(Clone, Copy, Debug)]
+pub struct Room<'a> {
+    /// How many messages, at most.
+    pub at_most: u32,
+    /// Whose messages wait.
+    pub not_of: &'a [OrgNo],
 }
 
-/// Leases up to `at_most` messages that are due to a run, those that were due first first. `run` must be a text that no other
-/// claim uses: a random one.
-pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<Claimed>> {
-    let rows = tx.rows(&CLAIM, args![now, i64::from(at_most), now + lease_ms, run]).await?;
+impl Room<'_> {
+    /// So many messages, whosever they are.
+    pub fn of(at_most: u32) -> Self {
+        Self { at_most, not_of: &[] }
+    }
+
+    fn not_of(self) -> String {
+        let each: Vec<[i64; 1]> = self.not_of.iter().map(|org| [org.0]).collect();
+        serde_json::json!(each).to_string()
+    }
+}
+
+/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
+pub async fn any_due(conn: &mut Conn, now: Millis, room: Room<'_>) -> Result<bool> {
+    Ok(conn.first(&ANY_DUE, args![now, room.not_of()]).await?.is_some())
+}
+
+/// Leases messages that are due to a run, as many as there is room for, those that were due first first. `run` must be a text
+/// that no other claim uses: a random one.
+pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, room: Room<'_>) -> Result<Vec<Claimed>> {
+    let values = args![now, i64::from(room.at_most), now + lease_ms, run, room.not_of()];
+    let rows = tx.rows(&CLAIM, values).await?;
     let mut claimed: Vec<Claimed> = rows.iter().map(|row| read(row, run)).collect::<Result<_>>()?;
     // What is returned has the order of the table.
     claimed.sort_by_key(|one| (one.due_at, one.id));

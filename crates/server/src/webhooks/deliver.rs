@@ -5,10 +5,9 @@
 //! least once, and a receiver knows a repeated one by its `webhook-id`.
 //!
 //! Bounds: [`DeliveryConfig::at_once`] messages in memory, under way or kept until a lane is free ([`kept`]), and half of them to
-//! receivers that were silent when they were last asked; a lane for each
-//! webhook, or for what a customer's batches name on a host, and one for each host ([`super::lanes`]), so that one that hangs
-//! holds up itself only; seven repetitions
-//! ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database that fails is logged and asked again at the next poll; an attempt
+//! receivers that were silent when they were last asked, and half of them to one customer, however many hosts that one names; a
+//! lane for each webhook, or for what a customer's batches name on a host, and one for each host ([`super::lanes`]), so that one
+//! that hangs holds up itself only; seven repetitions ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database that fails is logged and asked again at the next poll; an attempt
 //! that could not be recorded is made again after its lease.
 //!
 //! Where a message to a webhook goes is read when it is claimed: what waits for a webhook that is gone or disabled is
@@ -23,7 +22,7 @@ use std::time::Duration;
 use probity_core::id::WebhookId;
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
-use probity_store::outbox::{self, Claimed};
+use probity_store::outbox::{self, Claimed, Room};
 use probity_store::webhooks::{self, Receiver};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 use tokio::sync::{Notify, Semaphore};
@@ -77,6 +76,25 @@ impl Default for DeliveryConfig {
     }
 }
 
+/// What may be due after a claim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Due {
+    /// More, for which there may be room.
+    More,
+    /// More, for which there is room when an attempt ends.
+    WhereOneEnds,
+    /// Nothing.
+    Nothing,
+}
+
+impl DeliveryConfig {
+    /// How many attempts one customer may have under way, whatever hosts that one names: a host that nobody has heard of yet
+    /// counts as lively, and new names cost nothing.
+    fn share(&self) -> usize {
+        (self.at_once / 2).max(1)
+    }
+}
+
 /// What a worker works with.
 #[derive(Clone)]
 pub struct Parts {
@@ -115,6 +133,7 @@ struct LanesOf {
     host: String,
     /// Of the webhook, or of a customer on the host.
     own: String,
+    customer: OrgNo,
     /// Silent where one of them was so when it was last asked.
     sort: Sort,
 }
@@ -159,9 +178,9 @@ impl Worker {
     /// Works until it is told to end; then lets what is under way end too, for as long as that may take.
     pub async fn run(mut self, ending: CancellationToken) {
         while !ending.is_cancelled() {
-            let more = self.claim().await;
-            if !(more && self.room() > 0) {
-                self.wait(more, &ending).await;
+            let due = self.claim().await;
+            if due != Due::More || self.room() == 0 {
+                self.wait(due != Due::Nothing, &ending).await;
             }
         }
         self.give_up_kept();
@@ -175,9 +194,11 @@ impl Worker {
 
     /// Delivers everything that is due now and can go, and returns when all of those attempts have ended.
     pub async fn run_once(&mut self) {
-        while self.claim().await {
-            while self.room() == 0 {
-                self.one_ended().await;
+        loop {
+            match self.claim().await {
+                Due::More if self.room() > 0 => {}
+                Due::More | Due::WhereOneEnds if !self.under_way.is_empty() => self.one_ended().await,
+                _ => break,
             }
         }
         self.finish().await;
@@ -222,35 +243,52 @@ impl Worker {
             Err(error) => (error.id(), HeardBy::nothing()),
         };
         let now = self.parts.clock.now();
-        if let Some(LanesOf { host, own, sort }) = self.lanes.remove(&id) {
+        if let Some(LanesOf { host, own, sort, .. }) = self.lanes.remove(&id) {
             self.hosts.done(&host, sort, now, heard.host);
             self.own.done(&own, sort, now, heard.own);
         }
         self.start_kept(now);
     }
 
-    /// Claims what there is room for and starts what may go. True: more may be due.
-    async fn claim(&mut self) -> bool {
+    /// Claims what there is room for and starts what may go.
+    async fn claim(&mut self) -> Due {
         self.hand_back().await;
         let wanted = self.room().min(CLAIMED_MAX);
-        match self.try_claim(wanted).await {
-            Ok(claimed) => wanted > 0 && claimed == wanted,
+        let sated = self.sated();
+        match self.try_claim(wanted, &sated).await {
+            Ok(claimed) if wanted > 0 && claimed == wanted => Due::More,
+            // Also of those who have got their share just now: what was too much was handed back.
+            Ok(_) if self.room() == 0 || !self.sated().is_empty() => Due::WhereOneEnds,
+            Ok(_) => Due::Nothing,
             Err(error) => {
                 tracing::warn!(%error, "the outbox could not be read; it is tried again");
-                false
+                Due::Nothing
             }
         }
     }
 
-    async fn try_claim(&mut self, wanted: usize) -> Result<usize, StoreError> {
+    /// Customers who have their share of all places, or a message kept that waits for it.
+    fn sated(&self) -> Vec<OrgNo> {
+        let mut taken: HashMap<OrgNo, usize> = HashMap::new();
+        for lanes in self.lanes.values().chain(self.kept.iter().map(|kept| &kept.lanes)) {
+            *taken.entry(lanes.customer).or_default() += 1;
+        }
+        taken.into_iter().filter(|(_, taken)| *taken >= self.config.share()).map(|(customer, _)| customer).collect()
+    }
+
+    fn has_its_share(&self, customer: OrgNo) -> bool {
+        self.lanes.values().filter(|lanes| lanes.customer == customer).count() >= self.config.share()
+    }
+
+    async fn try_claim(&mut self, wanted: usize, not_of: &[OrgNo]) -> Result<usize, StoreError> {
         let Parts { store, clock, .. } = &self.parts;
         let now = clock.now();
-        if wanted == 0 || !outbox::any_due(&mut store.read().await?, now).await? {
+        let room = Room { at_most: u32::try_from(wanted).unwrap_or(u32::MAX), not_of };
+        if wanted == 0 || !outbox::any_due(&mut store.read().await?, now, room).await? {
             return Ok(0);
         }
         let (run, lease_ms) = (crate::secrets::hex(&crate::random::bytes::<16>()), self.config.lease_ms);
-        let at_most = u32::try_from(wanted).unwrap_or(u32::MAX);
-        let claim = store.write(|tx| outbox::claim(tx, now, lease_ms, &run, at_most).scope_boxed());
+        let claim = store.write(|tx| outbox::claim(tx, now, lease_ms, &run, room).scope_boxed());
         let claimed = claim.await?;
         let receivers = self.receivers_of(&claimed).await?;
         let (count, mut later, mut unwanted) = (claimed.len(), Vec::new(), Vec::new());
@@ -313,7 +351,8 @@ impl Worker {
             None => format!("{} {host}", claimed.org.0),
         };
         let silent = self.hosts.is_silent(&host) || self.own.is_silent(&own);
-        let lanes = LanesOf { host, own, sort: if silent { Sort::Silent } else { Sort::Lively } };
+        let lanes =
+            LanesOf { host, own, customer: claimed.org, sort: if silent { Sort::Silent } else { Sort::Lively } };
         let errand = Errand { claimed, receiver, putting_together: self.putting_together.clone() };
         let ready = Kept { errand, target: target.ok(), lanes, since: now };
         if self.may_keep(&ready.lanes) {
@@ -337,11 +376,15 @@ impl Worker {
         self.lanes.insert(task.id(), lanes);
     }
 
-    /// Takes a place in both lanes, or in none. The silent ones have half of all places together.
+    /// Takes a place in each of its lanes, or in none. The silent ones have half of all places together.
     fn admit(&mut self, lanes: &LanesOf, now: Millis) -> Admission {
         let silent = self.lanes.values().filter(|lanes| lanes.sort == Sort::Silent).count();
         if lanes.sort == Sort::Silent && silent >= (self.config.at_once / 2).max(1) {
             return Admission::Later(now + SILENT_MS);
+        }
+        if self.has_its_share(lanes.customer) {
+            // Nothing of this customer's is claimed before one of its attempts ends.
+            return Admission::Later(now);
         }
         if let Admission::Later(at) = self.own.admit(&lanes.own, lanes.sort, now) {
             return Admission::Later(at);

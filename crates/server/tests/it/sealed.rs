@@ -10,7 +10,7 @@ use probity_server::instance::{Instance, OpenError};
 use probity_server::ops::log::capture::holds;
 use probity_server::sealing::MasterKey;
 use probity_server::service::ServiceConfig;
-use probity_store::outbox::{self, Attempt, Content, Delivery, State};
+use probity_store::outbox::{self, Attempt, Content, Delivery, Room, State};
 use probity_store::sealing::Place as InRow;
 use probity_store::sealing::earlier::{Behind, find};
 use probity_store::uploads::{self, Arrived, Choice, Content as UploadContent, NewUpload};
@@ -88,7 +88,9 @@ async fn told_twice(store: &Store, org: OrgNo, now: Millis) -> DeliveryId {
     for (answer, state) in ANSWERS.into_iter().zip([State::Waiting, State::Delivered]) {
         let sent = store.write(|tx| {
             async move {
-                let [claimed] = &outbox::claim(tx, now, 1, "sender", 1).await?[..] else { panic!("it is due") };
+                let [claimed] = &outbox::claim(tx, now, 1, "sender", Room::of(1)).await?[..] else {
+                    panic!("it is due")
+                };
                 let (answer, status, error) = (answer.to_vec(), Some(200), None);
                 let attempt = Attempt { at: now, took_ms: 1, status, error, answer, state, next_at: now };
                 outbox::record(tx, claimed, &attempt).await

@@ -8,7 +8,7 @@ use probity_core::time::Millis;
 use probity_store::erasures::{self, Claimed, NewErasure, Stage, THROUGH, Tag, Turn, Wished};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::organization::{self, Org};
-use probity_store::outbox::{self, Attempt, Content, Delivery, State};
+use probity_store::outbox::{self, Attempt, Content, Delivery, Room, State};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 
 use crate::databases::for_each_database;
@@ -56,7 +56,7 @@ async fn message(store: &Store, org: OrgNo, n: u8, at: Millis) -> Delivery {
 async fn send(store: &Store, at: Millis, answer: &[u8], state: State) {
     let sent = store.write(|tx| {
         async {
-            for claimed in outbox::claim(tx, at, LEASE_MS, "sender", 10).await? {
+            for claimed in outbox::claim(tx, at, LEASE_MS, "sender", Room::of(10)).await? {
                 let answer = answer.to_vec();
                 let attempt =
                     Attempt { at, took_ms: 1, status: Some(204), error: None, answer, state, next_at: at + 1 };

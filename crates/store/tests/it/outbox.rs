@@ -3,7 +3,7 @@
 use probity_core::id::{DeliveryId, EventId};
 use probity_core::time::Millis;
 use probity_store::outbox::{
-    self, ANSWER_MAX, Attempt, Claimed, Content, Delivery, Depth, EARLIER_ANSWER_MAX, Logged, State,
+    self, ANSWER_MAX, Attempt, Claimed, Content, Delivery, Depth, EARLIER_ANSWER_MAX, Logged, Room, State,
 };
 use probity_store::settings::{self, Settings};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
@@ -34,7 +34,7 @@ async fn put(store: &Store, delivery: &Delivery) -> bool {
 
 async fn claim(store: &Store, after_ms: i64, run: &str, at_most: u32) -> Vec<Claimed> {
     let now = START + after_ms;
-    store.write(|tx| outbox::claim(tx, now, LEASE_MS, run, at_most).scope_boxed()).await.unwrap()
+    store.write(|tx| outbox::claim(tx, now, LEASE_MS, run, Room::of(at_most)).scope_boxed()).await.unwrap()
 }
 
 fn failed(next_at: Millis) -> Attempt {
@@ -77,7 +77,9 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
         for n in 1..=3 {
             put(&store, &message(n, i64::from(n))).await;
         }
-        let due = async |after_ms| outbox::any_due(&mut store.read().await.unwrap(), START + after_ms).await.unwrap();
+        let due = async |after_ms| {
+            outbox::any_due(&mut store.read().await.unwrap(), START + after_ms, Room::of(1)).await.unwrap()
+        };
         assert!(!due(0).await && due(1).await);
         assert_eq!(claim(&store, 0, "early", 10).await, []);
         let first = claim(&store, 3, "one", 2).await;
@@ -94,6 +96,28 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
         let late = record(&store, &first[0], &failed(START)).await;
         assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
         assert_eq!(logged(&store, 1).await.attempts, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_has_a_share_already_waits_and_stands_in_nobodys_way() {
+    for_each_database(async |store| {
+        for n in 1..=3 {
+            put(&store, &message(n, i64::from(n))).await;
+        }
+        let other = Delivery { org: OrgNo(4), ..message(4, 4) };
+        put(&store, &other).await;
+        let (first, both) = ([ORG], [OrgNo(4), ORG]);
+        let due = async |not_of: &[OrgNo]| {
+            let room = Room { at_most: 2, not_of };
+            outbox::any_due(&mut store.read().await.unwrap(), START + 4, room).await.unwrap()
+        };
+        assert!(due(&first).await && !due(&both).await);
+        let room = Room { at_most: 2, not_of: &first };
+        let claim = store.write(|tx| outbox::claim(tx, START + 4, LEASE_MS, "run", room).scope_boxed());
+        let claimed = claim.await.unwrap();
+        assert_eq!(claimed.iter().map(|one| one.id).collect::<Vec<_>>(), [other.id]);
     })
     .await;
 }

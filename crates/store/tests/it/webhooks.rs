@@ -5,7 +5,7 @@ use probity_core::time::Millis;
 use probity_core::verdict::{Reason, Status};
 use probity_core::webhook::{ContactChange, Topic};
 use probity_store::jobs::{self, JobNo, NewJob};
-use probity_store::outbox::{self, Content, Delivery, State};
+use probity_store::outbox::{self, Content, Delivery, Room, State};
 use probity_store::webhooks::{self, Failing, Webhook};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
@@ -227,7 +227,7 @@ async fn an_event_is_put_once_for_each_webhook_and_holds_no_rows_but_their_numbe
         let moved = Webhook { url: "https://elsewhere.example/".into(), ..one.clone() };
         let again = [message(&moved, 3, 1, rows()), message(&one, 4, 2, Content::Bytes(vec![0, 255]))];
         assert_eq!(put(&again).await, 1, "its URL is another, it is the same webhook");
-        let claimed = store.write(|tx| outbox::claim(tx, NOW, 1, "run", 10).scope_boxed()).await.unwrap();
+        let claimed = store.write(|tx| outbox::claim(tx, NOW, 1, "run", Room::of(10)).scope_boxed()).await.unwrap();
         assert_eq!(claimed.len(), 3);
         assert_eq!((&claimed[0].content, claimed[0].job), (&rows(), both[0].job));
         assert_eq!(claimed[2].content, Content::Bytes(vec![0, 255]));
@@ -267,7 +267,7 @@ async fn the_tests_that_wait_for_a_webhook_are_counted_up_to_a_number() {
         };
         assert_eq!((waiting(&one, 10).await, waiting(&one, 2).await), (3, 2));
         assert_eq!((waiting(&other, 10).await, waiting(&foreign, 10).await), (1, 1));
-        store.write(|tx| outbox::claim(tx, NOW, 1, "run", 10).scope_boxed()).await.unwrap();
+        store.write(|tx| outbox::claim(tx, NOW, 1, "run", Room::of(10)).scope_boxed()).await.unwrap();
         assert_eq!(waiting(&one, 10).await, 3, "what is being sent waits");
         let sent = [(one.org, messages[0].id)];
         store.write(|tx| outbox::cancel(tx, "run", &sent).scope_boxed()).await.unwrap();
@@ -284,7 +284,7 @@ async fn what_tells_of_rows_is_forgotten_sooner() {
         store.write(|tx| outbox::put_quietly(tx, &messages).scope_boxed()).await.unwrap();
         let purge = async |at: i64| store.write(|tx| outbox::purge_rows(tx, NOW + at, 10).scope_boxed()).await.unwrap();
         assert_eq!(purge(1).await, 0, "it waits");
-        for claimed in store.write(|tx| outbox::claim(tx, NOW, 1, "run", 10).scope_boxed()).await.unwrap() {
+        for claimed in store.write(|tx| outbox::claim(tx, NOW, 1, "run", Room::of(10)).scope_boxed()).await.unwrap() {
             let attempt = outbox::Attempt {
                 at: NOW,
                 took_ms: 1,

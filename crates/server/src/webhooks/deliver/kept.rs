@@ -38,17 +38,20 @@ impl Back {
 }
 
 impl Worker {
-    /// Whether a message that goes by these lanes is to wait for one of them. No more than half of all places are for those that
-    /// wait: the others are for receivers with free lanes.
+    /// Whether a message that goes by these lanes is to wait for one of them, or for its customer's share. No more than half of
+    /// all places are for those that wait, and a quarter for those of one customer: the others are for receivers with free lanes.
     pub(super) fn may_keep(&self, lanes: &LanesOf) -> bool {
+        let kept =
+            |same: fn(&LanesOf, &LanesOf) -> bool| self.kept.iter().filter(|kept| same(&kept.lanes, lanes)).count();
         lanes.sort == Sort::Lively
             && self.is_full(lanes)
             && self.kept.len() < self.config.at_once / 2
-            && self.kept.iter().filter(|kept| kept.lanes.own == lanes.own).count() < KEPT_EACH
+            && kept(|one, other| one.customer == other.customer) < self.config.at_once / 4
+            && kept(|one, other| one.own == other.own) < KEPT_EACH
     }
 
     fn is_full(&self, lanes: &LanesOf) -> bool {
-        self.hosts.is_full(&lanes.host) || self.own.is_full(&lanes.own)
+        self.hosts.is_full(&lanes.host) || self.own.is_full(&lanes.own) || self.has_its_share(lanes.customer)
     }
 
     /// Starts what can go now, and takes leave of what was kept for too long.

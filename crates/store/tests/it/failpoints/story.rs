@@ -13,7 +13,7 @@ use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_store::credits;
 use probity_store::jobs::{self, Claimed, Closed, Fence, Job, JobNo, Kind, NewChunk, RowResult, Settled, State, Stay};
-use probity_store::outbox::{self, Content, Delivery};
+use probity_store::outbox::{self, Content, Delivery, Room};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 
 use crate::organizations;
@@ -211,10 +211,10 @@ impl Story {
     /// What is due is sent, and that is recorded.
     async fn deliver(&mut self) -> Result<()> {
         let (run, now) = (format!("run {:?}", self.next()), self.now);
-        if !outbox::any_due(&mut self.store.read().await?, now).await? {
+        if !outbox::any_due(&mut self.store.read().await?, now, Room::of(1)).await? {
             return Ok(());
         }
-        let claimed = self.store.write(|tx| outbox::claim(tx, now, LEASE_MS, &run, 10).scope_boxed()).await?;
+        let claimed = self.store.write(|tx| outbox::claim(tx, now, LEASE_MS, &run, Room::of(10)).scope_boxed()).await?;
         for one in claimed {
             *self.told.entry(one.event).or_default() += 1;
             let attempt = outbox::Attempt {
@@ -247,7 +247,7 @@ impl Story {
     async fn is_over(&self) -> Result<bool> {
         let open = self.read_all().await?.iter().any(|job| !job.state.is_closed());
         let later = self.now + 100 * LEASE_MS;
-        let due = outbox::any_due(&mut self.store.read().await?, later).await?;
+        let due = outbox::any_due(&mut self.store.read().await?, later, Room::of(1)).await?;
         let probe = self.store.write(|tx| {
             // What is held is seen when the leases have ended; that it was looked for does not stand.
             async move {

@@ -6,7 +6,7 @@ use probity_core::id::{DeliveryId, EventId};
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_store::jobs::{self, Closed, Kind, NewChunk, RowResult};
-use probity_store::outbox::{self, Content, Delivery};
+use probity_store::outbox::{self, Content, Delivery, Room};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 
 /// How long every lease is.
@@ -62,7 +62,7 @@ pub(super) fn event(job: &jobs::Job) -> EventId {
 
 /// How often each event of an organization is about to be sent.
 pub(super) async fn messages(store: &Store, org: OrgNo, now: Millis) -> BTreeMap<EventId, u32> {
-    let due = store.write(|tx| outbox::claim(tx, now, LEASE_MS, "all", 1_000).scope_boxed()).await.unwrap();
+    let due = store.write(|tx| outbox::claim(tx, now, LEASE_MS, "all", Room::of(1_000)).scope_boxed()).await.unwrap();
     let mut told = BTreeMap::new();
     for message in due.iter().filter(|message| message.org == org) {
         *told.entry(message.event).or_default() += 1;
