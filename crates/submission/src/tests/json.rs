@@ -42,6 +42,8 @@ fn the_right_spelling_of_the_url_wins() {
         (r#"{"webhookUrl":"old","emails":["a"],"webhook_url":"new"}"#, Some("new")),
         (r#"{"webhook_url":"new","emails":["a"],"webhookUrl":"old"}"#, Some("new")),
         (r#"{"webhook_url":null,"emails":["a"],"webhookUrl":"old"}"#, Some("old")),
+        (r#"{"webhook_url":"","emails":["a"],"webhookUrl":"old"}"#, Some("old")),
+        (r#"{"webhook_url":"","emails":["a"],"webhookUrl":""}"#, None),
     ];
     for (body, expected) in table {
         assert_eq!(url(body).as_deref(), expected, "{body}");
@@ -150,7 +152,8 @@ fn judge(body: &[u8]) -> Option<(Option<String>, Vec<String>)> {
     let urls = [judge.webhook_url, judge.legacy];
     let fit = !judge.emails.is_empty() && urls.iter().flatten().all(|url| !url.contains('\0'));
     let [url, legacy] = urls;
-    fit.then(|| (url.or(legacy).filter(|url| !url.is_empty()), judge.emails))
+    let some = |url: Option<String>| url.filter(|url| !url.is_empty());
+    fit.then(|| (some(url).or(some(legacy)), judge.emails))
 }
 
 /// A JSON text, mostly a right one.
