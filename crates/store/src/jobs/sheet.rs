@@ -2,9 +2,10 @@
 //!
 //! Parts are settled in the order of the work, which is sorted by domain, so the thousand rows of a page lie in as many parts.
 //! Writing them in the order of the rows would touch a page of the database for each; so whoever reads puts them in order.
-//! Parts change only where addresses are erased, which the job tells (`rewritten`), and their numbers are seen in order, so a sheet that has read up to one only reads what is behind it: a
-//! page of a running job costs what was settled since the last one. A row takes 16 bytes; sheets are kept, up to [`ROWS_KEPT`] rows of
-//! them, and any may be forgotten. Where they are too many, the one that was not read for longest goes, unless it is in use: of jobs
+//! Parts change only where addresses are erased, which the job tells (`rewritten`), and their numbers are seen in order, so a
+//! sheet that has read up to one only reads what is behind it: a page of a running job costs what was settled since the last one.
+//! A row takes 16 bytes, and what rows have in common takes more, but once: each host that decided, each suggestion. Sheets are
+//! kept, up to [`ROWS_KEPT`] rows or what is as large, and any may be forgotten. Where they are too many, the one that was not read for longest goes, unless it is in use: of jobs
 //! that are read in turn each would push the next one out, and every page would read a whole job.
 //!
 //! Rows that are picked one by one, for a message, need no sheet: they were settled lately, so they are looked for from the last part
@@ -25,8 +26,13 @@ use crate::error::Result;
 use crate::number::OrgNo;
 use crate::sealing::Place;
 
-/// Rows of the sheets that are kept beside the one that is read.
+/// Rows of the sheets that are kept beside the one that is read: 64 MB, where what they have in common counts as so many rows as
+/// it is large.
 const ROWS_KEPT: usize = 4_000_000;
+/// What a kind counts for: its texts, their boxes, and its place in two tables are about 400 bytes.
+const ROWS_OF_A_KIND: usize = 25;
+/// The same of a suggestion.
+const ROWS_OF_A_SUGGESTION: usize = 6;
 /// Sheets that are kept, however short.
 const SHEETS_KEPT: usize = 64;
 /// A sheet is in use where it is among so many that were read last.
@@ -201,7 +207,7 @@ async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc
     if sheet.last < settled.get("parts")? {
         sheet.catch_up(conn, org, job).await?;
     }
-    sheets.has((org, job), sheet.rows);
+    sheets.has((org, job), sheet.weight());
     drop(sheet);
     Ok(Some(shared))
 }
@@ -246,6 +252,11 @@ impl Sheet {
             self.blocks.entry(idx.div_euclid(packing::BLOCK)).or_default().push(entry);
         }
         Ok(())
+    }
+
+    /// How large it is, in rows.
+    fn weight(&self) -> usize {
+        self.rows + self.kinds.len() * ROWS_OF_A_KIND + self.suggestions.len() * ROWS_OF_A_SUGGESTION
     }
 
     /// The place of a kind, which is the same as others have it.

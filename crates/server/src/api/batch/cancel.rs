@@ -1,7 +1,7 @@
 //! `POST /v1/batch-verify/{id}/cancel`: an end before the end.
 //!
 //! One transaction stops the job, credits back what was not verified, tells whoever wants to know, and keeps the answer for
-//! retries. A verdict that comes afterwards finds no chunk to settle, so nothing is charged any more.
+//! retries. A verdict that comes afterwards meets a job that is closed, so nothing is charged any more.
 
 use std::sync::Arc;
 

@@ -127,7 +127,11 @@ fn list() -> Object {
 }
 
 fn emails() -> Array {
-    let email = ObjectBuilder::new().schema_type(Type::String).max_length(Some(ADDRESS_MAX_BYTES));
+    // No body has a text with U+0000 (`body::parse`).
+    let email = ObjectBuilder::new()
+        .schema_type(Type::String)
+        .max_length(Some(ADDRESS_MAX_BYTES))
+        .pattern(Some(r"^[^\u0000]*$"));
     ArrayBuilder::new()
         .items(email)
         .min_items(Some(1))
