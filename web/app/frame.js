@@ -7,6 +7,7 @@ import { sections } from "./screens.js";
 import { session, signOut } from "./session.js";
 import { t } from "./text.js";
 import { Button } from "./ui/buttons.js";
+import { Note } from "./ui/notes.js";
 import { Brand } from "./ui/page.js";
 
 export function Frame({ current, children }) {
@@ -24,7 +25,7 @@ export function Frame({ current, children }) {
         </nav>
         <${Who} current=${current} />
       </header>
-      ${children}
+      <div class="beside"><${Unencrypted} />${children}</div>
     </div>`;
 }
 
@@ -32,6 +33,12 @@ export function Frame({ current, children }) {
 function skip(event) {
   event.preventDefault();
   document.getElementById("page")?.focus();
+}
+
+/** What goes no further than this machine is encrypted nowhere, and nobody else reads it: browsers trust such pages. */
+function Unencrypted() {
+  if (session.value?.secure !== false || isSecureContext) return null;
+  return html`<aside class="unencrypted"><${Note} kind="warning">${t("frame.unencrypted")}<//></aside>`;
 }
 
 function Section({ name, screens, current }) {

@@ -69,7 +69,7 @@
     :host { display: block; font: inherit; text-align: start }
     div { display: inline-block; box-sizing: border-box; max-width: 100%; margin-block-start: .5em; padding: .2em .6em;
       border: 1px solid currentColor; border-radius: .4em; font-size: .875em; line-height: 1.4; overflow-wrap: anywhere }
-    div:empty { display: none }
+    div:empty { display: block; margin: 0; padding: 0; border: 0 }
     .ok { color: #14532d; background: #e9f7ee }
     .reject { color: #7f1d1d; background: #fdeeee }
     .fix { color: #1e3a5f; background: #edf4fc }
@@ -77,7 +77,7 @@
       text-decoration: underline; cursor: pointer; overflow-wrap: anywhere; unicode-bidi: isolate }
     button:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; border-radius: .2em }
     @media (prefers-reduced-motion: no-preference) {
-      div { animation: appear .15s ease-out }
+      div:not(:empty) { animation: appear .15s ease-out }
       @keyframes appear { from { opacity: 0 } }
     }`);
 

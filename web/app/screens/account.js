@@ -5,7 +5,7 @@ import { ago } from "../format.js";
 import { become, learn, session } from "../session.js";
 import { NAMES, choose, language, t } from "../text.js";
 import { Button, Secret } from "../ui/buttons.js";
-import { Check, Field, Form, Group, Select } from "../ui/fields.js";
+import { Check, Field, Form, Group, Select, useEdits } from "../ui/fields.js";
 import { Note } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
@@ -32,21 +32,24 @@ export function Screen() {
 }
 
 function Profile({ of: account, changed }) {
-  const [name, setName] = useState(account.name ?? "");
-  const [phone, setPhone] = useState(account.phone ?? "");
-  const [told, setTold] = useState(account.notifications);
+  const form = useEdits({ name: account.name ?? "", phone: account.phone ?? "", ...account.notifications });
+  const { now, edit } = form;
 
+  // Only what was changed here is said: the rest may have been changed on another page since it was loaded.
   async function send() {
-    changed(await patch("/app/account", { name, phone: phone || null, notifications: told }));
+    const { name, phone, ...notifications } = form.changed;
+    const told = Object.keys(notifications).length > 0 ? notifications : undefined;
+    changed(await patch("/app/account", { name, phone: phone === "" ? null : phone, notifications: told }));
+    form.sent();
     await learn();
     toast(t("saved"));
   }
 
   return html`<${Form} send=${send} submit=${t("save")}>
-    <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" value=${name} set=${setName} />
-    <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" value=${phone} set=${setPhone} />
+    <${Field} label=${t("link.name")} autocomplete="name" required maxlength="200" value=${now.name} set=${(name) => edit({ name })} />
+    <${Field} label=${t("account.phone")} type="tel" autocomplete="tel" value=${now.phone} set=${(phone) => edit({ phone })} />
     <${Group} label=${t("account.notifications")}>${NOTIFICATIONS.map((of) => html`<${Check} label=${t(`notification.${of}`)}
-      checked=${told[of]} set=${(on) => setTold({ ...told, [of]: on })} />`)}<//>
+      checked=${now[of]} set=${(on) => edit({ [of]: on })} />`)}<//>
   <//>`;
 }
 
@@ -70,10 +73,10 @@ function Password() {
 
 function SecondFactor() {
   const [begun, setBegun] = useState(/** @type {any} */ (undefined));
+  const [ended, setEnded] = useState(false);
   const [current, setCurrent] = useState("");
   const [code, setCode] = useState("");
   const [recovery, setRecovery] = useState(/** @type {string[] | undefined} */ (undefined));
-  const on = session.value?.two_factor;
 
   async function begin() {
     setBegun(await post("/app/second-factor", { current }));
@@ -90,32 +93,36 @@ function SecondFactor() {
     const { session: goesOn } = await remove("/app/second-factor", { code: code.replaceAll(" ", "") });
     setCode("");
     setRecovery(undefined);
+    setEnded(true);
     become(goesOn);
   }
 
-  const field = html`<${Field} label=${t("sign-in.code")} inputmode="numeric" autocomplete="one-time-code" required value=${code} set=${setCode} />`;
+  const field = html`<${Field} key="code" label=${t("sign-in.code")} inputmode="numeric" autocomplete="one-time-code" required value=${code} set=${setCode} />`;
   if (recovery) {
-    return html`<div class="stack"><${Note} kind="warning">${t("account.recovery")}<//>
+    return html`<div class="stack"><${Note} kind="warning" focused=${true}>${t("account.recovery")}<//>
       <${Secret} text=${recovery.join(" ")} label=${t("account.recovery")} /></div>`;
   }
-  if (on) {
-    const left = session.value?.recovery_codes_left ?? 0;
-    return html`<div class="stack"><${Note} kind="good">${t("account.second_factor_on")}<//>
-      <${Note} kind=${left > FEW_CODES ? undefined : "warning"}>${t("account.codes_left", { n: left })}<//>
-      <${Form} send=${end} submit=${t("account.second_factor_end")} danger=${true}>${field}<//></div>`;
-  }
-  if (begun) {
-    return html`<${Form} send=${confirm} submit=${t("account.second_factor_confirm")}>
-      <p>${t("account.second_factor_scan")}</p>
-      <p><a href=${begun.otpauth_uri}>${t("account.second_factor_open")}</a></p>
-      <${Secret} text=${begun.secret} label=${t("account.secret")} />
-      ${field}
-    <//>`;
-  }
+  if (session.value?.two_factor) return html`<${SwitchedOn} end=${end} field=${field} />`;
+  if (begun) return html`<${Form} send=${confirm} submit=${t("account.second_factor_confirm")}><${Begun} of=${begun} />${field}<//>`;
   return html`<div class="stack"><p>${t("account.second_factor_text")}</p>
     <${Form} send=${begin} submit=${t("account.second_factor_begin")}>
-      <${Field} label=${t("account.current")} type="password" autocomplete="current-password" required value=${current} set=${setCurrent} />
+      <${Field} key="current" label=${t("account.current")} type="password" autocomplete="current-password" required
+        focused=${ended} value=${current} set=${setCurrent} />
     <//></div>`;
+}
+
+function SwitchedOn({ end, field }) {
+  const left = session.value?.recovery_codes_left ?? 0;
+  return html`<div class="stack"><${Note} kind="good">${t("account.second_factor_on")}<//>
+    <${Note} kind=${left > FEW_CODES ? undefined : "warning"}>${t("account.codes_left", { n: left })}<//>
+    <${Form} send=${end} submit=${t("account.second_factor_end")} danger=${true}>${field}<//></div>`;
+}
+
+/** What is to be typed into the authenticator, before its code is asked for. */
+function Begun({ of }) {
+  return html`<${Note} focused=${true}>${t("account.second_factor_scan")}<//>
+    <p><a href=${of.otpauth_uri}>${t("account.second_factor_open")}</a></p>
+    <${Secret} text=${of.secret} label=${t("account.secret")} />`;
 }
 
 function Sessions() {

@@ -17,7 +17,8 @@ const CALLS = {
 export function Screen() {
   const [key, setKey] = useState("");
   const [call, setCall] = useState("verify");
-  const [answer, setAnswer] = useState(/** @type {{ text?: string, failure?: unknown }} */ ({}));
+  const [answer, setAnswer] = useState(/** @type {{ head?: string, text?: string, failure?: unknown }} */ ({}));
+  const wrong = key.trim() && !key.includes("_test_") ? t("docs.key_live") : undefined;
   const url = `${location.origin}${CALLS[call]}`;
 
   async function run() {
@@ -25,7 +26,8 @@ export function Screen() {
       // As any program does it: with the key, without the session.
       const response = await fetch(url, { headers: { authorization: `Bearer ${key.trim()}` }, credentials: "omit" });
       const body = JSON.stringify(await response.json(), null, 2);
-      setAnswer({ text: `HTTP ${response.status} ${response.statusText}\n\n${body}` });
+      const head = `HTTP ${response.status} ${response.statusText}`;
+      setAnswer({ head, text: `${head}\n\n${body}` });
     } catch (failure) {
       setAnswer({ failure });
     }
@@ -37,12 +39,13 @@ export function Screen() {
       <div class="columns">
         <${Select} label=${t("docs.call")} value=${call} set=${(next) => { setCall(next); setAnswer({}); }}
           options=${Object.keys(CALLS).map((of) => [of, t(`docs.call_${of}`)])} />
-        <${Field} label=${t("docs.key")} hint=${t("docs.key_hint")} autocomplete="off" spellcheck=${false} placeholder="probity_test_…" value=${key} set=${setKey} />
+        <${Field} label=${t("docs.key")} hint=${t("docs.key_hint")} wrong=${wrong} autocomplete="off" spellcheck=${false} placeholder="probity_test_…" value=${key} set=${setKey} />
       </div>
       <pre class="code" tabindex="0">${`curl -H "Authorization: Bearer ${key.trim() ? "$PROBITY_KEY" : "probity_test_…"}" \\\n  "${url}"`}</pre>
-      <div class="row end"><${Button} kind="primary" work=${run} disabled=${key.trim() === ""}>${t("docs.run")}<//></div>
+      <div class="row end"><${Button} kind="primary" work=${run} disabled=${key.trim() === "" || wrong !== undefined}>${t("docs.run")}<//></div>
       ${answer.failure !== undefined && html`<${Failure} of=${answer.failure} />`}
-      ${answer.text && html`<pre class="code" tabindex="0" aria-live="polite">${answer.text}</pre>`}
+      <p class="hidden-text" role="status">${answer.head}</p>
+      ${answer.text && html`<pre class="code" tabindex="0">${answer.text}</pre>`}
     <//>
     <${Note}>${t("docs.keys")} <a href="#/keys">${t("keys.title")}</a><//>
   <//>`;

@@ -2,6 +2,7 @@
 import { html, useState } from "../../vendor/lib.js";
 import { get, post } from "../api.js";
 import { number, time } from "../format.js";
+import { useHere } from "../route.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
 import { Field, Form } from "../ui/fields.js";
@@ -37,6 +38,7 @@ function Erasures({ id }) {
 function Ask({ done }) {
   const [text, setText] = useState("");
   const [sure, setSure] = useState("");
+  const here = useHere();
   const emails = [...new Set(text.split(/[\s,;]+/).filter(Boolean))];
 
   async function send() {
@@ -44,7 +46,7 @@ function Ask({ done }) {
     setText("");
     setSure("");
     done();
-    location.hash = `#/privacy/${id}`;
+    here.go(["privacy", id]);
   }
 
   const many = emails.length > MOST ? t("privacy.too_many", { n: MOST }) : undefined;

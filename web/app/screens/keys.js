@@ -77,7 +77,7 @@ function Add({ close, added }) {
 
   if (made) {
     return html`<${Dialog} title=${t("keys.made")} close=${close}>
-      <${Note} kind="warning">${t("keys.once")}<//>
+      <${Note} kind="warning" focused=${true}>${t("keys.once")}<//>
       <${Secret} text=${made.secret ?? made.key} label=${t("keys.made")} />
     <//>`;
   }

@@ -4,7 +4,7 @@ import { ask, get, patch } from "../api.js";
 import { number } from "../format.js";
 import { administrates } from "../session.js";
 import { t } from "../text.js";
-import { Check, Field, Form, Group } from "../ui/fields.js";
+import { Check, Field, Form, Group, useEdits } from "../ui/fields.js";
 import { Note, explain } from "../ui/notes.js";
 import { Card, Page } from "../ui/page.js";
 import { Fetched, Table, useFetched } from "../ui/table.js";
@@ -19,62 +19,74 @@ const GATES = {
   failed_exchange: "failed_exchange", unverified: "unverified",
 };
 const STATUSES = ["undeliverable", "risky", "unknown"];
+const WORDS = ["banned_words", "role_words"];
+const COUNTS = ["retention_days", "delivery_retention_days", "rate_limit_per_minute"];
 
 export function Screen() {
   const settings = useFetched((signal) => get("/organization/settings", {}, signal), []);
   return html`<${Page} title=${t("settings.title")} lead=${t("settings.lead")}>
     ${!administrates.value && html`<${Note}>${t("team.only_administrators")}<//>`}
-    <${Fetched} from=${settings} lines=${12}>${(of) => html`<${Settings} of=${of} />`}<//>
+    <${Fetched} from=${settings} lines=${12}>${(of) => html`<${Settings} of=${of} set=${settings.set} />`}<//>
     <${Suppressions} />
   <//>`;
 }
 
-function Settings({ of }) {
-  const [reasons, setReasons] = useState(of.ignored_reasons);
-  const [statuses, setStatuses] = useState(of.ignored_statuses);
-  const [banned, setBanned] = useState(of.banned_words.join("\n"));
-  const [roles, setRoles] = useState(of.role_words.join("\n"));
-  const [days, setDays] = useState(String(of.retention_days ?? ""));
-  const [deliveries, setDeliveries] = useState(String(of.delivery_retention_days ?? ""));
-  const [rate, setRate] = useState(String(of.rate_limit_per_minute ?? ""));
+/** What stands in the form, by the names of the API: lists of words and numbers as texts. */
+function fields(of) {
+  const { ignored_reasons, ignored_statuses, banned_words, role_words } = of;
+  const numbers = COUNTS.map((name) => [name, String(of[name] ?? "")]);
+  return { ignored_reasons, ignored_statuses, banned_words: banned_words.join("\n"), role_words: role_words.join("\n"), ...Object.fromEntries(numbers) };
+}
 
-  const wished = { ignored_reasons: reasons, ignored_statuses: statuses, banned_words: words(banned), role_words: words(roles) };
+/** What the API takes of some of the form's fields. @param {Record<string, any>} of */
+function wire(of) {
+  const value = (name, text) => (COUNTS.includes(name) ? (text === "" ? null : Number(text)) : WORDS.includes(name) ? words(text) : text);
+  return Object.fromEntries(Object.entries(of).map(([name, text]) => [name, value(name, text)]));
+}
+
+function Settings({ of, set }) {
+  const form = useEdits(fields(of));
+  const { ignored_reasons, ignored_statuses, banned_words, role_words } = form.now;
   const [standing, setStanding] = useState(0);
-  const { trial, failure, busy } = useTrial(wished, standing);
+  const { trial, failure, busy } = useTrial(wire({ ignored_reasons, ignored_statuses, banned_words, role_words }), standing);
 
+  // Only what was changed here is said, and what is answered stands here: others may have changed the rest since it was loaded.
   async function send() {
-    await patch("/organization/settings", {
-      ...wished,
-      retention_days: days === "" ? null : Number(days),
-      delivery_retention_days: deliveries === "" ? null : Number(deliveries),
-      rate_limit_per_minute: rate === "" ? null : Number(rate),
-    });
+    set(await patch("/organization/settings", wire(form.changed)));
+    form.sent();
     setStanding((before) => before + 1);
     toast(t("saved"));
   }
 
-  /** Rows of the last list that an override changes by itself. */
-  const alone = (count) => (trial && count ? t("settings.alone", { n: count }) : undefined);
-  const toggle = (list, set, of) => (on) => set(on ? [...list, of] : list.filter((one) => one !== of));
   return html`<${Card}><${Form} send=${send} submit=${t("save")}>
-    <div class="columns">
-      <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}>${Object.entries(GATES).map(([gate, of]) =>
-        html`<${Check} label=${reason(of)} checked=${reasons.includes(gate)} set=${toggle(reasons, setReasons, gate)}
-          hint=${alone(trial?.each.ignored_reasons[gate])} />`)}<//>
-      <div class="stack">
-        <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}>${STATUSES.map((status) =>
-          html`<${Check} label=${t(`status.${status}`)} checked=${statuses.includes(status)} set=${toggle(statuses, setStatuses, status)}
-            hint=${alone(trial?.each.ignored_statuses[status])} />`)}<//>
-        <${Field} label=${t("settings.banned")} hint=${alone(trial?.each.banned_words) ?? t("settings.words_hint")} rows=${4} value=${banned} set=${setBanned} />
-        <${Field} label=${t("settings.roles")} hint=${alone(trial?.each.role_words) ?? t("settings.words_hint")} rows=${4} value=${roles} set=${setRoles} />
-        <${Field} label=${t("settings.days")} hint=${t("settings.days_hint")} type="number" min="1" inputmode="numeric" value=${days} set=${setDays} />
-        <${Field} label=${t("settings.deliveries")} hint=${t("settings.deliveries_hint")} type="number" min="1" inputmode="numeric" value=${deliveries} set=${setDeliveries} />
-        <${Field} label=${t("settings.rate")} hint=${t("settings.rate_hint")} type="number" min="1" inputmode="numeric" value=${rate} set=${setRate} />
-      </div>
-    </div>
+    <${Wishes} form=${form} trial=${trial} />
     ${trial && html`<${Effect} of=${trial} busy=${busy} />`}
     ${failure !== undefined && html`<${Note} kind="warning" title=${t("settings.untried")}>${explain(failure)}<//>`}
   <//><//>`;
+}
+
+function Wishes({ form: { now, edit }, trial }) {
+  /** Rows of the last list that an override changes by itself. */
+  const alone = (count) => (trial && count ? t("settings.alone", { n: count }) : undefined);
+  const check = (list, of, label) => html`<${Check} label=${label} checked=${now[list].includes(of)} hint=${alone(trial?.each[list][of])}
+    set=${(on) => edit({ [list]: on ? [...now[list], of] : now[list].filter((one) => one !== of) })} />`;
+  const list = (name, label) => html`<${Field} label=${label} hint=${alone(trial?.each[name]) ?? t("settings.words_hint")} rows=${4}
+    value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
+  const count = (name, label, hint) => html`<${Field} label=${label} hint=${hint} type="number" min="1" inputmode="numeric"
+    value=${now[name]} set=${(text) => edit({ [name]: text })} />`;
+  return html`<div class="columns">
+    <${Group} label=${t("settings.reasons")} hint=${t("settings.reasons_hint")}>
+      ${Object.entries(GATES).map(([gate, of]) => check("ignored_reasons", gate, reason(of)))}<//>
+    <div class="stack">
+      <${Group} label=${t("settings.statuses")} hint=${t("settings.statuses_hint")}>
+        ${STATUSES.map((status) => check("ignored_statuses", status, t(`status.${status}`)))}<//>
+      ${list("banned_words", t("settings.banned"))}
+      ${list("role_words", t("settings.roles"))}
+      ${count("retention_days", t("settings.days"), t("settings.days_hint"))}
+      ${count("delivery_retention_days", t("settings.deliveries"), t("settings.deliveries_hint"))}
+      ${count("rate_limit_per_minute", t("settings.rate"), t("settings.rate_hint"))}
+    </div>
+  </div>`;
 }
 
 /** How long after the last change wishes are tried on the last list. */

@@ -43,6 +43,7 @@ function ask(email) {
 export function Screen({ query }) {
   const [question, setQuestion] = useState(() => remembered(query.get("email")));
   const [email, setEmail] = useState(query.get("email") ?? question?.email ?? "");
+  const [accepted, setAccepted] = useState(0);
   const [, draw] = useState(0);
   const here = useHere();
   // What was asked before and is answered now.
@@ -61,11 +62,12 @@ export function Screen({ query }) {
   const accept = (suggestion) => {
     setEmail(suggestion);
     setQuestion(undefined);
+    setAccepted(accepted + 1);
   };
   return html`<${Page} title=${t("verify.title")} lead=${t("verify.lead")}>
     <${Card}>
       <${Form} send=${send} waits=${waiting(question)} submit=${t("verify.submit")}>
-        <${Field} label=${t("verify.email")} value=${email} set=${setEmail} required maxlength="1024" inputmode="email"
+        <${Field} label=${t("verify.email")} key=${accepted} focused=${accepted > 0} value=${email} set=${setEmail} required maxlength="1024" inputmode="email"
           autocomplete="off" spellcheck=${false} placeholder="name@example.com" hint=${t("verify.price")} />
       <//>
     <//>

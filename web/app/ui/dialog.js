@@ -2,6 +2,7 @@
 import { html, useEffect, useId, useRef } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { Form } from "./fields.js";
+import { Toasts } from "./toasts.js";
 
 /** @param {{ title: string, close: () => void, children?: unknown }} props */
 export function Dialog({ title, close, children }) {
@@ -16,6 +17,7 @@ export function Dialog({ title, close, children }) {
         <button type="button" class="button plain slim" onClick=${close}>${t("dialog.close")}</button></div>
       ${children}
     </div>
+    <${Toasts} />
   </dialog>`;
 }
 

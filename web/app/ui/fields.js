@@ -62,6 +62,30 @@ export function Group({ label, hint, children }) {
 }
 
 /**
+ * What a form says of something that others may change meanwhile: what was loaded and, over it, what the reader has changed. Only
+ * that is theirs to send.
+ * @template {Record<string, any>} T
+ * @param {T} loaded
+ */
+export function useEdits(loaded) {
+  const [edits, setEdits] = useState(/** @type {Partial<T>} */ ({}));
+  const unless = (of, same) => Object.fromEntries(Object.entries(of).filter(([name, value]) => !same(name, value)));
+  return {
+    now: /** @type {T} */ ({ ...loaded, ...edits }),
+    changed: unless(edits, (name, value) => alike(value, loaded[name])),
+    edit: (/** @type {Partial<T>} */ part) => setEdits((before) => ({ ...before, ...part })),
+    /** What was sent is no longer the reader's alone; what they have typed since is. */
+    sent: () => setEdits((before) => /** @type {Partial<T>} */ (unless(before, (name, value) => value === edits[name]))),
+  };
+}
+
+/** Whether values are the same; of lists the order means nothing. */
+function alike(one, other) {
+  const [left, right] = [one, other].map((value) => JSON.stringify(Array.isArray(value) ? value.toSorted() : value));
+  return left === right;
+}
+
+/**
  * A form: sends once, and shows above the button what went wrong.
  * @param {{ send: () => Promise<unknown>, submit: string, danger?: boolean, waits?: boolean, others?: unknown, children?: unknown }} props
  *   `waits` where it cannot be sent yet

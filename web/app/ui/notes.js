@@ -1,12 +1,14 @@
 /** What a screen says when it has nothing, waits, or could not do something. */
-import { html } from "../../vendor/lib.js";
+import { html, useEffect, useRef } from "../../vendor/lib.js";
 import { Refused } from "../api.js";
 import { says, t } from "../text.js";
 
 /** What went wrong, in the reader's language where the code is known, else in the server's words. */
 export function explain(error) {
   if (!(error instanceof Refused)) return error instanceof Error ? error.message : String(error);
-  const own = `failure.${error.code}`;
+  // One code is for all that is not allowed; in the server's sentences about roles it says so.
+  const role = error.code === "forbidden_scope" && /\brole\b|\badministrators\b/.test(error.message);
+  const own = role ? "failure.role" : `failure.${error.code}`;
   return says(own) ? t(own, { message: error.message }) : error.message;
 }
 
@@ -21,9 +23,16 @@ export function Failure({ of, again }) {
   </div>`;
 }
 
-/** @param {{ kind?: "good" | "bad" | "warning", title?: unknown, children?: unknown }} props */
-export function Note({ kind, title, children }) {
-  return html`<div class=${kind ? `note note-${kind}` : "note"}>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>`;
+/**
+ * @param {{ kind?: "good" | "bad" | "warning", title?: unknown, focused?: boolean, children?: unknown }} props
+ *   `focused` takes the reader to the note when it appears, where what they used is gone with the step before
+ */
+export function Note({ kind, title, focused, children }) {
+  const note = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (focused) note.current?.focus();
+  }, []);
+  return html`<div class=${kind ? `note note-${kind}` : "note"} ref=${note} tabindex=${focused ? "-1" : undefined}>${title && html`<strong>${title}</strong>`}<div>${children}</div></div>`;
 }
 
 /** What stands where there is nothing yet: what it would be, and how it comes to be. */

@@ -2,7 +2,7 @@
  * Short messages over the page, read aloud by screen readers. Good news goes by itself; what failed stays until the reader closes it,
  * since nothing else on the page tells of it.
  */
-import { html, signal } from "../../vendor/lib.js";
+import { html, signal, useEffect, useState } from "../../vendor/lib.js";
 import { t } from "../text.js";
 import { Failure } from "./notes.js";
 
@@ -12,6 +12,9 @@ const SHOWN_MS = 6_000;
 
 const shown = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
+
+/** Where they can be shown, what was opened last behind the others: an open dialog makes all that is outside it inert. */
+const places = signal(/** @type {object[]} */ ([]));
 
 /** @param {Omit<Toast, "id">} what */
 function show(what) {
@@ -36,8 +39,17 @@ export function toastFailure(failure) {
   show({ failure });
 }
 
+/** The place of the messages: one in the page and one in each dialog, of which the last has them. */
 export function Toasts() {
-  const [good, bad] = [shown.value.filter((one) => one.text !== undefined), shown.value.filter((one) => one.text === undefined)];
+  const [place] = useState({});
+  useEffect(() => {
+    places.value = [...places.value, place];
+    return () => {
+      places.value = places.value.filter((one) => one !== place);
+    };
+  }, []);
+  const here = places.value.at(-1) === place ? shown.value : [];
+  const [good, bad] = [here.filter((one) => one.text !== undefined), here.filter((one) => one.text === undefined)];
   return html`<div class="toasts">
     ${bad.map(({ id, failure }) => html`<div class="toast toast-bad" key=${id}>
       <${Failure} of=${failure} />

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { afterEach, test } from "node:test";
 import { asOwner, browser, reader, server } from "./owner.mjs";
-import { heading, newReader, settled } from "./reader.mjs";
+import { OWNER, heading, newReader, settled } from "./reader.mjs";
 
 const GRACE = { email: "grace@example.com", name: "Grace Hopper", password: "nanoseconds are that long" };
 const FORGOTTEN = "forget.me@sandbox.test";
@@ -45,10 +45,46 @@ test("settings are saved, and stand there again", async () => {
   assert.equal(await page.getByLabel("Banned words").inputValue(), "casino\nviagra");
 });
 
+test("what others have changed meanwhile stays as they left it, and stands there after saving", async () => {
+  const { page, go } = reader;
+  await server.api("PATCH", "/organization/settings", { banned_words: ["before"], role_words: [], retention_days: 9 });
+  await go("settings");
+  await server.api("PATCH", "/organization/settings", { banned_words: ["theirs"], retention_days: 11 });
+  await page.getByLabel("More role names").fill("desk");
+  await page.getByRole("button", { name: "Save" }).first().click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  const settings = await server.api("GET", "/organization/settings");
+  assert.deepEqual([settings.banned_words, settings.role_words, settings.retention_days], [["theirs"], ["desk"], 11]);
+  assert.equal(await page.getByLabel("Banned words").inputValue(), "theirs");
+  assert.equal(await page.getByLabel("Keep results for days").inputValue(), "11");
+});
+
+test("the timeline says who did it", async () => {
+  const { page, go } = reader;
+  await server.api("PATCH", "/organization/settings", { retention_days: 12 });
+  await go("timeline");
+  const changes = row(page, "organization.retention_days");
+  await changes.first().getByText("An API key", { exact: true }).waitFor();
+  await changes.filter({ hasText: OWNER.name }).first().waitFor();
+  await page.route("**/app/v1/users?*", (route) => route.fulfill({ json: { data: [], pagination: { next_cursor: null } } }));
+  await go("timeline");
+  await row(page, "A person").first().locator("code", { hasText: /^usr_/ }).waitFor();
+  await page.unroute("**/app/v1/users?*");
+});
+
+test("what is not allowed is told in the server's words, and is no matter of the role where it is none", async () => {
+  const { page, go } = reader;
+  const why = "the account is suspended, paused or banned";
+  await page.route("**/app/v1/organization/settings", (route) => route.fulfill({ status: 403, json: { error: { code: "forbidden_scope", message: why } } }));
+  await go("settings");
+  await page.getByRole("alert").getByText(`This is not allowed: ${why}`).waitFor();
+  await page.unroute("**/app/v1/organization/settings");
+});
+
 test("what settings would change stays in sight while it is found out anew, and where that fails", async () => {
   const { page, go } = reader;
   const { results } = await server.api("GET", `/jobs/${job}`);
-  const would = `${results.reasons.nonexistent} of 3 rows would have another verdict.`;
+  const would = `${results.reasons.nonexistent} of 3 rows would have another verdict or reason.`;
   let open = () => {};
   const gate = new Promise((resolve) => { open = () => resolve(undefined); });
   await go("settings");
@@ -150,7 +186,7 @@ test("a contributor sees what there is, and is told what only administrators do"
   }
   await go("settings");
   await page.getByRole("button", { name: "Save" }).first().click();
-  await page.getByText("Your role does not allow this.").waitFor();
+  await page.getByText("Your role does not allow this: your role lacks the scope `write:account`").waitFor();
   // What is their own they change themselves.
   await go("account");
   await page.getByRole("button", { name: "Save" }).first().click();

@@ -92,6 +92,28 @@ test("a search in all lists, and a list that is started, leave the reader where 
   await stillThere(page, others);
 });
 
+test("an erasure that is asked for, and a webhook that is deleted, leave the reader where they have gone", async () => {
+  const { page, go } = reader;
+  await go("privacy");
+  await page.getByLabel("Addresses").fill("forgotten@sandbox.test");
+  await page.getByLabel("Type 1 to confirm").fill("1");
+  const erased = await hold(page, /\/app\/v1\/erasures$/);
+  await page.getByRole("button", { name: "Erase 1 address" }).click();
+  const words = await typeInSettings(page);
+  await erased.letGo();
+  await stillThere(page, words);
+
+  const { id } = await server.api("POST", "/webhooks", { name: "Shop", url: "https://shop.example.com/hook", events: ["job.finished"] });
+  await go(`webhooks/${id}`);
+  await page.getByRole("button", { name: "Delete" }).click();
+  const deleted = await hold(page, new RegExp(`/app/v1/webhooks/${id}$`));
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.keyboard.press("Escape");
+  const others = await typeInSettings(page);
+  await deleted.letGo();
+  await stillThere(page, others);
+});
+
 test("a list that is sent while the reader goes elsewhere waits to be started", async () => {
   const { page, go } = reader;
   await go("lists/new");

@@ -177,10 +177,12 @@ test("a second factor is switched on, asked for, and switched off", async () => 
   const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });
   await begin.getByLabel("Current password").fill(OWNER.password);
   await begin.getByRole("button", { name: "Set up" }).click();
+  await at(page, "Add this secret");
   const secret = await page.getByLabel("Secret", { exact: true }).innerText();
   await page.getByLabel("Code of your second factor").fill(code(secret, 0));
   await page.getByRole("button", { name: "Switch on" }).click();
   await page.getByText("Keep these recovery codes", { exact: false }).first().waitFor();
+  await at(page, "Keep these recovery codes");
   const recovery = (await page.locator(".secret code").innerText()).split(/\s+/);
   assert.equal(recovery.length, 10);
   await page.getByRole("button", { name: "Sign out", exact: true }).first().click();
@@ -199,6 +201,7 @@ test("a second factor is switched on, asked for, and switched off", async () => 
   await page.getByLabel("Code of your second factor").fill(recovery[1]);
   await page.getByRole("button", { name: "Switch off" }).click();
   await page.getByRole("button", { name: "Set up" }).waitFor();
+  await page.waitForFunction(() => document.activeElement?.getAttribute("autocomplete") === "current-password");
 });
 
 test("a session that is ended elsewhere ends here", async () => {
@@ -215,6 +218,45 @@ test("a session that is ended elsewhere ends here", async () => {
   await other.page.getByRole("link", { name: "Team" }).click();
   await heading(other.page, "Sign in");
   await other.context.close();
+});
+
+/** That the reader has been taken to what has come. */
+const at = (page, text) => page.waitForFunction((wanted) => document.activeElement !== document.body && document.activeElement?.textContent?.startsWith(wanted), text);
+
+test("what is copied in a dialog is told there, and a new key takes the reader to what to do with it", async () => {
+  const { page, go } = reader;
+  await reader.context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await go("keys");
+  await page.getByRole("button", { name: "New key" }).first().click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Name").fill("Copied");
+  await dialog.getByRole("button", { name: "Make the key" }).click();
+  await at(page, "Copy it now");
+  await dialog.getByRole("button", { name: "Copy" }).click();
+  await dialog.getByRole("status").getByText("Copied", { exact: true }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("status").getByText("Copied", { exact: true }).waitFor();
+});
+
+test("an address that was meant is taken over, and the reader is at it", async () => {
+  const { page, go } = reader;
+  await go("verify?email=ada@gmial.com");
+  await page.getByRole("button", { name: "Verify", exact: true }).click();
+  await page.getByRole("button", { name: "ada@gmail.com" }).click();
+  await page.waitForFunction(() => /** @type {HTMLInputElement} */ (document.activeElement)?.value === "ada@gmail.com");
+  assert.ok(await page.getByLabel("Address", { exact: true }).evaluate((field) => field === document.activeElement));
+});
+
+test("calls are tried with a test key, and with no other", async () => {
+  const { page, go } = reader;
+  await go("docs");
+  const run = page.getByRole("button", { name: "Run" });
+  await page.getByLabel("Test key").fill(server.key);
+  await page.getByText("This is no test key.", { exact: false }).waitFor();
+  assert.equal(await run.isDisabled(), true);
+  await page.getByLabel("Test key").fill(server.testKey);
+  await run.click();
+  await page.getByRole("status").getByText("HTTP 200").waitFor({ state: "attached" });
 });
 
 /** A code of an authenticator (RFC 6238). */

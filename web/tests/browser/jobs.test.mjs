@@ -174,7 +174,7 @@ test("settings show what they would change on the last list, and a list that is 
   await go("settings");
   await heading(page, "On the last list", 2);
   await page.getByRole("checkbox", { name: "No such mailbox" }).check();
-  await page.getByText(`${results.reasons.nonexistent.toLocaleString("en-GB")} of 2,000 rows would have another verdict.`).waitFor();
+  await page.getByText(`${results.reasons.nonexistent.toLocaleString("en-GB")} of 2,000 rows would have another verdict or reason.`).waitFor();
 
   // A server that greylists does not know its addresses for a minute: the list is not over before it is cancelled.
   const slow = Array.from({ length: 20 }, (_, n) => `more${n}@greylist.sandbox.test`);

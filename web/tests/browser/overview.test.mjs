@@ -7,6 +7,16 @@ import { settled } from "./reader.mjs";
 asOwner();
 afterEach(() => reader.nothingWrong());
 
+/** What a node says that asks mail servers itself, as no node of the sandbox does. */
+const ENGINE = {
+  connections: 90, connect_failures: 10, recipients: 40, sessions: 2, sessions_limit: 64,
+  breakers: { open: 0, paused: 0, closed: 5, half_open: 0 }, held: [], held_others: 0, tight: [], tight_others: 0,
+};
+const way = (engine) => ({
+  reachable: true,
+  data: [{ node: "n1", seen_at: new Date().toISOString(), sources: ["192.0.2.1"], state: { may_ask: true, engine: { ...ENGINE, ...engine }, checkup: null } }],
+});
+
 /** A list of one address; it is over at once, or, where the server greylists, not for a minute. */
 const list = async (email) => (await server.api("POST", "/batch-verify", { emails: [email] })).id;
 const shown = (page) => page.getByRole("region", { name: "Lists under way, and the newest" }).locator("tbody a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
@@ -26,6 +36,37 @@ test("a list that is under way is shown before newer ones that are over, and a n
   await page.clock.runFor(10_000);
   await page.locator(`a[href$="${later}"]`).waitFor();
   assert.deepEqual((await shown(page)).slice(0, 2).sort(), [slow, later].sort());
+});
+
+test("the operator is told what is left alone and until when, or that nothing is", async () => {
+  const { page, go } = reader;
+  const until = new Date(Date.now() + 12 * 60_000 + 30_000).toISOString();
+  const told = {
+    "Left alone": ["none", "google: refused us; it is asked again in 12 minutes"],
+    "Nearly used up": ["none", "yahoo: rate 9 / 10"],
+  };
+  const held = { held: [{ provider: "google", why: "blocked", until }], tight: [{ provider: "yahoo", budget: "rate", used: 9, limit: 10 }] };
+  for (const [turn, engine] of [{}, held].entries()) {
+    await page.route("**/app/egress", (route) => route.fulfill({ json: way(engine) }));
+    await go("");
+    for (const [name, texts] of Object.entries(told)) {
+      const said = page.locator("dt", { hasText: name }).locator("+ dd");
+      assert.equal(await said.innerText(), texts[turn]);
+    }
+    await page.unroute("**/app/egress");
+  }
+});
+
+test("a page that travels unencrypted says so, unless it stays on this machine", async () => {
+  const { page, go } = reader;
+  await go("usage");
+  const note = page.getByText("travels unencrypted", { exact: false });
+  assert.equal(await note.count(), 0);
+  const far = await reader.context.newPage();
+  await far.addInitScript(() => Object.defineProperty(globalThis, "isSecureContext", { value: false }));
+  await far.goto(`${server.origin}/#/usage`);
+  await far.getByRole("complementary").getByText("travels unencrypted", { exact: false }).waitFor();
+  await far.close();
 });
 
 test("who does not run the installation is told of the way to mail servers whether there is one", async () => {

@@ -28,6 +28,9 @@ test("a visitor who types hears what is known, once they pause", async () => {
   await field.press("x");
   assert.equal(await note.textContent(), "");
   assert.equal(await field.getAttribute("aria-invalid"), null);
+  // It takes no room, and stays where screen readers listen.
+  assert.equal(await page.getByRole("status").count(), 1);
+  assert.equal(await page.locator("probity-note").evaluate((host) => host.getBoundingClientRect().height), 0);
   // What was asked before is not asked again.
   await type(GOOD);
   await says(note, "Looks good.");

@@ -37,11 +37,11 @@ function Way({ of: { state, sources, seen_at }, name }) {
 
 function Engine({ of: engine }) {
   const tried = engine.connections + engine.connect_failures;
-  const held = engine.held.map(({ provider, why, until }) => `${provider}: ${t(`held.${why}`)}, ${ago(until)}`);
+  const held = engine.held.map(({ provider, why, until }) => `${provider}: ${t(`held.${why}`, { until: ago(until) })}`);
   if (engine.held_others > 0) held.push(t("egress.others", { n: engine.held_others }));
   const tight = engine.tight.map(({ provider, budget, used, limit }) => `${provider}: ${t(`budget.${budget}`)} ${number(used)} / ${number(limit)}`);
   if (engine.tight_others > 0) tight.push(t("egress.others", { n: engine.tight_others }));
-  const list = (texts) => (texts.length > 0 ? html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>` : t("evidence.none"));
+  const list = (texts) => (texts.length > 0 ? html`<ul>${texts.map((text) => html`<li>${text}</li>`)}</ul>` : t("egress.nothing"));
   return html`<div class="grid">
       <${Figure} label=${t("egress.reached")} value=${tried > 0 ? percent(engine.connections, tried) : "–"}>${t("egress.tried", { n: tried })}<//>
       <${Figure} label=${t("egress.recipients")} value=${number(engine.recipients)} />

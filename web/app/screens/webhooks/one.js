@@ -2,7 +2,7 @@
 import { html, useState } from "../../../vendor/lib.js";
 import { get, patch, post, remove } from "../../api.js";
 import { ago, time } from "../../format.js";
-import { go } from "../../route.js";
+import { useHere } from "../../route.js";
 import { administrates } from "../../session.js";
 import { t } from "../../text.js";
 import { Button, Secret } from "../../ui/buttons.js";
@@ -27,6 +27,7 @@ function Webhook({ of: webhook, set }) {
   const deliveries = usePages(`${path}/deliveries`);
   const [open, setOpen] = useState("");
   const [secret, setSecret] = useState("");
+  const here = useHere();
   const close = () => setOpen("");
 
   async function save(changed) {
@@ -63,7 +64,7 @@ function Webhook({ of: webhook, set }) {
     ${open === "edit" && html`<${Edit} title=${t("team.change")} of=${webhook} close=${close} save=${save} />`}
     ${open === "rotate" && html`<${Confirm} title=${t("webhooks.rotate")} submit=${t("webhooks.rotate")} close=${close} work=${rotate}>${t("webhooks.rotate_text")}<//>`}
     ${open === "remove" && html`<${Confirm} title=${t("webhooks.remove")} submit=${t("webhooks.remove")} close=${close}
-      work=${() => remove(path).then(() => go(["webhooks"]))}>${t("webhooks.remove_text", { name: webhook.name })}<//>`}`;
+      work=${() => remove(path).then(() => here.go(["webhooks"]))}>${t("webhooks.remove_text", { name: webhook.name })}<//>`}`;
 }
 
 function Deliveries({ of, path }) {
