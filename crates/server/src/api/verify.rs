@@ -66,7 +66,7 @@ pub(crate) async fn verify_email(
         (Origin::Sandbox, app.sandbox.verify(address, live).await)
     } else {
         let payer = Payer { org: caller.org(), source: source(&caller), day: app.now().utc_day() };
-        (Origin::Live, charged(&app, payer, address, live).await?.0)
+        (Origin::Live, found(&app, payer, address, live).await?.settle().await?.0)
     };
     app.metrics.verdicts().record(origin, &verification);
     verification.email = email.as_str().into();
@@ -83,18 +83,36 @@ pub(crate) struct Payer {
     pub(crate) day: i64,
 }
 
-/// A live verdict, and whether it cost something.
-pub(crate) async fn charged(
-    app: &App,
-    payer: Payer,
-    address: &str,
-    live: Live,
-) -> Result<(Verification, bool), ApiError> {
+/// A live verdict whose credit is still set aside. Dropped, it costs nothing.
+pub(crate) struct Unsettled {
+    verification: Verification,
+    hold: Hold,
+    counted: Delta,
+}
+
+impl Unsettled {
+    /// Captures the credit, or gives it back where nothing was found out; the verdict, and whether it cost something.
+    pub(crate) async fn settle(self) -> Result<(Verification, bool), ApiError> {
+        let Self { verification, hold, counted } = self;
+        let captured = counted.charged > 0;
+        match hold.settle(captured, counted).await {
+            Ok(()) => Ok((verification, captured)),
+            Err(refused @ Refused::NeverHeld(_)) => Err(refused.into()),
+            // The verdict stands, whatever becomes of its price: what cannot be written costs nothing.
+            Err(refused) => {
+                tracing::warn!(?refused, "a verdict was given without being charged");
+                Ok((verification, false))
+            }
+        }
+    }
+}
+
+/// A live verdict, for which a credit is set aside before anybody is asked.
+pub(crate) async fn found(app: &App, payer: Payer, address: &str, live: Live) -> Result<Unsettled, ApiError> {
     app.presence.check(app.now())?;
     let hold = held(app, payer.org).await?;
     let verification = app.live.verify(address, live).await;
     let reason = verification.verdict.reason;
-    let captured = !is_free(reason);
     let counted = Delta {
         org: payer.org,
         day: payer.day,
@@ -103,17 +121,9 @@ pub(crate) async fn charged(
         provider: verification.evidence.domain.as_ref().and_then(|domain| domain.provider.as_deref()).map(Into::into),
         reason,
         verified: 1,
-        charged: i64::from(captured),
+        charged: i64::from(!is_free(reason)),
     };
-    match hold.settle(captured, counted).await {
-        Ok(()) => Ok((verification, captured)),
-        Err(refused @ Refused::NeverHeld(_)) => Err(refused.into()),
-        // The verdict stands, whatever becomes of its price: what cannot be written costs nothing.
-        Err(refused) => {
-            tracing::warn!(?refused, "a verdict was given without being charged");
-            Ok((verification, false))
-        }
-    }
+    Ok(Unsettled { verification, hold, counted })
 }
 
 /// One credit, set aside; where there are none, of those that the plan puts in. Others may be faster: then once more.

@@ -9,15 +9,17 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use axum::http::request::Parts;
+use probity_core::verdict::Verification;
 use probity_engine::Live;
 use probity_store::widget::{Asked, KeyDay};
 use serde::Serialize;
+use tracing::Instrument as _;
 
 use super::answer::{Answer, Outcome};
 use super::entry::{self, Entry};
 use super::gate::{Closed, Pass};
 use super::{SOURCE, nonce as nonces};
-use crate::api::verify::{self, Payer};
+use crate::api::verify::{self, Payer, Unsettled};
 use crate::app::App;
 use crate::error::{ApiError, Code};
 use crate::ops::metrics::{Origin, WidgetOutcome};
@@ -52,10 +54,9 @@ pub(crate) async fn verify(State(app): State<Arc<App>>, parts: Parts) -> Result<
     let busy = |_| ApiError::unavailable("too many checks of widgets at the same time").retry_after(1);
     let _place = app.widget.places.try_acquire().map_err(busy)?;
     let pass = pass(&app, &entry, good).await?;
-    let (verification, captured) = ask(&app, &entry, &pass, email.trim_ascii()).await?;
-    if captured {
-        pass.spent();
-    }
+    let unsettled = ask(&app, &entry, &pass, email.trim_ascii()).await?;
+    let verification = settled(unsettled, pass).await?;
+    app.metrics.verdicts().record(Origin::Live, &verification);
     let answer = Answer::of(&verification, Some(nonces::issue(&app.secrets, entry.bound(), app.now())));
     app.metrics.widget().outcome(match answer.outcome() {
         Outcome::Ok => WidgetOutcome::Ok,
@@ -81,23 +82,28 @@ async fn pass(app: &App, entry: &Entry, good: nonces::Good) -> Result<Pass, ApiE
     })
 }
 
-async fn ask(
-    app: &App,
-    entry: &Entry,
-    pass: &Pass,
-    address: &str,
-) -> Result<(probity_core::verdict::Verification, bool), ApiError> {
+async fn ask(app: &App, entry: &Entry, pass: &Pass, address: &str) -> Result<Unsettled, ApiError> {
     let patience = PATIENCE.min(app.config.verification_max);
     let timeout_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
     let live = Live { timeout_ms, scope: entry.org().0.unsigned_abs() };
     let payer = Payer { org: entry.org(), source: SOURCE, day: pass.day() };
-    let asked = verify::charged(app, payer, address, live).await;
-    let (verification, captured) = asked.map_err(|error| match error.code() {
+    verify::found(app, payer, address, live).await.map_err(|error| match error.code() {
         Code::InsufficientCredits => entry::limited(app),
         _ => error,
-    })?;
-    app.metrics.verdicts().record(Origin::Live, &verification);
-    Ok((verification, captured))
+    })
+}
+
+/// Settles the credit of a check, and with it that of the key's day. A task of its own: a visitor who goes away meanwhile would
+/// have the day's credit given back, while the account's is captured all the same.
+async fn settled(unsettled: Unsettled, pass: Pass) -> Result<Verification, ApiError> {
+    let settling = async move {
+        let (verification, captured) = unsettled.settle().await?;
+        if captured {
+            pass.spent();
+        }
+        Ok(verification)
+    };
+    tokio::spawn(settling.in_current_span()).await.map_err(ApiError::server_error)?
 }
 
 /// One answer for nonces that were used, are too old, or were given to somebody else.

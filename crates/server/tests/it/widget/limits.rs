@@ -1,5 +1,6 @@
 //! What the widget may cost, whoever asks and however.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -100,6 +101,34 @@ async fn ten_thousand_scripted_calls_spend_no_more_than_the_cap() {
     pass(Duration::from_hours(24)).await;
     Visitor::new(&app, &key).checks("ann@honest-mail.com").await.ok(200);
     app.stop().await;
+}
+
+/// Each goes away when the verdict is there, and its credit is not settled yet.
+#[tokio::test]
+async fn visitors_who_leave_before_their_answer_spend_no_more_than_the_cap() {
+    TestApp::each(config(wide()), async |app| {
+        let org = app.org("Shop", 100).await;
+        let visitor = Visitor::new(app, &public_key(app, &org, Some(2)).await);
+        let mut left = 0;
+        for n in 0..5 {
+            let (email, nonce) = (format!("user{n}@honest-mail.com"), visitor.nonce().await);
+            let before = app.live.answered.load(Ordering::Relaxed);
+            let verdict = async {
+                while app.live.answered.load(Ordering::Relaxed) == before {
+                    tokio::task::yield_now().await;
+                }
+            };
+            // In this order: the check is dropped before it can be told that its credit is settled.
+            tokio::select! {
+                biased;
+                () = verdict => left += 1,
+                refused = visitor.asks(&email, &nonce) => drop(refused.error(429, "rate_limited")),
+            }
+            app.settled().await;
+        }
+        assert_eq!((left, app.balance(&org).await.spent.total()), (2, 2));
+    })
+    .await;
 }
 
 #[tokio::test]
