@@ -17,6 +17,7 @@ use super::cells;
 use super::count::count;
 use super::forecast::{self, Forecast};
 use super::receive::{Coming, receive};
+use super::start::Wanted;
 use super::view::{Choose, Limits, PREVIEW_ROWS, Started, UploadView, Uploads};
 use crate::app::App;
 use crate::auth::Caller;
@@ -162,22 +163,24 @@ pub(crate) async fn get_forecast(
 }
 
 /// Makes the job, once: whoever starts it again gets the same one. With an `Idempotency-Key` so does whoever puts the same file up
-/// again and starts that.
+/// again and starts that. Whoever says which column they have looked at gets no job of another one.
 pub(crate) async fn start(
     State(app): State<Arc<App>>,
     caller: Caller,
     PathId(id): PathId<UploadId>,
     headers: HeaderMap,
+    seen: Option<JsonBody<Choose>>,
 ) -> Result<Response, ApiError> {
+    let wanted = Wanted { id, seen: seen.map(|JsonBody(seen)| seen).unwrap_or_default() };
     let work = move |app: Arc<App>, caller: Caller, once: Once| async move {
-        let started = super::start::start(&app, &caller, id, &once).await;
+        let started = super::start::start(&app, &caller, &wanted, &once).await;
         started.map(|id| Json(Started { id })).into_response()
     };
     let Some(key) = idempotency::key(&headers)? else {
         // A browser that goes away does not leave it half-done.
         return tokio::spawn(work(app, caller, Once::unkeyed())).await.map_err(ApiError::server_error);
     };
-    let body_hash = super::start::fingerprint(&app, &caller, id).await?;
+    let body_hash = super::start::fingerprint(&app, &caller, &wanted).await?;
     let call = Call { path: "/app/uploads/start".to_owned(), key, body_hash };
     run_once(app.clone(), caller.clone(), call, move |once| work(app, caller, once)).await
 }

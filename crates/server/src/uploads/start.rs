@@ -11,12 +11,12 @@ use probity_core::block::{Filling, Packed};
 use probity_core::id::{JobId, UploadId};
 use probity_store::erasures;
 use probity_store::jobs::{self, JobNo, NewJob};
-use probity_store::uploads::{self, Upload};
+use probity_store::uploads::{self, Choice, Upload};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
 use super::about::About;
 use super::cells::{address, decoded};
-use super::view::Started;
+use super::view::{Choose, Started};
 use crate::api::batch::submit::{covered, discard, keep};
 use crate::app::App;
 use crate::auth::Caller;
@@ -28,9 +28,32 @@ const ERASING_S: u32 = 5;
 /// Blocks of the upload that are read at a time.
 const BLOCKS: i64 = 10;
 
+/// What is to be started.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) id: UploadId,
+    /// How it was read when its caller looked at it, and at what it would cost.
+    pub(super) seen: Choose,
+}
+
+impl Wanted {
+    /// The upload, where it is still read as it was seen.
+    async fn upload(&self, app: &App, caller: &Caller) -> Result<Upload, ApiError> {
+        let Self { id, seen: Choose { column, header } } = *self;
+        let upload = uploads::by_id(&mut app.store.read().await?, caller.org(), id).await?;
+        let Choice { column: chosen, header: named } = upload.choice;
+        let same = (column.is_none() || column == chosen) && header.is_none_or(|header| header == named);
+        if same { Ok(upload) } else { Err(changed()) }
+    }
+}
+
+fn changed() -> ApiError {
+    ApiError::conflict("another column was chosen meanwhile: look at the list again")
+}
+
 /// The job of an upload, made now or before.
-pub(super) async fn start(app: &Arc<App>, caller: &Caller, id: UploadId, once: &Once) -> Result<JobId, ApiError> {
-    let upload = uploads::by_id(&mut app.store.read().await?, caller.org(), id).await?;
+pub(super) async fn start(app: &Arc<App>, caller: &Caller, wanted: &Wanted, once: &Once) -> Result<JobId, ApiError> {
+    let upload = wanted.upload(app, caller).await?;
     if let Some((_, job)) = upload.job {
         return Ok(job);
     }
@@ -57,8 +80,8 @@ pub(super) async fn start(app: &Arc<App>, caller: &Caller, id: UploadId, once: &
 }
 
 /// What two uploads have in common of which the same job would be made: their rows, and how they are read.
-pub(super) async fn fingerprint(app: &App, caller: &Caller, id: UploadId) -> Result<[u8; 32], ApiError> {
-    let upload = uploads::by_id(&mut app.store.read().await?, caller.org(), id).await?;
+pub(super) async fn fingerprint(app: &App, caller: &Caller, wanted: &Wanted) -> Result<[u8; 32], ApiError> {
+    let upload = wanted.upload(app, caller).await?;
     let mut hash = app.secrets.body_in_pieces();
     let column = upload.choice.column.unwrap_or(-1);
     hash.update(&[column.to_be_bytes(), i64::from(upload.choice.header).to_be_bytes()].concat());
@@ -193,7 +216,7 @@ async fn accept(app: &App, new: &NewJob, upload: &Upload, rows: i64, once: &Once
     });
     match accepted.await? {
         Accepted::As(other) => Ok(other),
-        Accepted::Changed => Err(ApiError::conflict("another column was chosen meanwhile: look at the list again")),
+        Accepted::Changed => Err(changed()),
         Accepted::Erasing => {
             let message = "addresses are being erased from what was submitted; try again in a moment";
             Err(ApiError::new(Code::ServiceUnavailable, message).retry_after(ERASING_S))

@@ -128,8 +128,8 @@ pub(super) struct Limits {
     pub(super) workbooks: bool,
 }
 
-/// Another column, or another view of the first row.
-#[derive(Debug, Deserialize)]
+/// A column, and a view of the first row: those that are wished for, or that were looked at. What is not said is as it is.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Choose {
     /// The column with the addresses, from 0.

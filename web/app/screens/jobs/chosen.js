@@ -42,7 +42,7 @@ export function Chosen({ id }) {
       <${Preview} of=${of} />
       <div aria-live="polite" aria-busy=${change.to !== undefined}><${Counts} of=${of} /></div>
     <//>
-    ${of.counts && html`<${Start} of=${of} place=${place} busy=${change.to !== undefined} />`}`}<//>`;
+    ${of.counts && html`<${Start} of=${of} place=${place} busy=${change.to !== undefined} again=${upload.again} />`}`}<//>`;
 }
 
 /** Which sheet of a workbook was read. Another one is a list of its own, and takes the place of this one. */
@@ -122,12 +122,19 @@ function Counts({ of: { counts, rows } }) {
   </div>`;
 }
 
-/** The forecast, and the button that spends: not before the forecast of this very column is there. */
-function Start({ of, place, busy }) {
+/**
+ * The forecast, and the button that spends: not before the forecast of this very column is there, and on no other column. Where
+ * somebody else has chosen one meanwhile, `again` shows it.
+ */
+function Start({ of, place, busy, again }) {
   const forecast = useFetched((signal) => get(`${place}/forecast`, {}, signal), [place, of.column, of.header]);
   const here = useHere();
+  const stale = (failure) => {
+    if (failure.code === "conflict") again();
+    throw failure;
+  };
   const start = async () => {
-    const { id } = of.job ? { id: of.job } : await post(`${place}/start`);
+    const { id } = of.job ? { id: of.job } : await post(`${place}/start`, { column: of.column, header: of.header }).catch(stale);
     here.go(["lists", id], {}, true);
   };
   return html`<${Card} title=${t("forecast.title")}>

@@ -47,6 +47,38 @@ async fn changes_at_the_same_time_lose_nothing_and_no_job_has_another_column() {
 }
 
 #[tokio::test]
+async fn nothing_is_started_of_a_column_that_was_not_looked_at() {
+    with_ann(config(), PLENTY, async |app, browser| {
+        let list = "name,email,second\nA,ann@honest-mail.com,user1@honest-mail.com\n";
+        let (view, place) = put_up(browser, "name=list.csv", list).await;
+        let seen = json!({ "column": view["column"], "header": view["header"] });
+        assert_eq!(seen, json!({ "column": 1, "header": true }));
+        // Somebody else reads another column before whoever saw the first one starts it.
+        let other = json!({ "column": 2, "header": false });
+        let call = browser.call("PATCH", &place).json(&other);
+        browser.send(call).await.ok(200);
+        let start = format!("{place}/start");
+        for stale in [&seen, &json!({ "column": 1 }), &json!({ "header": true })] {
+            browser.post(&start, stale).await.error(409, "conflict");
+            let call = browser.call("POST", &start).once("a").json(stale);
+            browser.send(call).await.error(409, "conflict");
+        }
+        browser.post(&start, &json!({ "colum": 2 })).await.error(400, "invalid_request");
+        assert_eq!(browser.get(&place).await.ok(200)["job"], Value::Null);
+        assert_eq!(browser.get("/app/v1/jobs").await.ok(200)["data"], json!([]));
+        let job = browser.post(&start, &other).await.ok(200);
+        assert_eq!(browser.post(&start, &other).await.ok(200), job);
+        // Nor is the job of one column that of another.
+        browser.post(&start, &seen).await.error(409, "conflict");
+        // Who has looked at nothing starts what there is, with an empty body too.
+        let call = browser.call("POST", &start);
+        assert_eq!(browser.send(call).await.ok(200), job);
+        app.settled().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_job_is_made_once_of_all_rows_in_their_order() {
     with_ann(config(), PLENTY, async |app, browser| {
         let rows: Vec<String> = (0..2_500).map(|n| format!("{n};user{}@honest-mail.com", n % 2_400)).collect();
