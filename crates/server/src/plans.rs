@@ -99,7 +99,7 @@ pub(crate) async fn watch(app: &App, after: Option<OrgNo>, now: Millis) -> Resul
 /// Whether so many credits can be spent now that there were not enough: by a refill, or because somebody else was faster.
 pub(crate) async fn cover(app: &App, org: OrgNo, needed: i64) -> std::result::Result<bool, StoreError> {
     let (plans, now) = (&app.config.plans, app.now());
-    if !plans::may_cover(&mut app.store.read().await?, org, plans, needed, now).await? {
+    if !plans::would_cover(&mut app.store.read().await?, org, plans, needed, now).await? {
         return Ok(false);
     }
     let covered = app.store.write(|tx| plans::cover(tx, org, plans, needed, now).scope_boxed()).await?;

@@ -163,33 +163,48 @@ pub async fn cover(tx: &mut Tx, no: OrgNo, plans: &Plans, needed: Credits, now: 
     if missing <= 0 {
         return Ok(true);
     }
-    let refill = plans.of(&org.plan).refill.filter(|refill| refill.credits > 0);
-    let Some(refill) = refill.filter(|_| !org.status.is_stopped() && !org.on_trial(now)) else { return Ok(false) };
-    let month = org.period(now).start;
-    let used = org.term.refilled.filter(|(start, _)| *start == month).map_or(0, |(_, times)| times);
-    let times = missing.saturating_add(refill.credits - 1) / refill.credits;
-    if times > refill.times - used {
-        return Ok(false);
-    }
-    let cause = format!("refill:{}:{}:{}", org.term.plan_no, month.0, used + times);
-    put(tx, &org, (Bucket::Prepaid, times.saturating_mul(refill.credits)), &cause, None, now).await?;
+    let Some(Refilling { month, times, credits }) = refilling(&org, plans, missing, now) else { return Ok(false) };
+    let cause = format!("refill:{}:{}:{}", org.term.plan_no, month.0, times);
+    put(tx, &org, (Bucket::Prepaid, credits), &cause, None, now).await?;
     events::add(tx, no, now, Some(Actor::System), &[What::Account(AccountEvent::AutoRefill)]).await?;
-    org.term.refilled = Some((month, used + times));
+    org.term.refilled = Some((month, times));
     organization::write(tx, &org).await?;
     Ok(true)
 }
 
-/// Whether [`cover`] could say yes: a reader's question, so that who has no credits does not take the writer's turn with each
-/// request. There may be enough by now, because the last refill came for somebody else.
-pub async fn may_cover(conn: &mut Conn, no: OrgNo, plans: &Plans, needed: Credits, now: Millis) -> Result<bool> {
-    if credits::available(conn, no).await?.total() >= needed {
-        return Ok(true);
+/// Refills that put in what is missing.
+struct Refilling {
+    /// Where the month begins that they count in.
+    month: Millis,
+    /// How many that makes in it.
+    times: i64,
+    /// What they come to.
+    credits: Credits,
+}
+
+/// As many refills as it takes; none where that is more than are left in this month, or the organization gets none.
+fn refilling(org: &Org, plans: &Plans, missing: Credits, now: Millis) -> Option<Refilling> {
+    let refill = plans.of(&org.plan).refill.filter(|refill| refill.credits > 0)?;
+    if org.status.is_stopped() || org.on_trial(now) {
+        return None;
     }
-    let org = organization::by_no(conn, no).await?;
-    let Some(refill) = plans.of(&org.plan).refill else { return Ok(false) };
     let month = org.period(now).start;
     let used = org.term.refilled.filter(|(start, _)| *start == month).map_or(0, |(_, times)| times);
-    Ok(used < refill.times && !org.on_trial(now))
+    let times = missing.saturating_add(refill.credits - 1) / refill.credits;
+    (times <= refill.times - used).then(|| Refilling {
+        month,
+        times: used + times,
+        credits: times.saturating_mul(refill.credits),
+    })
+}
+
+/// Whether [`cover`] would say yes: a reader's question, so that who has no credits does not take the writer's turn with each
+/// request, and a forecast says what a start will find. There may be enough by now, because the last refill came for somebody else.
+pub async fn would_cover(conn: &mut Conn, no: OrgNo, plans: &Plans, needed: Credits, now: Millis) -> Result<bool> {
+    // In this order: a refill that comes in between is seen as credits that are there, and never only as one that is used up.
+    let org = organization::by_no(conn, no).await?;
+    let missing = needed.saturating_sub(credits::available(conn, no).await?.total());
+    Ok(missing <= 0 || refilling(&org, plans, missing, now).is_some())
 }
 
 /// Organizations whose balance has crossed what is low for them, among `at_most` after one of them; and where to go on.

@@ -13,7 +13,7 @@ use probity_core::lists::Lists;
 use probity_core::time::Millis;
 use probity_core::verdict::Status;
 use probity_store::uploads::Upload;
-use probity_store::{OrgNo, credits, facts, reports};
+use probity_store::{OrgNo, credits, facts, plans, reports};
 use serde::Serialize;
 
 use self::mix::{Mix, Share};
@@ -55,6 +55,7 @@ struct Credits {
     high: i64,
     /// What there is.
     available: i64,
+    /// Whether a start finds what is held: what is there, or what refills of the plan would put in.
     enough: bool,
 }
 
@@ -81,16 +82,15 @@ pub(super) async fn of(app: &App, upload: &Upload) -> Result<Forecast, ApiError>
     let counts = Counts::from(content);
     let unknown = Unknowns::of(&mix, &history);
     let rows = data_rows(upload.rows, upload.choice.header);
-    let balance = credits::balance(&mut app.store.read().await?, upload.org).await?;
+    let (available, enough) = there(app, upload.org, rows, now).await?;
     // Rows without an address are one text among the others.
     let distinct = content.addresses - content.repeated + i64::from(content.blank > 0);
-    let available = balance.available.total();
     let credits = Credits {
         held: rows,
         low: distinct - unknown.free_at_most.min(distinct),
         high: distinct - unknown.never_tells,
         available,
-        enough: rows <= available,
+        enough,
     };
     Ok(Forecast {
         counts,
@@ -100,6 +100,13 @@ pub(super) async fn of(app: &App, upload: &Upload) -> Result<Forecast, ApiError>
         time: Expected::of(&mix, &history, app.live.patience_ms(), now),
         providers: mix.shares(PROVIDERS_MAX),
     })
+}
+
+/// The credits that there are, and whether so many can be set aside.
+async fn there(app: &App, org: OrgNo, needed: i64, now: Millis) -> Result<(i64, bool), ApiError> {
+    let mut conn = app.store.read().await?;
+    let available = credits::available(&mut conn, org).await?.total();
+    Ok((available, plans::would_cover(&mut conn, org, &app.config.plans, needed, now).await?))
 }
 
 /// What probes have learned of these domains: the exchanger that took their mail, and whether it takes any address.

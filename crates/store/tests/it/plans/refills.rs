@@ -16,6 +16,11 @@ async fn refills_are_as_many_as_it_takes_and_no_more_than_agreed() {
             store.write(|tx| plans::cover(tx, account.no, &plans, needed, now).scope_boxed()).await.unwrap()
         };
         let now = day(2027, 2, 11);
+        let would = async |needed, now| {
+            plans::would_cover(&mut store.read().await.unwrap(), account.no, &plans, needed, now).await.unwrap()
+        };
+        assert!(!would(31, now).await, "more than all refills of the month together");
+        assert!(would(30, now).await);
         assert!(!cover(31, now).await, "what cannot be covered is not begun");
         assert_eq!(account.available().await, split(0, 0));
         assert!(cover(11, now).await);
@@ -25,13 +30,10 @@ async fn refills_are_as_many_as_it_takes_and_no_more_than_agreed() {
         assert!(join_all(wanted).await.into_iter().all(|covered| covered));
         assert_eq!(account.available().await, split(0, 30));
         assert!(!cover(31, now).await);
-        let may = async |needed, now| {
-            plans::may_cover(&mut store.read().await.unwrap(), account.no, &plans, needed, now).await.unwrap()
-        };
-        assert!(!may(31, now).await);
-        assert!(may(30, now).await, "what the last refill put in can be spent");
+        assert!(!would(31, now).await);
+        assert!(would(30, now).await, "what the last refill put in can be spent");
         let next = day(2027, 3, 10);
-        assert!(may(31, next).await);
+        assert!(would(31, next).await);
         assert!(cover(31, next).await);
         assert_eq!(account.events().await, [AccountEvent::AutoRefill; 3]);
     })

@@ -148,9 +148,18 @@ async fn credits_that_ran_out_are_put_in_for_a_file_too() {
         let (_, mut browser) = signed_in(app, &org, "ann@example.com", Role::Contributor).await;
         let list = "ann@honest-mail.com\nuser1@honest-mail.com\nuser2@honest-mail.com\n";
         let (_, place) = put_up(&mut browser, "name=l", list).await;
+        let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
+        assert_eq!((&forecast["credits"]["available"], &forecast["credits"]["enough"]), (&json!(0), &json!(true)));
+        assert_eq!(app.balance(&org).await.granted.prepaid, 0, "a forecast puts nothing in");
         assert_eq!(browser.post(&format!("{place}/start"), &json!({})).await.status, 200);
         assert_eq!(app.balance(&org).await.granted.prepaid, 4, "as many refills as it takes");
         app.settled().await;
+        // One refill is left, and what is not needed of the second: too few for a longer list.
+        let longer = (0..9).map(|n| format!("user{n}@honest-mail.com")).collect::<Vec<_>>().join("\n");
+        let (_, place) = put_up(&mut browser, "name=l", longer).await;
+        let forecast = browser.get(&format!("{place}/forecast")).await.ok(200);
+        assert_eq!(forecast["credits"]["enough"], false);
+        browser.post(&format!("{place}/start"), &json!({})).await.error(402, "insufficient_credits");
     })
     .await;
 }
