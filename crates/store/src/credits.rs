@@ -161,8 +161,15 @@ pub async fn holds_prepaid(tx: &mut Tx, org: OrgNo) -> Result<bool> {
     Ok(held.prepaid > 0)
 }
 
-/// Corrects an account by hand, up or down; not below nothing.
+/// Corrects an account by hand, up or down; not below nothing. Where a subscription has ended, what is left of it goes before more
+/// comes in, and what comes in has no end: that of before lies behind it.
 pub async fn adjust(tx: &mut Tx, booking: &Booking<'_>) -> Result<()> {
+    if booking.bucket == Bucket::Subscription && booking.amount > 0 {
+        lock(tx, booking.org).await?;
+        if subscription_end(tx, booking.org).await?.is_some_and(|end| end <= booking.at) {
+            renew(tx, booking.org, None, booking.at).await?;
+        }
+    }
     put(tx, booking, "adjust").await
 }
 

@@ -126,6 +126,38 @@ async fn what_is_left_of_a_subscription_goes_when_it_ends() {
     .await;
 }
 
+#[tokio::test]
+async fn a_correction_after_the_end_does_not_go_with_what_has_ended() {
+    for upkeep_came_first in [false, true] {
+        for_each_database(async |store| corrected_after_the_end(&store, upkeep_came_first).await).await;
+    }
+}
+
+async fn corrected_after_the_end(store: &Store, upkeep_came_first: bool) {
+    let org = org_with(store, 30, 20).await;
+    let expire = async |at| store.write(|tx| credits::expire_buckets(tx, at, 10).scope_boxed()).await.unwrap();
+    let correct = async |amount: i64, at: Millis| {
+        let cause = at.0.to_string();
+        let booking = Booking { org, bucket: Bucket::Subscription, amount, cause: &cause, at };
+        store.write(|tx| credits::adjust(tx, &booking).scope_boxed()).await.unwrap();
+    };
+    let end = async || credits::subscription_end(&mut store.read().await.unwrap(), org).await.unwrap();
+    let ended = NOW + MONTH_MS;
+    // Before the end, a correction is of what ends then; and one downward gives nothing another end.
+    correct(5, ended - 1).await;
+    correct(-1, ended).await;
+    assert_eq!(end().await, Some(ended));
+    if upkeep_came_first {
+        assert_eq!(expire(ended).await, 1);
+    }
+    correct(7, ended + 1).await;
+    assert_eq!((end().await, expire(ended + MONTH_MS).await), (None, 0));
+    let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
+    assert_eq!(balance.available, Split { subscription: 7, prepaid: 20 });
+    assert_eq!(balance.expired, Split { subscription: 34, prepaid: 0 });
+    assert!(balance.holds(), "{balance:?}");
+}
+
 /// Grants to the subscription at a time; the cause is the time.
 async fn renew(store: &Store, org: OrgNo, amount: i64, at: Millis, until: Option<Millis>) {
     let cause = at.0.to_string();
