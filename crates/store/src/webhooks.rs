@@ -99,8 +99,10 @@ statements! {
     FORGIVE = "UPDATE webhook SET failing_since = NULL, given_up = 0 WHERE org_no = $1 AND id = $2";
     REMOVE = "DELETE FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3";
     // Each expression of SET reads the row as it was.
-    ROTATE = "UPDATE webhook SET secret = $4, previous = secret, previous_until = $5 \
-              WHERE org_no = $1 AND id = $2 AND test = $3";
+    ROTATE = "UPDATE webhook SET secret = $4, \
+              previous = CASE WHEN previous_until > $5 THEN previous ELSE secret END, \
+              previous_until = CASE WHEN previous_until > $5 THEN previous_until ELSE $6 END \
+              WHERE org_no = $1 AND id = $2 AND test = $3 RETURNING previous_until";
     LISTENERS = "SELECT w.id, w.url, w.events, j.id AS job_id FROM job j \
                  JOIN webhook w ON w.org_no = j.org_no AND w.test = j.test AND w.active = 1 \
                  WHERE j.org_no = $1 AND j.job_no = $2 ORDER BY w.id";
@@ -166,17 +168,19 @@ pub async fn remove(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Resul
     if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
 }
 
-/// Makes `fresh` the secret. The one before it signs too until `previous_until`; one before that does not any more.
+/// Makes `fresh` the secret. The one before it signs too until `previous_until`. While one before signs still, that stays as it is,
+/// and it is the newer secret that goes: the receiver was promised the older one until its end, which is what this says.
 pub async fn rotate(
     tx: &mut Tx,
     org: OrgNo,
     id: WebhookId,
     test: bool,
     fresh: &[u8],
+    now: Millis,
     previous_until: Millis,
-) -> Result<()> {
-    let rows = tx.execute(&ROTATE, args![org, id.to_string(), test, fresh, previous_until]).await?;
-    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+) -> Result<Millis> {
+    let row = tx.first(&ROTATE, args![org, id.to_string(), test, fresh, now, previous_until]).await?;
+    row.ok_or(StoreError::NotFound)?.get("previous_until").map(Millis)
 }
 
 /// Who is told of a job: the active webhooks of its organization that are of its sort, whatever their topics.

@@ -41,7 +41,8 @@ pub(crate) async fn get_callback_secret(
 
 /// Rotate the callback secret
 ///
-/// Makes a new one. For a day callbacks are signed with both, so that a receiver can change over without losing any.
+/// Makes a new one. For a day callbacks are signed with both, so that a receiver can change over without losing any. Another
+/// rotation within that day replaces the new one only: the one before signs until its end, which `previous_until` says.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/callback-secret/rotate",

@@ -214,7 +214,8 @@ pub(crate) async fn delete_webhook(
 /// Rotate the secret of a webhook
 ///
 /// Makes a new one, which the answer shows, this once. For a day messages are signed with both, so that a receiver can change
-/// over without losing any.
+/// over without losing any. Another rotation within that day replaces the new one only: the one before signs until its end,
+/// which `previous_until` says.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/rotate-secret",

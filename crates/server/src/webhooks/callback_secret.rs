@@ -1,7 +1,7 @@
 //! The secret of an organization's batch callbacks: made when it is first needed, rotated when the customer says so.
 //!
 //! For [`OVERLAP_MS`] after a rotation messages are signed with both secrets, so that a receiver can change over without
-//! losing one. In the database they are encrypted.
+//! losing one. A rotation within that time replaces the newer one. In the database they are encrypted.
 
 use probity_core::time::Millis;
 use probity_store::outbox::{self, CallbackSecret};
@@ -92,7 +92,7 @@ pub(crate) async fn rotate(
     now: Millis,
 ) -> Result<Option<Millis>, StoreError> {
     let sealed = secrets.seal_callback_secret(org, fresh.bytes());
-    let rotated = outbox::rotate(tx, org, &sealed, now + OVERLAP_MS).await?;
+    let rotated = outbox::rotate(tx, org, &sealed, now, now + OVERLAP_MS).await?;
     Ok(rotated.previous.map(|(_, until)| until))
 }
 

@@ -9,10 +9,12 @@ use crate::number::OrgNo;
 statements! {
     FIND_SECRET = "SELECT secret, previous, previous_until FROM callback_secret WHERE org_no = $1";
     MAKE_SECRET = "INSERT INTO callback_secret (org_no, secret) VALUES ($1, $2) ON CONFLICT (org_no) DO NOTHING";
-    // Both expressions of SET read the row as it was.
+    // Each expression of SET reads the row as it was.
     ROTATE = "INSERT INTO callback_secret (org_no, secret) VALUES ($1, $2)
-        ON CONFLICT (org_no) DO UPDATE SET
-            secret = excluded.secret, previous = callback_secret.secret, previous_until = $3";
+        ON CONFLICT (org_no) DO UPDATE SET secret = excluded.secret,
+            previous = CASE WHEN callback_secret.previous_until > $3 THEN callback_secret.previous
+                       ELSE callback_secret.secret END,
+            previous_until = CASE WHEN callback_secret.previous_until > $3 THEN callback_secret.previous_until ELSE $4 END";
 }
 
 /// An organization's secret.
@@ -34,9 +36,16 @@ pub async fn secret_of(tx: &mut Tx, org: OrgNo, fresh: &[u8]) -> Result<Callback
     standing(tx, org).await
 }
 
-/// Makes `fresh` the secret. The one before it signs too until `previous_until`; one before that does not any more.
-pub async fn rotate(tx: &mut Tx, org: OrgNo, fresh: &[u8], previous_until: Millis) -> Result<CallbackSecret> {
-    tx.execute(&ROTATE, args![org, fresh, previous_until]).await?;
+/// Makes `fresh` the secret. The one before it signs too until `previous_until`. While one before signs still, that stays as it is,
+/// and it is the newer secret that goes: receivers were promised the older one until its end.
+pub async fn rotate(
+    tx: &mut Tx,
+    org: OrgNo,
+    fresh: &[u8],
+    now: Millis,
+    previous_until: Millis,
+) -> Result<CallbackSecret> {
+    tx.execute(&ROTATE, args![org, fresh, now, previous_until]).await?;
     standing(tx, org).await
 }
 

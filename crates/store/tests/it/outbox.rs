@@ -299,24 +299,31 @@ async fn messages_go_when_their_organization_wishes_so() {
 async fn secrets_are_made_once_and_rotated() {
     for_each_database(async |store| {
         let of = async |fresh: &[u8]| store.write(|tx| outbox::secret_of(tx, ORG, fresh).scope_boxed()).await.unwrap();
-        let rotate = async |fresh: &[u8], until| {
-            store.write(|tx| outbox::rotate(tx, ORG, fresh, until).scope_boxed()).await.unwrap()
+        let rotate = async |fresh: &[u8], at| {
+            store.write(|tx| outbox::rotate(tx, ORG, fresh, at, at + 5).scope_boxed()).await.unwrap()
         };
         let find = async || outbox::find_secret(&mut store.read().await.unwrap(), ORG).await.unwrap();
         assert_eq!(find().await, None);
         assert_eq!(of(b"one").await.secret, b"one");
         let standing = of(b"two").await;
         assert_eq!((standing.secret.as_slice(), standing.previous), (&b"one"[..], None));
-        let rotated = rotate(b"three", START + 5).await;
+        let rotated = rotate(b"three", START).await;
         assert_eq!(
             (rotated.secret.as_slice(), &rotated.previous),
             (&b"three"[..], &Some((b"one".to_vec(), START + 5)))
         );
         assert_eq!(of(b"four").await, rotated);
-        assert_eq!(find().await, Some(rotated));
-        assert_eq!(rotate(b"five", START + 9).await.previous, Some((b"three".to_vec(), START + 9)));
-        let first = store.write(|tx| outbox::rotate(tx, OrgNo(4), b"six", START).scope_boxed()).await.unwrap();
-        assert_eq!((first.secret.as_slice(), first.previous), (&b"six"[..], None));
+        assert_eq!(find().await, Some(rotated.clone()));
+        let again = rotate(b"five", START + 4).await;
+        assert_eq!(
+            (again.secret.as_slice(), again.previous),
+            (&b"five"[..], rotated.previous),
+            "it signs until its end"
+        );
+        assert_eq!(rotate(b"six", START + 5).await.previous, Some((b"five".to_vec(), START + 10)));
+        let first = store.write(|tx| outbox::rotate(tx, OrgNo(4), b"new", START, START + 5).scope_boxed());
+        let first = first.await.unwrap();
+        assert_eq!((first.secret.as_slice(), first.previous), (&b"new"[..], None));
     })
     .await;
 }

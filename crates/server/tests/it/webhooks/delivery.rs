@@ -216,7 +216,7 @@ async fn both_secrets_sign_after_a_rotation() {
     let sealed = [&old, &new].map(|secret| outbox.secrets.seal_callback_secret(ORG, secret.bytes()));
     let made = outbox.store.write(|tx| outbox::secret_of(tx, ORG, &sealed[0]).scope_boxed());
     made.await.unwrap();
-    let rotated = outbox.store.write(|tx| outbox::rotate(tx, ORG, &sealed[1], START + 100_000).scope_boxed());
+    let rotated = outbox.store.write(|tx| outbox::rotate(tx, ORG, &sealed[1], START, START + 100_000).scope_boxed());
     rotated.await.unwrap();
     for (job, after_ms, signers) in [(1, 0, vec![new.clone(), old]), (2, 100_000, vec![new])] {
         let id = outbox.put(job, &receiver.url()).await;
