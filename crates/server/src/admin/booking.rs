@@ -10,7 +10,7 @@ use probity_store::credits::booked::{self, Kind};
 use probity_store::credits::{self, Booking};
 use probity_store::events::{AccountEvent, Actor};
 use probity_store::organization::{self, Org};
-use probity_store::{Result, ScopedFutureExt as _, StoreError};
+use probity_store::{Result, ScopedFutureExt as _, StoreError, Tx, plans};
 
 use super::{Admin, happened};
 
@@ -83,6 +83,12 @@ pub enum BookError {
     /// The reference stands at another booking.
     #[error("the reference stands at another booking of this organization")]
     ReferenceUsed,
+    /// A month has ended, and the next cannot begin yet: as it begins, it would end what came in before.
+    #[error(
+        "the organization's month has ended, and the next one begins when its hold is lifted or, where its plan is not configured \
+         any more, when it is on one that is: it would end these credits. See to that first, or book prepaid credits"
+    )]
+    MonthWaits,
     /// The database, or the account does not cover it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -94,7 +100,7 @@ impl Admin {
         match self.grant_once(org, Asked::plain(bucket, amount), until.map(Until::At)).await {
             Ok((balance, _)) => Ok(balance),
             Err(BookError::Store(error)) => Err(error),
-            Err(BookError::ReferenceUsed) => Err(StoreError::Conflict),
+            Err(BookError::ReferenceUsed | BookError::MonthWaits) => Err(StoreError::Conflict),
         }
     }
 
@@ -103,7 +109,7 @@ impl Admin {
         match self.adjust_once(org, Asked::plain(bucket, amount)).await {
             Ok((balance, _)) => Ok(balance),
             Err(BookError::Store(error)) => Err(error),
-            Err(BookError::ReferenceUsed) => Err(StoreError::Conflict),
+            Err(BookError::ReferenceUsed | BookError::MonthWaits) => Err(StoreError::Conflict),
         }
     }
 
@@ -145,39 +151,50 @@ impl Admin {
         let at = self.now();
         let cause = self.cause(asked.reference);
         let booking = Booking { org: org.no, bucket: asked.bucket, amount: asked.amount, cause: &cause, at };
-        let booked = self.instance.store.write(|tx| {
-            async {
-                let event = match kind {
-                    Kind::Adjust => {
-                        credits::adjust(tx, &booking).await?;
-                        AccountEvent::CreditsAdjusted
-                    }
-                    Kind::Grant | Kind::Expire => {
-                        let org = organization::by_no(tx, org.no).await?;
-                        let asked = until.map(|until| until.of_grant_at(at));
-                        credits::grant(tx, &booking, self.end_of_month(&org, at).or(asked)).await?;
-                        booked::ask_until(tx, &booking, asked).await?;
-                        AccountEvent::CreditsGranted
-                    }
-                };
-                happened(tx, org.no, at, Actor::Staff, event).await
-            }
-            .scope_boxed()
-        });
+        let booked = self.instance.store.write(|tx| self.put(tx, &booking, kind, until).scope_boxed());
         let now = match booked.await {
-            Ok(()) => true,
-            // A correction downward that was booked may not be covered a second time: the reference counts first.
-            Err(error @ (StoreError::Conflict | StoreError::InsufficientCredits { .. })) => {
+            Ok(true) => true,
+            // The reference counts first: what was booked may not be covered a second time, or its month may be over.
+            refused @ (Ok(false) | Err(StoreError::Conflict | StoreError::InsufficientCredits { .. })) => {
                 let before = booked::of_cause(&mut self.instance.store.read().await?, org.no, kind, &cause).await?;
-                match before {
-                    Some(before) if before.is(&booking, until.map(|until| until.of_grant_at(before.at))) => false,
-                    Some(_) => return Err(BookError::ReferenceUsed),
-                    None => return Err(error.into()),
+                match (before, refused) {
+                    (Some(before), _) if before.is(&booking, until.map(|until| until.of_grant_at(before.at))) => false,
+                    (Some(_), _) => return Err(BookError::ReferenceUsed),
+                    (None, Err(error)) => return Err(error.into()),
+                    (None, Ok(_)) => return Err(BookError::MonthWaits),
                 }
             }
             Err(error) => return Err(error.into()),
         };
         Ok((self.balance(org).await?, now))
+    }
+
+    /// Books within a transaction. More for a subscription lies in the month that has begun, whether or not the upkeep has come to
+    /// that; false where the month cannot begin now.
+    async fn put(&self, tx: &mut Tx, booking: &Booking<'_>, kind: Kind, until: Option<Until>) -> Result<bool> {
+        let Booking { org: no, bucket, amount, at, .. } = *booking;
+        let mut org = organization::lock(tx, no).await?;
+        if bucket == Bucket::Subscription && amount > 0 {
+            plans::renew(tx, no, &self.plans, at).await?;
+            org = organization::by_no(tx, no).await?;
+            if self.waits_for_month(&org, at) {
+                return Ok(false);
+            }
+        }
+        let event = match kind {
+            Kind::Adjust => {
+                credits::adjust(tx, booking).await?;
+                AccountEvent::CreditsAdjusted
+            }
+            Kind::Grant | Kind::Expire => {
+                let asked = until.map(|until| until.of_grant_at(at));
+                credits::grant(tx, booking, self.end_of_month(&org, at).or(asked)).await?;
+                booked::ask_until(tx, booking, asked).await?;
+                AccountEvent::CreditsGranted
+            }
+        };
+        happened(tx, no, at, Actor::Staff, event).await?;
+        Ok(true)
     }
 
     /// What was booked before a time, the newest first: grants, corrections and what has ended, not what was spent. A page ends

@@ -236,8 +236,17 @@ impl Admin {
 
     /// When a subscription's credits end whatever was said: with the month that runs, where the plan has months that end.
     pub(super) fn end_of_month(&self, org: &Org, now: Millis) -> Option<Millis> {
-        let keeps = self.plans.of(&org.plan).keeps_unused;
-        org.term.renews_at.filter(|end| *end > now && !keeps)
+        self.month_end(org).filter(|end| *end > now)
+    }
+
+    /// Whether a month has ended and the next one, which ends what is left of it, has not begun: that of an organization that is
+    /// stopped, or on a plan that is not configured.
+    pub(super) fn waits_for_month(&self, org: &Org, now: Millis) -> bool {
+        self.month_end(org).is_some_and(|end| end <= now)
+    }
+
+    fn month_end(&self, org: &Org) -> Option<Millis> {
+        org.term.renews_at.filter(|_| !self.plans.of(&org.plan).keeps_unused)
     }
 }
 

@@ -29,7 +29,8 @@ const CREDITS_MAX: i64 = probity_core::credits::UNLIMITED;
 ///
 /// Once for a reference: the same request a second time grants nothing and answers 200 with `booked: false`, whenever it
 /// comes. The same reference with another amount or `until` is a conflict. Subscription credits have one end: what is there and what is
-/// granted share the later one, and none where one of them has none.
+/// granted share the later one, and none where one of them has none. While an organization is stopped, a month of it may end that no other
+/// follows yet: until the hold is lifted, subscription credits are a conflict then, because the next month would end them.
 #[utoipa::path(
     post,
     path = "/admin/v1/organizations/{id}/credits/grants",
@@ -141,7 +142,9 @@ async fn account(
             let end = operator.admin.subscription_end(org).await?;
             Ok(Json(Account::of(&balance, end, now)))
         }
-        Err(BookError::ReferenceUsed) => Err(ApiError::conflict(BookError::ReferenceUsed.to_string())),
+        Err(refused @ (BookError::ReferenceUsed | BookError::MonthWaits)) => {
+            Err(ApiError::conflict(refused.to_string()))
+        }
         Err(BookError::Store(StoreError::InsufficientCredits { .. })) => Err(uncovered()),
         Err(BookError::Store(error)) => Err(error.into()),
     }

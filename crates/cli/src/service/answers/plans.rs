@@ -70,7 +70,7 @@ pub(super) async fn book(admin: &Admin, booking: Booking) -> Result<Answer> {
     match booked {
         Ok((balance, _)) => super::balance(&org, Ok(balance)),
         Err(BookError::Store(error)) => super::balance(&org, Err(error)),
-        Err(used @ BookError::ReferenceUsed) => Err(anyhow!("{used}")),
+        Err(refused @ (BookError::ReferenceUsed | BookError::MonthWaits)) => Err(anyhow!("{refused}")),
     }
 }
 

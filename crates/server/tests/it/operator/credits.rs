@@ -1,5 +1,7 @@
 //! Credits: granted and corrected once for a reference, and what follows from them.
 
+use std::time::Duration;
+
 use probity_core::credits::Bucket;
 use probity_core::time::Millis;
 use probity_server::admin::{Asked, BookError, Reference, Until};
@@ -8,7 +10,7 @@ use probity_store::credits::hold;
 use serde_json::{Value, json};
 
 use super::{ORGS, config, customer, get, patch, post};
-use crate::test_app::TestApp;
+use crate::test_app::{TestApp, pass, upkeep};
 
 #[tokio::test]
 async fn credits_are_booked_once_for_a_reference() {
@@ -58,6 +60,42 @@ async fn credits_are_booked_once_for_a_reference() {
 }
 
 #[tokio::test]
+async fn what_comes_between_two_months_is_not_lost() {
+    TestApp::each(config(false), async |app| {
+        let (org, _) = customer(app, "team").await;
+        let book = async |what: &str, bucket: &str, amount: i64, reference: &str| {
+            let body = json!({"bucket": bucket, "amount": amount, "reference": reference});
+            post(app, &format!("{org}/credits/{what}"), body).await
+        };
+        let both = ["grants", "adjustments"];
+        book("grants", "subscription", 5, "before").await.ok(200);
+        post(app, &format!("{org}/hold"), json!({"status": "suspended"})).await.ok(200);
+        for what in both {
+            book(what, "subscription", 3, "held").await.ok(200);
+        }
+        pass(Duration::from_hours(24 * 32)).await;
+        for what in both {
+            let refused = book(what, "subscription", 5, "between").await.error(409, "conflict");
+            assert!(refused.contains("hold is lifted"), "{refused}");
+            book(what, "prepaid", 5, "prepaid").await.ok(200);
+        }
+        assert_eq!(book("grants", "subscription", 5, "before").await.ok(200)["booked"], false, "it was booked before");
+        book("grants", "subscription", 6, "before").await.error(409, "conflict");
+        book("adjustments", "subscription", -1, "less").await.ok(200);
+        // Nobody has begun the month that is granted to first.
+        post(app, &format!("{org}/lift"), json!({})).await.ok(200);
+        for what in both {
+            book(what, "subscription", 5, "after").await.ok(200);
+        }
+        upkeep().await;
+        let ledger = get(app, &format!("{org}/credits/ledger?per_page=1")).await.ok(200);
+        let shown = book("grants", "subscription", 5, "after").await.ok(200);
+        assert_eq!(shown["subscription"]["available"], 1_010, "{ledger}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_grant_says_which_end_counts_and_may_be_repeated_after_it() {
     let app = TestApp::with(config(false)).await;
     let (org, _) = customer(&app, "metered").await;
@@ -70,7 +108,7 @@ async fn a_grant_says_which_end_counts_and_may_be_repeated_after_it() {
     let now = app.now(&app.admin.org(&org[ORGS.len() + 1..]).await.unwrap()).await;
     let soon = now + 60_000;
     assert_eq!(grant("soon", Some(soon)).await.ok(200)["subscription_ends_at"], json!(soon.to_rfc3339()));
-    crate::test_app::pass(std::time::Duration::from_mins(2)).await;
+    pass(Duration::from_mins(2)).await;
     assert_eq!(grant("soon", Some(soon)).await.ok(200)["booked"], false, "whenever it comes");
     assert!(grant("later", Some(soon)).await.error(400, "invalid_request").contains("until"));
     // What stays keeps what comes to it.
@@ -133,7 +171,7 @@ async fn another_threshold_tells_of_a_low_balance_anew() {
     };
     for (threshold, expected) in [(json!(10), 1), (Value::Null, 1), (json!(12), 2), (json!(7), 2)] {
         patch(&app, &org, json!({"low_balance": threshold})).await.ok(200);
-        crate::test_app::upkeep().await;
+        upkeep().await;
         assert_eq!(told().await, expected, "{threshold}");
     }
     app.stop().await;
