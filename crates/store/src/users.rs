@@ -182,7 +182,8 @@ pub async fn lock_team(tx: &mut Tx, org: OrgNo) -> Result<()> {
     tx.first(&LOCK_TEAM, args![org]).await?.map(drop).ok_or(StoreError::NotFound)
 }
 
-/// Writes a member's name, role and status; the rest of a person stays as it is.
+/// Writes a member's name, role and status; the rest of a person stays as it is. Whoever writes has locked the team before they
+/// read the member, so that none of the three is one of before.
 pub async fn write(tx: &mut Tx, user: &User) -> Result<()> {
     let (name, role, status) = (user.name.as_deref(), user.role.as_str(), user.status.as_str());
     changed(tx.execute(&WRITE, args![user.org, user.id.to_string(), name, role, status]).await?)

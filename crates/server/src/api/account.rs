@@ -63,6 +63,8 @@ pub(crate) async fn change(app: &App, caller: &Caller, patch: &AccountPatch) -> 
     let (now, actor) = (app.now(), Some(caller.actor()));
     let changed = app.store.write(|tx| {
         async {
+            // The name is written with role and status, which others change under the lock of the team.
+            users::lock_team(tx, caller.org()).await?;
             let id = person(tx, caller).await?.id;
             profile::lock(tx, caller.org(), id).await?;
             let user = users::by_id(tx, caller.org(), id).await?;

@@ -1,9 +1,11 @@
 //! `/v1/account`: whose it is, what can be changed, and what the timeline tells of that.
 
+use std::time::Duration;
+
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::users::profile::{self, Identity};
-use probity_store::users::{self, UserStatus};
+use probity_store::users::{self, Role, User, UserStatus};
 use serde_json::{Value, json};
 
 use super::users::{key_of, member};
@@ -52,6 +54,34 @@ async fn a_key_of_a_person_is_about_that_person() {
     assert_eq!((&owner["name"], &owner["phone"]), (&Value::Null, &Value::Null));
     assert_eq!(app.get(&key, &format!("/v1/users/{}", ann.id)).await.ok(200)["name"], "Ann");
     app.stop().await;
+}
+
+#[tokio::test]
+async fn a_name_and_a_role_that_are_given_at_once_both_stay() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let (org, _) = app.customer().await;
+        let ann = member(app, &org, 1, UserStatus::Active).await;
+        let (_, theirs) = key_of(app, &ann).await;
+        // Who changes a member has locked the team and read them, and takes their time.
+        let raising = app.service_store.write(|tx| {
+            async {
+                users::lock_team(tx, ann.org).await?;
+                let standing = users::by_id(tx, ann.org, ann.id).await?;
+                tokio::time::sleep(Duration::from_millis(400)).await;
+                users::write(tx, &User { role: Role::Administrator, ..standing }).await
+            }
+            .scope_boxed()
+        });
+        let naming = async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            patch(app, &theirs, &json!({"name": "Ann"})).await.ok(200)
+        };
+        let (raised, _) = tokio::join!(raising, naming);
+        raised.unwrap();
+        let after = users::by_id(&mut app.store.read().await.unwrap(), ann.org, ann.id).await.unwrap();
+        assert_eq!((after.role, after.name.as_deref()), (Role::Administrator, Some("Ann")));
+    })
+    .await;
 }
 
 #[tokio::test]
