@@ -1,12 +1,13 @@
 //! The timeline: what happened in an account, its jobs and its events, each the newest first, and how many there are of both.
 //!
-//! Two lists that the API puts together. Whoever counts reads a thousand rows at a time along the index of a list.
+//! Two lists that the API puts together. Whoever counts reads a thousand rows at a time along the index of a list, and gives the
+//! connection back after each: a long window keeps nobody else from reading.
 
 use std::collections::BTreeMap;
 
 use probity_core::time::Millis;
 
-use crate::db::{Conn, args, statements};
+use crate::db::{Conn, Store, args, statements};
 use crate::error::Result;
 use crate::events::{self, Event, SETTINGS_CHANGE};
 use crate::jobs::{self, Job, columns};
@@ -46,11 +47,11 @@ pub async fn newest_events(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis
 }
 
 /// How many events there are within `from..to`, however many: read a thousand at a time along the index of the list.
-pub async fn count_events(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis) -> Result<Counted> {
+pub async fn count_events(store: &Store, org: OrgNo, from: Millis, to: Millis) -> Result<Counted> {
     let mut counted = Counted::default();
     let (mut at, mut no) = (i64::MAX, i64::MAX);
     loop {
-        let rows = conn.rows(&KINDS, args![org, from, to, at, no, COUNTED_AT_ONCE]).await?;
+        let rows = store.read().await?.rows(&KINDS, args![org, from, to, at, no, COUNTED_AT_ONCE]).await?;
         for row in &rows {
             match row.get::<String>("kind")?.as_str() {
                 SETTINGS_CHANGE => counted.settings_changes += 1,
@@ -80,7 +81,7 @@ pub async fn newest_jobs(
 /// How many jobs there are within `from..to`, as [`newest_jobs`] has them, by who or what started them, however many they are: read a
 /// thousand at a time along the index.
 pub async fn count_jobs(
-    conn: &mut Conn,
+    store: &Store,
     org: OrgNo,
     test: bool,
     from: Millis,
@@ -89,7 +90,7 @@ pub async fn count_jobs(
     let mut counted = BTreeMap::new();
     let (mut at, mut no) = (i64::MAX, i64::MAX);
     loop {
-        let rows = conn.rows(&STARTERS, args![org, test, from, to, at, no, COUNTED_AT_ONCE]).await?;
+        let rows = store.read().await?.rows(&STARTERS, args![org, test, from, to, at, no, COUNTED_AT_ONCE]).await?;
         for row in &rows {
             *counted.entry(row.get("started_by")?).or_default() += 1;
         }

@@ -1,9 +1,10 @@
 //! `GET /v1/account/timeline`: what happened in the account, newest first. It tells whether a job was started by hand or by
 //! itself, and where.
 //!
-//! The window is counted whole, a thousand rows at a time; of the events only the newest are shown. A job stands where
-//! its processing began, or where it was accepted as long as it waits. Live keys see live jobs and test keys see test jobs; what happened to the account and its
-//! settings all of its keys see, for there is but one account. Nothing in an event is free text but short values of settings,
+//! The window is counted whole, a thousand rows at a time and by one request of an organization after the other; of the events
+//! only the newest are shown. A job stands where its processing began, or where it was accepted as long as it waits. Live keys
+//! see live jobs and test keys see test jobs; what happened to the account and its settings all of its keys see, for there is
+//! but one account. Nothing in an event is free text but short values of settings,
 //! from which addresses and secrets were taken out before they were stored.
 
 mod view;
@@ -50,11 +51,13 @@ pub(crate) async fn get_timeline(
     let since = until - days * DAY_MS;
     // The last millisecond is in the window.
     let end = until + 1;
+    let _place = app.searches.wait(caller.org()).await;
+    let started = timeline::count_jobs(&app.store, caller.org(), caller.is_test(), since, end).await?;
+    let counted = timeline::count_events(&app.store, caller.org(), since, end).await?;
     let mut conn = app.store.read().await?;
-    let started = timeline::count_jobs(&mut conn, caller.org(), caller.is_test(), since, end).await?;
     let newest = timeline::newest_jobs(&mut conn, caller.org(), caller.is_test(), (since, end), limit).await?;
-    let counted = timeline::count_events(&mut conn, caller.org(), since, end).await?;
     let happened = timeline::newest_events(&mut conn, caller.org(), since, end, limit).await?;
+    drop(conn);
     let mut events = newest.iter().map(Shown::job).collect::<Result<Vec<_>, _>>()?;
     events.extend(happened.into_iter().map(Shown::of));
     // Stable: what happened at one time stays in its order.

@@ -1,8 +1,9 @@
 //! Places for requests that look through lists: unpacking rows keeps a processor busy and, in turns, a reader of the database.
+//! Counting a timeline is such a request, too.
 //!
-//! An organization looks through one list at a time, and a node through [`AT_ONCE`]; whoever comes meanwhile waits as long as
-//! [`PATIENCE`], and is then told to come again. So whatever one person asks for at once, the others' pages and calls find a
-//! reader. Between two steps no search holds one.
+//! An organization looks through one list at a time, and a node through [`AT_ONCE`]; whoever searches meanwhile waits as long as
+//! [`PATIENCE`], and is then told to come again. A timeline waits as long as its request may take. So whatever one person asks
+//! for at once, the others' pages and calls find a reader. Between two steps no search holds one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -51,6 +52,13 @@ impl Searches {
         Ok(Place { _all: place.expect("it is never closed"), _turn: turn.expect("it is never closed") })
     }
 
+    /// A place for an organization, however long it takes: for requests that were never refused for being many. Their deadline ends
+    /// the waiting.
+    pub(crate) async fn wait(&self, org: OrgNo) -> Place<'_> {
+        let turn = self.turn(org).acquire_owned().await.expect("it is never closed");
+        Place { _all: self.all.acquire().await.expect("it is never closed"), _turn: turn }
+    }
+
     /// The turn of an organization. It is kept alive by those who have it or wait for it.
     fn turn(&self, org: OrgNo) -> Arc<Semaphore> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
@@ -83,7 +91,11 @@ mod tests {
         };
         let waiting = searches.place(OrgNo(1));
         assert!(tokio::join!(waiting, leaving).0.is_ok());
-        drop(other);
+        let leaving = async {
+            tokio::time::sleep(PATIENCE * 3).await;
+            drop(other);
+        };
+        drop(tokio::join!(searches.wait(OrgNo(2)), leaving));
         drop(searches.place(OrgNo(4)).await.unwrap());
         assert_eq!(searches.turns.lock().unwrap().len(), 1, "nothing is kept of who has gone");
     }

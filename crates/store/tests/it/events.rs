@@ -22,8 +22,7 @@ async fn newest(store: &Store, org: OrgNo, from: Millis, to: Millis, at_most: i6
 }
 
 async fn count(store: &Store, from: Millis, to: Millis) -> (u64, u64) {
-    let Counted { settings_changes, account_events } =
-        timeline::count_events(&mut store.read().await.unwrap(), ORG, from, to).await.unwrap();
+    let Counted { settings_changes, account_events } = timeline::count_events(store, ORG, from, to).await.unwrap();
     (settings_changes, account_events)
 }
 

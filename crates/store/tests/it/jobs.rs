@@ -297,7 +297,7 @@ async fn a_job_stands_where_it_began_however_long_it_waited() {
             let begun = timeline::newest_jobs(&mut conn, org, false, (from, to), at_most).await.unwrap();
             assert_eq!(begun.iter().map(|job| job.no).collect::<Vec<_>>(), expected);
             if at_most > 1 {
-                let counted = timeline::count_jobs(&mut conn, org, false, from, to).await.unwrap();
+                let counted = timeline::count_jobs(&store, org, false, from, to).await.unwrap();
                 assert_eq!(counted.values().sum::<u64>(), u64::try_from(expected.len()).unwrap());
             }
         }

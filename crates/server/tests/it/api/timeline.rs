@@ -1,5 +1,9 @@
 //! `GET /v1/account/timeline`: what happened, how it is counted, and what never stands in it.
 
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+use futures_util::future::join_all;
 use probity_core::api_key::KeyKind;
 use probity_core::credits::Bucket;
 use probity_server::admin::NewKey;
@@ -254,6 +258,34 @@ async fn nothing_personal_and_no_secret_stands_in_a_timeline() {
     let found = canaries.iter().find(|canary| holds(&shown.body, canary));
     assert_eq!(found, None, "{}", shown.text());
     assert!(shown.text().matches("\"redacted\"").count() >= 6, "{}", shown.text());
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn who_looks_back_often_keeps_nobody_from_reading() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    let (_, other) = app.customer().await;
+    let now = app.now(&org).await;
+    let many = vec![What::Account(AccountEvent::CreditsGranted); 20_000];
+    app.store.write(|tx| events::add(tx, org.no, now - 60_000, None, &many).scope_boxed()).await.unwrap();
+    // Both keys are known from here on.
+    app.get(&other, "/v1/organization").await.ok(200);
+    app.get(&key, "/v1/organization").await.ok(200);
+    let looked_back = AtomicUsize::new(0);
+    let looking = join_all((0..16).map(async |_| {
+        let counted = timeline(&app, &key, "").await.ok(200)["summary"]["account_events"].clone();
+        looked_back.fetch_add(1, Relaxed);
+        counted
+    }));
+    let another = async {
+        tokio::task::yield_now().await;
+        app.get(&other, "/v1/organization").await.ok(200);
+        looked_back.load(Relaxed)
+    };
+    let (counted, before) = tokio::join!(looking, another);
+    assert!(counted.iter().all(|counted| counted.as_u64() >= Some(20_000)), "{counted:?}");
+    assert!(before <= 2, "{before} of them were answered before another customer");
     app.stop().await;
 }
 

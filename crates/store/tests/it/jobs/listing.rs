@@ -54,8 +54,8 @@ async fn jobs_of_a_time_are_counted_by_who_started_them() {
         });
         made.await.unwrap();
         let mut conn = store.read().await.unwrap();
-        let mut count = async |test, from, to| {
-            let counted = timeline::count_jobs(&mut conn, org, test, from, to).await.unwrap();
+        let count = async |test, from, to| {
+            let counted = timeline::count_jobs(&store, org, test, from, to).await.unwrap();
             counted.into_iter().map(|(name, n)| (name.unwrap(), n)).collect::<Vec<_>>()
         };
         let all = [("api".to_owned(), 802), ("cron".to_owned(), 401)];
