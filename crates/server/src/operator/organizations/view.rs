@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::admin::Said;
+use crate::api::merge_patch::given;
 use crate::api::timestamp::Timestamp;
 use crate::api::whole::Whole;
 
@@ -154,16 +155,18 @@ pub(in crate::operator) struct OneTimeLink {
     pub(in crate::operator) expires_at: Timestamp,
 }
 
-/// What to change. What is left out stays; null gives the organization what its plan says.
+/// What to change. What is left out stays; null gives the organization what its plan says. A name and a plan it always has:
+/// neither may be null.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::operator) struct CustomerPatch {
     /// What it is called.
-    #[serde(default)]
-    #[schema(min_length = 1, max_length = 100)]
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false, required = false, min_length = 1, max_length = 100)]
     pub(in crate::operator) name: Option<String>,
     /// Another plan, from today on.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false, required = false)]
     pub(in crate::operator) plan: Option<String>,
     /// How many people may belong to it.
     #[serde(default)]

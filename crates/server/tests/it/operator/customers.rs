@@ -47,6 +47,8 @@ async fn a_customer_is_made_found_and_changed() {
         for (wrong, field) in [
             (json!({"plan": "gone"}), "plan"),
             (json!({"name": " "}), "name"),
+            (json!({"name": null}), "name"),
+            (json!({"plan": null}), "plan"),
             (json!({"seats": 0}), "seats"),
             (json!({"entitlements": {"all": true}}), "entitlements"),
             (json!({"status": "banned"}), "status"),
