@@ -70,6 +70,10 @@ pub struct Known {
 }
 
 statements! {
+    // Of several that make one at once, each waits for the one before and then counts its key too.
+    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM api_key WHERE org_no = $1 AND revoked_at IS NULL \
+             AND (expires_at IS NULL OR expires_at > $2) LIMIT $3) AS part) AS n";
     INSERT = "INSERT INTO api_key (org_no, id, user_id, name, kind, scopes, origins, hash, prefix, last4, \
               rate_limit_per_minute, daily_cap, created_at, expires_at) \
               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
@@ -89,6 +93,13 @@ statements! {
     TOUCH = "UPDATE api_key SET last_used_at = d.at FROM (SELECT CAST(each.value ->> 'o' AS BIGINT) AS o, \
              each.value ->> 'k' AS k, CAST(each.value ->> 'at' AS BIGINT) AS at FROM {each:$1}) AS d \
              WHERE org_no = d.o AND id = d.k AND (last_used_at IS NULL OR last_used_at < d.at)";
+}
+
+/// Whether an organization has fewer than `at_most` keys that open something now. It stays so until the transaction ends.
+pub async fn has_room(tx: &mut Tx, org: OrgNo, now: Millis, at_most: i64) -> Result<bool> {
+    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
+    let counted = tx.first(&COUNT, args![org, now, at_most]).await?;
+    Ok(counted.map_or(Ok(0), |row| row.get::<i64>("n"))? < at_most)
 }
 
 /// Adds a key. Conflict: its hash or its id stands already.

@@ -31,6 +31,8 @@ use crate::query::Query;
 
 /// The list's name in its cursors.
 const LIST: &str = "/v1/api-keys";
+/// Keys of an organization that open something, at most: more than there are programs and websites to tell apart.
+const KEYS_MAX: i64 = 1_000;
 
 /// List the keys
 ///
@@ -56,7 +58,8 @@ pub(crate) async fn list_api_keys(
 
 /// Make a key
 ///
-/// The answer shows the secret, this once. A key cannot be given more than the key that makes it has.
+/// The answer shows the secret, this once. A key cannot be given more than the key that makes it has. An organization has at most
+/// 1,000 keys that are neither revoked nor expired.
 #[utoipa::path(
     post,
     path = "/v1/api-keys",
@@ -79,14 +82,19 @@ pub(crate) async fn create_api_key(
     let shown = NewKey { key: minted.key.clone().into(), secret: minted.secret };
     let kept = app.store.write(|tx| {
         async {
+            if !keys::has_room(tx, caller.org(), now, KEYS_MAX).await? {
+                return Ok(None);
+            }
             keys::insert(tx, &minted.key, &minted.hash).await?;
             events::add(tx, caller.org(), now, Some(caller.actor()), &[What::Account(AccountEvent::KeyCreated)])
                 .await?;
-            once.keep(tx, StatusCode::CREATED, &shown).await
+            once.keep(tx, StatusCode::CREATED, &shown).await.map(Some)
         }
         .scope_boxed()
     });
-    Ok(kept.await?)
+    let full =
+        || format!("an organization has at most {KEYS_MAX} keys; revoke one that nobody uses before you make another");
+    kept.await?.ok_or_else(|| ApiError::conflict(full()))
 }
 
 /// What the body asks for, where it makes sense.

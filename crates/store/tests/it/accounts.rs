@@ -137,6 +137,30 @@ async fn a_key_is_found_by_its_hash_with_its_organization() {
 }
 
 #[tokio::test]
+async fn there_is_room_for_another_key_where_one_opens_nothing_any_more() {
+    for_each_database(async |store| {
+        let owner = org(1);
+        organizations::add(&store, &owner).await;
+        let has_room =
+            async |now: Millis| store.write(|tx| keys::has_room(tx, owner.no, now, 2).scope_boxed()).await.unwrap();
+        let brief = Key { expires_at: Some(NOW + 5), ..key(owner.no, 1, NOW) };
+        let (lasting, elsewhere) = (key(owner.no, 2, NOW), key(org(2).no, 3, NOW));
+        for (key, n) in [(&brief, 1), (&elsewhere, 2)] {
+            add_key(&store, key, [n; 32]).await.unwrap();
+            assert!(has_room(NOW).await);
+        }
+        add_key(&store, &lasting, [3; 32]).await.unwrap();
+        assert!(!has_room(NOW + 4).await);
+        assert!(has_room(NOW + 5).await, "one has expired");
+        add_key(&store, &key(owner.no, 4, NOW), [4; 32]).await.unwrap();
+        assert!(!has_room(NOW + 5).await);
+        store.write(|tx| keys::revoke(tx, owner.no, lasting.id, NOW + 5).scope_boxed()).await.unwrap();
+        assert!(has_room(NOW + 5).await, "one was revoked");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn keys_are_paged_revoked_once_and_touched_forwards() {
     for_each_database(async |store| {
         let no = OrgNo(5);

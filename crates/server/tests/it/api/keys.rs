@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use probity_core::api_key::{self, Checksum, KeyKind};
+use probity_core::id::KeyId;
 use probity_core::scope::Scope;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
+use probity_store::ScopedFutureExt as _;
+use probity_store::keys::{self, Key};
 use serde_json::{Value, json};
 
 use crate::test_app::{Answer, Call, TestApp, pass, upkeep};
@@ -18,6 +21,31 @@ async fn make(app: &TestApp, key: &str, body: Value) -> Answer {
 
 fn ids(page: &Value) -> Vec<String> {
     page["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn there_are_so_many_keys_and_no_more() {
+    let app = TestApp::start().await;
+    let (org, key) = app.customer().await;
+    let first = app.new_key(&org, NewKey::plain("first", KeyKind::Rk)).await.0;
+    let others = app.store.write(|tx| {
+        async {
+            for n in 0..998_u128 {
+                let mut hash = [0; 32];
+                hash[..16].copy_from_slice(&n.to_le_bytes());
+                keys::insert(tx, &Key { id: KeyId::from_bits(n + 1), ..first.clone() }, &hash).await?;
+            }
+            Ok(())
+        }
+        .scope_boxed()
+    });
+    others.await.unwrap();
+    let wish = json!({"name": "another", "kind": "live"});
+    let refused = make(&app, &key, wish.clone()).await.error(409, "conflict");
+    assert!(refused.contains("1000") && refused.contains("revoke"), "{refused}");
+    app.send(Call::new("DELETE", format!("{ROUTE}/{}", first.id)).key(&key)).await.ok(200);
+    make(&app, &key, wish).await.ok(201);
+    app.stop().await;
 }
 
 #[tokio::test]
