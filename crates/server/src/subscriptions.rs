@@ -100,7 +100,7 @@ pub(crate) async fn drop_log(store: &Store, act: Act, id: WebhookId) -> Result<(
 
 /// Replaces the secret; says until when the one before signs too.
 pub(crate) async fn rotate(tx: &mut Tx, act: Act, id: WebhookId, sealed: &[u8]) -> Result<Millis> {
-    let until = webhooks::rotate(tx, act.org, id, act.test, sealed, act.now, act.now + OVERLAP_MS).await?;
+    let until = webhooks::rotate(tx, act.org, id, act.test, sealed, (act.now, act.now + OVERLAP_MS)).await?;
     act.note(tx, &[What::Account(AccountEvent::WebhookSecretRotated)]).await?;
     Ok(until)
 }

@@ -176,8 +176,7 @@ pub async fn rotate(
     id: WebhookId,
     test: bool,
     fresh: &[u8],
-    now: Millis,
-    previous_until: Millis,
+    (now, previous_until): (Millis, Millis),
 ) -> Result<Millis> {
     let row = tx.first(&ROTATE, args![org, id.to_string(), test, fresh, now, previous_until]).await?;
     row.ok_or(StoreError::NotFound)?.get("previous_until").map(Millis)

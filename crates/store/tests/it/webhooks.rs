@@ -72,7 +72,7 @@ async fn webhooks_come_back_as_they_went_in_and_to_their_own_sort_of_key() {
             let Webhook { org, id, test, .. } = foreign;
             let removed = store.write(|tx| webhooks::remove(tx, org, id, test).scope_boxed()).await;
             assert!(matches!(removed, Err(StoreError::NotFound)), "{removed:?}");
-            let rotated = store.write(|tx| webhooks::rotate(tx, org, id, test, b"x", NOW, NOW).scope_boxed()).await;
+            let rotated = store.write(|tx| webhooks::rotate(tx, org, id, test, b"x", (NOW, NOW)).scope_boxed()).await;
             assert!(matches!(rotated, Err(StoreError::NotFound)), "{rotated:?}");
         }
         let mut conn = store.read().await.unwrap();
@@ -155,7 +155,7 @@ async fn changes_count_when_a_message_is_sent() {
             async {
                 let standing = webhooks::lock(tx, own, before.id, false).await?;
                 webhooks::write(tx, &standing, &after).await?;
-                webhooks::rotate(tx, own, before.id, false, b"fresh", NOW, NOW + 7).await
+                webhooks::rotate(tx, own, before.id, false, b"fresh", (NOW, NOW + 7)).await
             }
             .scope_boxed()
         });
@@ -181,7 +181,7 @@ async fn the_secret_before_signs_until_its_end_however_often_a_new_one_is_made()
             [(b"1", 0, &b"secret"[..], 5), (b"2", 4, b"secret", 5), (b"3", 5, b"2", 10), (b"4", 20, b"3", 25)]
         {
             let rotated =
-                store.write(|tx| webhooks::rotate(tx, own, id, false, fresh, NOW + at, NOW + at + 5).scope_boxed());
+                store.write(|tx| webhooks::rotate(tx, own, id, false, fresh, (NOW + at, NOW + at + 5)).scope_boxed());
             assert_eq!(rotated.await.unwrap(), NOW + until);
             let mut conn = store.read().await.unwrap();
             let [receiver] = &webhooks::receivers(&mut conn, &[(own, id)]).await.unwrap()[..] else { panic!("one") };

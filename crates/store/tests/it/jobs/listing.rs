@@ -53,7 +53,6 @@ async fn jobs_of_a_time_are_counted_by_who_started_them() {
             .scope_boxed()
         });
         made.await.unwrap();
-        let mut conn = store.read().await.unwrap();
         let count = async |test, from, to| {
             let counted = timeline::count_jobs(&store, org, test, from, to).await.unwrap();
             counted.into_iter().map(|(name, n)| (name.unwrap(), n)).collect::<Vec<_>>()
