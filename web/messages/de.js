@@ -515,7 +515,7 @@ export default {
   "webhooks.turn_active": "Einschalten",
   "webhooks.turn_disabled": "Abschalten",
   "webhooks.rotate": "Neues Geheimnis",
-  "webhooks.rotate_text": "24 Stunden lang werden Nachrichten auch mit dem alten Geheimnis signiert.",
+  "webhooks.rotate_text": "24 Stunden lang werden Nachrichten auch mit dem alten Geheimnis signiert. Wer bis dahin noch einmal wechselt, ersetzt nur das neue.",
   "webhooks.rotated": "Kopieren Sie das neue Geheimnis jetzt: Es wird nur dieses eine Mal gezeigt. Das alte gilt noch 24 Stunden.",
   "webhooks.remove": "Löschen",
   "webhooks.remove_text": "„{name}“ erfährt nichts mehr. Das lässt sich nicht rückgängig machen.",

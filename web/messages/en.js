@@ -515,7 +515,7 @@ export default {
   "webhooks.turn_active": "Switch on",
   "webhooks.turn_disabled": "Switch off",
   "webhooks.rotate": "New secret",
-  "webhooks.rotate_text": "For 24 hours messages are signed with the old secret as well.",
+  "webhooks.rotate_text": "For 24 hours messages are signed with the old secret as well. Another rotation until then replaces only the new one.",
   "webhooks.rotated": "Copy the new secret now: it is shown this once. The old one counts for 24 hours more.",
   "webhooks.remove": "Delete",
   "webhooks.remove_text": "\u201c{name}\u201d is told nothing any more. This cannot be undone.",

@@ -519,7 +519,7 @@ export default {
   "webhooks.turn_active": "Activar",
   "webhooks.turn_disabled": "Desactivar",
   "webhooks.rotate": "Secreto nuevo",
-  "webhooks.rotate_text": "Durante 24 horas los mensajes se firman también con el secreto anterior.",
+  "webhooks.rotate_text": "Durante 24 horas los mensajes se firman también con el secreto anterior. Otra rotación hasta entonces sustituye solo el nuevo.",
   "webhooks.rotated": "Copie el secreto nuevo ahora: solo se muestra esta vez. El anterior vale 24 horas más.",
   "webhooks.remove": "Eliminar",
   "webhooks.remove_text": "A «{name}» ya no se le avisa de nada. No se puede deshacer.",

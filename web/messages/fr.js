@@ -519,7 +519,7 @@ export default {
   "webhooks.turn_active": "Activer",
   "webhooks.turn_disabled": "Désactiver",
   "webhooks.rotate": "Nouveau secret",
-  "webhooks.rotate_text": "Pendant 24 heures, les messages sont aussi signés avec l’ancien secret.",
+  "webhooks.rotate_text": "Pendant 24 heures, les messages sont aussi signés avec l’ancien secret. Une autre rotation d’ici là ne remplace que le nouveau.",
   "webhooks.rotated": "Copiez le nouveau secret maintenant : il n’est montré que cette fois. L’ancien vaut encore 24 heures.",
   "webhooks.remove": "Supprimer",
   "webhooks.remove_text": "« {name} » n’est plus informé de rien. C’est irréversible.",
