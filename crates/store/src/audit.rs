@@ -2,7 +2,8 @@
 //!
 //! [`sums()`] asks what single statements can answer, over everything: cheap enough for a metric. [`everything`] also reads each
 //! job's rows, in slices, by the functions that customers read them by; a job that is not packed takes 16 bytes for each of its
-//! results meanwhile, and about 400 for each host that decided in it. Each statement, and each job, is looked at in one snapshot, so the audit may run beside a service.
+//! results meanwhile, and about 400 for each host that decided in it. Each statement, and each job, is looked at in one snapshot,
+//! so the audit may run beside a service.
 //!
 //! One promise is not checked here: that an idempotency key makes one job. Its answer is encrypted under the key itself; the
 //! tests of retries check it.

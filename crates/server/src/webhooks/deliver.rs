@@ -7,8 +7,8 @@
 //! Bounds: [`DeliveryConfig::at_once`] messages in memory, under way or kept until a lane is free ([`kept`]), and half of them to
 //! receivers that were silent when they were last asked, and half of them to one customer, however many hosts that one names; a
 //! lane for each webhook, or for what a customer's batches name on a host, and one for each host ([`super::lanes`]), so that one
-//! that hangs holds up itself only; seven repetitions ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database that fails is logged and asked again at the next poll; an attempt
-//! that could not be recorded is made again after its lease.
+//! that hangs holds up itself only; seven repetitions ([`SCHEDULE_MS`](super::attempt::SCHEDULE_MS)). A database that fails is
+//! logged and asked again at the next poll; an attempt that could not be recorded is made again after its lease.
 //!
 //! Where a message to a webhook goes is read when it is claimed: what waits for a webhook that is gone or disabled is
 //! cancelled when its turn comes.

@@ -5,8 +5,9 @@
 //! Parts change only where addresses are erased, which the job tells (`rewritten`), and their numbers are seen in order, so a
 //! sheet that has read up to one only reads what is behind it: a page of a running job costs what was settled since the last one.
 //! A row takes 16 bytes, and what rows have in common takes more, but once: each host that decided, each suggestion. Sheets are
-//! kept, up to [`ROWS_KEPT`] rows or what is as large, and any may be forgotten. Where they are too many, the one that was not read for longest goes, unless it is in use: of jobs
-//! that are read in turn each would push the next one out, and every page would read a whole job.
+//! kept, up to [`ROWS_KEPT`] rows or what is as large, and any may be forgotten. Where they are too many, the one that was not
+//! read for longest goes, unless it is in use: of jobs that are read in turn each would push the next one out, and every page
+//! would read a whole job.
 //!
 //! Rows that are picked one by one, for a message, need no sheet: they were settled lately, so they are looked for from the last part
 //! back.
