@@ -8,10 +8,18 @@ import { Toasts } from "./toasts.js";
 export function Dialog({ title, close, children }) {
   const id = useId();
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
+  const gone = useRef(false);
   useEffect(() => {
-    dialog.current?.showModal();
+    const [shown, opener] = [dialog.current, document.activeElement];
+    shown?.showModal();
+    // Taken out of the page while it is open, it gives the focus back to nobody; and then nobody is to be told of its end.
+    return () => {
+      gone.current = true;
+      shown?.close();
+      if (opener instanceof HTMLElement && document.activeElement === document.body) opener.focus();
+    };
   }, []);
-  return html`<dialog class="dialog" ref=${dialog} aria-labelledby=${id} onClose=${close}>
+  return html`<dialog class="dialog" ref=${dialog} aria-labelledby=${id} onClose=${() => gone.current || close()}>
     <div class="stack">
       <div class="row apart"><h2 id=${id}>${title}</h2>
         <button type="button" class="button plain slim" onClick=${close}>${t("dialog.close")}</button></div>

@@ -150,6 +150,8 @@ test("a webhook is made, tested, looked into, sent again, changed, given a new s
   await dialog.getByText("https://hooks.example.com/probity").waitFor();
   await dialog.getByText(/webhook-id:/i).waitFor();
   await press(dialog, "Close");
+  // Whoever works by keyboard goes on where they were.
+  await page.waitForFunction(() => document.activeElement?.textContent === "Look");
   const again = page.waitForResponse(/\/redeliver$/);
   await press(page, "Send again");
   assert.equal((await again).status(), 200);
