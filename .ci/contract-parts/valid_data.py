@@ -86,7 +86,7 @@ ERASURE = ask("/v1/erasures", method="POST", json={"emails": ["erased@example.co
 
 @functools.cache
 def cursor(path, query):
-    """Where a list goes on. A cursor is sealed and belongs to its list, so none can be made up (docs/api.md, "Lists")."""
+    """Where a list goes on. A cursor is sealed and belongs to its list, so none can be made up (docs/api.md, "Pagination")."""
     answer = ask(path, {**dict(query), "per_page": 1})
     body = answer.json() if answer.ok else {}
     return body.get("next") or body.get("pagination", {}).get("next_cursor")
@@ -111,9 +111,9 @@ KEPT_IDS = kept_ids()
 
 @schemathesis.hook
 def filter_query(context, query):
-    """The head of a request has at most 16 KiB (crates/server/src/listen.rs). A longer one is answered 431 before there is a
+    """The head of a request has at most 64 KiB (crates/server/src/listen.rs). A longer one is answered 431 before there is a
     request that an operation could answer; crates/server/tests/it/limits.rs tests that."""
-    return query is None or sum(len(quote(str(value), errors="replace")) for value in query.values()) < 12_000
+    return query is None or sum(len(quote(str(value), errors="replace")) for value in query.values()) < 60_000
 
 
 def go_on(case):

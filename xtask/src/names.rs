@@ -3,6 +3,7 @@
 //! Each name belongs to the training or to the held-out part by a hash of its text, so that a name never stands in both,
 //! whatever list it comes from.
 
+mod fakerjs;
 mod romanize;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,8 @@ use crate::{data, packages};
 pub(crate) struct Region {
     pub(crate) given: Vec<String>,
     pub(crate) last: Vec<String>,
+    /// The source tells given names from surnames; else both have all names.
+    pub(crate) told_apart: bool,
 }
 
 /// All regions by name.
@@ -42,16 +45,46 @@ impl Names {
     /// The names of one part.
     pub(crate) fn part(&self, part: Part) -> Self {
         let keep = |names: &Vec<String>| names.iter().filter(|n| part_of(n) == part).cloned().collect();
-        let regions = self
-            .0
-            .iter()
-            .map(|(region, names)| (region.clone(), Region { given: keep(&names.given), last: keep(&names.last) }));
+        let regions = self.0.iter().map(|(region, names)| {
+            (
+                region.clone(),
+                Region { given: keep(&names.given), last: keep(&names.last), told_apart: names.told_apart },
+            )
+        });
         Self(regions.filter(|(_, names)| !names.given.is_empty() && !names.last.is_empty()).collect())
     }
 
-    /// Given names that role words must not be.
+    /// Reads a file of lines LIST, `given` or `last`, and NAME, divided by tabs; a list that has names of one kind uses
+    /// them for both.
+    pub(crate) fn read(file: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+        let mut names = Self::default();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let mut fields = line.split('\t');
+            let (list, kind, name) = (fields.next(), fields.next(), fields.next());
+            let (Some(list), Some(kind), Some(name)) = (list, kind, name) else {
+                anyhow::bail!("{line}: the line is LIST, given or last, and NAME");
+            };
+            let region = names.0.entry(list.to_owned()).or_default();
+            if kind == "given" { &mut region.given } else { &mut region.last }.extend(romanize::latin(name));
+        }
+        for region in names.0.values_mut() {
+            if region.given.is_empty() {
+                region.given.clone_from(&region.last);
+            } else if region.last.is_empty() {
+                region.last.clone_from(&region.given);
+            }
+        }
+        names.0.retain(|_, region| !region.given.is_empty());
+        Ok(names)
+    }
+
+    /// Given names that role words must not be: the common ones of the census, and all of the other regions that have
+    /// lists of given names, which are short.
     pub(crate) fn common_given(&self) -> BTreeSet<String> {
-        self.0.get("census").map(|census| census.given.iter().take(COMMON_GIVEN).cloned().collect()).unwrap_or_default()
+        let most = |region: &str| if region == "census" { COMMON_GIVEN } else { usize::MAX };
+        let told_apart = self.0.iter().filter(|(_, region)| region.told_apart);
+        told_apart.flat_map(|(name, region)| region.given.iter().take(most(name)).cloned()).collect()
     }
 }
 
@@ -73,6 +106,13 @@ pub(crate) fn load() -> Result<Names> {
             names.0.insert(locale, region);
         }
     }
+    for (locale, region) in fakerjs::load()? {
+        names.0.insert(locale, region);
+    }
+    // One list of the world's names, without regions.
+    let listed = packages::read("@cspell/dict-people-names", "dict/people-names.txt")?;
+    let listed: Vec<String> = listed.lines().filter(|l| !l.starts_with('#')).flat_map(romanize::latin).collect();
+    names.0.insert("listed".into(), Region { given: listed.clone(), last: listed, told_apart: false });
     for line in data::own("xtask/data/names_own.txt")? {
         let (region, name) = line.split_once('\t').context("REGION and NAME")?;
         let region = names.0.entry(region.to_owned()).or_default();
@@ -83,8 +123,38 @@ pub(crate) fn load() -> Result<Names> {
     Ok(names)
 }
 
-/// Names of another package, which the model never sees.
-pub(crate) fn foreign() -> Result<Names> {
+/// Names of packages that the model never sees, without those that it was trained on.
+pub(crate) fn foreign() -> Result<[(&'static str, Names); 2]> {
+    let known: BTreeSet<String> = load()?.0.into_values().flat_map(|r| [r.given, r.last]).flatten().collect();
+    let unseen = |names: Names| {
+        let keep = |names: Vec<String>| names.into_iter().filter(|n| !known.contains(n)).collect();
+        let regions =
+            names.0.into_iter().map(|(name, r)| (name, Region { given: keep(r.given), last: keep(r.last), ..r }));
+        Names(regions.filter(|(_, r)| r.given.len() >= 10 && r.last.len() >= 10).collect())
+    };
+    Ok([("mimesis", unseen(mimesis()?)), ("name-variants", unseen(variants()?))])
+}
+
+/// Spellings in Latin letters, as literals in a table for each language.
+fn variants() -> Result<Names> {
+    let folder = packages::unpacked("name-variants")?.join("name_variants");
+    let mut names = Names::default();
+    for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let file = entry?.file_name().to_string_lossy().into_owned();
+        let Some(language) = file.strip_suffix(".py").filter(|f| f.ends_with("names") || f.contains("_names_")) else {
+            continue;
+        };
+        let source = std::fs::read_to_string(folder.join(&file))?;
+        let forms = source.lines().filter(|line| line.trim_start().starts_with("\"forms\""));
+        let forms = forms.flat_map(|line| data::quoted(line, '"')).filter(|literal| *literal != "forms");
+        let forms: Vec<String> = forms.flat_map(romanize::latin).collect();
+        names.0.insert(language.to_owned(), Region { given: forms.clone(), last: forms, told_apart: false });
+    }
+    Ok(names)
+}
+
+/// Names of a package that the model never sees, all of them.
+pub(crate) fn mimesis() -> Result<Names> {
     let folder = packages::unpacked("mimesis")?.join("mimesis/datasets");
     let mut names = Names::default();
     for locale in folders(&folder)? {
@@ -92,7 +162,8 @@ pub(crate) fn foreign() -> Result<Names> {
             continue;
         };
         let person: Value = serde_json::from_str(&text)?;
-        let region = Region { given: romanized(&person["names"]), last: romanized(&person["surnames"]) };
+        let region =
+            Region { given: romanized(&person["names"]), last: romanized(&person["surnames"]), told_apart: true };
         if !region.given.is_empty() && !region.last.is_empty() {
             names.0.insert(locale, region);
         }
@@ -130,13 +201,13 @@ fn census() -> Result<Region> {
     let longest = women.len().max(men.len());
     // Both lists are by frequency; taking turns keeps that order.
     let given = (0..longest).flat_map(|n| [women.get(n), men.get(n)]).flatten().cloned().collect();
-    Ok(Region { given, last: column("names/dist.all.last", CENSUS_LAST)? })
+    Ok(Region { given, last: column("names/dist.all.last", CENSUS_LAST)?, told_apart: true })
 }
 
 /// The tables of names in a locale's source: assignments whose target is called after given names or surnames.
 fn faker(path: &Path) -> Result<Region> {
     let source = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    let mut region = Region::default();
+    let mut region = Region { told_apart: true, ..Region::default() };
     let mut table: Option<bool> = None;
     for line in source.lines() {
         let trimmed = line.trim_start();

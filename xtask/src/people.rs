@@ -14,8 +14,21 @@ const ALNUM: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const HEX: &[u8] = b"0123456789abcdef";
 
 /// The ways in which hands mash.
-pub(crate) const MASHES: [&str; 9] =
-    ["home_row", "one_row", "alternating", "walk", "chunks", "letters", "alnum", "hex", "letters_digits"];
+pub(crate) const MASHES: [&str; 13] = [
+    "home_row",
+    "one_row",
+    "alternating",
+    "one_hand",
+    "walk",
+    "wander",
+    "rolls",
+    "chunks",
+    "letters",
+    "alnum",
+    "hex",
+    "letters_digits",
+    "digits_inside",
+];
 
 fn pick<'i, T>(items: &'i [T], rng: &mut Rng) -> &'i T {
     &items[rng.below(items.len())]
@@ -29,26 +42,45 @@ fn digits(count: usize, rng: &mut Rng) -> String {
     letters(b"0123456789", count, rng)
 }
 
-/// A mash of one kind (an index of [`MASHES`]).
+/// A mash of one kind (an index of [`MASHES`]); short ones are the most frequent.
 pub(crate) fn mash(kind: usize, rng: &mut Rng) -> String {
-    let length = 6 + rng.below(9);
-    match MASHES[kind] {
+    let length = 6 + rng.below(9).min(rng.below(9));
+    mash_of(MASHES[kind], length, rng)
+}
+
+/// A mash of so many signs.
+pub(crate) fn mash_of(kind: &str, length: usize, rng: &mut Rng) -> String {
+    match kind {
         "home_row" => letters(HOME_ROW, length, rng),
         "one_row" => {
             let row = ROWS[rng.below(3)];
             letters(row, length, rng)
         }
         "alternating" => (0..length).map(|n| char::from(*pick(if n % 2 == 0 { LEFT } else { RIGHT }, rng))).collect(),
+        "one_hand" => {
+            let hand = if rng.below(2) == 0 { LEFT } else { RIGHT };
+            letters(hand, length, rng)
+        }
         "walk" => walk(length, rng),
+        "wander" => wander(length, rng),
+        "rolls" => rolls(length, rng),
         "chunks" => {
             let size = 2 + rng.below(3);
             let chunk = letters(ROWS[rng.below(3)], size, rng);
             (0..=length).map(|n| char::from(chunk.as_bytes()[n % size])).collect()
         }
         "letters" => letters(LETTERS, length, rng),
-        "alnum" => letters(ALNUM, length + 2, rng),
+        "alnum" => letters(ALNUM, length, rng),
         "hex" => letters(HEX, 2 * length - 4, rng),
-        _ => letters(LETTERS, length - 2, rng) + &digits(1 + rng.below(4), rng),
+        "letters_digits" => {
+            let count = 1 + rng.below(3);
+            mash_of(MASHES[rng.below(9)], length.saturating_sub(count).max(5), rng) + &digits(count, rng)
+        }
+        _ => {
+            let (head, tail) = (2 + rng.below(3), 2 + rng.below(3));
+            let inside = 1 + rng.below(3);
+            letters(LETTERS, head, rng) + &digits(inside, rng) + &letters(LETTERS, tail, rng)
+        }
     }
 }
 
@@ -66,34 +98,102 @@ fn walk(length: usize, rng: &mut Rng) -> String {
     text
 }
 
+/// One finger that goes to a key beside or near the last one.
+fn wander(length: usize, rng: &mut Rng) -> String {
+    let (mut row, mut at) = (rng.below(3), rng.below(9));
+    let mut text = String::new();
+    for _ in 0..length {
+        let keys = ROWS[row];
+        at = at.min(keys.len() - 1);
+        text.push(char::from(keys[at]));
+        row = (row + [0, 0, 0, 1, 2][rng.below(5)]) % 3;
+        at = (at + rng.below(5)).saturating_sub(2);
+    }
+    text
+}
+
+/// Hands in turn, each with a few neighbouring keys: `sdfjkl`, `asdlkj`.
+fn rolls(length: usize, rng: &mut Rng) -> String {
+    let mut text = String::new();
+    let mut left = rng.below(2) == 0;
+    while text.len() < length {
+        let row = [1, 1, 1, 0, 2][rng.below(5)];
+        let half = if left { &ROWS[row][..5] } else { &ROWS[row][ROWS[row].len() - 4..] };
+        let size = (2 + rng.below(3)).min(half.len());
+        let start = rng.below(half.len() - size + 1);
+        let piece = half[start..start + size].iter().map(|key| char::from(*key));
+        if rng.below(2) == 0 {
+            text.extend(piece);
+        } else {
+            text.extend(piece.rev());
+        }
+        left = !left;
+    }
+    text.truncate(length);
+    text
+}
+
 /// A local part of a person of this region.
 pub(crate) fn person(region: &Region, words: &[String], rng: &mut Rng) -> String {
     let (first, last) = (pick(&region.given, rng), pick(&region.last, rng));
     let (f, l) = (&first[..1], &last[..1]);
     let year = 1940 + rng.below(72);
     let dot = *pick(&[".", "_", "-", ""], rng);
-    match rng.below(24) {
+    match rng.below(30) {
         0..=3 => format!("{first}.{last}"),
-        4 => format!("{first}{dot}{last}"),
-        5 | 6 => format!("{f}{last}"),
-        7 => format!("{f}.{last}"),
-        8 => format!("{last}{f}"),
-        9 => format!("{last}{dot}{first}"),
-        10 => first.clone(),
-        11 => last.clone(),
-        12 => format!("{first}{year}"),
-        13 => format!("{first}{dot}{last}{:02}", year % 100),
-        14 => format!("{f}{last}{}", rng.below(1000)),
-        15 => format!("{f}{dot}{l}"),
-        16 => format!("{f}{}{l}", char::from(*pick(LETTERS, rng))) + &format!("{}", year % 100),
-        17 => format!("{f}{}{last}", char::from(*pick(LETTERS, rng))),
-        18 => nickname(first, rng),
-        19 => format!("{}{}{}", pick(words, rng), pick(words, rng), rng.below(100)),
-        20 => format!("{first}{dot}{}", pick(words, rng)),
-        21 => format!("{first}{l}{}", rng.below(100)),
-        22 => format!("{first}.{}.{last}", pick(&region.given, rng)),
-        _ => pick(words, rng).clone(),
+        4 | 5 => format!("{first}{dot}{last}"),
+        6 | 7 => format!("{f}{last}"),
+        8 => format!("{f}{dot}{last}"),
+        9 => format!("{last}{f}"),
+        10 => format!("{last}{dot}{first}"),
+        11 => first.clone(),
+        12 => last.clone(),
+        13 => format!("{first}{year}"),
+        14 => format!("{first}{dot}{last}{:02}", year % 100),
+        15 => format!("{f}{last}{}", rng.below(1000)),
+        16 => format!("{f}{dot}{l}"),
+        17 => format!("{f}{}{l}", char::from(*pick(LETTERS, rng))) + &format!("{}", year % 100),
+        18 => format!("{f}{}{last}", char::from(*pick(LETTERS, rng))),
+        19 => nickname(first, rng),
+        20 => format!("{}{}{}", pick(words, rng), pick(words, rng), rng.below(100)),
+        21 => format!("{first}{dot}{}", pick(words, rng)),
+        22 => format!("{first}{l}{}", rng.below(100)),
+        23 => format!("{first}.{}.{last}", pick(&region.given, rng)),
+        24 => pick(words, rng).clone(),
+        25 => format!("{last}{year}"),
+        26 => format!("{first}{dot}{l}"),
+        27 => format!("{last}{dot}{f}{}", char::from(*pick(LETTERS, rng))),
+        28 => format!("{first}{}", pick(&region.given, rng)),
+        _ => {
+            format!("{}{first}{}", pick(&["the", "mr", "mrs", "its", "iam", "dr", "miss", "real"], rng), rng.below(100))
+        }
     }
+}
+
+/// A person of this region whose names stand in no list: each is made of the beginning of one and the end of another.
+pub(crate) fn stranger(region: &Region, words: &[String], rng: &mut Rng) -> String {
+    let mut two = |names: &[String]| vec![crossed(names, rng), crossed(names, rng)];
+    let strange = Region { given: two(&region.given), last: two(&region.last), told_apart: region.told_apart };
+    person(&strange, words, rng)
+}
+
+/// The beginning of one name with the end of another that goes on from the same letter or the same two.
+fn crossed(names: &[String], rng: &mut Rng) -> String {
+    const TRIED: usize = 200;
+    let (first, joint) = (pick(names, rng), 1 + rng.below(2));
+    if first.len() <= joint {
+        return first.clone();
+    }
+    let head = &first[..joint + rng.below(first.len() - joint)];
+    let start = rng.below(names.len());
+    for at in 0..names.len().min(TRIED) {
+        let other = &names[(start + at) % names.len()];
+        let tail = other.split_once(&head[head.len() - joint..]).map_or("", |(_, tail)| tail);
+        if other != first && !tail.is_empty() && head.len() + tail.len() < 20 {
+            return format!("{head}{tail}");
+        }
+    }
+    first.clone()
 }
 
 /// The first syllables of a name, with what is hung on them.

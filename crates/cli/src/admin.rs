@@ -55,77 +55,62 @@ use crate::exit::Exit;
 use crate::output::Style;
 use crate::{log, service};
 
-/// Runs `orgs`.
 pub(crate) async fn orgs(args: &OrgsArgs, settings: &Settings) -> Result<Exit> {
     answered(orgs::request(&args.command)?, args.options.json, settings).await
 }
 
-/// Runs `plans`.
 pub(crate) async fn plans(args: &PlansArgs, settings: &Settings) -> Result<Exit> {
     answered(Request::Plans, args.options.json, settings).await
 }
 
-/// Runs `keys`.
 pub(crate) async fn keys(args: &KeysArgs, settings: &Settings) -> Result<Exit> {
     answered(keys::request(&args.command)?, args.options.json, settings).await
 }
 
-/// Runs `credits`.
 pub(crate) async fn credits(args: &CreditsArgs, settings: &Settings) -> Result<Exit> {
     answered(credits::request(&args.command)?, args.options.json, settings).await
 }
 
-/// Runs `audit`.
 pub(crate) async fn audit(args: &AuditArgs, settings: &Settings) -> Result<Exit> {
     answered(Request::Audit, args.options.json, settings).await
 }
 
-/// Runs `deliveries`.
 pub(crate) async fn deliveries(args: &DeliveriesArgs, settings: &Settings) -> Result<Exit> {
     answered(deliveries::request(&args.command), args.options.json, settings).await
 }
 
-/// Runs `erasures`.
 pub(crate) async fn erasures(args: &ErasuresArgs, settings: &Settings) -> Result<Exit> {
     answered(erasures::request(&args.command)?, args.options.json, settings).await
 }
 
-/// Runs `webhooks`.
 pub(crate) async fn webhooks(args: &WebhooksArgs, settings: &Settings) -> Result<Exit> {
     answered(webhooks::request(&args.command), args.options.json, settings).await
 }
 
-/// Runs `suppressions`.
 pub(crate) async fn suppressions(args: &SuppressionsArgs, settings: &Settings) -> Result<Exit> {
     answered(suppressions::request(&args.command)?, args.options.json, settings).await
 }
 
-/// Runs `lists`.
 pub(crate) async fn lists(args: &ListsArgs, settings: &Settings) -> Result<Exit> {
     answered(lists::request(&args.command), args.options.json, settings).await
 }
 
-/// Runs `settings`.
 pub(crate) async fn settings(args: &SettingsArgs, settings: &Settings) -> Result<Exit> {
     answered(settings::request(&args.command)?, args.options.json, settings).await
 }
 
-/// Runs `usage`.
 pub(crate) async fn usage(args: &UsageArgs, settings: &Settings) -> Result<Exit> {
     answered(reports::usage(&args.command), args.options.json, settings).await
 }
 
-/// Runs `timeline`.
 pub(crate) async fn timeline(args: &TimelineArgs, settings: &Settings) -> Result<Exit> {
     answered(reports::timeline(args), args.options.json, settings).await
 }
 
-/// Runs `nodes`.
 pub(crate) async fn nodes(args: &NodesArgs, settings: &Settings) -> Result<Exit> {
     answered(Request::Nodes, args.options.json, settings).await
 }
 
-/// Runs `users`.
 pub(crate) async fn users(args: &UsersArgs, settings: &Settings) -> Result<Exit> {
     answered(users::request(&args.command), args.options.json, settings).await
 }

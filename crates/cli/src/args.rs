@@ -15,151 +15,187 @@ pub(crate) use admin::{
     SettingsCommand, SuppressionsArgs, SuppressionsCommand, TheseAddresses, TimelineArgs, UsageArgs, UsageCommand,
     UsersArgs, UsersCommand, WebhooksArgs, WebhooksCommand,
 };
-pub(crate) use service::{HealthArgs, MasterKeyCommand, MigrateArgs, MoveArgs, ServeArgs};
+pub(crate) use service::{BackupArgs, HealthArgs, MasterKeyCommand, MigrateArgs, MoveArgs, RestoreArgs, ServeArgs};
 
 /// Shown below every command's help.
 const EXIT_CODES: &str = "\
 Exit codes:
-    0  done; verify: every address passed
-    1  verify: some address is undeliverable or risky; doctor: a check failed; health: not ready;
-       audit, credits audit: something does not agree
-    2  usage, configuration or input is wrong, nothing was asked
-    3  verify: nothing failed, but some address could not be determined
-    4  nothing could be asked: no network, or port 25 is closed
+    0  success; verify: every address passed
+    1  verify: an address is undeliverable or risky; doctor: a check failed; health: not ready;
+       audit, credits audit: there are discrepancies
+    2  usage, configuration or input is wrong; nothing was probed
+    3  verify: no address failed, but at least one is unknown
+    4  nothing could be probed: no network, or port 25 is closed
     5  this machine failed: disk full, no permission, port taken
-  130  interrupted; run the batch again to continue";
+  130  interrupted; repeat the command to continue the batch";
 
-/// Verdicts about e-mail addresses, by asking their mail servers truthfully, politely and fast.
+/// Verify email addresses
 #[derive(Debug, Parser)]
 #[command(name = "probity", version, after_help = EXIT_CODES, max_term_width = 110)]
 pub(crate) struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 
-    /// The configuration file; default: `$PROBITY_CONFIG`, then ~/.config/probity/probity.toml
+    /// Configuration file; default: `$PROBITY_CONFIG`, then ~/.config/probity/probity.toml, then /etc/probity/probity.toml
     #[arg(long, global = true, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Overrides one key of the configuration, as in --set probe.helo=mx1.example.com
+    /// Override a configuration key, as in --set probe.helo=mx1.example.com; repeatable
     #[arg(long, global = true, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
 
-    /// Says more on standard error: -v info, -vv debug, -vvv trace
+    /// Increase log verbosity: -v info, -vv debug, -vvv trace
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
 
-/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Verifies a few addresses
+    /// Verify addresses
     #[command(after_help = EXIT_CODES)]
     Verify(VerifyArgs),
-    /// Verifies a list: CSV, JSON lines or one address a line; an interrupted run continues where it was
+    /// Verify a list (CSV, JSON lines or one address per line); repeat the command to continue an interrupted run
     #[command(after_help = EXIT_CODES)]
     Batch(BatchArgs),
-    /// Checks whether this machine can verify addresses, and says what to do where it cannot
+    /// Check whether this machine can verify addresses, and show how to fix problems
     #[command(after_help = EXIT_CODES)]
     Doctor(DoctorArgs),
-    /// Serves the HTTP API; the first start creates the database and prints the first keys
+    /// Serve the HTTP API; the first start creates the database and prints the first keys
     #[command(after_help = service::SERVE_EXAMPLES)]
     Serve(ServeArgs),
-    /// Asks a running service whether it is ready
+    /// Check whether a running service is ready
     #[command(after_help = service::HEALTH_EXAMPLES)]
     Health(HealthArgs),
-    /// Brings the database up to date; `serve` does it too
+    /// Migrate the database to this version; `serve` does this when it starts
     #[command(after_help = service::MIGRATE_EXAMPLES)]
     Migrate(MigrateArgs),
-    /// The key under which addresses are sealed at rest
+    /// Manage the key that encrypts addresses at rest
     #[command(subcommand, after_help = service::MASTER_KEY_EXAMPLES)]
     MasterKey(MasterKeyCommand),
-    /// Moves an installation from SQLite to PostgreSQL, with all that it knows
+    /// Move an installation from SQLite to PostgreSQL
     #[command(after_help = service::MOVE_EXAMPLES)]
     Move(MoveArgs),
-    /// Organizations: the customers of the service
+    /// Back up an installation on SQLite, also while the service runs
+    #[command(after_help = service::BACKUP_EXAMPLES)]
+    Backup(BackupArgs),
+    /// Restore a backup while the service is stopped
+    #[command(after_help = service::RESTORE_EXAMPLES)]
+    Restore(RestoreArgs),
+    /// Manage organizations, the customers of the service
     #[command(after_help = admin::ORGS_EXAMPLES)]
     Orgs(OrgsArgs),
-    /// Plans: what organizations get and may use; they are configured
+    /// List the configured plans
     Plans(PlansArgs),
-    /// Keys of the API
+    /// Manage API keys
     #[command(after_help = admin::KEYS_EXAMPLES)]
     Keys(KeysArgs),
-    /// Credits of organizations
+    /// Manage the credits of organizations
     #[command(after_help = admin::CREDITS_EXAMPLES)]
     Credits(CreditsArgs),
-    /// Checks that credits, jobs, results and messages agree; may run beside the service
+    /// Check that credits, jobs, results and completion events agree; can run beside the service
     #[command(after_help = admin::AUDIT_EXAMPLES)]
     Audit(AuditArgs),
-    /// Messages to customers' servers: what was sent, what came of it, sending once more
+    /// List, show and resend deliveries to customers' servers
     #[command(after_help = admin::DELIVERIES_EXAMPLES)]
     Deliveries(DeliveriesArgs),
-    /// Erasures: addresses of a customer that are to be nowhere any more
+    /// Erase addresses
     #[command(after_help = admin::ERASURES_EXAMPLES)]
     Erasures(ErasuresArgs),
-    /// Webhooks: customers' servers that are told of what they have subscribed to
+    /// Manage webhooks
     #[command(after_help = admin::WEBHOOKS_EXAMPLES)]
     Webhooks(WebhooksArgs),
-    /// Suppression lists: addresses that organizations have had trouble with
+    /// Manage suppression lists
     #[command(after_help = admin::SUPPRESSIONS_EXAMPLES)]
     Suppressions(SuppressionsArgs),
-    /// Lists that are verified by the service: added, watched, read, downloaded, searched
+    /// Add, show, download, search and cancel lists that the service verifies
     #[command(after_help = admin::LISTS_EXAMPLES)]
     Lists(ListsArgs),
-    /// What organizations wish: reasons that do not count, words, how long jobs are kept
+    /// Manage organization settings
     #[command(after_help = admin::SETTINGS_EXAMPLES)]
     Settings(SettingsArgs),
-    /// What was verified, by period, by day and by mail provider
+    /// Show verifications by period, by day and by mail provider
     #[command(after_help = admin::USAGE_EXAMPLES)]
     Usage(UsageArgs),
-    /// What happened in an organization: jobs, changed settings, its account
+    /// Show the events of an organization: jobs, changed settings, account
     #[command(after_help = admin::TIMELINE_EXAMPLES)]
     Timeline(TimelineArgs),
-    /// Nodes: the services that share the database, and what each of them holds
+    /// List the nodes that share the database, and the work and leases of each
     #[command(after_help = admin::NODES_EXAMPLES)]
     Nodes(NodesArgs),
-    /// People who sign in to the dashboard: links for those who cannot get in
+    /// Manage team members, their sessions and sign-in links
     #[command(after_help = admin::USERS_EXAMPLES)]
     Users(UsersArgs),
-    /// Prints the configuration in force, with a comment on every key
+    /// Print the effective configuration, with a comment on every key
     Config,
-    /// A simulated mail internet to try things with
+    /// Print completions for a shell
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// Shell to complete for
+        #[arg(value_enum)]
+        shell: CompletedShell,
+    },
+    /// Write a manual page for each command
+    #[command(after_help = MAN_EXAMPLES)]
+    Man {
+        /// Directory for the pages
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
+    /// Run the sandbox, a simulated mail internet
     #[command(subcommand)]
     Sandbox(SandboxCommand),
 }
 
-/// How far a command may go.
+/// Shown below the help of `completions`.
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+    probity completions bash > ~/.local/share/bash-completion/completions/probity
+    probity completions zsh > \"${fpath[1]}/_probity\"
+    probity completions fish > ~/.config/fish/completions/probity.fish";
+
+/// Shown below the help of `man`.
+const MAN_EXAMPLES: &str = "\
+Example:
+    probity man ~/.local/share/man/man1              then: man probity, man probity-batch";
+
+/// Shells with completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompletedShell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// Limits on what a command may contact.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Reach {
-    /// Uses syntax and lists only: no network
+    /// Use only syntax and built-in lists, without a network
     #[arg(long, conflicts_with = "sandbox")]
     pub offline: bool,
-    /// Asks a simulated mail internet instead of the real one
+    /// Use the sandbox, a simulated mail internet
     #[arg(long)]
     pub sandbox: bool,
 }
 
-/// `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The addresses; `-` reads more from standard input, one a line
+    /// Addresses; `-` reads more from standard input, one per line
     #[arg(required = true, value_name = "ADDRESS", allow_hyphen_values = false)]
     pub addresses: Vec<String>,
-    /// Writes one JSON object a line (also where the output is no terminal)
+    /// Write one JSON object per line; the default if the output is not a terminal
     #[arg(long)]
     pub json: bool,
-    /// Says what each verdict rests on
+    /// Show the evidence for each verdict
     #[arg(long)]
     pub explain: bool,
-    /// Seconds until an answer is given at the latest, at most 60
+    /// Time limit per address in seconds, at most 60
     #[arg(long, value_name = "S", default_value = "20", value_parser = seconds)]
     pub timeout: f64,
-    /// How far to go.
     #[command(flatten)]
     pub reach: Reach,
 }
 
-/// The longest time a live answer may take, in seconds.
+/// Maximum time limit of a live verification, in seconds.
 const TIMEOUT_MAX_S: f64 = 60.0;
 
 impl VerifyArgs {
@@ -173,106 +209,104 @@ impl VerifyArgs {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds.is_finite() && seconds > 0.0 => Ok(seconds),
-        _ => Err("must be a number of seconds above zero".into()),
+        _ => Err("must be a number of seconds above 0".into()),
     }
 }
 
-/// The formats of lists.
+/// List formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Format {
-    /// Comma, semicolon, tab or bar separated, with a header or without
+    /// Separated by comma, semicolon, tab or bar, with or without a header
     Csv,
-    /// One address a line
+    /// One address per line
     Txt,
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
 }
 
-/// `batch`.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line are independent")]
 pub(crate) struct BatchArgs {
-    /// The list; `-` is standard input
+    /// List to verify; `-` is standard input
     #[arg(value_name = "INPUT", required_unless_present = "resume")]
     pub input: Option<PathBuf>,
-    /// Where results go; default and `-`: standard output
+    /// Output file; default and `-`: standard output
     #[arg(short, long, value_name = "OUTPUT")]
     pub output: Option<PathBuf>,
-    /// The column with the addresses: its name, or its number from 1; default: found by name, then by content
+    /// Column with the addresses, by name or by number from 1; default: detected by name, then by content
     #[arg(long, value_name = "NAME|N")]
     pub column: Option<String>,
-    /// The first row of a CSV list is data
+    /// Treat the first row of a CSV list as data
     #[arg(long)]
     pub no_header: bool,
-    /// The input's format; default: by its name, then by its content
+    /// Input format; default: detected by file name, then by content
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// The output's format; default: by its name, then that of the input
+    /// Output format; default: detected by file name, else the format of the input
     #[arg(long, value_enum)]
     pub output_format: Option<Format>,
-    /// Where the work file is kept; default: OUTPUT.probity-work
+    /// Work file; default: OUTPUT.probity-work
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub work: Option<PathBuf>,
-    /// Continues from a work file; the input is not needed any more
+    /// Continue from a work file, without the input
     #[arg(long, value_name = "FILE", conflicts_with = "input")]
     pub resume: Option<PathBuf>,
-    /// Throws an existing work file away and begins anew
+    /// Discard the work file and restart
     #[arg(long)]
     pub fresh: bool,
-    /// How restrained to be: overrides probe.profile
+    /// End an interrupted batch without further probes: rows without a verdict become `unknown`
+    #[arg(long, conflicts_with = "fresh")]
+    pub finish: bool,
+    /// Probing profile; overrides `probe.profile`
     #[arg(long, value_name = "polite|open")]
     pub profile: Option<String>,
-    /// How long an address may be put off, as in 30m: overrides `probe.patience` and `probe.held_back`
+    /// Maximum time that an address may stay deferred, as in 30m; overrides `probe.patience` and `probe.held_back`
     #[arg(long, value_name = "TIME")]
     pub patience: Option<String>,
-    /// Writes our CSV cells as they are; without, those that a spreadsheet would run as a formula get a leading '
+    /// Write the appended CSV cells unprotected; by default, cells that a spreadsheet would run as a formula get a leading '
     #[arg(long, conflicts_with = "protect_all")]
     pub raw: bool,
-    /// Protects the input's own CSV cells too, which changes them
+    /// Protect the input's own CSV cells too, which changes them
     #[arg(long)]
     pub protect_all: bool,
-    /// Goes on where no mail server can be reached
+    /// Continue if no mail server is reachable
     #[arg(long)]
     pub keep_going: bool,
-    /// Says nothing while it works
+    /// Show no notes, progress or summary
     #[arg(short, long)]
     pub quiet: bool,
-    /// Writes the summary as one JSON object to standard error
+    /// Write the summary to standard error as one JSON object
     #[arg(long)]
     pub json_summary: bool,
-    /// How far to go.
     #[command(flatten)]
     pub reach: Reach,
 }
 
-/// `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Writes one JSON object
+    /// Write one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Checks the simulated mail internet instead of the real one
+    /// Check the sandbox instead of the real internet
     #[arg(long)]
     pub sandbox: bool,
 }
 
-/// `sandbox`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
-    /// Serves the simulated mail internet on loopback, for other programs
+    /// Serve the sandbox on loopback, for other programs
     Serve(SandboxServeArgs),
 }
 
-/// `sandbox serve`.
 #[derive(Debug, Args)]
 pub(crate) struct SandboxServeArgs {
-    /// Where the name server listens
+    /// Listen address of the name server
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:5300")]
     pub dns: std::net::SocketAddr,
-    /// The port of every mail server
+    /// Port of all MX hosts
     #[arg(long, value_name = "PORT", default_value_t = 2525)]
     pub smtp_port: u16,
-    /// A world to serve instead of the built-in one
+    /// World to serve; default: the built-in one
     #[arg(long, value_name = "FILE")]
     pub world: Option<PathBuf>,
 }

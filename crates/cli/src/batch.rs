@@ -4,7 +4,7 @@
 //! input -> decode -> records -> work file          (import: once, before anything is asked)
 //!                                  |  order: each mailbox once, domain by domain
 //!                                  v
-//!          engine <- feed <- rows; put-off rows wait and come again
+//!          engine <- feed <- rows; deferred rows wait and come again
 //!             |
 //!             v  outcomes
 //!          writer -> work file (answers), output (in the input's order, as far as it is complete)
@@ -26,13 +26,15 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_core::time::Millis;
+use probity_core::verdict::Status;
 use probity_server::verifier::Verifier;
 use tokio::sync::watch;
 
@@ -40,7 +42,7 @@ use self::answer::{Answers, PutOff};
 use self::feed::{Feed, Halt};
 use self::order::{Order, Rows};
 use self::output::{Output, Protect, Target};
-use self::progress::Progress;
+use self::progress::{ByStatus, Progress};
 use self::request::{Request, refuse_other};
 use self::summary::Summary;
 use self::workfile::{Begun, Frame, Imported, WorkFile};
@@ -69,7 +71,6 @@ struct Loaded {
     put_off: HashMap<u32, PutOff>,
 }
 
-/// Runs the command.
 pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result<Exit> {
     let stop = Arc::new(AtomicBool::new(false));
     let (halt, halted) = watch::channel(None);
@@ -82,7 +83,7 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
         loaded = loaded => loaded.context("the import failed")??,
         // Standard input may never end; nothing was asked, so nothing is lost.
         _ = interrupted.wait_for(Option::is_some) => {
-            return Err(anyhow!("nothing was asked yet").context(Ends(Exit::Interrupted)));
+            return Err(anyhow!("nothing was probed yet").context(Ends(Exit::Interrupted)));
         }
     };
     let exit = ask(args, request, verifier, loaded, halt).await;
@@ -90,20 +91,29 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
     exit
 }
 
-/// Turns signals into halts: the first lets work finish, the second does not.
+/// Turns signals into halts: the first lets work finish, the second does not; a third ends the program.
 async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
-    let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) else { return };
+    use tokio::signal::unix::{SignalKind, signal};
+    // Both listen from here on: one signal soon after another must not be lost.
+    let listening = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let (Ok(mut interrupt), Ok(mut terminate)) = listening else { return };
     loop {
         tokio::select! {
-            result = tokio::signal::ctrl_c() => if result.is_err() { return },
+            _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
         stop.store(true, Ordering::Relaxed);
+        let insisted = *halt.borrow() == Some(Halt::AtOnce);
         halt.send_modify(|halt| {
             *halt = Some(if halt.is_none() { Halt::Interrupted } else { Halt::AtOnce });
         });
-        if *halt.borrow() == Some(Halt::Interrupted) {
-            log::say("Stopping: what is in flight may finish (10 s at most). Interrupt again to stop at once.");
+        match (*halt.borrow(), insisted) {
+            (Some(Halt::Interrupted), _) => {
+                log::say("Stopping: probes in flight get 10 s. Press Ctrl-C again to stop at once.");
+            }
+            // What is written after the second one may take a while.
+            (_, true) => std::process::exit(i32::from(Exit::Interrupted.code())),
+            _ => {}
         }
     }
 }
@@ -112,7 +122,7 @@ async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
 pub(crate) fn reach(args: &BatchArgs) -> Result<Reach> {
     let Some(path) = &args.resume else { return Ok(args.reach) };
     let file = std::fs::File::open(path).with_context(|| format!("cannot read the work file {}", path.display()))?;
-    let begun = workfile::begun(file)?.with_context(|| format!("{} is no work file", path.display()))?;
+    let begun = workfile::begun(file)?.with_context(|| format!("{} is not a work file", path.display()))?;
     Ok(Reach { offline: begun.offline, sandbox: begun.sandbox })
 }
 
@@ -120,19 +130,17 @@ pub(crate) fn reach(args: &BatchArgs) -> Result<Reach> {
 fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
     let mut work = WorkFile::open(&request.work)?;
     if request.fresh && !work.is_new() && !work.reader().is_ours()? {
-        bail!("{} is not a work file; it is left as it is", work.path.display());
+        bail!("{} is not a work file and was not changed", work.path.display());
     }
     if !work.is_new() && !request.fresh {
         if let Some(loaded) = continued(request, &mut work)? {
             let (begun, imported, order, answers, put_off) = loaded;
             return Ok(Loaded { work, begun, imported, order, answers, put_off });
         }
-        request.say(&format!("The import in {} had not finished, or is damaged; it begins anew.", work.path.display()));
+        request.say(&format!("The import in {} is incomplete or damaged; restarting it.", work.path.display()));
     }
-    let begun = request
-        .begun
-        .clone()
-        .context("the import had not finished, or is damaged: run the batch with its input again")?;
+    let begun =
+        request.begun.clone().context("the import is incomplete or damaged; repeat the batch with its input")?;
     let imported = work.begin(&begun).and_then(|()| {
         let (imported, rows) = input::import(&begun, &mut work, stop)?;
         work.imported(&imported)?;
@@ -159,7 +167,7 @@ type Continued = (Begun, Imported, Order, Answers, HashMap<u32, PutOff>);
 fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>> {
     let place = work.path.display().to_string();
     let Some(mut scan) = work.reader().scan()? else {
-        bail!("{place} is not a work file of this version; --work uses another file");
+        bail!("{place} is not a work file of this version; set another file with --work");
     };
     let mut rows = Rows::default();
     let mut begun = None;
@@ -174,7 +182,7 @@ fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>
     };
     let begun = begun.with_context(|| format!("{place} is damaged"))?;
     if rows.count() != imported.rows {
-        bail!("{place} is damaged; --fresh begins anew");
+        bail!("{place} is damaged; --fresh starts over");
     }
     if let Some(wanted) = &request.begun {
         refuse_other(wanted, &begun, &imported, &place)?;
@@ -191,12 +199,12 @@ fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>
             Frame::PutOff(row) => {
                 put_off.insert(row.row, row);
             }
-            _ => bail!("{place} is damaged at {at}; --fresh begins anew"),
+            _ => bail!("{place} is damaged at {at}; --fresh starts over"),
         }
     }
     work.cut(scan.place)?;
     let order = rows.order();
-    request.say(&format!("Continuing {place}: {count} of {} addresses are answered.", order.ask.len()));
+    request.say(&format!("Continuing {place}: {count} of {} addresses have verdicts.", order.ask.len()));
     Ok(Some((begun, imported, order, answers, put_off)))
 }
 
@@ -231,9 +239,9 @@ async fn ask(
     let reader = work.reader();
     let output = Output::open(Target::at(&path), format, protect, &imported, &reader)?;
     let open = Arc::new(open_places(&order, &answers, &put_off));
-    let answered = order.ask.iter().filter(|row| answers.has(**row)).count();
+    let answered = by_status(&order, &answers);
     let (order, started) = (Arc::new(order), verifier.now());
-    let progress = Progress::new(order.ask.len() as u64, answered as u64, args.quiet, started);
+    let progress = Progress::new(order.ask.len() as u64, answered, args.quiet, started);
     let watched = !(args.keep_going || begun.offline || begun.sandbox);
     let writer = Writer {
         verifier: verifier.clone(),
@@ -244,8 +252,11 @@ async fn ask(
         progress,
         halt: halt.clone(),
         reach: watched.then(Reachability::default),
-        waiting: put_off.keys().copied().collect::<HashSet<_>>(),
+        deferred: put_off.values().map(|row| (row.row, row.not_before)).collect(),
     };
+    if args.finish {
+        return finish(args, writer, imported, 0, None);
+    }
     let (events, received) = std::sync::mpsc::channel();
     let writing = tokio::task::spawn_blocking(move || writer.run(&received));
     let lanes = lanes(&order);
@@ -257,6 +268,16 @@ async fn ask(
     let halt = *halt.borrow();
     let took_ms = verifier.now().since(started);
     finish(args, writer, imported, took_ms, halt)
+}
+
+/// How many addresses have their verdict, by its status.
+fn by_status(order: &Order, answers: &Answers) -> ByStatus {
+    let mut counts = ByStatus::default();
+    for answer in order.ask.iter().filter_map(|row| answers.get(*row)) {
+        let at = Status::ALL.iter().position(|status| *status == answer.reason.status());
+        counts[at.expect("every status is in ALL")] += 1;
+    }
+    counts
 }
 
 /// For each place in the order of asking, whether it must be asked for as new.
@@ -276,22 +297,41 @@ fn lanes(order: &Order) -> Vec<Vec<Range<u32>>> {
     lanes
 }
 
+/// Ends a run: puts the output into its place where it is whole or is to be, else says how to continue.
 fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, halt: Option<Halt>) -> Result<Exit> {
-    let Writer { verifier, work, output, progress, order, reach, .. } = writer;
-    if !output.is_complete() {
-        output.finish()?;
-        return Err(unfinished(&work, progress.done(), order.ask.len(), halt));
+    let Writer { verifier, work, mut output, progress, order, reach, answers, deferred, .. } = writer;
+    // A stream gets no more rows than are answered: the run that continues writes them all again.
+    let at_once = halt == Some(Halt::AtOnce) && output.file().is_some();
+    let mut left =
+        Left { work: work.path.clone(), done: progress.done(), all: order.ask.len(), deferred, written: None };
+    if !output.is_complete() && (args.finish || at_once) {
+        output.fill(&order, &answers, &left.deferred)?;
     }
-    let asked = progress.settled_now();
+    let unanswered = output.unanswered();
+    if at_once && unanswered > 0 {
+        left.written = output.file().map(Path::to_owned);
+    }
+    if !output.is_complete() || left.written.is_some() {
+        output.finish()?;
+        return Err(left.explained(halt));
+    }
     let tally = output.finish()?;
     work.remove()?;
     let mut warnings = imported.warnings;
-    let nobody = reach.and_then(|reach| reach.nobody(&verifier.counters()));
+    let nobody = reach.filter(|_| !args.finish).and_then(|reach| reach.nobody(&verifier.counters()));
     warnings.extend(nobody.map(|nobody| explained(nobody).to_owned()));
+    warnings.extend((unanswered > 0).then(|| format!("rows without a verdict: {unanswered}, reported as `unknown`")));
     debug_assert_eq!(tally.duplicates, order.duplicates() as u64);
-    let (rows, unreadable) = (u64::from(imported.rows) + imported.unreadable, imported.unreadable);
-    let unmatched = verifier.counters().unmatched;
-    let summary = Summary { tally, rows, unreadable, asked, unmatched, took_ms, warnings };
+    let summary = Summary {
+        tally,
+        rows: u64::from(imported.rows) + imported.unreadable,
+        unreadable: imported.unreadable,
+        asked: progress.done(),
+        asked_now: progress.settled_now(),
+        unmatched: verifier.counters().unmatched,
+        took_ms,
+        warnings,
+    };
     if args.json_summary {
         log::say(&summary.json());
     } else if !args.quiet {
@@ -304,25 +344,47 @@ fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, ha
 fn explained(halt: Halt) -> &'static str {
     match halt {
         Halt::Unreachable => {
-            "No mail server could be reached: port 25 is probably closed here. Many providers open it on request; \
-             `probity doctor` tells more. --keep-going asks on nevertheless."
+            "No mail server could be reached. Port 25 is probably closed: run `probity doctor`. Many providers open it on \
+             request. --keep-going continues anyway."
         }
         Halt::Nameless => {
-            "No name could be looked up: is there a network, and do the resolvers of [dns] answer? \
-             `probity doctor` tells more. --keep-going asks on nevertheless."
+            "No name could be looked up. Check the network and the resolvers in [dns], or run `probity doctor`. \
+             --keep-going continues anyway."
         }
         Halt::Interrupted | Halt::AtOnce | Halt::Broken => "Stopped.",
     }
 }
 
-/// What is said where a batch stops before its end.
-fn unfinished(work: &WorkFile, done: u64, all: usize, halt: Option<Halt>) -> anyhow::Error {
-    let nobody = matches!(halt, Some(Halt::Unreachable | Halt::Nameless));
-    let exit = if nobody { Exit::NoNetwork } else { Exit::Interrupted };
-    let (why, place) = (explained(halt.unwrap_or(Halt::Interrupted)), work.path.display());
-    anyhow!(
-        "{why}\n{done} of {all} addresses are answered and kept. Run the same command again to continue, \
-         or: probity batch --resume {place}"
-    )
-    .context(Ends(exit))
+/// What a run leaves that stops before its end.
+struct Left {
+    work: PathBuf,
+    done: u64,
+    all: usize,
+    deferred: HashMap<u32, Millis>,
+    /// The output, where it was written nevertheless.
+    written: Option<PathBuf>,
+}
+
+impl Left {
+    /// Why the run stopped, and how to continue.
+    fn explained(self, halt: Option<Halt>) -> anyhow::Error {
+        let nobody = matches!(halt, Some(Halt::Unreachable | Halt::Nameless));
+        let exit = if nobody { Exit::NoNetwork } else { Exit::Interrupted };
+        let (why, place) = (explained(halt.unwrap_or(Halt::Interrupted)), self.work.display());
+        let mut lines = vec![
+            why.to_owned(),
+            format!("{} of {} addresses have verdicts, kept in the work file.", self.done, self.all),
+        ];
+        if let Some(next) = self.deferred.values().min() {
+            let next = progress::time_of_day(*next, &jiff::tz::TimeZone::system());
+            lines.push(format!("Deferred addresses: {}, next at {next}.", self.deferred.len()));
+        }
+        lines.extend(
+            self.written
+                .map(|output| format!("{} has all rows; rows without a verdict are `unknown`.", output.display())),
+        );
+        lines.push(format!("To continue, run the same command again, or: probity batch --resume {place}"));
+        lines.push("To end the batch without further probes, add --finish.".to_owned());
+        anyhow!(lines.join("\n")).context(Ends(exit))
+    }
 }

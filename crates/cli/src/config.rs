@@ -91,7 +91,7 @@ impl Layers {
         // The size that a device or a pipe announces says nothing, so what is read is counted.
         file.take(FILE_MAX + 1).read_to_string(&mut text).with_context(unreadable)?;
         if text.len() as u64 > FILE_MAX {
-            bail!("{place} has more than {FILE_MAX} bytes; that is no configuration");
+            bail!("{place} has more than {FILE_MAX} bytes; that is not a configuration");
         }
         let table: Table =
             text.parse().map_err(|error| anyhow!("{place} is not TOML: {}", where_and_what(&text, &error)))?;
@@ -121,6 +121,9 @@ impl Layers {
         if schema::is_section(key) {
             bail!("{place}: `{key}` is a section; write [{key}] and its keys below");
         }
+        if schema::is_retired(key) {
+            return Ok(());
+        }
         let (name, kind) = known(key).map_err(|message| anyhow!("{place}: {message}"))?;
         schema::check(key, kind, value).map_err(|message| anyhow!("{place}: {message}"))?;
         self.values.insert(name, (value.clone(), place.to_owned()));
@@ -128,6 +131,9 @@ impl Layers {
     }
 
     fn add_text(&mut self, key: &str, text: &str, place: &str) -> Result<()> {
+        if schema::is_retired(key) {
+            return Ok(());
+        }
         let (name, kind) = known(key).map_err(|message| anyhow!("{place}: {message}"))?;
         let value = schema::read(key, kind, text).map_err(|message| anyhow!("{place}: {message}"))?;
         self.values.insert(name, (value, place.to_owned()));
@@ -208,6 +214,14 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_earlier_versions_are_passed_over() {
+        let environment = [("PROBITY_CREDITS__HOLD", "3m")];
+        let layers = load("[credits]\nhold = \"2m\"\ninitial = 7\n", &environment, &["credits.hold=4m"]).unwrap();
+        assert_eq!(layers.value("credits.initial").0.as_integer(), Some(7));
+        assert!(!layers.print().contains("hold ="));
+    }
+
+    #[test]
     fn flags_win_over_the_environment_and_that_over_the_file() {
         let text = "[probe]\nport = 1\nattempts = 1\n[dns]\nattempts = 1\n";
         let environment = [("PROBITY_PROBE__PORT", "2"), ("PROBITY_PROBE__ATTEMPTS", "2"), ("PATH", "x")];
@@ -252,7 +266,7 @@ mod tests {
     #[test]
     fn an_endless_file_is_not_read_to_its_end() {
         let overlay = Overlay { file: Some(Path::new("/dev/zero")), environment: vec![], set: &[] };
-        assert!(Layers::load(&overlay).unwrap_err().to_string().contains("no configuration"));
+        assert!(Layers::load(&overlay).unwrap_err().to_string().contains("not a configuration"));
     }
 
     #[test]
@@ -260,7 +274,7 @@ mod tests {
         let text = "[probe]\nhelo = \"mx.example.com\"\n[[source]]\nbind = \"192.0.2.1\"\n[credits]\nplan = \"team\"\n\
             [plans.team]\ncredits = 5\nentitlements = [\"sso\"]\n";
         let printed = load(text, &[("PROBITY_DNS__TIMEOUT", "7s")], &[]).unwrap().print();
-        assert!(printed.contains("timeout = \"7s\"") && printed.contains("# How long one query may take."));
+        assert!(printed.contains("timeout = \"7s\"") && printed.contains("# Timeout of one query."));
         let again = load(&printed, &[], &[]).unwrap();
         assert_eq!(again.print(), printed);
         assert_eq!(again.settings().unwrap().engine.sources.len(), 1);

@@ -1,20 +1,20 @@
-//! How the program ends: one number for each answer that a script may want to branch on.
+//! Exit codes, one for each outcome on which a script may branch.
 
 /// The exit codes, as `--help` and `docs/cli.md` list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Everything was answered; `verify`: every address passed.
+    /// Success; `verify`: every address passed.
     Done,
-    /// `verify`: some address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready. `audit`,
-    /// `credits audit`: something does not agree.
+    /// `verify`: an address is undeliverable or risky. `doctor`: a check failed. `health`: the service is not ready. `audit`,
+    /// `credits audit`: there are discrepancies.
     NotPassed,
-    /// Usage, configuration or input is wrong; nothing was asked.
+    /// Usage, configuration or input is wrong; nothing was probed.
     Usage,
-    /// `verify`: no address failed, but some could not be determined.
+    /// `verify`: no address failed, but at least one is unknown.
     Unknown,
-    /// Nothing could be asked: no network, or port 25 is closed.
+    /// Nothing could be probed: no network, or port 25 is closed.
     NoNetwork,
-    /// This machine failed: disk full, no permission, the port is taken.
+    /// This machine failed: disk full, no permission, port taken.
     Local,
     /// Interrupted; the work file continues the batch.
     Interrupted,
@@ -43,7 +43,7 @@ impl std::fmt::Display for Ends {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0 {
             Exit::Local => "this machine failed",
-            Exit::NoNetwork => "nothing could be asked",
+            Exit::NoNetwork => "nothing could be probed",
             Exit::Interrupted => "interrupted",
             Exit::Done | Exit::NotPassed | Exit::Unknown | Exit::Usage => "stopped",
         })

@@ -22,7 +22,6 @@ const LINE_MAX: u64 = 1024;
 /// What says that a service can answer requests.
 const READY: &str = "/readyz";
 
-/// Runs the command.
 pub(crate) async fn run(args: &HealthArgs, settings: &Settings) -> Result<Exit> {
     let (address, path) = if let Some(url) = &args.url {
         target(url)?
@@ -33,9 +32,9 @@ pub(crate) async fn run(args: &HealthArgs, settings: &Settings) -> Result<Exit> 
     let asked = tokio::time::timeout(DEADLINE, status(address, &path)).await;
     let told = match asked {
         Ok(Ok(200)) => return Ok(Exit::Done),
-        Ok(Ok(status)) => format!("answers {status}"),
-        Ok(Err(error)) => format!("cannot be asked: {error:#}"),
-        Err(_) => format!("does not answer within {} s", DEADLINE.as_secs()),
+        Ok(Ok(status)) => format!("responded with {status}"),
+        Ok(Err(error)) => format!("cannot be reached: {error:#}"),
+        Err(_) => format!("did not respond within {} s", DEADLINE.as_secs()),
     };
     log::say(&format!("probity: http://{address}{path} {told}"));
     Ok(Exit::NotPassed)
@@ -63,7 +62,7 @@ async fn status(address: SocketAddr, path: &str) -> Result<u16> {
     stream.write_all(request.as_bytes()).await?;
     let mut line = Vec::new();
     BufReader::new(stream.take(LINE_MAX)).read_until(b'\n', &mut line).await?;
-    read_status(&line).context("the answer is not HTTP")
+    read_status(&line).context("the response is not HTTP")
 }
 
 /// The status of a status line (RFC 9112 section 4).

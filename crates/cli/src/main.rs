@@ -8,16 +8,19 @@
 
 mod admin;
 mod args;
+mod backup;
 mod batch;
 mod config;
 mod doctor;
 mod exit;
 mod health;
 mod log;
+mod manual;
 mod master_key;
 mod moving;
 mod net;
 mod output;
+mod room;
 mod sandbox;
 mod serve;
 mod service;
@@ -76,6 +79,11 @@ fn message(error: &anyhow::Error) -> String {
 }
 
 fn run(cli: &Cli) -> Result<Exit> {
+    match &cli.command {
+        Command::Completions { shell } => return manual::completions(*shell),
+        Command::Man { directory } => return manual::man(directory),
+        _ => {}
+    }
     let mut set = cli.set.clone();
     set.extend(overrides(&cli.command));
     let environment = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
@@ -112,6 +120,8 @@ fn overrides(command: &Command) -> Vec<String> {
         Command::Migrate(args) => data(&args.data),
         Command::MasterKey(MasterKeyCommand::Rewrap(args)) => data(&args.data),
         Command::Move(args) => data(&args.data),
+        Command::Backup(args) => data(&args.data),
+        Command::Restore(args) => data(&args.data),
         Command::Orgs(args) => data(&args.options.data),
         Command::Plans(args) => data(&args.options.data),
         Command::Keys(args) => data(&args.options.data),
@@ -132,6 +142,8 @@ fn overrides(command: &Command) -> Vec<String> {
         | Command::Health(_)
         | Command::MasterKey(MasterKeyCommand::New { .. })
         | Command::Config
+        | Command::Completions { .. }
+        | Command::Man { .. }
         | Command::Sandbox(_) => vec![],
     };
     flags.into_iter().flatten().collect()
@@ -141,7 +153,8 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
     match command {
         Command::Verify(args) => verify::run(args, verifier(settings, args.reach, false)?).await,
         Command::Batch(args) => {
-            let reach = batch::reach(args)?;
+            // A batch that is only ended asks nobody.
+            let reach = if args.finish { Reach { offline: true, sandbox: false } } else { batch::reach(args)? };
             batch::run(args, verifier(settings, reach, args.quiet)?).await
         }
         Command::Doctor(args) => doctor::run(args, &Patient::of(settings, args.sandbox)?).await,
@@ -151,6 +164,8 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Migrate(args) => serve::migrate(args, settings).await,
         Command::MasterKey(command) => master_key::run(command, settings).await,
         Command::Move(args) => moving::run(args, settings).await,
+        Command::Backup(args) => backup::make(args, settings).await,
+        Command::Restore(args) => backup::restore(args, settings).await,
         Command::Orgs(args) => admin::orgs(args, settings).await,
         Command::Plans(args) => admin::plans(args, settings).await,
         Command::Keys(args) => admin::keys(args, settings).await,
@@ -166,7 +181,9 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
         Command::Settings(args) => admin::settings(args, settings).await,
         Command::Usage(args) => admin::usage(args, settings).await,
         Command::Timeline(args) => admin::timeline(args, settings).await,
-        Command::Config => unreachable!("it needs no runtime and was answered before"),
+        Command::Config | Command::Completions { .. } | Command::Man { .. } => {
+            unreachable!("it needs no runtime and was answered before")
+        }
     }
 }
 
@@ -180,7 +197,7 @@ fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Ve
     }
     if settings.mail_from_assumed && !quiet {
         log::say(&format!(
-            "note: no probe.mail_from is configured; asking as {}. Set it to an address of yours: many servers refuse others.",
+            "note: probe.mail_from is not set; probing as {}. Set it to an address of yours: many servers refuse others.",
             settings.engine.mail_from
         ));
     }

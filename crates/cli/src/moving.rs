@@ -24,17 +24,16 @@ const TOLD_EVERY_MS: i64 = 5_000;
 
 /// What is to be done next.
 const NEXT: &str = "\
-The books agree there. Next:
-  1. Set database.url (PROBITY_DATABASE__URL) to the PostgreSQL database, for every node.
+The PostgreSQL database passed the audit. Next:
+  1. Set database.url (PROBITY_DATABASE__URL) to the PostgreSQL database on every node.
   2. Give every node the same pepper: this `server.data` with its file `pepper`, a copy of that file, or secrets.pepper.
   3. Start `probity serve`.
-The SQLite database is as it was and refuses to be served; `probity move --undo` lets it be used again.";
+The SQLite database is unchanged and cannot be served; `probity move --undo` makes it usable again.";
 
-/// Runs `move`.
 pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
     if args.undo {
         let undone = moving::undo(settings).await?;
-        log::say(if undone { "The SQLite database may be used again." } else { "It was not moved." });
+        log::say(if undone { "The SQLite database is usable again." } else { "Nothing to undo: never moved." });
         return Ok(Exit::Done);
     }
     let clock = Clock::system();
@@ -56,7 +55,7 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
             log::say(NEXT);
         }
         Outcome::Before(at) => {
-            log::say(&format!("It was moved there at {}; nothing is left to be done.", moment_text(at)));
+            log::say(&format!("Already moved there at {}; nothing to do.", moment_text(at)));
         }
     }
     Ok(Exit::Done)

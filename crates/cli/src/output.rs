@@ -37,6 +37,37 @@ pub(crate) fn colours_wanted() -> bool {
     !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// How wide the terminal of standard output is; where there is none, as wide as any text.
+pub(crate) fn columns() -> usize {
+    let terminal = console::Term::stdout();
+    if terminal.is_term() { usize::from(terminal.size().1).max(COLUMNS_MIN) } else { usize::MAX }
+}
+
+/// Narrower terminals wrap by themselves.
+const COLUMNS_MIN: usize = 40;
+
+/// A head and a text behind it, as lines of at most `width` columns: between words, the next lines begin below the text.
+pub(crate) fn folded(head: &str, text: &str, width: usize) -> String {
+    let indent = head.chars().count();
+    let (mut out, mut at) = (head.to_owned(), indent);
+    for (n, word) in text.split(' ').enumerate() {
+        let length = word.chars().count();
+        if n > 0 && at + 1 + length > width {
+            out.truncate(out.trim_end().len());
+            let _ = write!(out, "\n{:indent$}", "");
+            at = indent;
+        } else if n > 0 {
+            out.push(' ');
+            at += 1;
+        }
+        out.push_str(word);
+        at += length;
+    }
+    out.truncate(out.trim_end().len());
+    out.push('\n');
+    out
+}
+
 /// A text in which nothing controls a terminal: controls, bidirectional marks and line separators become escapes.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -68,12 +99,24 @@ pub(crate) struct Printer<W> {
     style: Style,
     explain: bool,
     headed: bool,
+    /// How wide the terminal is.
+    width: usize,
+    /// How wide the column of addresses is.
+    addresses: usize,
 }
 
+/// Columns of a status, a reason and an ordinary note, with what is between them.
+const OTHER_COLUMNS: usize = 52;
+/// The widest and the narrowest column of addresses.
+const ADDRESS_COLUMNS: std::ops::RangeInclusive<usize> = 7..=40;
+
 impl<W: Write> Printer<W> {
-    /// A printer onto `out`.
-    pub(crate) fn new(out: W, style: Style, explain: bool) -> Self {
-        Self { out, style, explain, headed: false }
+    /// A printer onto `out`, which is so many columns wide, for addresses of which the longest has so many characters.
+    pub(crate) fn new(out: W, style: Style, explain: bool, (width, longest): (usize, usize)) -> Self {
+        // Notes of ordinary length stand beside their address.
+        let most = width.saturating_sub(OTHER_COLUMNS).clamp(*ADDRESS_COLUMNS.start(), *ADDRESS_COLUMNS.end());
+        let addresses = longest.clamp(*ADDRESS_COLUMNS.start(), most);
+        Self { out, style, explain, headed: false, width, addresses }
     }
 
     /// Writes one verdict.
@@ -91,22 +134,29 @@ impl<W: Write> Printer<W> {
     }
 
     fn row(&mut self, verification: &Verification, colours: bool) -> std::io::Result<()> {
+        let addresses = self.addresses;
         if !self.headed {
             self.headed = true;
-            writeln!(self.out, "{:<14} {:<15} {:<40} NOTES", "STATUS", "REASON", "ADDRESS")?;
+            writeln!(self.out, "{:<13}  {:<15}  {:<addresses$}  NOTES", "STATUS", "REASON", "ADDRESS")?;
         }
         let status = verification.verdict.status();
         let (on, off) = if colours { (format!("\x1b[{}m", colour(status)), "\x1b[0m") } else { (String::new(), "") };
-        let line = format!(
-            "{on}{status:<14}{off} {:<15} {:<40} {}",
-            verification.verdict.reason,
-            plain(&verification.email),
-            notes(verification)
-        );
-        writeln!(self.out, "{}", line.trim_end())?;
+        let email = plain(&verification.email);
+        let rest = format!("  {:<15}  {email:<addresses$}", verification.verdict.reason);
+        write!(self.out, "{on}{status:<13}{off}")?;
+        let (notes, used) = (notes(verification), 13 + rest.chars().count());
+        if notes.is_empty() {
+            writeln!(self.out, "{}", rest.trim_end())?;
+        } else if used + 2 + notes.chars().count() <= self.width {
+            writeln!(self.out, "{rest}  {notes}")?;
+        } else {
+            // Notes that have no room beside their address stand below it.
+            writeln!(self.out, "{}", rest.trim_end())?;
+            write!(self.out, "{}", folded("    ", &notes, self.width))?;
+        }
         if self.explain {
-            for line in explanation(verification) {
-                writeln!(self.out, "    {line}")?;
+            for (name, text) in explanation(verification) {
+                write!(self.out, "{}", folded(&format!("    {name:<11}  "), &text, self.width))?;
             }
         }
         Ok(())
@@ -127,42 +177,43 @@ fn notes(verification: &Verification) -> String {
     if !verification.verdict.meta.is_empty() {
         notes.push(plain(&verification.verdict.meta));
     }
-    notes.extend(named.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.to_owned()));
+    let flags = named.into_iter().filter(|(set, name)| *set && *name != verification.verdict.meta);
+    notes.extend(flags.map(|(_, name)| name.to_owned()));
     if let Some(suggestion) = &verification.suggestion {
         notes.push(format!("did you mean {}?", plain(suggestion)));
     }
     notes.join(", ")
 }
 
-/// The evidence, a line for each part that there is.
-fn explanation(verification: &Verification) -> Vec<String> {
+/// The evidence, a name and a text for each part that there is.
+fn explanation(verification: &Verification) -> Vec<(&'static str, String)> {
     let evidence = &verification.evidence;
     let decider = evidence.source.name().unwrap_or("syntax and lists");
-    let mut lines = vec![format!("decided by   {} (rule {})", decider, verification.verdict.rule)];
+    let mut lines = vec![("decided by", format!("{} (rule {})", decider, verification.verdict.rule))];
     for finding in &verification.verdict.findings {
-        lines.push(format!("finding      {} ({}, rule {})", finding.reason, plain(&finding.meta), finding.rule));
+        lines.push(("finding", format!("{} ({}, rule {})", finding.reason, plain(&finding.meta), finding.rule)));
     }
     if let Some(domain) = &evidence.domain {
         let hosts: Vec<String> = domain.mx.iter().map(|mx| format!("{} {}", mx.preference, plain(&mx.host))).collect();
         let mail = if domain.null_mx { "none: null MX".to_owned() } else { hosts.join(", ") };
-        lines.push(format!("exchangers   {}", if mail.is_empty() { "none".to_owned() } else { mail }));
+        lines.push(("MX hosts", if mail.is_empty() { "none".to_owned() } else { mail }));
         if let Some(provider) = &domain.provider {
-            lines.push(format!("provider     {provider}"));
+            lines.push(("provider", provider.to_string()));
         }
     }
     if let Some(probe) = &evidence.probe {
         let ip = probe.ip.map_or_else(String::new, |ip| format!(" [{ip}]"));
         let tls = if probe.tls { ", TLS" } else { "" };
-        lines.push(format!("asked        {}{ip}{tls}, attempt {}", plain(&probe.host), probe.attempts));
+        lines.push(("probed", format!("{}{ip}{tls}, attempt {}", plain(&probe.host), probe.attempts)));
         if let Some(code) = probe.code {
-            lines.push(format!("reply        {code} {}", plain(&probe.text)));
+            lines.push(("reply", format!("{code} {}", plain(&probe.text))));
         }
         if let Some(catch_all) = probe.catch_all {
-            lines.push(format!("catch-all    {}", if catch_all { "yes" } else { "no" }));
+            lines.push(("catch-all", if catch_all { "yes" } else { "no" }.to_owned()));
         }
     }
     let t = evidence.timings;
-    lines.push(format!("time         {} ms (DNS {}, connect {}, SMTP {})", t.total, t.dns, t.connect, t.smtp));
+    lines.push(("time", format!("{} ms (DNS {}, connect {}, SMTP {})", t.total, t.dns, t.connect, t.smtp)));
     lines
 }
 
@@ -186,7 +237,7 @@ mod tests {
 
     fn printed(style: Style, explain: bool, email: &str) -> String {
         let mut out = Vec::new();
-        Printer::new(&mut out, style, explain).print(&passed(email)).unwrap();
+        Printer::new(&mut out, style, explain, (80, email.len())).print(&passed(email)).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -201,6 +252,26 @@ mod tests {
             assert!(!text.contains('\u{1b}'));
         }
         assert!(table.contains("\\u{1b}") && table.contains("\\u{202e}"));
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal_and_its_words_stand_apart() {
+        for length in [1, 20, 60] {
+            let email = format!("{}@example.com", "a".repeat(length));
+            let table = printed(Style::Table { colours: false }, true, &email);
+            let lines: Vec<&str> = table.lines().collect();
+            assert!(lines.iter().all(|line| line.len() <= 80 || line.contains(&email)), "{table}");
+            assert!(table.contains(&format!("passed         valid            {email}")), "{table}");
+            assert!(table.contains("    decided by   ") && table.contains("did you mean"), "{table}");
+        }
+    }
+
+    #[test]
+    fn long_texts_go_on_below_themselves() {
+        assert_eq!(folded("name  ", "one two three", 15), "name  one two\n      three\n");
+        assert_eq!(folded("name  ", "one two", usize::MAX), "name  one two\n");
+        assert_eq!(folded("", "averylongword b", 5), "averylongword\nb\n");
+        assert_eq!(folded("name  ", "", 10), "name\n");
     }
 
     #[test]

@@ -43,8 +43,8 @@ pub(crate) async fn serve(args: &SandboxServeArgs) -> Result<Exit> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "# The simulated mail internet is up: names at {dns}, every mail server at port {port} of an address in 127.0.0.0/8.\n\
-         # With this configuration probity asks it; interrupt to end it.\n\
+        "# The sandbox is running: name server at {dns}, MX hosts at port {port} of addresses in 127.0.0.0/8.\n\
+         # Use this configuration to probe it. Press Ctrl-C to stop it.\n\
          [probe]\nport = {port}\nprofile = \"open\"\n\n\
          [dns]\nnameservers = [\"{dns}\"]\n\n\
          [allow]\nnetworks = [\"127.0.0.0/8\"]\nspecial_use = [\"test\"]"
@@ -52,6 +52,6 @@ pub(crate) async fn serve(args: &SandboxServeArgs) -> Result<Exit> {
     .and_then(|()| out.flush())
     .context("cannot write to standard output")?;
     drop(out);
-    tokio::signal::ctrl_c().await.context("cannot wait for an interruption")?;
+    tokio::signal::ctrl_c().await.context("cannot handle signals")?;
     Ok(Exit::Done)
 }

@@ -24,14 +24,13 @@ pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
     if say(&format!("{}{listening}", first.as_deref().unwrap_or_default())).is_err() && first.is_some() {
         // The service works all the same; without this line nobody would know how to get in.
         log::say(
-            "probity: the first keys could not be printed; `probity keys create` and `probity users reset-link` make others",
+            "probity: cannot print the first keys and link; create others: `probity keys create`, `probity users reset-link`",
         );
     }
     running.ended.await?;
     Ok(Exit::Done)
 }
 
-/// Runs `migrate`.
 pub(crate) async fn migrate(_: &MigrateArgs, settings: &Settings) -> Result<Exit> {
     service::migrate(settings).await?;
     say("The database is up to date.\n").context("cannot write to standard output")?;

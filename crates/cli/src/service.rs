@@ -1,6 +1,9 @@
 //! The seam between the commands and the service in `probity-server`: starting it, and asking about its data.
 
+pub(crate) mod address;
 mod answers;
+pub(crate) mod backup;
+mod lock;
 pub(crate) mod moving;
 pub(crate) mod pepper;
 
@@ -10,16 +13,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use probity_engine::config::CacheTimes;
 use probity_engine::facts::{Layered, LayeredConfig};
 use probity_engine::net::BoxFuture;
-use probity_engine::{Engine, EngineConfig, descriptors};
+use probity_engine::{Engine, EngineConfig};
 use probity_mailworld::sandbox::Sandbox;
 use probity_server::admin::{Admin, FirstKeys};
 use probity_server::app::{ApiConfig, VERIFICATION_MAX};
 use probity_server::body::BodyRules;
 use probity_server::egress::Checkup;
 use probity_server::erasures;
-use probity_server::instance::Instance;
+use probity_server::instance::{Instance, OpenError};
 use probity_server::jobs::JobsConfig;
 use probity_server::listen::ListenConfig;
 use probity_server::nodes::{self, JoinError, NodeConfig};
@@ -38,6 +42,7 @@ use crate::config::{Settings, host_name};
 use crate::doctor::Patient;
 use crate::exit::{Ends, Exit};
 use crate::net;
+use crate::room::Room;
 
 /// What the first organization is called.
 const FIRST_ORG: &str = "My organization";
@@ -64,27 +69,33 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
     let serve = &settings.serve;
     make_directory(&serve.data)?;
     keep_temporary_files(&serve.data);
+    let held = lock::share(&serve.data)?;
     let instance = open(serve).await?;
     instance.prepare().await.map_err(unopened)?;
+    let config = config(settings, webhooks(settings, sandbox)?);
+    nodes::set_right(&instance, &config).await.map_err(OpenError::Store).map_err(unopened)?;
     let again = erasures::restore(&instance, &tombstones(serve)).await;
-    again.map_err(|error| anyhow!(error)).context("addresses that were erased could not be erased again")?;
+    again.map_err(|error| anyhow!(error)).context("cannot repeat completed erasures")?;
     let bound = Bound::to(&serve.listen).await?.with_operator(&serve.admin_listen).await?;
     for address in bound.operator_addresses() {
-        tracing::info!(%address, "the operator's API listens by itself");
+        tracing::info!(%address, "the operator API has its own listen address");
     }
     let listening = bound.addresses();
+    address::tell(&serve.data, &listening);
     let facts = Arc::new(Layered::new(Arc::new(instance.facts()), LayeredConfig::default()));
-    let verifiers = verifiers(settings, sandbox, facts.clone())?;
-    let webhooks = webhooks(settings, sandbox)?;
+    let room = room(settings, sandbox);
+    let verifiers = verifiers(settings, sandbox, facts.clone(), room)?;
     let checkup = checkup(settings, sandbox);
     let mut interrupted = signals()?;
     let mut node = node(settings, sandbox);
     node.joined = Some(nodes::join(&instance, &node).await.map_err(not_joined)?);
     let first = administration(&instance, serve).first_start(FIRST_ORG, serve.plans.first().clone()).await?;
     // The keys are nowhere else: nothing that can fail stands between here and their printing.
-    let service =
-        Service::start(bound, instance, &ServiceConfig { node, checkup, ..config(settings, webhooks) }, verifiers);
+    let mut config = ServiceConfig { node, checkup, ..config };
+    config.listen.connections_max = room.connections;
+    let service = Service::start(bound, instance, &config, verifiers);
     let ended = Box::pin(async move {
+        let _held = held;
         interrupted.recv().await;
         let stopping = async {
             let core = service.drain().await;
@@ -93,7 +104,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
         };
         tokio::select! {
             () = stopping => Ok(()),
-            () = interrupted.recv() => Err(anyhow!("stopped at the second signal; credits of calls in flight come back when their hold ends")
+            () = interrupted.recv() => Err(anyhow!("stopped at the second signal; credits held for calls in flight are released when their holds expire")
                 .context(Ends(Exit::Interrupted))),
         }
     });
@@ -103,6 +114,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
 /// Brings the database up to date.
 pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
     make_directory(&settings.serve.data)?;
+    let _held = lock::share(&settings.serve.data)?;
     let instance = open(&settings.serve).await?;
     instance.prepare().await.map_err(unopened)?;
     instance.close().await;
@@ -116,9 +128,10 @@ pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer>
     if let Database::Sqlite(path) = &serve.database.place
         && !path.is_file()
     {
-        bail!("there is no database {}; `probity serve` or `probity migrate` makes one", path.display());
+        bail!("there is no database {}; `probity serve` or `probity migrate` creates it", path.display());
     }
     let pepper = pepper::existing(&serve.pepper)?;
+    let _held = lock::share(&serve.data)?;
     let instance = Instance::open(&store(serve)?, &pepper).await.map_err(unopened)?;
     instance.prepare().await.map_err(unopened)?;
     let admin = administration(&instance, serve);
@@ -131,9 +144,10 @@ pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer>
 pub(crate) async fn rewrap(settings: &Settings, to: &Path) -> Result<u64> {
     let serve = &settings.serve;
     let Some(from) = &serve.master_key else {
-        bail!("no secrets.master_key_file is configured: to begin with one, configure it and start the service");
+        bail!("secrets.master_key_file is not set; to start with a master key, set it and start the service");
     };
     let (from, to) = (pepper::master_key(from)?, pepper::master_key(to)?);
+    let _held = lock::share(&serve.data)?;
     let instance = Instance::open(&store(serve)?, &pepper::existing(&serve.pepper)?).await.map_err(unopened)?;
     instance.prepare().await.map_err(unopened)?;
     let wrapped = instance.rewrap(&from, &to).await.map_err(unopened);
@@ -147,7 +161,7 @@ async fn open(serve: &ServeSettings) -> Result<Instance> {
 }
 
 /// What keeps the database shut is of this machine.
-fn unopened(error: probity_server::instance::OpenError) -> anyhow::Error {
+fn unopened(error: OpenError) -> anyhow::Error {
     anyhow::Error::new(error).context(Ends(Exit::Local))
 }
 
@@ -158,7 +172,7 @@ fn make_directory(data: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     let place = data.display();
-    builder.create(data).with_context(|| format!("cannot make the data directory {place}"))
+    builder.create(data).with_context(|| format!("cannot create the data directory {place}"))
 }
 
 /// Lets temporary files lie in the data directory: the system's may be read-only, as in a container, or held in memory, and
@@ -189,24 +203,38 @@ fn tombstones(serve: &ServeSettings) -> PathBuf {
     serve.data.join(TOMBSTONES_FILE)
 }
 
+/// The room under this process's limit of open files; the log tells if it is too small.
+fn room(settings: &Settings, simulated: bool) -> Room {
+    // Simulated servers take no descriptor.
+    let room = Room::of(settings, if simulated { 0 } else { settings.engine.sessions_max });
+    if !room.is_enough {
+        tracing::warn!(
+            open_files = room.open_files,
+            sessions = room.sessions,
+            connections = room.connections,
+            "the limit of open files is too low for limits.sessions and server.connections: both are reduced; \
+             raise it (LimitNOFILE= or ulimit -n)"
+        );
+    }
+    room
+}
+
 /// The live engine with its facts in the database, and the sandbox for test keys.
-fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>) -> Result<Verifiers> {
+fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>, room: Room) -> Result<Verifiers> {
     let for_tests = Arc::new(Sandbox::new(&settings.engine)?);
     let live: Arc<dyn Verifier> = if simulated {
         Arc::new(Sandbox::new(&settings.engine)?)
     } else {
-        let fitting = descriptors::sessions_max(descriptors::descriptor_limit());
-        let sessions_max = settings.engine.sessions_max.min(fitting);
-        let config = EngineConfig { sessions_max, ..settings.engine.clone() };
+        let config = EngineConfig { sessions_max: room.sessions, ..settings.engine.clone() };
         Arc::new(Engine::with_facts(config, net::real(settings)?, facts)?)
     };
     Ok(Verifiers { live, sandbox: for_tests })
 }
 
-/// Who checks the machine, where it asks mail servers. What keeps the doctor from being called keeps no service from its start.
+/// Checks of this machine, if it probes real mail servers. A failure to prepare them does not stop the service.
 fn checkup(settings: &Settings, simulated: bool) -> Option<Arc<dyn Checkup>> {
-    let asks = simulated || settings.serve.roles.asks();
-    let patient = asks.then(|| Patient::of(settings, simulated).ok()).flatten()?;
+    let probes = !simulated && settings.serve.roles.asks();
+    let patient = probes.then(|| Patient::of(settings, false).ok()).flatten()?;
     Some(Arc::new(patient))
 }
 
@@ -257,15 +285,21 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             ..listen
         },
         metrics_token: serve.metrics_token.clone(),
-        hold_ms: serve.hold_ms,
         webhooks,
         mail: serve.mail.clone(),
         tombstones: Some(tombstones(serve)),
         jobs: JobsConfig { lease_ms: serve.batch_lease_ms, slots: serve.batch_slots, keep_days: serve.batch_keep_days },
+        facts_ms: facts_ms(settings),
         node: NodeConfig::default(),
         checkup: None,
         operator: operator(serve),
     }
+}
+
+/// How long anything is believed of a domain at most.
+fn facts_ms(settings: &Settings) -> i64 {
+    let CacheTimes { catch_all_yes_ms, catch_all_no_ms, accepted_ms, .. } = settings.engine.cache;
+    catch_all_yes_ms.max(catch_all_no_ms).max(accepted_ms)
 }
 
 /// Which node this is. Simulated mail servers are asked from everywhere.
@@ -309,7 +343,7 @@ fn signals() -> Result<Signals> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| signal(kind).map_err(|error| anyhow!("cannot listen to signals: {error}"));
+        let listen = |kind| signal(kind).map_err(|error| anyhow!("cannot handle signals: {error}"));
         Ok(Signals { terminate: listen(SignalKind::terminate())?, interrupt: listen(SignalKind::interrupt())? })
     }
     #[cfg(not(unix))]
@@ -325,5 +359,19 @@ impl Signals {
         }
         #[cfg(not(unix))]
         let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Layers, Overlay};
+
+    #[test]
+    fn with_the_sandbox_this_machine_is_not_checked() {
+        let set = ["server.data=/does/not/exist".to_owned()];
+        let settings =
+            Layers::load(&Overlay { file: None, environment: vec![], set: &set }).unwrap().settings().unwrap();
+        assert!(checkup(&settings, true).is_none());
     }
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
+use probity_core::domain::names_sandbox;
 use probity_core::verdict::{Status, Verification};
 use probity_engine::Live;
 use probity_server::verifier::Verifier;
 
 use crate::args::VerifyArgs;
 use crate::exit::Exit;
-use crate::output::{Printer, Style};
+use crate::output::{self, Printer, Style};
 
 /// Addresses that are asked about at the same time.
 const CONCURRENT: usize = 64;
@@ -22,11 +23,12 @@ const ADDRESSES_MAX: usize = 100_000;
 /// How long idle sessions are given to say goodbye.
 const CLOSE_MS: u64 = 2_000;
 
-/// Runs the command.
 pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Result<Exit> {
     let addresses = addresses(args)?;
     let live = Live { timeout_ms: args.timeout_ms(), scope: 0 };
-    let mut printer = Printer::new(std::io::stdout().lock(), Style::choose(args.json), args.explain);
+    let longest = addresses.iter().map(|address| address.chars().count()).max().unwrap_or_default();
+    let room = (output::columns(), longest);
+    let mut printer = Printer::new(std::io::stdout().lock(), Style::choose(args.json), args.explain, room);
     let mut tally = Tally::default();
     let asked = futures_util::stream::iter(addresses).map(|email| {
         let verifier = verifier.clone();
@@ -42,6 +44,9 @@ pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Resul
         }
     }
     drop(answered);
+    if tally.sandboxed {
+        crate::log::say("sandbox.test exists only in the sandbox: use `probity verify --sandbox`");
+    }
     let counters = verifier.counters();
     let exit = match tally.nobody(counters.connections, counters.connect_failures) {
         Some(why) => {
@@ -65,7 +70,7 @@ fn addresses(args: &VerifyArgs) -> Result<Vec<String>> {
         }
     }
     if all.is_empty() {
-        bail!("no address was given");
+        bail!("no addresses given");
     }
     Ok(all)
 }
@@ -85,7 +90,7 @@ fn read_lines(mut from: impl BufRead, all: &mut Vec<String>) -> Result<()> {
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
         if !text.is_empty() {
             if all.len() == ADDRESSES_MAX {
-                bail!("verify takes at most {ADDRESSES_MAX} addresses; `probity batch -` takes a list of any length");
+                bail!("verify accepts at most {ADDRESSES_MAX} addresses; use `probity batch -` for longer lists");
             }
             all.push(text.to_owned());
         }
@@ -100,11 +105,14 @@ struct Tally {
     unknown: usize,
     /// Addresses whose domain could not be looked up.
     nameless: usize,
+    /// A name of the sandbox was asked about elsewhere.
+    sandboxed: bool,
 }
 
 impl Tally {
     fn add(&mut self, verification: &Verification) {
         self.all += 1;
+        self.sandboxed |= &*verification.verdict.rule == "syntax.special_use" && names_sandbox(&verification.email);
         let domain = verification.evidence.domain.as_ref();
         self.nameless += usize::from(domain.is_some_and(|domain| domain.exists.is_none()));
         match verification.verdict.status() {
@@ -119,11 +127,9 @@ impl Tally {
         if self.all == 0 || self.unknown < self.all || connections > 0 {
             None
         } else if connect_failures > 0 {
-            Some("No mail server could be reached. Port 25 is probably closed here; `probity doctor` tells more.")
+            Some("No mail server could be reached. Port 25 is probably closed: run `probity doctor`.")
         } else if self.nameless == self.all {
-            Some(
-                "No name could be looked up: is there a network, and do the resolvers of [dns] answer? `probity doctor` tells more.",
-            )
+            Some("No name could be looked up. Check the network and the resolvers in [dns], or run `probity doctor`.")
         } else {
             None
         }
@@ -144,7 +150,7 @@ mod tests {
 
     #[test]
     fn what_is_bad_counts_more_than_what_is_unknown() {
-        let exit = |bad, unknown| Tally { all: 9, bad, unknown, nameless: 0 }.exit();
+        let exit = |bad, unknown| Tally { all: 9, bad, unknown, nameless: 0, sandboxed: false }.exit();
         assert_eq!(exit(0, 0), Exit::Done);
         assert_eq!(exit(1, 1), Exit::NotPassed);
         assert_eq!(exit(0, 1), Exit::Unknown);
@@ -153,7 +159,9 @@ mod tests {
     #[test]
     fn only_where_nobody_could_be_asked_it_is_said() {
         let nobody = |unknown, nameless, connections, failures| {
-            Tally { all: 2, bad: 0, unknown, nameless }.nobody(connections, failures).map(|why| why.contains("name"))
+            Tally { all: 2, bad: 0, unknown, nameless, sandboxed: false }
+                .nobody(connections, failures)
+                .map(|why| why.contains("name"))
         };
         assert_eq!(nobody(2, 2, 0, 0), Some(true));
         assert_eq!(nobody(2, 1, 0, 0), None);

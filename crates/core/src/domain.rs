@@ -14,7 +14,7 @@ mod idna2008;
 mod literal;
 mod special_use;
 
-pub use special_use::SpecialUse;
+pub use special_use::{SANDBOX, SpecialUse, names_sandbox};
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 

@@ -33,7 +33,7 @@ impl Lists {
         let lists = self.membership(domain);
         Facts {
             role,
-            disposable: lists.disposable(),
+            disposable: self.throw_away(domain, lists),
             free: lists.free,
             relay: lists.relay,
             gibberish: gibberish_score >= self.model.threshold(),
@@ -72,6 +72,7 @@ mod tests {
             "mail.gmail.com",
             "mailinator.com",
             "a.mailinator.com",
+            "my-temp-mail.example",
             "duck.com",
             "debian.org",
             "acme.example",

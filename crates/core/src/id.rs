@@ -75,8 +75,8 @@ kinds! {
     Event "evt" EventId;
     /// An erasure of a person's data.
     Erasure "era" ErasureId;
-    /// Credits that are set aside for work under way.
-    Hold "hld" HoldId;
+    /// Charges of live calls that are written together.
+    Window "win" WindowId;
     /// A process of this program that shares a database with others.
     Node "node" NodeId;
     /// A person's session in a browser.

@@ -12,6 +12,7 @@
 mod files;
 mod role;
 pub(crate) mod text_set;
+mod words;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -20,6 +21,7 @@ use crate::gibberish::Model;
 use crate::suggest::Suggester;
 use files::{Source, set};
 use text_set::{KeyHash, TextSet, suffixes};
+use words::NameWords;
 
 pub use files::FILES;
 
@@ -50,6 +52,7 @@ pub struct Lists {
     role: TextSet,
     role_parts: TextSet,
     disposable: TextSet,
+    disposable_words: NameWords,
     disposable_exchangers: TextSet,
     parked_exchangers: TextSet,
     guard: TextSet,
@@ -85,6 +88,7 @@ impl Lists {
             role: set(&source, "role")?,
             role_parts: set(&source, "role_parts")?,
             disposable: set(&source, "disposable")?,
+            disposable_words: NameWords::new(&set(&source, "disposable_words")?)?,
             disposable_exchangers: set(&source, "disposable_exchangers")?,
             parked_exchangers: set(&source, "parked_exchangers")?,
             guard: set(&source, "guard")?,
@@ -104,9 +108,16 @@ impl Lists {
         role::is_role(&self.role, &self.role_parts, local)
     }
 
-    /// Is the domain, or a domain above it, a throw-away one? Never for a guarded domain.
+    /// Is the domain, or a domain above it, a throw-away one, by the list or by what its name says? Never for a guarded
+    /// domain, and never by its name for a relay.
     pub fn disposable(&self, domain: &str) -> bool {
-        self.listed(&self.disposable, domain) && !self.guarded(domain)
+        let lists = self.membership(domain);
+        self.throw_away(domain, lists)
+    }
+
+    /// The same, for a domain whose lists are known. Its name is read only where no list has it.
+    pub(crate) fn throw_away(&self, domain: &str, lists: Membership) -> bool {
+        !lists.guarded && (lists.throw_away || (!lists.relay && self.disposable_words.tell(domain)))
     }
 
     /// Does this exchanger serve throw-away domains?
@@ -163,11 +174,12 @@ impl Lists {
     }
 
     /// How many lines each list has, for the log and the doctor.
-    pub fn counts(&self) -> [(&'static str, usize); 11] {
+    pub fn counts(&self) -> [(&'static str, usize); 12] {
         [
             ("role", self.role.len()),
             ("role_parts", self.role_parts.len()),
             ("disposable", self.disposable.len()),
+            ("disposable_words", self.disposable_words.len()),
             ("disposable_exchangers", self.disposable_exchangers.len()),
             ("parked_exchangers", self.parked_exchangers.len()),
             ("guard", self.guard.len()),
@@ -218,10 +230,6 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    pub(crate) fn disposable(self) -> bool {
-        self.throw_away && !self.guarded
-    }
-
     pub(crate) fn is_real(self) -> bool {
         self.guarded || self.relay
     }

@@ -1,19 +1,19 @@
-//! One domain's probe as a state machine: whom to dial, what to ask, and what the answers come to.
+//! State machine of one domain's probe: which address to dial, which recipients to ask, what the answers mean.
 //!
-//! A plan holds the recipients of one domain and the domain's exchangers. The shell asks it for the next [`Action`], does
-//! it and reports what happened; the plan never waits and never fails. In the end every recipient has exactly one
-//! [`Fate`]. The rules, in the order in which they bite:
+//! A plan holds the recipients of one domain and its MX hosts. The shell takes the next [`Action`], performs it and reports the
+//! result; the plan never waits and never fails. At the end every recipient has exactly one [`Fate`]. Rules, in order:
 //!
-//! * Exchangers come by preference, equal ones shuffled (RFC 5321 §5.1); a host that cannot be reached, or that sends us
-//!   away for reasons of its own, is followed by the next one. A refusal of *us* is not: the others belong to the same people.
-//! * One random recipient rides at the end of the first flight where it is not known whether the domain accepts any local
-//!   part; a second one is asked only after the first was accepted. Acceptances wait until that is decided.
-//! * After many misses in a row an acceptance is worth nothing until a random recipient was refused again, because some
-//!   servers begin to accept everything.
-//! * What was not answered is asked again, at most [`ASKS_MAX`] times; then silence is the answer.
-//! * A flight of several that breaks off without a word proves nothing: its recipients are asked again, one by one.
+//! * MX hosts are tried by preference, equal ones shuffled (RFC 5321 §5.1). If a host can't be reached or is broken, the next one is
+//!   tried. A client refusal ends the plan, because all MX hosts of a domain have the same operator.
+//! * If the domain may be a catch-all, a random recipient ends the first flight. A second one follows only if the first was
+//!   accepted. Acceptances wait for the result.
+//! * After many misses, an acceptance counts only once a random recipient is refused, because some servers start accepting everything.
+//! * An unanswered recipient is asked again, at most [`ASKS_MAX`] times.
+//! * If a flight of several recipients breaks off without a reply, all of them are asked again, one per flight, and a refusal ends the
+//!   session.
+//! * Recipients that our own limits hold back are deferred, and so are acceptances that wait for them.
 //!
-//! A plan cannot make an address undeliverable: it only carries readings to `verdict::judge`.
+//! A plan never decides that an address is undeliverable: it passes readings to `verdict::judge`.
 
 mod answers;
 mod fates;
@@ -28,32 +28,32 @@ use crate::classify::{Reading, Stage};
 use crate::policy::Policy;
 use crate::rng::Rng;
 use crate::smtp::reply::Reply;
-use crate::verdict::{CatchAll, MxHost, Silence};
+use crate::verdict::{CatchAll, MxHost, NotAsked, Silence};
 
-pub use answers::Heard;
+pub use answers::{Heard, Reader};
 pub use fates::{Fate, Told};
 pub use hosts::{ADDRESSES_PER_HOST, DIALS_MAX, EXCHANGERS_MAX, Found};
 pub use random::person_like;
 
 use hosts::Hosts;
 
-/// How often a recipient is asked about in one plan when the answer gets lost.
+/// Attempts per recipient in one plan, if answers get lost.
 pub const ASKS_MAX: u8 = 2;
-/// Recent misses after which every acceptance is checked by a random recipient behind it, at servers of which nothing
-/// is known. Servers that count errors act after tens of them; a check costs one RCPT a flight.
+/// Recent misses after which a random recipient checks every acceptance, at servers without a known policy. Servers that count
+/// errors react after tens of them; a check costs one RCPT per flight.
 pub const MISSES_TRUSTED_MAX: u32 = 10;
-/// Sessions without a single answer after which an exchanger is left.
+/// Sessions without any answer before the next MX host is tried.
 const FRUITLESS_MAX: u32 = 2;
-/// When a greylisted recipient is asked about again if the reply does not say: the default of postgrey and most others.
+/// Retry delay after greylisting without a stated time: the default of postgrey and most others.
 const GREYLIST_MS: i64 = 300_000;
-/// When to come back to a server that is checking the recipient itself (Postfix's address verification takes seconds).
+/// Retry delay while the server verifies the recipient itself (Postfix's address verification takes seconds).
 const IN_PROGRESS_MS: i64 = 20_000;
-/// When to come back after a temporary failure.
+/// Retry delay after a temporary failure.
 const TEMPORARY_MS: i64 = 600_000;
-/// When to come back to exchangers of which none could be reached.
+/// Retry delay if no MX host could be reached.
 const UNREACHED_MS: i64 = 300_000;
 
-/// What to do next.
+/// The next step for the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Look up the addresses of an exchanger and report with [`Plan::resolved`].
@@ -65,43 +65,43 @@ pub enum Action {
     Dial {
         /// The exchanger's index.
         exchanger: usize,
-        /// Which of its addresses.
+        /// The address to dial.
         address: IpAddr,
-        /// TLS has failed there: do without.
+        /// Connect without TLS, because TLS failed there.
         clear: bool,
     },
     /// Ask these recipients in one flight, in this order, the random one last; report with [`Plan::answered`].
     Ask {
         /// Their indexes.
         recipients: Vec<u32>,
-        /// Whether a random recipient rides along.
+        /// Whether a random recipient ends the flight.
         random: bool,
     },
-    /// Leave the session, it has no room: report with [`Plan::left`].
+    /// Close the session, because it can't carry more recipients; report with [`Plan::left`].
     Leave,
     /// Every recipient has its fate.
     Done,
 }
 
-/// Why there is no session.
+/// Why no session was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialFault {
-    /// No connection, or no usable dialogue on it.
+    /// No connection, or no usable SMTP dialog.
     Silent(Silence, Option<Stage>),
     /// The TLS handshake failed.
     Tls,
-    /// The server sent us away.
+    /// The server refused the session.
     SentAway {
-        /// At which stage.
+        /// Stage of the refusal.
         stage: Stage,
-        /// What it said.
+        /// The refusal.
         reply: Reply,
-        /// What that means.
+        /// Its reading.
         reading: Reading,
     },
 }
 
-/// A reply that decides about a recipient as soon as more is known of its domain.
+/// A reply whose meaning depends on facts about the domain that are still missing.
 #[derive(Clone, Debug)]
 struct Held {
     recipient: u32,
@@ -109,33 +109,42 @@ struct Held {
     reply: Reply,
 }
 
-/// What a domain's random recipients have shown.
+/// Results of the domain's random recipients.
 #[derive(Clone, Copy, Debug, Default)]
 struct Randoms {
     accepted: u32,
-    /// A random recipient came to something that proves nothing: none is sent any more.
+    /// A random recipient got an inconclusive answer; no further one is sent.
     useless: bool,
-    /// Random recipients that are not answered yet because their session died.
+    /// Random recipients without an answer, because their session broke.
     lost: u32,
-    /// The random recipient was put off: when to come back, and why.
-    put_off: Option<(i64, &'static str)>,
+    /// Our own limits kept the random recipient from being sent.
+    put_off: Option<PutOff>,
 }
 
-/// What a domain has shown of how it checks.
+/// Time and cause of the retry.
+#[derive(Clone, Copy, Debug)]
+struct PutOff {
+    after_ms: i64,
+    why: &'static str,
+    /// Our own limit, if one is the cause.
+    ours: Option<NotAsked>,
+}
+
+/// What the domain's answers say about its recipient checks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// It has accepted some address.
+    /// It accepted some address.
     accepts: bool,
-    /// It has refused somebody as missing, in this plan.
+    /// It refused a recipient as missing, in this plan.
     refuses: bool,
 }
 
-/// What is known of a domain before it is asked.
+/// Stored facts about a domain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
-    /// Whether it accepts any local part.
+    /// Whether it is a catch-all.
     pub catch_all: CatchAll,
-    /// Whether it has accepted some address lately.
+    /// Whether it recently accepted some address.
     pub accepts_others: bool,
 }
 
@@ -146,25 +155,26 @@ pub struct Plan {
     pending: VecDeque<u32>,
     asked: Vec<u8>,
     catch_all: CatchAll,
-    /// What was known before this plan asked anybody.
-    known_catch_all: CatchAll,
+    /// Facts from before this plan.
+    known: Known,
     seen: Seen,
     randoms: Randoms,
-    /// Mailboxes that did not exist, at this exchanger lately.
+    /// Recent missing mailboxes at this MX host.
     misses: u32,
     /// The last flight ended with a random recipient that was refused.
     checked: bool,
     accepted: Vec<Held>,
     denied: Vec<Held>,
     fruitless: u32,
-    /// How many recipients a flight may carry. One, when one broke off, so that no answer can stand for another's.
-    flight_max: u32,
+    /// One recipient per flight, and none after a refusal. No answer can then be taken for another recipient's, and a server that
+    /// disconnects after a refusal has answered already.
+    alone: bool,
     last: Option<Told>,
     fates: Vec<(u32, Fate)>,
 }
 
 impl Plan {
-    /// A plan for `recipients` recipients, numbered from 0. `exchangers` come by preference; `policy` knows each one's.
+    /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference.
     pub fn new(
         exchangers: &[MxHost],
         policies: Vec<Arc<Policy>>,
@@ -178,7 +188,7 @@ impl Plan {
             pending: (0..recipients).collect(),
             asked: vec![0; count],
             catch_all: known.catch_all,
-            known_catch_all: known.catch_all,
+            known,
             seen: Seen { accepts: known.accepts_others, refuses: false },
             randoms: Randoms::default(),
             misses: 0,
@@ -186,54 +196,54 @@ impl Plan {
             accepted: Vec::new(),
             denied: Vec::new(),
             fruitless: 0,
-            flight_max: u32::MAX,
+            alone: false,
             last: None,
             fates: Vec::with_capacity(count),
         }
     }
 
-    /// The exchanger of this index: its name and policy.
+    /// Name and policy of an MX host.
     pub fn exchanger(&self, index: usize) -> (&MxHost, &Arc<Policy>) {
         self.hosts.exchanger(index)
     }
 
-    /// The policy of the exchanger that is being asked.
+    /// Policy of the current MX host.
     pub fn policy(&self) -> Option<&Arc<Policy>> {
         self.hosts.policy()
     }
 
-    /// The exchanger that is being asked, or was asked last.
+    /// Index of the current or last MX host.
     pub fn current(&self) -> Option<&MxHost> {
         self.hosts.current().map(|index| self.hosts.exchanger(index).0)
     }
 
-    /// How many RCPT the plan would send now if there were room for all.
+    /// Number of RCPT commands the plan would send now, given unlimited room.
     pub fn wants(&self) -> u32 {
         let pending = u32::try_from(self.pending.len()).unwrap_or(u32::MAX);
         pending.saturating_add(u32::from(self.wants_random()))
     }
 
-    /// Whether the domain accepts any local part, as far as is known.
+    /// Whether the domain is a catch-all, as far as known.
     pub fn catch_all(&self) -> CatchAll {
         self.catch_all
     }
 
-    /// Whether the domain has accepted some address.
+    /// Whether the domain accepted some address.
     pub fn accepts_others(&self) -> bool {
         self.seen.accepts
     }
 
-    /// How many mailboxes did not exist at this exchanger lately, whoever asked: it counts them all.
+    /// Sets the number of recent misses at this MX host, across all plans, because the server counts them all.
     pub fn note_misses(&mut self, misses: u32) {
         self.misses = self.misses.max(misses);
     }
 
-    /// The fates that were decided since the last call.
+    /// Takes the fates decided since the last call.
     pub fn take_fates(&mut self) -> Vec<(u32, Fate)> {
         std::mem::take(&mut self.fates)
     }
 
-    /// What to do next. `room` says how many RCPT the open session may still carry; none where there is no session.
+    /// Returns the next step. `room` is the number of RCPT commands that the open session can still carry, `None` without a session.
     pub fn next(&mut self, room: Option<u32>) -> Action {
         if self.wants() == 0 {
             return self.finish();
@@ -250,7 +260,7 @@ impl Plan {
 
     fn flight(&mut self, room: u32) -> Action {
         let most = self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1));
-        let most = most.min(room.max(1)).min(self.flight_max);
+        let most = if self.alone { 1 } else { most.min(room.max(1)) };
         let random = self.wants_random() && (most > 1 || self.pending.is_empty());
         let count = usize::try_from(most - u32::from(random)).unwrap_or(1).min(self.pending.len());
         let recipients: Vec<u32> = self.pending.drain(..count).collect();
@@ -260,23 +270,23 @@ impl Plan {
         Action::Ask { recipients, random }
     }
 
-    /// A session with the exchanger stands.
+    /// Records that a session is open.
     pub fn linked(&mut self) {
         self.last = None;
         self.hosts.linked();
     }
 
-    /// The session was left without harm; another one may be opened.
+    /// Records that the session was closed normally; another one may be opened.
     pub fn left(&mut self) {
         self.hosts.fruitful();
     }
 
-    /// The addresses of an exchanger.
+    /// Records the addresses of an MX host.
     pub fn resolved(&mut self, exchanger: usize, found: Found) {
         self.hosts.resolved(exchanger, found);
     }
 
-    /// There is no session.
+    /// Records that no session was opened.
     pub fn dial_failed(&mut self, fault: DialFault) {
         match fault {
             DialFault::Tls if self.hosts.try_clear() => {}
@@ -303,13 +313,42 @@ impl Plan {
         }
     }
 
-    /// These recipients' fates are taken back, for nobody knows whether the answers were meant for them: they are asked about
-    /// again, one a flight.
-    pub fn ask_alone(&mut self, recipients: &[u32]) {
-        if !recipients.is_empty() {
-            self.flight_max = 1;
+    /// Revokes the fates of these recipients, because the answers may belong to others, and asks about each again, one per flight.
+    pub fn ask_again_alone(&mut self, recipients: &[u32]) {
+        if recipients.is_empty() {
+            return;
         }
+        self.ask_alone();
+        self.uncount(recipients);
         self.pending.extend(recipients);
+    }
+
+    /// From now on sends one recipient per flight and closes the session after a refusal.
+    pub fn ask_alone(&mut self) {
+        self.alone = true;
+    }
+
+    /// Whether each flight has one recipient and a refusal ends the session.
+    pub fn asks_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// Number of the next random recipient. It changes only after an acceptance: a refused or deferred one is reused, so that a
+    /// greylisting server recognizes it.
+    pub fn random_number(&self) -> u64 {
+        u64::from(self.randoms.accepted)
+    }
+
+    /// Fates decided since they were last taken.
+    pub fn fates(&self) -> &[(u32, Fate)] {
+        &self.fates
+    }
+
+    fn uncount(&mut self, recipients: &[u32]) {
+        for recipient in recipients {
+            let asked = &mut self.asked[index(*recipient)];
+            *asked = asked.saturating_sub(1);
+        }
     }
 }
 

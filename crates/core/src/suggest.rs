@@ -6,6 +6,8 @@
 //! swaps and neighbouring keys are cheap, strange letters dear; a name may cost more the longer and the more popular its
 //! original is. Candidates come from an index of deletions ([`bags`]), never from a comparison with every popular domain.
 //!
+//! A disposable domain gets no suggestion unless it is one slip away from a well-known provider, and is never suggested itself.
+//!
 //! A wrong suggestion costs trust and a missing one little, so an unknown name with a real ending must be very near to a
 //! popular domain. A suggestion never changes a verdict. Text that is no address at all is [`text`]'s.
 
@@ -17,21 +19,24 @@ mod text;
 use crate::lists::text_set::{KeyHash, TextSet};
 use crate::lists::{ListError, Lists, Membership};
 use bags::Bags;
-use cost::{FAR, slip};
+use cost::{FAR, ONE_EDIT, SHORT_NAME_LETTERS_MAX, slip_of_name};
 use ending::Cut;
 
 /// What a name of this many letters may cost at most, hundredths of an edit, by the letters of the meant name.
+///
+/// Near a short name most names are somebody's. One of up to four letters bears a swap, a key beside or a letter too few,
+/// but no strange letter; one of up to six that a single country uses bears one edit.
 fn budget(letters: usize, tier: u32) -> u32 {
     let full = match letters {
-        0..=3 => 100,
-        4 => 120,
+        0..=3 => 80,
+        4 => 90,
         5..=6 => 160,
         7..=9 => 200,
         _ => 240,
     };
     match tier {
         1 => full,
-        2 => full.min(160),
+        2 => full.min(if letters <= SHORT_NAME_LETTERS_MAX { 100 } else { 160 }),
         _ if letters <= 4 => 0,
         _ => 100,
     }
@@ -88,6 +93,15 @@ impl Suggester {
         endings.sort_unstable();
         endings.dedup();
         Ok(Self { targets, bags, popular: popular.clone(), skeletons, squeezed, endings })
+    }
+
+    /// Is a domain one slip, or one look-alike, away from a provider that the whole world uses, or from the long name of a
+    /// large one? Such domains are registered to catch the mail of others, and lists of throw-away domains have them.
+    fn is_one_slip(&self, domain: &str, meant: &str) -> bool {
+        let is_sure =
+            |target: &Target| target.tier == 1 || (target.tier == 2 && target.name.len() > SHORT_NAME_LETTERS_MAX);
+        self.targets.iter().any(|target| target.domain == meant && is_sure(target))
+            && (slip_of_name(domain.as_bytes(), meant.as_bytes()) <= ONE_EDIT || self.look_alike(domain) == Some(meant))
     }
 
     fn is_popular(&self, domain: &str) -> bool {
@@ -173,11 +187,19 @@ fn price(cut: Cut<'_>, target: &Target) -> Option<u32> {
         // Nobody but the owner has mail under this name, so any other ending is a slip.
         ending = 100;
     }
-    if ending > limit {
+    let is_taken = cut.real && ending::is_other_kind(cut.ending, &target.ending) && !bears_another_kind(target);
+    if ending > limit || is_taken {
         return None;
     }
-    let total = slip(cut.name.as_bytes(), target.name.as_bytes()).saturating_add(ending);
+    let total = slip_of_name(cut.name.as_bytes(), target.name.as_bytes()).saturating_add(ending);
     (total <= limit).then_some(total)
+}
+
+/// Whether `.com`, `.net` or `.org` in place of the target's ending is a slip. Both names of a firm exist as a rule (`telia.net`,
+/// `cox.com`), so it is one only for a provider that the whole world uses, and where `.com` stands for the `.net` of a large provider with
+/// a long name (`sbcglobal.com`).
+fn bears_another_kind(target: &Target) -> bool {
+    target.tier == 1 || (target.tier == 2 && target.ending == "net" && target.name.len() > SHORT_NAME_LETTERS_MAX)
 }
 
 /// Names that are an address only under the endings that the lists have.
@@ -216,7 +238,11 @@ impl Lists {
         if let Some(rest) = domain.strip_prefix("www.").filter(|rest| self.suggester.is_popular(rest)) {
             return Some(rest.to_owned());
         }
-        if lists.is_real() { None } else { self.suggest_for_unknown(domain) }
+        if lists.is_real() {
+            return None;
+        }
+        let meant = self.suggest_for_unknown(domain).filter(|meant| !self.disposable(meant))?;
+        (!self.throw_away(domain, lists) || self.suggester.is_one_slip(domain, &meant)).then_some(meant)
     }
 
     /// The domain that was probably meant by one that no list of real domains has.
@@ -256,7 +282,9 @@ impl Lists {
         }
         // Digits behind the name: `gmail123.com`.
         let bare = cut.name.trim_end_matches(|c: char| c.is_ascii_digit());
-        if bare.len() == cut.name.len() {
+        let digits = cut.name.len() - bare.len();
+        // A number behind a short name makes another one: `live800.com`, `sky88.com`.
+        if digits == 0 || (digits > 1 && bare.len() <= 4) {
             return None;
         }
         Some(format!("{bare}.{}", cut.ending)).filter(|joined| suggester.is_popular(joined))

@@ -1,4 +1,6 @@
-//! From a fate to everything that is said of an address.
+//! Builds the verdict with its evidence from the fate of an address and the findings of lists.
+//!
+//! Mailboxes and our own network addresses are removed from server texts before they become evidence ([`redact`]).
 
 use std::borrow::Cow;
 use std::net::IpAddr;

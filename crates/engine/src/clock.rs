@@ -3,18 +3,35 @@
 //! Everything else is handed a [`Clock`] or a [`Millis`]. Time passes by tokio's clock, so that a test or a simulation which
 //! pauses that clock owns time; the wall clock is read once, at the start, and only says where counting begins. A step of the
 //! wall clock (NTP, an operator) therefore never moves deadlines, cache times or pacing; in exchange a long-lived process
-//! may differ from the wall clock by the drift since its start.
+//! may differ from the wall clock by the drift since its start. The time for which the machine was suspended counts: what ended
+//! meanwhile has ended, though no timer has run.
 
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use probity_core::time::Millis;
 use tokio::time::Instant;
+
+/// Lets a debug build start with a clock that is ahead by so many milliseconds, or behind.
+#[cfg(debug_assertions)]
+const AHEAD_VARIABLE: &str = "PROBITY_CLOCK_AHEAD_MS";
 
 /// A clock that counts milliseconds from a chosen beginning. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Millis,
     start: Instant,
+    suspended: Suspended,
+}
+
+/// For how long the machine was suspended while the clock was running, which the runtime's clock does not count.
+#[derive(Clone, Copy, Debug)]
+enum Suspended {
+    Never,
+    /// This machine, that long before the clock began, in milliseconds.
+    Machine(i64),
+    /// As somebody says, in milliseconds.
+    Told(&'static AtomicI64),
 }
 
 impl Clock {
@@ -23,31 +40,70 @@ impl Clock {
     pub fn system() -> Self {
         // A system clock before 1970 counts as 1970: only labels of points in time suffer, no interval does.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self::starting_at(Millis(whole_ms(since_epoch)))
+        let origin = Millis(whole_ms(since_epoch));
+        #[cfg(debug_assertions)]
+        let origin = origin + std::env::var(AHEAD_VARIABLE).ok().and_then(|ms| ms.parse::<i64>().ok()).unwrap_or(0);
+        // A thread that pauses between the two clocks of one reading reads too little, and later readings would count the
+        // difference as time suspended. The largest of three readings is right unless the thread pauses in each.
+        let before = [suspended_ms(), suspended_ms(), suspended_ms()].into_iter().max().unwrap_or(0);
+        Self { suspended: Suspended::Machine(before), ..Self::starting_at(origin) }
+    }
+
+    /// The same, on a machine that is suspended as somebody says, in milliseconds in all: for tests.
+    #[must_use]
+    pub fn suspended(self, told: &'static AtomicI64) -> Self {
+        Self { suspended: Suspended::Told(told), ..self }
     }
 
     /// A clock that says `origin` now. Simulations start where they like.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the runtime's clock")]
     pub fn starting_at(origin: Millis) -> Self {
-        Self { origin, start: Instant::now() }
+        Self { origin, start: Instant::now(), suspended: Suspended::Never }
     }
 
     /// The current point in time. Never goes backwards.
     pub fn now(&self) -> Millis {
-        self.origin + whole_ms(self.elapsed())
+        self.origin + whole_ms(self.elapsed()) + self.slept_ms()
     }
 
-    /// How long this clock has been running, in full precision. Never goes backwards.
+    fn slept_ms(&self) -> i64 {
+        match self.suspended {
+            Suspended::Never => 0,
+            Suspended::Machine(before) => suspended_ms() - before,
+            Suspended::Told(told) => told.load(Ordering::Relaxed),
+        }
+    }
+
+    /// How long this clock has been running, in full precision, while the machine was. Never goes backwards.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
     /// The instant of the runtime at which this clock says `point`, for `tokio::time::sleep_until` and its kin; the start
-    /// when `point` lies before it.
+    /// when `point` lies before it. Timers do not run while the machine is suspended: theirs comes late by what is slept after this.
     pub fn instant(&self, point: Millis) -> Instant {
-        let after_start = u64::try_from(point.since(self.origin)).unwrap_or_default();
+        let after_start = u64::try_from(point.since(self.origin) - self.slept_ms()).unwrap_or_default();
         self.start + Duration::from_millis(after_start)
     }
+}
+
+/// For how long this machine was suspended since it was started, in milliseconds. Never goes backwards.
+#[cfg(target_os = "linux")]
+fn suspended_ms() -> i64 {
+    use rustix::time::{ClockId, Timespec, clock_gettime};
+    static KNOWN: AtomicI64 = AtomicI64::new(0);
+    let ms = |at: Timespec| i128::from(at.tv_sec) * 1_000_000_000 + i128::from(at.tv_nsec);
+    // In this order what passes between the two readings makes it less, never more.
+    let boot_time = ms(clock_gettime(ClockId::Boottime));
+    let slept = (boot_time - ms(clock_gettime(ClockId::Monotonic))) / 1_000_000;
+    let slept = i64::try_from(slept).unwrap_or(0);
+    KNOWN.fetch_max(slept, Ordering::Relaxed).max(slept)
+}
+
+/// On other systems nothing tells how long the machine slept: it counts as awake all the time.
+#[cfg(not(target_os = "linux"))]
+fn suspended_ms() -> i64 {
+    0
 }
 
 fn whole_ms(duration: Duration) -> i64 {
@@ -67,6 +123,26 @@ mod tests {
         assert_eq!(clock.now(), Millis(1_250));
         assert_eq!(copy.now(), clock.now());
         assert_eq!(clock.elapsed(), Duration::from_millis(250));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn counts_the_time_for_which_the_machine_was_suspended() {
+        let told: &'static AtomicI64 = Box::leak(Box::default());
+        let clock = Clock::starting_at(Millis(0)).suspended(told);
+        tokio::time::advance(Duration::from_millis(10)).await;
+        told.store(60_000, Ordering::Relaxed);
+        assert_eq!((clock.now(), clock.elapsed()), (Millis(60_010), Duration::from_millis(10)));
+        tokio::time::sleep_until(clock.instant(Millis(60_020))).await;
+        assert_eq!((clock.now(), clock.elapsed()), (Millis(60_020), Duration::from_millis(20)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_system_clock_stands_still_with_a_runtime_that_does() {
+        let clock = Clock::system();
+        let began = clock.now();
+        assert!(clock.now().since(began) < 60_000, "this machine may have slept long before");
+        tokio::time::advance(Duration::from_hours(1)).await;
+        assert!((3_600_000..3_660_000).contains(&clock.now().since(began)));
     }
 
     #[tokio::test(start_paused = true)]

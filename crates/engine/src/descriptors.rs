@@ -3,9 +3,6 @@
 //! Running out of descriptors looks like a failing network at every place at once. So the limit is raised as far as the
 //! system allows at the start, and everything that opens sockets gets a share below it.
 
-/// The share of descriptors for everything that is not a mail session: listeners, database, clients of the API, DNS.
-const RESERVED: u64 = 4_096;
-
 /// The most sessions one process holds, however many descriptors there are: at the 64 KiB that a session may cost this is 4 GiB.
 const SESSIONS_MAX: usize = 65_536;
 
@@ -23,14 +20,36 @@ pub fn descriptor_limit() -> u64 {
         .unwrap_or(1_024)
 }
 
-/// How many mail sessions fit under a limit of descriptors: what remains beside the reserve, at least half of all.
+/// How many mail sessions fit under a limit of descriptors where there are no clients.
 pub fn sessions_max(descriptors: u64) -> usize {
-    let share = descriptors.saturating_sub(RESERVED).max(descriptors / 2);
-    usize::try_from(share).unwrap_or(SESSIONS_MAX).clamp(1, SESSIONS_MAX)
+    fitting(descriptors, Shares { sessions: SESSIONS_MAX, connections: 0 }).sessions
+}
+
+/// What a process takes for itself: the database, listeners, files, deliveries, mail.
+const OWN: u64 = 100;
+
+/// How many mail sessions and clients' connections a service holds at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Sessions with mail servers.
+    pub sessions: usize,
+    /// Connections of clients.
+    pub connections: usize,
+}
+
+/// What fits of these shares under a limit of descriptors, beside what the process takes for itself and for questions to
+/// resolvers. Where not all of it fits, a third of the room is left to clients, so that the service can be reached.
+pub fn fitting(descriptors: u64, wanted: Shares) -> Shares {
+    let questions = u64::try_from(questions_max(descriptors)).unwrap_or(u64::MAX).saturating_mul(PER_QUESTION);
+    let room = descriptors.saturating_sub(OWN.min(descriptors / 2)).saturating_sub(questions);
+    let room = usize::try_from(room).unwrap_or(usize::MAX);
+    let connections = wanted.connections.min(room.saturating_sub(wanted.sessions).max(room / 3)).max(1);
+    let sessions = wanted.sessions.min(room.saturating_sub(connections)).max(1);
+    Shares { sessions, connections }
 }
 
 /// How many questions to resolvers may be in flight under a limit of descriptors: as many as a quarter of them is enough for,
-/// so that half for the sessions and a quarter for all else remain.
+/// so that three quarters remain for the sessions and all else.
 pub fn questions_max(descriptors: u64) -> usize {
     usize::try_from(descriptors / 4 / PER_QUESTION).unwrap_or(QUESTIONS_MAX).clamp(1, QUESTIONS_MAX)
 }
@@ -50,11 +69,33 @@ mod tests {
     #[test]
     fn sessions_stay_below_the_limit() {
         for (descriptors, sessions) in
-            [(0, 1), (64, 32), (1_024, 512), (8_192, 4_096), (20_000, 15_904), (1_048_576, 65_536), (u64::MAX, 65_536)]
+            [(0, 1), (64, 16), (1_024, 668), (8_192, 6_045), (20_000, 16_827), (1_048_576, 65_536), (u64::MAX, 65_536)]
         {
             assert_eq!(sessions_max(descriptors), sessions, "{descriptors}");
         }
     }
+
+    #[test]
+    fn a_service_fits_under_its_limit() {
+        let wanted = Shares { sessions: 1_000, connections: 10_000 };
+        for (descriptors, sessions, connections) in [
+            (0, 1, 1),
+            (64, 12, 5),
+            (256, 62, 31),
+            (1_024, 446, 223),
+            (4_096, 1_000, 1_973),
+            (65_536, 1_000, 10_000),
+            (u64::MAX, 1_000, 10_000),
+        ] {
+            let shares = fitting(descriptors, wanted);
+            assert_eq!(shares, Shares { sessions, connections }, "{descriptors}");
+            let used = sessions + connections + 3 * questions_max(descriptors);
+            assert!(descriptors < 8 || u64::try_from(used).unwrap() + OWN.min(descriptors / 2) <= descriptors);
+        }
+        let few = Shares { sessions: 3, connections: 5 };
+        assert_eq!(fitting(64, few), few);
+    }
+
     #[test]
     fn questions_and_sessions_leave_room_under_a_low_limit() {
         for (descriptors, questions) in [(0, 1), (64, 5), (1_024, 85), (20_000, 1_024), (u64::MAX, 1_024)] {
@@ -62,7 +103,7 @@ mod tests {
         }
         for descriptors in [64, 256, 1_024, 4_096] {
             let used = 3 * questions_max(descriptors) + sessions_max(descriptors);
-            assert!(u64::try_from(used).unwrap() <= descriptors * 3 / 4, "{descriptors}");
+            assert!(u64::try_from(used).unwrap() + OWN.min(descriptors / 2) < descriptors, "{descriptors}");
         }
     }
 }

@@ -11,6 +11,8 @@ use probity_core::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
 
 use crate::egress::Why;
 use crate::inner::Inner;
+use crate::pace::Effort;
+use crate::resolve::Share;
 
 /// Exchangers that evidence shows at most, best first: it is kept for each address, and a domain may list a thousand.
 const EVIDENCE_MX_MAX: usize = 20;
@@ -31,11 +33,13 @@ pub(crate) struct Destination {
 
 impl Destination {
     /// Looks a domain up. `domain` is in lower-case A-labels.
-    pub(crate) async fn find(inner: &Arc<Inner>, domain: Arc<str>) -> Self {
-        let lookup = inner.resolver.lookup(&domain, Kind::Mx, true).await;
+    pub(crate) async fn find(inner: &Arc<Inner>, domain: Arc<str>, effort: Effort) -> Self {
+        let lookup = inner.resolver.lookup(&domain, Kind::Mx, Share::Begin(effort)).await;
         let mut route = mail_route(&lookup.answer, |host| !inner.special.refuses(host));
-        if route == MailRoute::NoDomain && denies_top_level(inner, &domain).await {
-            route = MailRoute::Failed(DnsFailure::Refused);
+        if route == MailRoute::NoDomain
+            && let Err(failure) = knows_top_level(inner, &domain).await
+        {
+            route = MailRoute::Failed(failure);
         }
         let null_mx = route == MailRoute::NullMx;
         let (exists, exchangers, settled) = match route {
@@ -73,18 +77,30 @@ impl Destination {
     }
 }
 
-/// Whether the resolver says that not even the domain's public top-level domain exists. Then it is cut off from the internet or
-/// shows a part of it only, and what it denies may well exist.
-async fn denies_top_level(inner: &Arc<Inner>, domain: &str) -> bool {
-    let Some(top_level) = public_top_level(domain) else { return false };
-    inner.resolver.lookup(top_level, Kind::Mx, false).await.answer == Answer::NoName
+/// Whether the resolver knows the domain's public top-level domain. If it denies even that, it is cut off from the internet or
+/// shows a part of it only, and what else it denies may well exist.
+async fn knows_top_level(inner: &Arc<Inner>, domain: &str) -> Result<(), DnsFailure> {
+    let Some(top_level) = public_top_level(domain) else { return Ok(()) };
+    match inner.resolver.lookup(top_level, Kind::Mx, Share::All).await.answer {
+        Answer::NoName => Err(DnsFailure::Refused),
+        Answer::Failed(failure) => Err(failure),
+        Answer::Records(_) | Answer::Empty => Ok(()),
+    }
 }
 
+/// Limits of ours have kept us from looking.
+pub(crate) struct Busy;
+
 /// The addresses of an exchanger that may be dialled from this source's family, IPv4 first: more sources have it.
-pub(crate) async fn addresses(inner: &Arc<Inner>, host: &str, budgeted: bool, bind: Option<IpAddr>) -> Found {
+pub(crate) async fn addresses(
+    inner: &Arc<Inner>,
+    host: &str,
+    share: Share,
+    bind: Option<IpAddr>,
+) -> Result<Found, Busy> {
     let (four, six) = futures_util::future::join(
-        inner.resolver.lookup(host, Kind::A, budgeted),
-        inner.resolver.lookup(host, Kind::Aaaa, budgeted),
+        inner.resolver.lookup(host, Kind::A, share),
+        inner.resolver.lookup(host, Kind::Aaaa, share),
     )
     .await;
     let fits = |address: &IpAddr| bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4());
@@ -94,13 +110,20 @@ pub(crate) async fn addresses(inner: &Arc<Inner>, host: &str, budgeted: bool, bi
     let mut allowed: Vec<IpAddr> = judged.into_iter().flatten().collect();
     let dialled_elsewhere = !allowed.is_empty();
     allowed.retain(fits);
-    let failed = [&four.answer, &six.answer].into_iter().any(|answer| matches!(answer, Answer::Failed(_)));
+    if !allowed.is_empty() {
+        return Ok(Found::Addresses(allowed));
+    }
+    let failures = [&four.answer, &six.answer].map(|answer| match answer {
+        Answer::Failed(failure) => Some(*failure),
+        _ => None,
+    });
+    if failures.contains(&Some(DnsFailure::Overload)) {
+        return Err(Busy);
+    }
     // An address of the other family is an address, and one of this machine takes mail from others: that we cannot dial them
     // is our lack.
-    if allowed.is_empty() && (failed || dialled_elsewhere || ours) {
-        return Found::Failed;
-    }
-    if allowed.is_empty() { Found::Nothing } else { Found::Addresses(allowed) }
+    let unknown = failures != [None, None] || dialled_elsewhere || ours;
+    Ok(if unknown { Found::Failed } else { Found::Nothing })
 }
 
 fn in_answer(answer: &Answer) -> Vec<IpAddr> {

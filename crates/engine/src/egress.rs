@@ -7,8 +7,9 @@
 //!
 //! An address is let through when a network that the operator's configuration allows contains it, or else when no network
 //! of [`DENIED`] contains it and it is not one of this machine's own. Allowed networks come from configuration only, never
-//! from a caller. An IPv6 address that carries an IPv4 address (NAT64, 6to4, Teredo, ...) must pass with both: an operator
-//! behind NAT64 who allows `64:ff9b::/96` does not thereby allow `64:ff9b::7f00:1`.
+//! from a caller. An IPv6 address that carries an IPv4 address (NAT64, 6to4, Teredo, ISATAP, ...) must pass with both: an
+//! operator behind NAT64 who allows `64:ff9b::/96` does not thereby allow `64:ff9b::7f00:1`. The prefix of a NAT64 that is
+//! part of the operator's own global network cannot be told from other addresses.
 //!
 //! The table is our own because `IpAddr::is_global` is not stable and names no metadata services. Rejected: a list of good
 //! networks; the address space that is routed changes, the special-purpose registries hardly do.
@@ -19,6 +20,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::net::Dial;
 
+mod carried;
 mod denied;
 
 pub use denied::DENIED;
@@ -103,7 +105,8 @@ impl Guard {
     /// `address` is canonical; `more_own` are own addresses beside those of the configuration.
     fn judge(&self, address: IpAddr, more_own: &[Option<IpAddr>]) -> Result<(), Refusal> {
         let refuse = |why| Err(Refusal { address, why });
-        if !self.config.allow_networks.iter().any(|network| network.contains(&address)) {
+        let allowed = self.config.allow_networks.iter().find(|network| network.contains(&address));
+        if allowed.is_none() {
             if let Some(use_of) = special_use(address) {
                 return refuse(Why::Special(use_of));
             }
@@ -112,7 +115,7 @@ impl Guard {
             }
         }
         if let IpAddr::V6(v6) = address {
-            for inner in embedded(v6).into_iter().flatten() {
+            for inner in carried::by(v6, allowed.map_or(128, IpNet::prefix_len)) {
                 if let Err(Refusal { why, .. }) = self.judge(IpAddr::V4(inner), more_own) {
                     return refuse(why);
                 }
@@ -125,35 +128,6 @@ impl Guard {
 /// The use of the first network of [`DENIED`] that contains the address.
 fn special_use(address: IpAddr) -> Option<&'static str> {
     DENIED.iter().find(|(network, _)| network.contains(&address)).map(|(_, use_of)| *use_of)
-}
-
-/// IPv6 networks whose addresses carry an IPv4 address in the 32 bits that begin at this bit.
-const CARRIERS: &[(Ipv6Net, u32)] = &[
-    // RFC 6052 section 2.1: the well-known prefix of NAT64. RFC 8215: the local one, read as its /96 (its operator may
-    // place the bits elsewhere, but then allows the network knowingly).
-    (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), 96),
-    (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), 96),
-    // RFC 3056 section 2: 6to4.
-    (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), 16),
-    // RFC 4380 section 4: Teredo, the server's address. The client's address is inverted; see `embedded`.
-    (TEREDO, 32),
-];
-
-const TEREDO: Ipv6Net = v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
-
-/// The IPv4 addresses that an IPv6 address carries.
-fn embedded(address: Ipv6Addr) -> [Option<Ipv4Addr>; 2] {
-    let carrier = CARRIERS.iter().find(|(network, _)| network.contains(&address));
-    let first = carrier.map(|(_, bit)| at_bit(address, *bit));
-    // RFC 4380 section 4: the client's address, each bit inverted, ends a Teredo address.
-    let client = TEREDO.contains(&address).then(|| Ipv4Addr::from_bits(!at_bit(address, 96).to_bits()));
-    [first, client]
-}
-
-/// The 32 bits from `bit` on (0 is the highest; at most 96).
-fn at_bit(address: Ipv6Addr, bit: u32) -> Ipv4Addr {
-    let [.., a, b, c, d] = (address.to_bits() >> (96 - bit)).to_be_bytes();
-    Ipv4Addr::new(a, b, c, d)
 }
 
 const fn v4(octets: [u8; 4], prefix: u8) -> Ipv4Net {

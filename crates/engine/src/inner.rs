@@ -26,13 +26,13 @@ use crate::config::{Deadlines, EngineConfig};
 use crate::egress::Guard;
 use crate::facts::FactStore;
 use crate::line::{Line, Permit};
-use crate::link::{Ground, Link};
+use crate::link::{Goodbye, Ground, Link};
 use crate::memory::Verdicts;
 use crate::net::Source;
 use crate::pace::{Asker, Effort, Pace, Site, Slot, warmth_percent};
 use crate::reach::Reach;
 use crate::request::Room;
-use crate::resolve::Resolver;
+use crate::resolve::{Resolver, Share};
 
 /// Of all sessions, the part that a batch may hold: the rest is for those who wait for an answer.
 const BATCH_SHARE: (usize, usize) = (3, 4);
@@ -207,9 +207,9 @@ impl Inner {
     }
 
     /// Whether a name has neither an IPv4 nor an IPv6 address, by authoritative answers (from the cache, mostly).
-    pub(crate) async fn has_no_address(self: &Arc<Self>, host: &str) -> bool {
+    pub(crate) async fn has_no_address(self: &Arc<Self>, host: &str, share: Share) -> bool {
         for kind in [Kind::A, Kind::Aaaa] {
-            let lookup = self.resolver.lookup(host, kind, true).await;
+            let lookup = self.resolver.lookup(host, kind, share).await;
             if !matches!(lookup.answer, Answer::Empty | Answer::NoName) {
                 return false;
             }
@@ -217,24 +217,36 @@ impl Inner {
         true
     }
 
+    /// Says goodbye and tells the site how its server took that.
+    pub(crate) async fn part(&self, site: Option<&Site>, link: Link) -> Goodbye {
+        let refusals = link.refusals();
+        let goodbye = link.quit().await;
+        if let Some(site) = site
+            && refusals > 0
+        {
+            site.parted(self.clock.now(), goodbye == Goodbye::Missing);
+        }
+        goodbye
+    }
+
     /// Ends a session in the background.
-    pub(crate) fn end(&self, link: Link) {
-        self.tasks.spawn(async move {
-            link.quit().await;
-        });
+    pub(crate) fn end(self: &Arc<Self>, site: &Arc<Site>, link: Link) {
+        let (inner, site) = (self.clone(), site.clone());
+        self.tasks.spawn(async move { inner.part(Some(&site), link).await });
     }
 
     /// Ends a session in the background; its slot is free when the server has seen it end.
-    pub(crate) fn end_holding(&self, link: Link, slot: Slot) {
+    pub(crate) fn end_holding(self: &Arc<Self>, site: Option<Arc<Site>>, link: Link, slot: Slot) {
+        let inner = self.clone();
         self.tasks.spawn(async move {
-            link.quit().await;
+            inner.part(site.as_deref(), link).await;
             drop(slot);
         });
     }
 
     /// Keeps a session for the next question at its site, for a while.
     pub(crate) fn keep_warm(self: &Arc<Self>, site: Arc<Site>, link: Link, idle_ms: u64) {
-        let Ok(permit) = self.idle.clone().try_acquire_owned() else { return self.end(link) };
+        let Ok(permit) = self.idle.clone().try_acquire_owned() else { return self.end(&site, link) };
         let number = site.put_idle(link);
         let inner = self.clone();
         self.tasks.spawn(async move {
@@ -245,7 +257,7 @@ impl Inner {
                 () = tokio::time::sleep(Duration::from_millis(idle_ms)) => {}
             }
             if let Some(link) = site.expire_idle(number) {
-                link.quit().await;
+                inner.part(Some(&site), link).await;
             }
         });
     }

@@ -22,6 +22,7 @@ pub mod verifier;
 
 mod answer;
 mod destination;
+mod held;
 mod inner;
 mod line;
 mod link;

@@ -254,6 +254,11 @@ impl Link {
         self.refused = self.refused.saturating_add(count);
     }
 
+    /// How many recipients were refused in this session.
+    pub(crate) fn refusals(&self) -> u32 {
+        self.refused
+    }
+
     pub(crate) fn number(&self) -> u64 {
         self.number
     }

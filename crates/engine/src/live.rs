@@ -1,4 +1,8 @@
-//! One address, now: an answer within a deadline, and whatever takes longer goes on behind it.
+//! Verifies one address within a deadline.
+//!
+//! The probe runs in its own task, so it fills the cache even after its caller's deadline. A greylisted address is `unverified`
+//! at first; a bounded number of background tasks retry it from the same source, up to [`BACKGROUND_TRIES`] times, and fill the
+//! cache. A deadline that comes first gives `unverified` with the meta `timeout`, or `budget` where a limit of ours was the cause.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,6 +14,7 @@ use probity_core::verdict::{Finding, Reason, Verification};
 
 use crate::answer::{Subject, invalid};
 use crate::destination::Destination;
+use crate::held::Held;
 use crate::inner::Inner;
 use crate::pace::{Asker, Effort};
 use crate::probe::{Asked, Probe};
@@ -33,10 +38,12 @@ pub(crate) async fn verify(inner: &Arc<Inner>, email: &str, live: Live) -> Verif
     let subject = Subject::new(email, address.domain().ascii().into(), &address, inner);
     let question = Question { inner: inner.clone(), subject: subject.clone(), address, normalized, scope: live.scope };
     // A task of its own: an answer that is cut off by its deadline, or by a caller who went away, still fills the cache.
-    let probe = inner.tasks.spawn(question.ask());
+    let held = Held::default();
+    let probe = inner.tasks.spawn(held.clone().watch(question.ask()));
     let mut verification = match tokio::time::timeout(Duration::from_millis(live.timeout_ms), probe).await {
         Ok(Ok(verification)) => verification,
         Ok(Err(_)) => subject.without_probe(unverified("internal", "engine.probe_failed")),
+        Err(_) if held.is_so() => subject.without_probe(unverified("budget", "engine.held_back")),
         Err(_) => subject.without_probe(unverified("timeout", "engine.deadline")),
     };
     let total = inner.clock.now().since(started);
@@ -81,7 +88,7 @@ struct Came {
 
 impl Question {
     async fn ask(self) -> Verification {
-        let destination = Destination::find(&self.inner, self.subject.domain.clone()).await;
+        let destination = Destination::find(&self.inner, self.subject.domain.clone(), Effort::Live).await;
         let came = self.probe(&destination, Effort::Live, None).await;
         let verification = self.answered(&destination, came.told, &came.asked, 1);
         if let Some(after_ms) = came.again_ms {
@@ -131,7 +138,7 @@ impl Question {
                     () = self.inner.closing.cancelled() => return,
                     () = self.inner.wait_until(self.inner.clock.now() + after_ms) => {}
                 }
-                let destination = Destination::find(&self.inner, self.subject.domain.clone()).await;
+                let destination = Destination::find(&self.inner, self.subject.domain.clone(), Effort::Batch).await;
                 let came = self.probe(&destination, Effort::Batch, source).await;
                 let again_ms = came.again_ms;
                 self.answered(&destination, came.told, &came.asked, attempt);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use probity_core::address::Address;
 use probity_core::plan::{Fate, Told};
 use probity_core::time::Millis;
-use probity_core::verdict::{Mailbox, NotAsked};
+use probity_core::verdict::{Mailbox, NotAsked, Silence};
 use tokio::task::JoinSet;
 
 use crate::answer::{Subject, invalid};
@@ -86,7 +86,7 @@ async fn verify_group(inner: &Arc<Inner>, shared: Shared, group: Group, permit: 
     let started = inner.clock.now();
     let (domain, source, customer) = shared;
     let Group { mut members, addresses } = group;
-    let destination = Destination::find(inner, domain).await;
+    let destination = Destination::find(inner, domain, Effort::Batch).await;
     // A source that is not ours any more keeps nobody: greylisting begins anew.
     let source = source.and_then(|name| inner.source_named(&name));
     let asker = Asker { effort: Effort::Batch, customer };
@@ -119,8 +119,7 @@ fn outcome(
         Fate::Later { told, after_ms, why, same_source } => {
             let source = same_source.then_some(asked.source).flatten();
             let source = source.map(|source| inner.config.sources[usize::from(source)].name());
-            let held_back = matches!(told.mailbox, Mailbox::NotAsked(NotAsked::Budget | NotAsked::Blocked));
-            let held = held_back.then(|| HeldBack { at: asked.site.clone() });
+            let held = is_ours(&told.mailbox).then(|| HeldBack { at: asked.site.clone() });
             let later = Later { after_ms, why, source, held };
             match put_off(inner, &member, later, started) {
                 Some(put_off) => return put_off,
@@ -155,17 +154,29 @@ struct Later {
     held: Option<HeldBack>,
 }
 
+/// Whether it was not the server: limits of ours, an open circuit, this machine without descriptors or ports.
+fn is_ours(mailbox: &Mailbox) -> bool {
+    matches!(mailbox, Mailbox::NotAsked(NotAsked::Budget | NotAsked::Blocked) | Mailbox::Silent(Silence::Local))
+}
+
 /// To be asked again, unless that would be once too often or too late. What was held back is no attempt, and is waited for
-/// longer than a server that was asked and put us off.
+/// longer than a server that was asked and put us off: patience with a server begins when it is asked for the first time, and
+/// ends no sooner for having been held back since.
 fn put_off(inner: &Arc<Inner>, member: &Member, later: Later, started: Millis) -> Option<Outcome> {
-    let since = member.tries.since.unwrap_or(started);
     let not_before = inner.clock.now() + later.after_ms;
-    let (count, patience_ms) = if later.held.is_some() {
-        (member.tries.count, inner.config.held_back_ms.max(inner.config.patience_ms))
+    let (patience_ms, held_back_ms) =
+        (inner.config.patience_ms, inner.config.held_back_ms.max(inner.config.patience_ms));
+    let first = member.tries.since.unwrap_or(started);
+    let (count, since, waits) = if later.held.is_some() {
+        (member.tries.count, first, not_before.since(first) <= held_back_ms)
+    } else if member.tries.count == 0 {
+        (1, started, not_before.since(started) <= patience_ms)
     } else {
-        (member.tries.count + 1, inner.config.patience_ms)
+        // Nobody is put off for longer than patience lasts, so whoever comes later than that was held back meanwhile.
+        let from = if started.since(first) > patience_ms { started } else { first };
+        (member.tries.count + 1, first, not_before.since(from) <= patience_ms)
     };
-    if count >= inner.config.attempts_max || not_before.since(since) > patience_ms {
+    if count >= inner.config.attempts_max || !waits {
         return None;
     }
     let tries = Tries { count, since: Some(since), source: later.source.or_else(|| member.tries.source.clone()) };

@@ -8,6 +8,7 @@
 
 pub(crate) mod breaker;
 mod budget;
+mod drops;
 mod governor;
 mod presence;
 mod site;

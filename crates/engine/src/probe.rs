@@ -3,12 +3,13 @@
 //! The plan decides and knows no network; this is the loop around it. What fails out there (no route, a session that breaks, a
 //! limit of ours) is told to the plan, which ends with a fate for each recipient in any case: there is no error to return.
 //!
-//! Fates are not always told at once. Replies belong to commands by their order alone, so where several recipients shared a flight at
-//! a server that nobody vouches for, their fates wait until the session has ended without a reply too many (`Count`). If there was
-//! one, they are taken back; if the server left without a word, they are asked again one by one.
+//! Fates are not always told at once. Replies belong to commands by their order alone, so where an answer of another recipient could
+//! stand in a recipient's place, at a server that nobody vouches for, fates wait until the session has ended without a reply too many
+//! (`Count`). If there was one, they are taken back; if the server left without a word, they are asked again, each alone.
 //!
 //! A probe that is dropped gives back its slot, its place in line and its right to the domain with its fields.
 
+mod count;
 mod dial;
 mod steps;
 
@@ -17,13 +18,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use probity_core::address::Address;
-use probity_core::plan::{Action, Fate, Known, Plan};
-use probity_core::smtp::session::{End, Flight, Recipient};
+use probity_core::classify::Parties;
+use probity_core::plan::{Action, Fate, Heard, Known, Plan, Reader};
+use probity_core::policy::Policy;
+use probity_core::smtp::session::{Flight, Recipient};
 use probity_core::time::Millis;
 use probity_core::verdict::{CatchAll, Mailbox, NotAsked, ProbeStep, Timings};
 
+use self::count::{Count, is_refusal};
 use crate::destination::Destination;
 use crate::facts::DomainFacts;
+use crate::held;
 use crate::inner::Inner;
 use crate::line::Permit;
 use crate::link::{Goodbye, Link};
@@ -67,8 +72,6 @@ pub(crate) struct Probe<'a> {
     began: Millis,
     /// Recipients that turned out not to exist.
     missing: u32,
-    /// Random recipients that were asked about.
-    randoms: u64,
     site: Option<Presence>,
     link: Option<(Link, crate::pace::Slot)>,
     /// When the connection was had.
@@ -76,23 +79,9 @@ pub(crate) struct Probe<'a> {
     /// The connection is wanted by somebody else.
     wanted: bool,
     asked: Asked,
-    /// Fates that rest on flights of several recipients of the open session. Replies are matched to commands by order alone,
-    /// so they are told when the session has ended without a reply too many.
+    /// Fates of the open session that wait for its end.
     held: Vec<(Vec<(u32, Fate)>, Asked)>,
     session: Count,
-}
-
-/// How a session's server counts its replies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Count {
-    /// It does not matter: nobody's answer could stand for another's. Or it counted right.
-    Fine,
-    /// It will show at the end.
-    Open,
-    /// It left without a word: what it said is asked again, one by one.
-    Unknown,
-    /// It sent more replies than it got commands: what it said is taken back.
-    Wrong,
 }
 
 impl<'a> Probe<'a> {
@@ -121,7 +110,6 @@ impl<'a> Probe<'a> {
             known,
             began,
             missing: 0,
-            randoms: 0,
             site: None,
             link: None,
             turn_since: Millis::default(),
@@ -187,7 +175,7 @@ impl<'a> Probe<'a> {
                 let settled = fates.extract_if(.., |(_, fate)| matches!(fate, Fate::Settled(_)));
                 let settled: Vec<u32> = settled.map(|(recipient, _)| recipient).collect();
                 again |= !settled.is_empty();
-                self.plan.ask_alone(&settled);
+                self.plan.ask_again_alone(&settled);
             } else if count == Count::Wrong {
                 let settled = fates.iter_mut().filter(|(_, fate)| matches!(fate, Fate::Settled(_)));
                 settled.for_each(|(_, fate)| *fate = self.plan.withdrawn());
@@ -208,8 +196,12 @@ impl<'a> Probe<'a> {
         let site = self.site.as_ref()?.site().clone();
         let policy = self.plan.policy()?.clone();
         let now = self.inner.clock.now();
-        let room = link.room(&policy, now);
         self.plan.note_misses(site.misses(now));
+        if site.drops_after_refusal(now) {
+            self.plan.ask_alone();
+        }
+        let spent = self.plan.asks_alone() && link.refusals() > 0;
+        let room = if spent { 0 } else { link.room(&policy, now) };
         let want = self.plan.wants().min(room).min(policy.flight_rcpt.max(1));
         if want == 0 {
             return Some(room);
@@ -225,7 +217,7 @@ impl<'a> Probe<'a> {
             match site.admit(now, want, self.asker.effort, self.inner.warmth(self.source)) {
                 Ok(granted) => return Some(granted),
                 Err(hold) if hold.why == NotAsked::Budget && hold.until.since(now) <= WAIT_MS => {
-                    self.inner.wait_until(hold.until).await;
+                    held::wait(self.inner.wait_until(hold.until)).await;
                 }
                 Err(hold) => {
                     self.hold(hold);
@@ -249,39 +241,50 @@ impl<'a> Probe<'a> {
         if keeps_steps {
             link.transcribe();
         }
+        let asked = flight.recipients.clone();
+        let refused_before = link.refusals() > 0;
         let (answers, end) = link.ask(flight).await;
         let said = link.take_transcript();
         self.said_of(said, &answers, random, end.as_ref());
         let now = self.inner.clock.now();
         add(&mut self.asked.timings.smtp, now.since(started));
+        let refused = refused_before || answers.iter().any(is_refusal);
         let policy = self.plan.policy().cloned();
-        let heard = self.plan.answered(recipients, answers, random, end.as_ref(), &self.inner.rules);
+        let reader = Reader { rules: &self.inner.rules, us: self.us(), recipients: &asked };
+        let heard = self.plan.answered(recipients, answers, random, end.as_ref(), &reader);
+        self.book(&heard, policy.as_deref(), now);
+        if recipients.len() > 1 || (refused_before && self.waits_for_goodbye()) {
+            self.doubt();
+        }
+        if let Some(end) = &end {
+            self.ended(end, refused, now);
+        }
+    }
+
+    /// What a flight has shown of the exchanger.
+    fn book(&mut self, heard: &Heard, policy: Option<&Policy>, now: Millis) {
         self.inner.note_unmatched(&heard.unmatched);
         if let Some((link, _)) = self.link.as_mut() {
             link.refused(heard.refused);
         }
         self.missing += heard.missing;
         if let (Some(site), Some(policy)) = (&self.site, policy) {
-            site.site().heard(now, &heard, &policy);
-        }
-        // Who runs a known provider's servers has them count right, and its sessions are worth keeping warm.
-        if recipients.len() > 1 && self.plan.policy().is_some_and(|policy| policy.provider.is_none()) {
-            self.session = Count::Open;
-        }
-        if let Some(end) = &end {
-            self.link = None;
-            if self.session == Count::Open {
-                self.session = match end {
-                    End::Protocol { .. } => Count::Wrong,
-                    End::Closed { .. } | End::TimedOut { .. } => Count::Unknown,
-                    // A server that sends us away has kept count so far.
-                    _ => Count::Fine,
-                };
-            }
+            site.site().heard(now, heard, policy);
         }
     }
 
-    fn flight(&mut self, recipients: &[u32], random: bool) -> Flight {
+    fn address(&self, recipient: u32) -> &'a Address {
+        &self.recipients[usize::try_from(recipient).expect("an index")]
+    }
+
+    /// Our names, as a reply may repeat them.
+    fn us(&self) -> Parties<'a> {
+        let config = &self.inner.config;
+        let helo = &config.sources[usize::from(self.source)].helo;
+        Parties { recipient: "", sender: &config.mail_from, helo, addresses: &self.inner.own_addresses }
+    }
+
+    fn flight(&self, recipients: &[u32], random: bool) -> Flight {
         let mut path = Vec::with_capacity(64);
         let mut all: Vec<Recipient> = Vec::with_capacity(recipients.len() + 1);
         let mut push = |address: &Address| {
@@ -290,11 +293,10 @@ impl<'a> Probe<'a> {
             all.push(Recipient::new(&path, address.needs_smtputf8()).expect("a parsed address has no control byte"));
         };
         for recipient in recipients {
-            push(&self.recipients[usize::try_from(*recipient).expect("an index")]);
+            push(self.address(*recipient));
         }
         if random {
-            let local = self.inner.random_local(&self.destination.domain, self.randoms);
-            self.randoms += 1;
+            let local = self.inner.random_local(&self.destination.domain, self.plan.random_number());
             push(&self.recipients[0].with_local(&local).expect("a made-up local part is a dot-atom"));
         }
         Flight { recipients: all, rset: true }
@@ -303,14 +305,14 @@ impl<'a> Probe<'a> {
     /// Gives the session up: with `kept`, to the next plan that wants it, else with a goodbye. `leaving` where this plan is done
     /// with the site. Where fates rest on how the server counts, the goodbye is waited for.
     async fn release(&mut self, kept: bool, leaving: bool) {
-        let here = self.site.as_ref().filter(|_| kept);
-        let wanted = here.map(|here| (here.has_company(), here.site().clone()));
+        let site = self.site.as_ref().map(|here| here.site().clone());
+        let company = self.site.as_ref().is_some_and(Presence::has_company);
         if leaving {
             self.site = None;
         }
         let Some((link, slot)) = self.link.take() else { return };
         if self.session == Count::Open {
-            self.session = match link.quit().await {
+            self.session = match self.inner.part(site.as_deref(), link).await {
                 Goodbye::Said => Count::Fine,
                 Goodbye::Missing => Count::Unknown,
                 Goodbye::Miscounted => Count::Wrong,
@@ -320,13 +322,15 @@ impl<'a> Probe<'a> {
             }
             return;
         }
+        let wanted = kept && (company || self.asker.effort == Effort::Live);
+        let dropped = self.plan.asks_alone() && link.refusals() > 0;
         let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.inner.clock.now()) > 0);
-        match wanted {
-            Some((others, site)) if spare && (others || self.asker.effort == Effort::Live) => {
+        match site {
+            Some(site) if wanted && spare && !dropped => {
                 self.inner.keep_warm(site, link, IDLE_MS);
                 drop(slot);
             }
-            _ => self.inner.end_holding(link, slot),
+            site => self.inner.end_holding(site, link, slot),
         }
     }
 

@@ -28,8 +28,8 @@ pub use loopback::{Bind, LoopbackWorld};
 pub use mailbox::{MailboxState, Mailboxes};
 pub use memory::MemoryNet;
 pub use personality::{
-    AfterMisses, At, Fault, FaultKind, Greylist, Limits, Misbehaviour, Pace, Personality, Pipelining, Recipients,
-    Refusal, Tls,
+    AfterMisses, AfterRefusal, At, Fault, FaultKind, Greylist, Limits, Misbehaviour, Pace, Personality, Pipelining,
+    Recipients, Refusal, Tls,
 };
 pub use record::{Event, Happening, HostCounts, Trace, TraceHash};
 pub use world::{Builder, Host, HostPlan, Reach, World, WorldError};

@@ -101,6 +101,23 @@ pub enum Misbehaviour {
     Drop,
 }
 
+/// What becomes of a session in which a recipient was refused for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AfterRefusal {
+    /// It goes on.
+    #[default]
+    GoesOn,
+    /// The server closes the connection behind the refusal.
+    Closes,
+    /// The server closes the connection at the next command, without a reply.
+    ClosesAtNext,
+    /// The server answers the commands that came at once, and closes the connection.
+    ClosesBehindFlight,
+    /// The server never answers again; the connection stays open.
+    FallsSilent,
+}
+
 /// A departure from the protocol in one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -236,6 +253,8 @@ pub struct Personality {
     pub refusals: Vec<Refusal>,
     /// What happens after too many misses.
     pub after_misses: Option<AfterMisses>,
+    /// What becomes of a session in which a recipient was refused.
+    pub after_refusal: AfterRefusal,
     /// Departures from the protocol.
     pub faults: Vec<Fault>,
     /// How slow it is.
@@ -264,6 +283,7 @@ impl Default for Personality {
             forget_s: 0,
             refusals: Vec::new(),
             after_misses: None,
+            after_refusal: AfterRefusal::GoesOn,
             faults: Vec::new(),
             pace: Pace::default(),
             limits: Limits::default(),

@@ -21,7 +21,7 @@ pub use elsewhere::elsewhere;
 pub use verifier::{SEED, Sandbox, config};
 
 /// The sandbox's domain.
-pub const DOMAIN: &str = "sandbox.test";
+pub const DOMAIN: &str = probity_core::domain::SANDBOX;
 
 /// The longest delay that a local part can ask for, in seconds.
 const MAX_DELAY_S: u64 = 60;
@@ -77,9 +77,22 @@ pub fn world() -> Arc<World> {
     filled.build().expect("the embedded world file names known personalities and no address twice")
 }
 
+/// The sandbox's world for lists, in which waiting is simulated: what a server asks to wait for is over in a second.
+fn world_of_lists() -> Arc<World> {
+    let filled = World::builder().file(include_str!("../data/sandbox.toml"));
+    let filled = filled.and_then(|world| world.file(include_str!("../data/sandbox_lists.toml")));
+    let filled = filled.expect("the embedded world files parse");
+    filled.build().expect("the embedded world files name known personalities and no address twice")
+}
+
 /// The sandbox in memory, without a trace: for a service that runs for months.
 pub fn net() -> Arc<MemoryNet> {
     world().net_without_trace(SEED)
+}
+
+/// The same for lists.
+fn net_of_lists() -> Arc<MemoryNet> {
+    world_of_lists().net_without_trace(SEED)
 }
 
 /// Whether a name in lower-case A-labels is `sandbox.test` or lies under it.

@@ -207,7 +207,8 @@ impl<'a, S: Stream> Talk<'a, S> {
             let sent = self.flush(session).await;
             return Some(Step::End(sent.err().unwrap_or(Ending::Closed)));
         }
-        self.flush(session).await.err().map(Step::End)
+        let sent = self.flush(session).await.err();
+        sent.or_else(|| session.is_done().then_some(Ending::Closed)).map(Step::End)
     }
 
     /// Waits before the reply that begins at `before`, and does what comes after it.

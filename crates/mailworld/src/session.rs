@@ -17,7 +17,7 @@ use probity_core::rng::Rng;
 
 use self::path::Path;
 use crate::dialect::{Dialect, Phrase, Scene, Text};
-use crate::personality::{At, FaultKind, Personality, Pipelining, Tls};
+use crate::personality::{AfterRefusal, At, FaultKind, Personality, Pipelining, Tls};
 use crate::record::{HostState, Tally};
 use crate::world::{Responsible, World};
 
@@ -103,6 +103,8 @@ pub(crate) struct Session {
     domain: String,
     pub(crate) tally: Tally,
     commands: u32,
+    /// Recipients that were refused for good.
+    refusals: u32,
     /// A 421 was said.
     pub(crate) said_421: bool,
 }
@@ -123,6 +125,7 @@ impl Session {
             domain: String::new(),
             tally: Tally::default(),
             commands: 0,
+            refusals: 0,
             said_421: false,
         }
     }
@@ -139,6 +142,11 @@ impl Session {
     /// Whether input that came before a reply was sent is lost.
     pub(crate) fn drops_early(&self) -> bool {
         matches!(self.parties.personality.pipelining, Pipelining::DropsEarly | Pipelining::OfferedButDrops)
+    }
+
+    /// Whether the connection ends behind the commands that came at once.
+    pub(crate) fn is_done(&self) -> bool {
+        self.refusals > 0 && self.parties.personality.after_refusal == AfterRefusal::ClosesBehindFlight
     }
 
     /// The banner.
@@ -182,6 +190,11 @@ impl Session {
         if limits.commands_per_session > 0 && self.commands > limits.commands_per_session {
             return CLOSE;
         }
+        match self.parties.personality.after_refusal {
+            AfterRefusal::ClosesAtNext if self.refusals > 0 => return CLOSE,
+            AfterRefusal::FallsSilent if self.refusals > 0 => return Then::Silence.into(),
+            _ => {}
+        }
         let start = out.len();
         let (verb, rest) = split_verb(line);
         let (at, flow) = if verb.eq_ignore_ascii_case(b"RCPT") {
@@ -191,6 +204,12 @@ impl Session {
         };
         let mut flow = self.punish(start, flow, out);
         flow.wait_ms += self.parties.personality.pace.reply_ms;
+        if at == Some(At::Rcpt) && out.get(start) == Some(&b'5') {
+            self.refusals += 1;
+            if self.parties.personality.after_refusal == AfterRefusal::Closes {
+                flow.then = Then::Close;
+            }
+        }
         match at {
             Some(at) => self.finish(at, start, flow, out),
             None => flow,

@@ -27,7 +27,7 @@ use probity_store::outbox::{self, Logged, State, Tried};
 use probity_store::users::invitations;
 use probity_store::users::{Role, User, UserStatus, insert as insert_user};
 use probity_store::{
-    OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, credits, instance, keys, organization, plans,
+    OrgNo, Result, ScopedFutureExt as _, StoreError, Tx, clock, credits, instance, keys, organization, plans,
 };
 use secrecy::SecretString;
 
@@ -274,7 +274,8 @@ impl Admin {
 
     /// The nodes on the database, the oldest first: those that have left are not among them, those that died are for an hour.
     pub async fn nodes(&self) -> Result<Vec<Listed>> {
-        let (now, mut conn) = (self.now(), self.instance.store.read().await?);
+        let mut conn = self.instance.store.read().await?;
+        let now = clock::now(&mut conn, self.now()).await?;
         let leases = nodes::leases(&mut conn).await?;
         let listed = |node: Node| {
             let own = leases.iter().filter(|lease| lease.holder == node.id && lease.until > now);

@@ -1,4 +1,17 @@
-//! What the API shows and takes, one module a resource.
+//! API handlers, one module per resource, with the JSON types in `view`.
+//!
+//! A resource has the same name here, in `crates/store/src` and in `web/app/screens`. The worker behind it, if any, has the name
+//! again in `crates/server/src`. The exceptions:
+//!
+//! | Resource | `crates/server/src` | `crates/store/src` | `web/app/screens` |
+//! |---|---|---|---|
+//! | own profile, password, sessions | `api/account`, `person` | `users/profile`, `passwords`, `second_factor`, `sessions` | `account`, `sign-in`, `link` |
+//! | organization | `api/organization` | `organization`, `settings`, `suppressions` | `settings` |
+//! | running lists | `api/batch`, `dashboard` | `jobs` | `jobs` |
+//! | deliveries | `webhooks`, `api/webhooks/deliveries`, `api/callback_secret` | `outbox` | `webhooks` |
+//! | credits | `meter`, `api/organization`, `api/reports` | `credits`, `usage` | `overview`, `reports` |
+//!
+//! In `store`, an account is the credit account of an organization, not a user's.
 
 pub mod account;
 pub(crate) mod batch;

@@ -49,6 +49,15 @@ pub(crate) enum Need {
     AnyKey,
 }
 
+/// Which limit of an organization holds its requests back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// The one that it has set for its keys, which is no higher than the operator's.
+    AsWished,
+    /// The operator's alone: for people, and for the route that changes the limit, which could otherwise never be raised again.
+    AsAllowed,
+}
+
 /// The key that came with a request.
 struct Presented {
     text: String,
@@ -57,7 +66,8 @@ struct Presented {
 }
 
 /// Lets a request through to its route, or answers in its place.
-pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Next) -> Response {
+async fn guard(it: &Guard, mut request: Request, next: Next) -> Response {
+    let (app, need) = (&*it.app, it.need(request.method()));
     let now = app.now();
     let presented = match presented(&request) {
         Ok(presented) => presented,
@@ -73,7 +83,7 @@ pub(crate) async fn guard(app: &App, need: Need, mut request: Request, next: Nex
     let passed = match recognized(app, &presented.text, from, now).await {
         Ok(known) => {
             let caller = Caller::Key(known.clone());
-            let (state, shown) = limited(app, &caller, now).await;
+            let (state, shown) = limited(app, &caller, it.pace, now).await;
             headers.extend(shown);
             admitted(app, &caller, need, &state, now).map(|()| (known, caller))
         }
@@ -147,16 +157,17 @@ pub(crate) async fn recognized(
 pub(crate) async fn limited(
     app: &App,
     caller: &Caller,
+    pace: Pace,
     now: Millis,
 ) -> (limits::State, [(HeaderName, HeaderValue); 3]) {
-    let state = app.limits.take(&limits_of(app, caller), now).await;
+    let state = app.limits.take(&limits_of(app, caller, pace), now).await;
     let shown = shown(&state);
     (state, shown)
 }
 
 /// The limits that a caller's request counts against: its own, and that of its organization.
-pub(crate) fn limits_of(app: &App, caller: &Caller) -> [Limit; 2] {
-    [own_limit(app, caller), org_limit(app, caller)]
+pub(crate) fn limits_of(app: &App, caller: &Caller, pace: Pace) -> [Limit; 2] {
+    [own_limit(app, caller), org_limit(app, caller, pace)]
 }
 
 /// The network that a request came from; none in process.
@@ -223,13 +234,18 @@ pub(crate) fn own_limit(app: &App, caller: &Caller) -> Limit {
     Limit { bucket, per_minute: own.unwrap_or(usual).max(1) }
 }
 
-/// The lower of what the operator allows and what the organization wishes.
-fn org_limit(app: &App, caller: &Caller) -> Limit {
+/// The lower of what the operator allows and, where that counts, what the organization has set for its keys.
+fn org_limit(app: &App, caller: &Caller, pace: Pace) -> Limit {
     let (allowed, wished) = caller.org_rates();
     let allowed = operators_limit(app, allowed, caller.org_plan());
-    let wished = wished.and_then(|limit| u32::try_from(limit).ok());
-    let per_minute = wished.map_or(allowed, |wished| wished.min(allowed)).max(1);
-    Limit { bucket: Bucket::Org(caller.org()), per_minute }
+    let wished = wished.and_then(|limit| u32::try_from(limit).ok()).filter(|wished| *wished < allowed);
+    let org = caller.org();
+    match (wished, pace) {
+        (None, _) => Limit { bucket: Bucket::Org(org), per_minute: allowed },
+        (Some(wished), Pace::AsWished) => Limit { bucket: Bucket::Org(org), per_minute: wished.max(1) },
+        // A bucket of its own: the other one may be empty, and has another size.
+        (Some(_), Pace::AsAllowed) => Limit { bucket: Bucket::OperatorOnly(org), per_minute: allowed },
+    }
 }
 
 /// How many requests a minute the operator allows an organization, which may have a value of its own.
@@ -257,6 +273,8 @@ fn deprecation() -> [(HeaderName, HeaderValue); 2] {
 pub(crate) struct Guard {
     pub(crate) app: Arc<App>,
     pub(crate) needs: Arc<[(Method, Need)]>,
+    /// For keys.
+    pub(crate) pace: Pace,
 }
 
 impl Guard {
@@ -270,8 +288,7 @@ impl Guard {
 
 /// The guard as a layer's function.
 pub(crate) async fn layer(State(it): State<Guard>, request: Request, next: Next) -> Response {
-    let need = it.need(request.method());
-    guard(&it.app, need, request, next).await
+    guard(&it, request, next).await
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ const LINES: usize = 100;
 /// How often it is looked whether another node is done with what is done again.
 const ANOTHERS: Duration = Duration::from_secs(1);
 /// For how long a run holds an erasure without a sign of life, in milliseconds, where jobs are not held for a shorter time.
-const LEASE_MS: i64 = 15_000;
+pub(crate) const LEASE_MS: i64 = 15_000;
 /// How long an erasure waits at least before it is complete, in milliseconds: every node has looked at the list by then.
 const NODES_MS: i64 = 3_000;
 
@@ -115,6 +115,9 @@ pub(crate) async fn work(app: Arc<App>, jobs_lease_ms: i64, ending: Cancellation
 
 /// Carries an erasure out that nobody works on, of the organization whose turn it is; says whether there was one.
 async fn next(app: &App, lease_ms: i64, turn: &mut Turn) -> Result<bool, Detail> {
+    if !app.presence.may_work() {
+        return Ok(false);
+    }
     let tombstones = &app.erasures.tombstones;
     let keeper = Keeper { store: &app.store, secrets: &app.secrets, tombstones, clock: app.clock, lease_ms };
     let done = keeper.next(NODES_MS, turn).await?;

@@ -25,29 +25,32 @@ use crate::request_id::RequestId;
 
 pub use code::{Code, Kind};
 
+/// After how long a client may try again that was answered 503, where nobody knows better, in seconds.
+const RETRY_S: u32 = 1;
+
 /// What an error's cause may be: any error, boxed.
 pub type Detail = Box<dyn Error + Send + Sync>;
 
-/// The body of every answer that is no success.
+/// Body of every error response.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Error)]
 pub struct ErrorEnvelope {
-    /// What went wrong.
+    /// The error.
     pub error: ErrorBody,
 }
 
-/// What went wrong. All four fields are always present.
+/// An error. All 4 fields are always present.
 #[derive(Serialize, ToSchema)]
 pub struct ErrorBody {
-    /// On this clients branch.
+    /// Error code to branch on.
     pub code: Code,
-    /// For people; it may change at any time.
+    /// Message for people; it can change at any time.
     #[schema(value_type = String)]
     pub message: Cow<'static, str>,
-    /// The coarse category, by status.
+    /// Error category, determined by the status.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// The `X-Request-Id` of the answer.
+    /// `X-Request-Id` of the response.
     #[schema(required)]
     pub request_id: Option<RequestId>,
 }
@@ -158,9 +161,9 @@ impl ApiError {
         Self::of(Code::ServerError).because(detail)
     }
 
-    /// 500: the request's deadline is over.
+    /// 503: the request's deadline is over.
     pub fn deadline() -> Self {
-        Self::new(Code::ServerError, "timeout: the request took too long on our side")
+        Self::new(Code::ServiceUnavailable, "the request took too long on our side; try again")
     }
 
     /// 503: something that we need is not there. The detail goes to the log.
@@ -175,7 +178,7 @@ impl ApiError {
         self
     }
 
-    /// Adds `Retry-After`, in whole seconds.
+    /// Adds `Retry-After`, in whole seconds. A 503 has one in any case.
     #[must_use]
     pub fn retry_after(mut self, seconds: u32) -> Self {
         self.retry_after_s = Some(seconds);
@@ -229,7 +232,8 @@ impl ApiError {
             // RFC 9110 §15.5.2: a 401 names a scheme that would do.
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        if let Some(seconds) = self.retry_after_s {
+        let soon = (self.code == Code::ServiceUnavailable).then_some(RETRY_S);
+        if let Some(seconds) = self.retry_after_s.or(soon) {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         headers.extend(self.headers.iter().cloned());
@@ -256,7 +260,7 @@ impl From<StoreError> for ApiError {
             StoreError::Conflict => Self::conflict("it exists already"),
             StoreError::InsufficientCredits { .. } => Self::insufficient_credits(),
             StoreError::CreditsHeld => Self::conflict(
-                "credits are set aside for jobs or calls that run; pause the organization, or try again when they have ended",
+                "credits are set aside for jobs that run; pause the organization, or try again when they have ended",
             ),
             // Only the lock of an Idempotency-Key is lost in a request.
             StoreError::LeaseLost => Self::idempotency_in_progress(),

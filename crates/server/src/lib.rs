@@ -12,6 +12,7 @@ pub mod admin;
 pub mod api;
 pub mod app;
 mod auth;
+pub mod backup;
 pub mod body;
 mod dashboard;
 pub mod desk;

@@ -33,6 +33,8 @@ pub(crate) enum Bucket {
     Session(OrgNo, SessionId),
     /// Of everybody in an organization.
     Org(OrgNo),
+    /// Of people in an organization that has set a lower limit for its keys: only the operator's limit holds for them.
+    OperatorOnly(OrgNo),
     /// Of all widgets of an organization.
     Widgets(OrgNo),
     /// Of refused keys from an address; counted by each node for itself.
@@ -50,7 +52,7 @@ impl Bucket {
     pub(crate) fn limited_by(self) -> LimitedBy {
         match self {
             Self::Key(..) | Self::Session(..) => LimitedBy::Key,
-            Self::Org(_) | Self::Widgets(_) => LimitedBy::Organization,
+            Self::Org(_) | Self::OperatorOnly(_) | Self::Widgets(_) => LimitedBy::Organization,
             Self::Visitor(_) | Self::Checks(..) => LimitedBy::Visitor,
             Self::Failures(_) | Self::OperatorFailures(_) => LimitedBy::Address,
         }

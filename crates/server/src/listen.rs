@@ -7,13 +7,20 @@
 //! deadline, and what is left then is cut. Until they have finished new connections are still taken, for one request each: so a
 //! load balancer reads at `/readyz` that the node ends, and nobody meets a closed port while an answer could be had.
 //!
-//! Refusals by hyper itself have no envelope and no request id: 400 for what is no HTTP (two different Content-Length, a
+//! A client that floods a connection with HTTP/2 frames, or asks on and takes none of its answers, is cut ([`frames`], [`pulse`]).
+//!
+//! What hyper refuses by itself is answered in our form ([`refusal`]): 400 for what is no HTTP (two different Content-Length, a
 //! Transfer-Encoding that does not end in chunked), 431 for a header section, target included, over [`HEADERS_BYTES_MAX`] or
-//! over 100 fields; the connection then closes. It goes on after a body that nobody has read, unless that is large ([`rest`]). A request with both Content-Length and Transfer-Encoding is read
-//! as chunked and its connection closed after the answer (RFC 9112 §6.1), so nothing can be smuggled behind it.
+//! over 100 fields; the connection then closes. Only HTTP/2 has refusals without a form: broken frames, and a header section
+//! over [`HEADERS_LIST_MAX`]. A connection goes on after a body that nobody has read, unless that is large ([`rest`]). A request with
+//! both Content-Length and Transfer-Encoding is read as chunked and its connection closed after the answer (RFC 9112 §6.1), so
+//! nothing can be smuggled behind it.
 
+mod frames;
 mod pulse;
+mod refusal;
 mod rest;
+mod wire;
 
 use std::convert::Infallible;
 use std::io;
@@ -28,19 +35,30 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use probity_engine::clock::Clock;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::peer::Peer;
-use pulse::{Beating, Overdue, Pulse, Tracked};
+use pulse::{Overdue, Pulse, Tracked};
+pub(crate) use refusal::Unreadable;
+use wire::Wire;
 
-/// The most bytes of a header section; also the read buffer of a connection.
-pub const HEADERS_BYTES_MAX: usize = 16 << 10;
+/// The most bytes of a header section, target included; also the read buffer of a connection. An address that is too long for
+/// the API, but no attack, still gets an answer about the address.
+pub const HEADERS_BYTES_MAX: usize = 64 << 10;
+/// The most bytes of an HTTP/2 header section that is read at all: the shell refuses from [`HEADERS_BYTES_MAX`] on, with the
+/// envelope, and the library below from here on, without one.
+const HEADERS_LIST_MAX: u32 = 128 << 10;
 /// The most requests at a time on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 100;
+/// Bytes of answers that the system holds for a client. Left to itself it holds megabytes, and reports that it takes more only
+/// when a third of them is gone: for over a minute a client that reads slowly, but reads, would look like one that does not.
+const SEND_BUFFER: u32 = 128 << 10;
+/// Connections that wait in the system's queue.
+const BACKLOG: u32 = 1_024;
 /// How long accepting pauses when the system has no descriptors or memory.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -53,8 +71,8 @@ pub struct ListenConfig {
     pub header_timeout: Duration,
     /// How long a connection may be open without a request.
     pub idle_timeout: Duration,
-    /// How long a connection with a request in flight may move no byte either way. Must exceed the request's deadline, during
-    /// which nothing moves.
+    /// How long a connection with a request in flight may move no byte either way, and how long a client may take nothing of an
+    /// answer that waits for it. Must exceed the request's deadline, during which nothing moves.
     pub stall_timeout: Duration,
     /// How long requests in flight may go on after the stop.
     pub shutdown_timeout: Duration,
@@ -93,10 +111,16 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds `address`; port 0 takes a free one. The port may still be warm from an earlier process (`SO_REUSEADDR`, which
-    /// tokio sets on Unix).
+    /// Binds `address`; port 0 takes a free one. On Unix the port may still be warm from an earlier process (`SO_REUSEADDR`;
+    /// elsewhere that would let two processes share it).
+    #[expect(clippy::unused_async, reason = "a socket belongs to a runtime")]
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
-        let socket = TcpListener::bind(address).await?;
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(cfg!(unix))?;
+        // Accepted connections inherit it.
+        socket.set_send_buffer_size(SEND_BUFFER)?;
+        socket.bind(address)?;
+        let socket = socket.listen(BACKLOG)?;
         let address = socket.local_addr()?;
         Ok(Self { socket, address })
     }
@@ -175,8 +199,7 @@ fn http() -> Http {
     // The parser takes at most 100 fields unless told otherwise; being told costs an allocation for each request. Times are
     // kept by the pulse: hyper's own limit for headers also runs while a connection is idle.
     http.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(HEADERS_BYTES_MAX);
-    let list = u32::try_from(HEADERS_BYTES_MAX).expect("a small constant");
-    http.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS_MAX).max_header_list_size(list);
+    http.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS_MAX).max_header_list_size(HEADERS_LIST_MAX);
     http
 }
 
@@ -204,7 +227,7 @@ impl Server {
         // Without it small answers may wait for the acknowledgement of the ones before; failing, they only wait.
         let _ = accepted.stream.set_nodelay(true);
         let pulse = Arc::new(Pulse::new(self.clock));
-        let io = TokioIo::new(Beating::new(accepted.stream, Arc::clone(&pulse)));
+        let io = TokioIo::new(Wire::new(accepted.stream, Arc::clone(&pulse), self.routes.clone()));
         let service = {
             let (pulse, routes, peer) = (Arc::clone(&pulse), self.routes.clone(), Peer(accepted.peer));
             service_fn(move |request: hyper::Request<Incoming>| answer(routes.clone(), request, peer, &pulse))

@@ -1,31 +1,34 @@
-//! What live calls cost: each holds one credit before it begins, and captures or releases it at its end.
+//! What live calls cost: a credit for each verdict that found something out, charged before the verdict is given.
 //!
 //! Calls do not write by themselves. One task gathers what has come in since its last transaction and writes it in the next
-//! ([`credits::settle_window`]): an organization with thousands of calls a second costs as many transactions as one with a
-//! few. A lone call is written at once; after a window of several, the next waits up to [`GATHER_MS`] for as many to come.
+//! ([`credits::charge`]): an organization with thousands of calls a second costs as many transactions as one with a few. A
+//! lone call is written at once; after a window of several, the next waits up to [`GATHER_MS`] for as many to come.
 //!
-//! A call begins when its hold is among what its window commits, while that is still being synced to the disk: what it
-//! finds out can then be settled in the very next window. Its answer waits for that one, and windows are written one after
-//! the other, so no answer is given before its credit and its place in the usage are safe.
+//! A call begins if the account covers it as far as this node knows ([`Balances`]); if it does not know, the same task looks.
+//! Nothing is set aside, so a call has one transaction on its path, and a process that dies leaves nothing to repair. The
+//! charge decides: where another node or a job was faster, the verdict is withheld and the call refused.
 //!
-//! Failures: when a window cannot be written, those who wanted credits get 503, also those who had begun by then; those who
-//! wanted to settle keep their verdict for nothing, since their hold ends by itself. A [`Hold`] that is dropped is released:
-//! its caller has gone away.
+//! Failures: a verdict whose charge cannot be written is not given (503), and what was found out stays in the engine's cache.
+//! If the commit was not answered, the window runs again under its id until the database says what stands: the ledger books
+//! an id once, and tells what it has charged. Nobody is answered before, except those that waited for [`ASKED_MAX`].
+//! A call whose client has gone when its window is made is left out; one whose client goes later is charged.
+
+mod balances;
 
 use std::collections::BTreeMap;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use probity_core::credits::{Bucket, Split};
-use probity_core::id::HoldId;
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
-use probity_store::credits::{Asked, Settlement, Window, WindowDone};
+use probity_store::credits::{Charged, Charges, Window};
 use probity_store::usage::Delta;
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, credits, usage};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, credits};
 use tokio::sync::{mpsc, oneshot};
 
+use self::balances::Balances;
+pub(crate) use self::balances::Reservation;
 use crate::ops::metrics::{CreditMove, Metrics};
 
 /// How long a window waits, at most, until it has as many calls as the one before, in milliseconds. Who was just answered
@@ -36,96 +39,69 @@ const WINDOW_CALLS_MAX: usize = 4_096;
 /// Calls that wait for a window at most; more are refused.
 const QUEUE_MAX: usize = 16_384;
 
-/// Why no credit was set aside.
+/// The first pause before a window runs again of which nobody knows whether it stands; it doubles up to the longest.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(1);
+/// How long such a window runs again. Its rows stand alone for much longer than that, and so its id books once.
+const ASKED_MAX: Duration = Duration::from_secs(30);
+
+/// Why a call does not begin, or gets no verdict.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// The account does not cover it.
     InsufficientCredits,
-    /// The database cannot be written.
+    /// The database cannot be read or written, or does not say whether it was.
     Unavailable(Arc<StoreError>),
-    /// The database could not be written when the credit was to be set aside, which the call learns at its end: it must not
-    /// be answered.
-    NeverHeld(Arc<StoreError>),
     /// More calls wait than can be taken, or the service ends.
     Busy,
 }
 
-/// Why a window was not committed; empty where it was. The writer fills it in before it gathers any end of its holds.
-type Failure = Arc<OnceLock<Arc<StoreError>>>;
+type Looking = oneshot::Sender<Result<Reservation, Refused>>;
 
-/// Which credit it is that was set aside for a call.
-#[derive(Clone)]
-struct Held {
-    org: OrgNo,
-    id: HoldId,
-    bucket: Bucket,
-    failure: Failure,
-}
-
-/// A credit that is set aside for one call.
-pub(crate) struct Hold {
-    held: Held,
-    meter: Meter,
-    settled: bool,
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        if !self.settled {
-            // Where the queue is full the hold ends by its time.
-            let _ = self.meter.queue.try_send(self.settlement(false, None, None));
-        }
-    }
-}
-
-impl Hold {
-    /// Captures the credit or gives it back, and counts the verification; returns when that is safe.
-    pub(crate) async fn settle(mut self, captured: bool, counted: Delta) -> Result<(), Refused> {
-        let (done, wait) = oneshot::channel();
-        let settlement = self.settlement(captured, Some(counted), Some(done));
-        self.settled = true;
-        self.meter.queue.send(settlement).await.map_err(|_| Refused::Busy)?;
-        wait.await.unwrap_or(Err(Refused::Busy))
-    }
-
-    fn settlement(&self, captured: bool, counted: Option<Delta>, done: Option<Done>) -> Call {
-        Call::Settle { held: self.held.clone(), captured, counted, done }
-    }
-}
-
-type Done = oneshot::Sender<Result<(), Refused>>;
-
-/// What a call wants of the next window.
+/// What a call wants of the task.
 enum Call {
-    Hold { org: OrgNo, answer: oneshot::Sender<Result<Hold, Refused>> },
-    Settle { held: Held, captured: bool, counted: Option<Delta>, done: Option<Done> },
+    Look { org: OrgNo, answer: Looking },
+    Charge(Ending),
+}
+
+/// A call whose verdict is there.
+struct Ending {
+    reservation: Option<Reservation>,
+    counted: Delta,
+    done: oneshot::Sender<Result<(), Refused>>,
 }
 
 /// The way to the next window. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Meter {
     queue: mpsc::Sender<Call>,
+    balances: Arc<Balances>,
 }
 
 impl Meter {
-    /// Starts the task that writes windows; it ends when every [`Meter`] and [`Hold`] is gone.
-    pub(crate) fn start(
-        store: Store,
-        clock: Clock,
-        hold_ms: i64,
-        metrics: Arc<Metrics>,
-    ) -> (Self, tokio::task::JoinHandle<()>) {
+    /// Starts the task that writes windows; it ends when every [`Meter`] is gone.
+    pub(crate) fn start(store: Store, clock: Clock, metrics: Arc<Metrics>) -> (Self, tokio::task::JoinHandle<()>) {
         let (queue, calls) = mpsc::channel(QUEUE_MAX);
-        let meter = Self { queue };
-        // The writer hands out holds, which lead back to it: a weak way, so that it ends when all others are gone.
-        let writer = Writer { store, clock, hold_ms, metrics, way: meter.queue.downgrade() };
-        (meter, tokio::spawn(writer.run(calls)))
+        let balances = Balances::new(clock);
+        let writer = Writer { store, clock, metrics, balances: balances.clone() };
+        (Self { queue, balances }, tokio::spawn(writer.run(calls)))
     }
 
-    /// Sets one credit aside.
-    pub(crate) async fn hold(&self, org: OrgNo) -> Result<Hold, Refused> {
+    /// Lets a call begin if its organization has a credit for it.
+    pub(crate) async fn reserve(&self, org: OrgNo) -> Result<Reservation, Refused> {
+        if let Some(reservation) = self.balances.reserve(org) {
+            return Ok(reservation);
+        }
         let (answer, wait) = oneshot::channel();
-        self.queue.try_send(Call::Hold { org, answer }).map_err(|_| Refused::Busy)?;
+        self.queue.try_send(Call::Look { org, answer }).map_err(|_| Refused::Busy)?;
+        wait.await.unwrap_or(Err(Refused::Busy))
+    }
+
+    /// Charges what a verdict costs and counts it; returns when that is safe.
+    pub(crate) async fn charge(&self, reservation: Option<Reservation>, counted: Delta) -> Result<(), Refused> {
+        let (done, wait) = oneshot::channel();
+        let ending = Ending { reservation, counted, done };
+        self.queue.send(Call::Charge(ending)).await.map_err(|_| Refused::Busy)?;
         wait.await.unwrap_or(Err(Refused::Busy))
     }
 
@@ -138,21 +114,17 @@ impl Meter {
 struct Writer {
     store: Store,
     clock: Clock,
-    hold_ms: i64,
     metrics: Arc<Metrics>,
-    way: mpsc::WeakSender<Call>,
+    balances: Arc<Balances>,
 }
 
-/// Who waits for a credit.
-type Asking = BTreeMap<OrgNo, VecDeque<oneshot::Sender<Result<Hold, Refused>>>>;
-
-/// The calls of one window, summed.
+/// The calls of one window.
 #[derive(Default)]
 struct Gathered {
-    asking: Asking,
-    settling: BTreeMap<(OrgNo, HoldId), (Split, Split)>,
-    counted: Vec<((OrgNo, HoldId), Delta)>,
-    done: Vec<Done>,
+    looking: BTreeMap<OrgNo, Vec<Looking>>,
+    /// Those that cost a credit, in the order in which they came.
+    paying: BTreeMap<OrgNo, Vec<Ending>>,
+    free: Vec<Ending>,
 }
 
 impl Writer {
@@ -162,104 +134,165 @@ impl Writer {
         while calls.recv_many(&mut batch, WINDOW_CALLS_MAX).await > 0 {
             gather(&mut calls, &mut batch, before).await;
             before = batch.len();
-            let begun = self.clock.elapsed();
-            let gathered = Gathered::of(batch.drain(..));
-            let written = self.write(gathered).await;
-            let took = self.clock.elapsed().saturating_sub(begun);
-            self.metrics.accounts().window(u32::try_from(before).unwrap_or(u32::MAX), took, written);
+            let Gathered { looking, paying, free } = Gathered::of(batch.drain(..));
+            let charged = self.settle(paying, free).await;
+            self.look(looking, &charged).await;
         }
     }
 
-    async fn write(&self, mut gathered: Gathered) -> bool {
-        let at = self.clock.now();
-        let window = gathered.window(crate::random::id(at), at, at + self.hold_ms);
-        let counted = &gathered.counted;
-        let asking = Mutex::new(std::mem::take(&mut gathered.asking));
-        let failure = Failure::default();
-        let written = self
-            .store
-            .write(|tx| {
-                async {
-                    let done = credits::settle_window(tx, &window).await?;
-                    usage::add(tx, &charged(counted, &done.lapsed)).await?;
-                    // Nothing but the commit is left. Should it have to be run again, those who went on have what they need.
-                    self.hand_out(
-                        &mut asking.lock().unwrap_or_else(PoisonError::into_inner),
-                        &failure,
-                        window.id,
-                        &done,
-                    );
-                    Ok(done)
-                }
-                .scope_boxed()
-            })
-            .await;
-        gathered.asking = asking.into_inner().unwrap_or_else(PoisonError::into_inner);
+    /// Charges and counts; says what the accounts have left.
+    async fn settle(&self, paying: BTreeMap<OrgNo, Vec<Ending>>, free: Vec<Ending>) -> Charges {
+        let calls = free.len() + paying.values().map(Vec::len).sum::<usize>();
+        if calls == 0 {
+            return Charges::new();
+        }
+        let begun = self.clock.elapsed();
+        let written = self.write(&paying, &free).await;
+        let took = self.clock.elapsed().saturating_sub(begun);
+        self.metrics.accounts().window(u32::try_from(calls).unwrap_or(u32::MAX), took, written.is_ok());
         match written {
-            Ok(done) => {
-                self.count(&window, &done);
-                finish(gathered, &done);
-                true
+            Ok(charged) => {
+                self.finish(paying, free, &charged);
+                charged
             }
             Err(error) => {
                 tracing::error!(%error, source = ?std::error::Error::source(&error).map(ToString::to_string), "a window of credits was not written");
-                let error = Arc::new(error);
-                let _ = failure.set(error.clone());
-                refuse(gathered, &error);
-                false
+                self.refuse(paying, free, &Arc::new(error));
+                BTreeMap::new()
             }
         }
     }
 
-    /// What has moved. Settlements of holds that had ended are among them; they are rare, and the audit knows better.
-    fn count(&self, window: &Window, done: &WindowDone) {
-        let held: i64 = done.granted.iter().map(|granted| granted.held.total()).sum();
-        let asked: i64 = window.asked.iter().map(|asked| asked.credits).sum();
-        let captured: i64 = window.settled.iter().map(|settled| settled.captured.total()).sum();
-        let released: i64 = window.settled.iter().map(|settled| settled.released.total()).sum();
-        let count = |moved, credits: i64| self.metrics.accounts().credits(moved, u64::try_from(credits).unwrap_or(0));
-        count(CreditMove::Held, held);
-        count(CreditMove::Refused, asked - held);
-        count(CreditMove::Captured, captured);
-        count(CreditMove::Released, released);
+    /// Writes a window. Once a commit was not answered, nobody knows whether it stands: the same window runs again until the
+    /// database says so, as long as somebody waits for it.
+    async fn write(&self, paying: &BTreeMap<OrgNo, Vec<Ending>>, free: &[Ending]) -> Result<Charges, StoreError> {
+        let Some(window) = window(self.clock.now(), paying, free) else { return Ok(BTreeMap::new()) };
+        let is_awaited = || paying.values().flatten().chain(free).any(|ending| !ending.done.is_closed());
+        let begun = self.clock.elapsed();
+        let mut pause = ASK_AGAIN;
+        let mut may_stand = false;
+        loop {
+            let (written, was_committing) = self.write_once(&window, paying, free).await;
+            let failed = match written {
+                // The commit stands that was not answered.
+                Err(StoreError::Conflict) if may_stand => match self.charged(&window).await {
+                    Err(error) => error,
+                    charged => return charged,
+                },
+                Err(error) => error,
+                written => return written,
+            };
+            may_stand |= was_committing;
+            if !may_stand {
+                return Err(failed);
+            }
+            if !is_awaited() || self.clock.elapsed().saturating_sub(begun) > ASKED_MAX {
+                tracing::error!(window = %window.id, "it is not known whether a window of credits was written");
+                return Err(failed);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(ASK_AGAIN_MAX);
+        }
     }
 
-    /// Gives out the credits that a window holds, as far as they go.
-    fn hand_out(&self, asking: &mut Asking, failure: &Failure, id: HoldId, done: &WindowDone) {
-        // Nobody is left who could wait.
-        let Some(queue) = self.way.upgrade() else { return };
-        for granted in &done.granted {
-            let Some(waiting) = asking.get_mut(&granted.org) else { continue };
-            let mut left = granted.held;
-            while let Some(bucket) = waiting.front().and_then(|_| next_bucket(&mut left)) {
-                let held = Held { org: granted.org, id, bucket, failure: failure.clone() };
-                let credit = Hold { held, meter: Meter { queue: queue.clone() }, settled: false };
-                // A hold that nobody waits for any more is dropped here, and thereby released.
-                let _ = waiting.pop_front().map(|answer| answer.send(Ok(credit)));
+    /// Writes a window if it does not stand; the other value says whether only the commit is left that can have failed.
+    async fn write_once(
+        &self,
+        window: &Window,
+        paying: &BTreeMap<OrgNo, Vec<Ending>>,
+        free: &[Ending],
+    ) -> (Result<Charges, StoreError>, bool) {
+        let was_committing = AtomicBool::new(false);
+        let written = self.store.write(|tx| {
+            was_committing.store(false, Ordering::Relaxed);
+            async {
+                let charged = credits::charge(tx, window, |charged| counted(paying, free, charged)).await?;
+                was_committing.store(true, Ordering::Relaxed);
+                Ok(charged)
+            }
+            .scope_boxed()
+        });
+        let written = written.await;
+        (written, was_committing.into_inner())
+    }
+
+    async fn charged(&self, window: &Window) -> Result<Charges, StoreError> {
+        credits::charged(&mut self.store.read().await?, window).await
+    }
+
+    /// Answers the calls of a window that is written.
+    fn finish(&self, paying: BTreeMap<OrgNo, Vec<Ending>>, free: Vec<Ending>, charged: &Charges) {
+        let (mut captured, mut refused) = (0, 0);
+        for (org, mut endings) in paying {
+            let Charged { spent, available } = charged.get(&org).copied().unwrap_or_default();
+            let ended = endings.iter_mut().filter_map(|ending| ending.reservation.take());
+            self.balances.read(org, available.total(), ended, 0);
+            let paid = usize::try_from(spent.total()).unwrap_or(0);
+            for (nth, ending) in endings.into_iter().enumerate() {
+                let outcome = if nth < paid { Ok(()) } else { Err(Refused::InsufficientCredits) };
+                *(if nth < paid { &mut captured } else { &mut refused }) += 1;
+                let _ = ending.done.send(outcome);
             }
         }
+        for Ending { reservation, done, .. } in free {
+            drop(reservation);
+            let _ = done.send(Ok(()));
+        }
+        self.metrics.accounts().credits(CreditMove::Captured, captured);
+        self.metrics.accounts().credits(CreditMove::Refused, refused);
+    }
+
+    fn refuse(&self, paying: BTreeMap<OrgNo, Vec<Ending>>, free: Vec<Ending>, error: &Arc<StoreError>) {
+        for org in paying.keys() {
+            self.balances.doubt(*org);
+        }
+        for Ending { reservation, done, .. } in paying.into_values().flatten().chain(free) {
+            drop(reservation);
+            let _ = done.send(Err(Refused::Unavailable(error.clone())));
+        }
+    }
+
+    /// Looks at accounts for calls that want to begin. What was just charged says what is left.
+    async fn look(&self, looking: BTreeMap<OrgNo, Vec<Looking>>, charged: &Charges) {
+        let unknown: Vec<OrgNo> = looking.keys().filter(|org| !charged.contains_key(org)).copied().collect();
+        let read = if unknown.is_empty() { Ok(BTreeMap::new()) } else { self.available(&unknown).await };
+        let mut refused = 0;
+        match read.map_err(Arc::new) {
+            Ok(read) => {
+                for (org, answers) in looking {
+                    let charged = charged.get(&org).map(|charged| charged.available);
+                    let available = charged.or_else(|| read.get(&org).copied()).unwrap_or_default().total();
+                    let mut there = self.balances.read(org, available, std::iter::empty(), answers.len()).into_iter();
+                    for answer in answers {
+                        let reservation = there.next().ok_or(Refused::InsufficientCredits);
+                        refused += u64::from(reservation.is_err());
+                        let _ = answer.send(reservation);
+                    }
+                }
+            }
+            Err(error) => {
+                for answer in looking.into_values().flatten() {
+                    let _ = answer.send(Err(Refused::Unavailable(error.clone())));
+                }
+            }
+        }
+        self.metrics.accounts().credits(CreditMove::Refused, refused);
+    }
+
+    async fn available(&self, orgs: &[OrgNo]) -> Result<BTreeMap<OrgNo, probity_core::credits::Split>, StoreError> {
+        credits::balances(&mut self.store.read().await?, orgs).await
     }
 }
 
 /// Waits until so many calls are there, for a moment.
 async fn gather(calls: &mut mpsc::Receiver<Call>, batch: &mut Vec<Call>, expected: usize) {
+    if batch.len() >= expected {
+        return;
+    }
     let all =
         async { while batch.len() < expected && calls.recv_many(batch, WINDOW_CALLS_MAX - batch.len()).await > 0 {} };
     // What has come until then is in the batch either way.
     let _ = tokio::time::timeout(Duration::from_millis(GATHER_MS), all).await;
-}
-
-/// Answers those who have waited for the end of a window.
-fn finish(gathered: Gathered, done: &WindowDone) {
-    for answer in gathered.asking.into_values().flatten() {
-        let _ = answer.send(Err(Refused::InsufficientCredits));
-    }
-    for (org, hold) in &done.lapsed {
-        tracing::warn!(org = org.0, %hold, "a call ended after its hold: it is not charged");
-    }
-    for done in gathered.done {
-        let _ = done.send(Ok(()));
-    }
 }
 
 impl Gathered {
@@ -267,77 +300,34 @@ impl Gathered {
         let mut gathered = Self::default();
         for call in calls {
             match call {
-                Call::Hold { org, answer } => gathered.asking.entry(org).or_default().push_back(answer),
-                Call::Settle { held, captured, counted, done } => match held.failure.get() {
-                    None => gathered.settle(&held, captured, counted, done),
-                    Some(error) => {
-                        let _ = done.map(|done| done.send(Err(Refused::NeverHeld(error.clone()))));
-                    }
-                },
+                // Nobody would learn the verdict.
+                Call::Charge(ending) if ending.done.is_closed() => {}
+                Call::Look { org, answer } => gathered.looking.entry(org).or_default().push(answer),
+                Call::Charge(ending) if ending.counted.charged > 0 => {
+                    gathered.paying.entry(ending.counted.org).or_default().push(ending);
+                }
+                Call::Charge(ending) => gathered.free.push(ending),
             }
         }
         gathered
     }
-
-    fn settle(&mut self, held: &Held, captured: bool, counted: Option<Delta>, done: Option<Done>) {
-        let key = (held.org, held.id);
-        let (taken, given) = self.settling.entry(key).or_default();
-        let part = if captured { taken } else { given };
-        *part = part.checked_add(Split::single(held.bucket)).expect("as many as there were calls");
-        self.counted.extend(counted.map(|counted| (key, counted)));
-        self.done.extend(done);
-    }
-
-    fn window(&self, id: HoldId, at: Millis, expires_at: Millis) -> Window {
-        let asked = |(org, answers): (&OrgNo, &VecDeque<_>)| Asked {
-            org: *org,
-            credits: i64::try_from(answers.len()).unwrap_or(i64::MAX),
-        };
-        let settled = |((org, hold), (captured, released)): (&(OrgNo, HoldId), &(Split, Split))| Settlement {
-            org: *org,
-            hold: *hold,
-            captured: *captured,
-            released: *released,
-        };
-        Window {
-            id,
-            at,
-            expires_at,
-            asked: self.asking.iter().map(asked).collect(),
-            settled: self.settling.iter().map(settled).collect(),
-        }
-    }
 }
 
-/// What is counted: calls whose hold had ended cost nothing, since its credits were given back.
-fn charged(counted: &[((OrgNo, HoldId), Delta)], lapsed: &[(OrgNo, HoldId)]) -> Vec<Delta> {
-    let charged = |(of, delta): &((OrgNo, HoldId), Delta)| {
-        let charged = if lapsed.contains(of) { 0 } else { delta.charged };
-        Delta { charged, ..delta.clone() }
-    };
-    counted.iter().map(charged).collect()
+/// None without calls.
+fn window(at: Millis, paying: &BTreeMap<OrgNo, Vec<Ending>>, free: &[Ending]) -> Option<Window> {
+    let calls = |(org, endings): (&OrgNo, &Vec<_>)| (*org, i64::try_from(endings.len()).unwrap_or(i64::MAX));
+    // Of those that pay if there are any: their rows are booked in any case, mostly.
+    let witness = *paying.keys().next().or_else(|| Some(&free.first()?.counted.org))?;
+    Some(Window { id: crate::random::id(at), at, calls: paying.iter().map(calls).collect(), witness })
 }
 
-/// Takes one credit out of what was granted, the subscription's first.
-fn next_bucket(left: &mut Split) -> Option<Bucket> {
-    if left.subscription > 0 {
-        left.subscription -= 1;
-        Some(Bucket::Subscription)
-    } else if left.prepaid > 0 {
-        left.prepaid -= 1;
-        Some(Bucket::Prepaid)
-    } else {
-        None
-    }
-}
-
-fn refuse(gathered: Gathered, error: &Arc<StoreError>) {
-    for answer in gathered.asking.into_values().flatten() {
-        let _ = answer.send(Err(Refused::Unavailable(error.clone())));
-    }
-    for done in gathered.done {
-        let _ = done.send(Err(Refused::Unavailable(error.clone())));
-    }
+/// What is counted: every free verdict, and of the others those that were paid for.
+fn counted(paying: &BTreeMap<OrgNo, Vec<Ending>>, free: &[Ending], charged: &Charges) -> Vec<Delta> {
+    let paid = paying.iter().flat_map(|(org, endings)| {
+        let paid = charged.get(org).map_or(0, |charged| charged.spent.total());
+        endings.iter().take(usize::try_from(paid).unwrap_or(0))
+    });
+    paid.chain(free).map(|ending| ending.counted.clone()).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 //! longer than its lease, takes up no new work until it has them again. Results of work under way are fenced by themselves.
 //! The lease `schedule` belongs to the node that does what must be done from time to time ([`crate::upkeep`]).
 //!
-//! Leases last [`LEASE_MS`]; their holder counts them as ended [`MARGIN_MS`] before, because clocks differ.
+//! Leases last [`LEASE_MS`] by the database's clock; their holder counts them as ended [`MARGIN_MS`] before. Each sign of life
+//! compares the two clocks: a node whose clock is wrong is not ready and takes up no work ([`APART_MAX_MS`]). The time for which a
+//! machine was suspended counts ([`Clock`]), so that a lease that ended meanwhile is not relied on.
 
 mod bells;
 pub(crate) mod look;
@@ -22,8 +24,9 @@ use std::time::Duration;
 use probity_core::id::NodeId;
 use probity_core::time::Millis;
 use probity_engine::clock::Clock;
+use probity_store::ahead::{self, Longest, When};
 use probity_store::nodes::{self, Lease, Node};
-use probity_store::{ScopedFutureExt as _, Store, StoreError};
+use probity_store::{ScopedFutureExt as _, Store, StoreError, clock};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use bells::run as hear_bells;
@@ -32,6 +35,7 @@ pub(crate) use presence::{Presence, Work};
 use crate::egress::Egress;
 use crate::instance::Instance;
 use crate::roles::Roles;
+use crate::service::ServiceConfig;
 
 /// How often a node shows that it lives.
 pub const BEAT: Duration = Duration::from_secs(5);
@@ -39,6 +43,8 @@ pub const BEAT: Duration = Duration::from_secs(5);
 pub const LEASE_MS: i64 = 30_000;
 /// How long before its end the holder of a lease stops to rely on it, in milliseconds.
 const MARGIN_MS: i64 = 2_000;
+/// By how much a node's clock may differ from the database's, in milliseconds.
+const APART_MAX_MS: i64 = 2_000;
 /// How long nodes that are gone are remembered, in milliseconds.
 const REMEMBER_MS: i64 = 3_600_000;
 /// How often a node that starts looks whether a lease has come free.
@@ -63,8 +69,17 @@ pub struct NodeConfig {
     /// The public addresses of the sources from which it asks real mail servers, where they are known; nothing where the
     /// mail servers are simulated.
     pub sources: Vec<Option<IpAddr>>,
-    /// The name under which it has joined the others ([`join`]); none makes one up.
-    pub joined: Option<NodeId>,
+    /// How it has joined the others ([`join`]); none makes a name up.
+    pub joined: Option<Joined>,
+}
+
+/// What a node knows once it has joined the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Its name.
+    pub id: NodeId,
+    /// By how much its clock was ahead of the database's at least, in milliseconds; below zero: behind.
+    pub ahead_ms: i64,
 }
 
 impl NodeConfig {
@@ -103,9 +118,31 @@ pub enum JoinError {
     },
 }
 
+/// Sets right what a clock wrote that was ahead; to be called before anything else is done with a database.
+pub async fn set_right(instance: &Instance, config: &ServiceConfig) -> Result<(), StoreError> {
+    set_clocks_right(&instance.store, instance.clock.now(), &config.longest(), When::AtStart).await
+}
+
+/// The same while the service runs, or before.
+pub(crate) async fn set_clocks_right(
+    store: &Store,
+    now: Millis,
+    longest: &Longest,
+    when: When,
+) -> Result<(), StoreError> {
+    let changed = ahead::set_right(store, now, longest, when).await?;
+    if changed > 0 {
+        tracing::warn!(
+            changed,
+            "waits and leases whose ends lay too far ahead, or were of a process that was killed, are over"
+        );
+    }
+    Ok(())
+}
+
 /// Joins the nodes on a database and takes the leases on this node's sources; to be called before anything is asked or
 /// promised. Waits for a holder that shows no sign of life to lose its lease, and refuses where one does.
-pub async fn join(instance: &Instance, config: &NodeConfig) -> Result<NodeId, JoinError> {
+pub async fn join(instance: &Instance, config: &NodeConfig) -> Result<Joined, JoinError> {
     let (store, clock) = (&instance.store, instance.clock);
     bury_the_dead(store).await?;
     let presence = Presence::new(config, clock.now());
@@ -119,7 +156,7 @@ pub async fn join(instance: &Instance, config: &NodeConfig) -> Result<NodeId, Jo
         }
     }
     warn_of_doubles(config, store, &presence, clock.now()).await?;
-    Ok(presence.id())
+    Ok(Joined { id: presence.id(), ahead_ms: presence.ahead_ms() })
 }
 
 /// Lets go what nodes hold that were killed on this machine.
@@ -136,7 +173,7 @@ async fn wait_for_sources(presence: &Presence, store: &Store, clock: Clock) -> R
     let began = clock.now();
     let mut first_seen: BTreeMap<(String, NodeId), Millis> = BTreeMap::new();
     loop {
-        let elsewhere = presence.beat(store, "", clock.now()).await?;
+        let elsewhere = presence.beat(store, "", || clock.now()).await?;
         if elsewhere.is_empty() {
             return Ok(());
         }
@@ -171,7 +208,8 @@ async fn warn_of_doubles(
     if !config.roles.asks() || !config.sources.contains(&None) {
         return Ok(());
     }
-    let listed = nodes::all(&mut store.read().await?).await?;
+    let mut conn = store.read().await?;
+    let (now, listed) = (clock::now(&mut conn, now).await?, nodes::all(&mut conn).await?);
     let other = |node: &&Node| node.id != presence.id() && is_alive(node, now) && node.sources.contains(UNKNOWN);
     for node in listed.iter().filter(other) {
         tracing::warn!(
@@ -183,13 +221,14 @@ async fn warn_of_doubles(
     Ok(())
 }
 
-/// Whether a node has shown a sign of life lately.
+/// Whether a node has shown a sign of life lately, by the clock that it has shown it by.
 pub fn is_alive(node: &Node, now: Millis) -> bool {
     now.since(node.seen_at) < LEASE_MS
 }
 
 /// Forgets the nodes that have been gone for an hour.
 pub(crate) async fn forget_gone(store: &Store, now: Millis) -> Result<(), StoreError> {
+    let now = clock::now(&mut store.read().await?, now).await?;
     store.write(|tx| nodes::forget(tx, now - REMEMBER_MS).scope_boxed()).await.map(drop)
 }
 
@@ -203,8 +242,9 @@ pub(crate) async fn run(
 ) {
     let mut told = Told::default();
     while !leaving.is_cancelled() {
-        let beaten = presence.beat(&store, &egress.state(clock.now()), clock.now()).await;
+        let beaten = presence.beat(&store, &egress.state(clock.now()), || clock.now()).await;
         told.tell(&beaten);
+        told.tell_of_clock(presence.ahead_ms(), presence.clock_agrees());
         leaving.run_until_cancelled(tokio::time::sleep(BEAT)).await;
     }
     if let Err(error) = store.write(|tx| nodes::leave(tx, presence.id()).scope_boxed()).await {
@@ -217,9 +257,23 @@ pub(crate) async fn run(
 struct Told {
     silent: bool,
     lost: bool,
+    apart: bool,
 }
 
 impl Told {
+    fn tell_of_clock(&mut self, ahead_ms: i64, agrees: bool) {
+        if !agrees && !self.apart {
+            tracing::error!(
+                ahead_ms,
+                "this node's clock and the database's differ, so it takes up no work: set its clock (NTP), and start it anew"
+            );
+        }
+        if agrees && self.apart {
+            tracing::warn!("this node's clock and the database's agree again");
+        }
+        self.apart = !agrees;
+    }
+
     fn tell(&mut self, beaten: &Result<Vec<Lease>, StoreError>) {
         match beaten {
             Ok(elsewhere) => {

@@ -25,22 +25,24 @@ const VERSION: u8 = 1;
 const SEAL: usize = 16;
 /// The longest cursor that is looked at, in characters.
 const CURSOR_CHARS_MAX: usize = 1_024;
+/// What a cursor must be, for messages. Its seal does not tell which part of its binding differs.
+pub(crate) const CURSOR_RULE: &str = "must be a cursor of this list, sent with the same filters";
 
-/// The rows of one page.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct List<T> {
-    /// The rows.
+    /// Rows.
     pub data: Vec<T>,
-    /// How to go on.
+    /// Pagination state.
     pub pagination: Pagination,
 }
 
-/// How to go on in a list.
+/// Pagination state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Pagination {
-    /// Whether more rows follow.
+    /// Whether there are more rows.
     pub has_more: bool,
-    /// To be sent back as `next`; null when no more rows follow.
+    /// Cursor of the next page, to send as `next`; null on the last page.
     #[schema(required, examples("AXsiMDFoNDU1dmI0cGV4NXZz"))]
     pub next_cursor: Option<String>,
 }
@@ -84,7 +86,7 @@ impl PerPage {
 /// What a cursor is good for.
 #[derive(Clone, Copy, Debug)]
 pub struct Binding<'a> {
-    /// The organization's id.
+    /// Organization ID.
     pub org: &'a str,
     /// The route's template, and whatever else tells one list from another: the path's ids, the filters.
     pub list: &'a str,
@@ -114,7 +116,7 @@ impl Cursors {
     pub fn wanted(&self, query: &Query, binding: Binding<'_>) -> Result<Option<Vec<u8>>, ApiError> {
         for name in ["next", "cursor"] {
             let Some(cursor) = query.text(name)?.filter(|cursor: &Cow<'_, str>| !cursor.is_empty()) else { continue };
-            let refused = || ApiError::invalid(name, "must be a cursor that this list has given");
+            let refused = || ApiError::invalid(name, CURSOR_RULE);
             return self.open(binding, &cursor).map(Some).ok_or_else(refused);
         }
         Ok(None)
@@ -201,7 +203,7 @@ mod tests {
         let cursor = cursors().seal(JOBS, b"17");
         let refused = |cursors: &Cursors, cursor: &[u8], binding| {
             let error = cursors.wanted(&query("next", cursor), binding).unwrap_err();
-            assert_eq!(error.message(), "next: must be a cursor that this list has given");
+            assert_eq!(error.message(), "next: must be a cursor of this list, sent with the same filters");
         };
         for end in 1..cursor.len() {
             refused(&cursors(), &cursor.as_bytes()[..end], JOBS);
@@ -222,7 +224,7 @@ mod tests {
         for (wish, expected) in [("1", 1), ("100", 100), ("101", 100), ("99999999999999999999", 100)] {
             assert_eq!(size(wish).unwrap(), expected);
         }
-        for refused in ["0", "-1", "x", "", "2.5", "1e1"] {
+        for refused in ["0", "-1", "x", "", "2.5", "1.0", "1e1", "1e2"] {
             assert_eq!(
                 size(refused).unwrap_err().message(),
                 "per_page: must be a whole number above zero",

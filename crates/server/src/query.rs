@@ -91,7 +91,7 @@ impl Query {
         match self.text(name)?.as_deref() {
             None | Some("false" | "0") => Ok(false),
             Some("true" | "1") => Ok(true),
-            Some(_) => Err(ApiError::invalid(name, "must be true or false")),
+            Some(_) => Err(ApiError::invalid(name, "must be true, false, 1 or 0")),
         }
     }
 }
@@ -189,7 +189,8 @@ mod tests {
         {
             assert_eq!(query(given).flag("explain").unwrap(), expected, "{given}");
         }
-        assert!(query("explain=yes").flag("explain").is_err());
+        let refused = query("explain=yes").flag("explain").unwrap_err();
+        assert_eq!(refused.message(), "explain: must be true, false, 1 or 0");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::api::{
     webhooks,
 };
 use crate::app::App;
-use crate::auth::{self, Caller, Guard, Need};
+use crate::auth::{self, Caller, Guard, Need, Pace};
 use crate::error::{ApiError, Code};
 use crate::{desk, idempotency, openapi, person};
 
@@ -92,7 +92,7 @@ pub(crate) fn api_of_desk(app: &Arc<App>, caller: &Caller) -> Router {
 
 fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, Guard) -> MethodRouter<Arc<App>>) -> Router {
     let guarded = |(schemas, paths, methods): UtoipaMethodRouter<Arc<App>>| {
-        let guard = Guard { app: app.clone(), needs: needs(&paths) };
+        let guard = Guard { app: app.clone(), needs: needs(&paths), pace: pace(&paths) };
         let methods = if streams(&paths) {
             methods
         } else {
@@ -122,6 +122,11 @@ pub(crate) fn elsewhere() -> Router {
 /// memory, and the layer would hold it.
 fn streams(paths: &utoipa::openapi::Paths) -> bool {
     ["/v1/batch-verify", "/v1/organization/suppressions/{list}"].iter().any(|path| paths.paths.contains_key(*path))
+}
+
+/// The limit that an organization has set for its keys does not hold back the route that changes it.
+fn pace(paths: &utoipa::openapi::Paths) -> Pace {
+    if paths.paths.contains_key("/v1/organization/settings") { Pace::AsAllowed } else { Pace::AsWished }
 }
 
 /// Whether GET spends credits and asks mail servers there. Whoever sends HEAD wants to know something about an answer and not

@@ -3,6 +3,9 @@
 //! Starting opens sockets before anything is promised to anybody. Stopping goes in this order: readiness says no, new requests
 //! are refused with 503 while those in flight are finished, the sockets close, the last window of credits is written, the
 //! verifiers end their sessions, the database is closed.
+//!
+//! A killed process loses the times of last use of keys (5 s at most), facts about domains that were not written yet, and the
+//! slices of shared rate limits, which come back as the buckets fill. Everything else is in the database.
 
 mod sockets;
 
@@ -16,6 +19,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use probity_core::lists::Lists;
 use probity_engine::net::BoxFuture;
+use probity_store::ahead::Longest;
 use probity_store::{notices, outbox};
 use secrecy::SecretString;
 use tokio::task::{JoinHandle, JoinSet};
@@ -59,7 +63,7 @@ const PART_MAX: Duration = Duration::from_secs(5);
 const GOODBYE_MS: u64 = 2_000;
 
 /// How a service is run.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct ServiceConfig {
     /// What the API does.
     pub api: ApiConfig,
@@ -69,8 +73,6 @@ pub struct ServiceConfig {
     pub listen: ListenConfig,
     /// What `/metrics` asks for; none where it answers the machine and private networks only.
     pub metrics_token: Option<SecretString>,
-    /// How long a live call may hold its credit, in milliseconds: longer than any call takes.
-    pub hold_ms: i64,
     /// How customers' servers are told.
     pub webhooks: WebhookConfig,
     /// How mail is sent to people; none where no mail is.
@@ -79,6 +81,8 @@ pub struct ServiceConfig {
     pub tombstones: Option<PathBuf>,
     /// How batch jobs are worked on.
     pub jobs: JobsConfig,
+    /// How long anything is believed of a domain at most, in milliseconds.
+    pub facts_ms: i64,
     /// Which node this is, and what it does.
     pub node: NodeConfig,
     /// Who checks the machine from time to time; none where nobody does.
@@ -87,21 +91,14 @@ pub struct ServiceConfig {
     pub operator: Option<OperatorConfig>,
 }
 
-impl Default for ServiceConfig {
-    fn default() -> Self {
-        Self {
-            api: ApiConfig::default(),
-            shell: ShellConfig::default(),
-            listen: ListenConfig::default(),
-            metrics_token: None,
-            hold_ms: 120_000,
-            webhooks: WebhookConfig::default(),
-            mail: None,
-            tombstones: None,
-            jobs: JobsConfig::default(),
-            node: NodeConfig::default(),
-            checkup: None,
-            operator: None,
+impl ServiceConfig {
+    /// How long what is waited for lasts at most.
+    pub(crate) fn longest(&self) -> Longest {
+        Longest {
+            node_ms: nodes::LEASE_MS,
+            work_ms: self.jobs.lease_ms.max(self.webhooks.delivery.lease_ms).max(erasures::LEASE_MS),
+            lock_ms: self.api.idempotency_lease_ms,
+            facts_ms: self.facts_ms,
         }
     }
 }
@@ -155,7 +152,7 @@ impl Parted {
             at: clock.now(),
             providers: Lists::embedded().providers().map(|provider| &*provider.id).collect(),
         }));
-        let (meter, windows) = Meter::start(store.clone(), clock, config.hold_ms, metrics.clone());
+        let (meter, windows) = Meter::start(store.clone(), clock, metrics.clone());
         let (way, gate) = Gate::start(store.clone());
         let app = Arc::new(App {
             watch: Watch::new(ending.clone()),
@@ -202,7 +199,7 @@ impl Core {
         let listed = tokio::spawn(listed);
         let (routes, operator) = routes(&app, &instance, &ending, config);
         let checkups = egress.run(clock, ending.clone());
-        let upkeep = tokio::spawn(upkeep::run(app.clone(), ending.clone()));
+        let upkeep = tokio::spawn(upkeep::run(app.clone(), config.longest(), ending.clone()));
         let (mut jobs, mut deliveries) = (JoinSet::new(), JoinSet::new());
         let roles = &config.node.roles;
         if roles.has(Role::Worker) {
@@ -304,19 +301,26 @@ fn worker(app: &Arc<App>, config: &ServiceConfig) -> Worker {
         clock: app.clock,
         metrics: app.metrics.clone(),
     };
-    Worker::new(parts, &app.callbacks, config.webhooks.delivery)
+    Worker::new(parts, &app.callbacks, config.webhooks.delivery).of_node(app.presence.clone())
 }
 
 /// Who sends the mail that waits with invitations, where a relay takes it.
 fn mailer(app: &Arc<App>, config: &ServiceConfig) -> Option<Mailer> {
-    let (store, secrets) = (app.store.clone(), app.secrets.clone());
-    config.mail.clone().map(|config| Mailer { store, secrets, clock: app.clock, config, metrics: app.metrics.clone() })
+    config.mail.clone().map(|config| Mailer {
+        store: app.store.clone(),
+        secrets: app.secrets.clone(),
+        clock: app.clock,
+        config,
+        metrics: app.metrics.clone(),
+        presence: app.presence.clone(),
+    })
 }
 
 /// The operator's routes over the parts of a service.
 fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Ops {
     let readiness = Readiness::of_store(app.clock, ending.clone(), app.store.clone());
-    let readiness = Arc::new(if app.presence.needs_leases() { with_sources(readiness, app) } else { readiness });
+    let readiness = if app.presence.needs_leases() { with_sources(readiness, app) } else { readiness };
+    let readiness = Arc::new(with_clock(readiness, app));
     Ops {
         metrics: app.metrics.clone(),
         observed: Arc::new(Parts { app: app.clone(), readiness: readiness.clone() }),
@@ -329,8 +333,24 @@ fn ops(app: &Arc<App>, ending: &CancellationToken, config: &ServiceConfig) -> Op
 fn with_sources(readiness: Readiness, app: &Arc<App>) -> Readiness {
     let (presence, clock) = (app.presence.clone(), app.clock);
     readiness.check("sources", move || {
-        let held = presence.may_ask(clock.now());
+        let held = presence.holds_sources(clock.now());
         Box::pin(async move { if held { Ok(()) } else { Err("another node may have this node's sources".into()) } })
+    })
+}
+
+/// Nor is one whose clock is wrong.
+fn with_clock(readiness: Readiness, app: &Arc<App>) -> Readiness {
+    let presence = app.presence.clone();
+    readiness.check("clock", move || {
+        let ahead_ms = presence.ahead_ms();
+        let agrees = presence.clock_agrees();
+        Box::pin(async move {
+            if agrees {
+                Ok(())
+            } else {
+                Err(format!("this node's clock and the database's differ by {} ms", ahead_ms.abs()).into())
+            }
+        })
     })
 }
 

@@ -5,8 +5,8 @@
 //! itself (a rejected extractor, an unknown path) are put into the envelope too, so no route can forget it. The router stays a
 //! table of contents: [`shell`] is laid around it once.
 //!
-//! What never gets here has no envelope: hyper answers requests that are no HTTP with a bare 400 and header sections over the
-//! limit with 431, and connections whose headers come too slowly are closed (see [`crate::listen`]).
+//! A request that cannot be read gets here as one that has a mark ([`Unreadable`]), for its answer's sake alone. Connections whose
+//! headers come too slowly are closed without a word (see [`crate::listen`]).
 
 mod access;
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderName, HeaderValue, Version, header};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Version, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
@@ -27,6 +27,7 @@ use tracing::Instrument as _;
 
 use crate::body::{BodyRules, Reading};
 use crate::error::{ApiError, Code, Marked};
+use crate::listen::{HEADERS_BYTES_MAX, Unreadable};
 use crate::peer::Peer;
 use crate::request_id::{RequestId, RequestIds};
 
@@ -97,7 +98,7 @@ async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -
     }
     let answer = async {
         let mut response = match problem(&request) {
-            Some(problem) => ApiError::invalid_request(problem).into_response(),
+            Some(problem) => problem.into_response(),
             None => within(edge.config.deadline, reading, next.run(request)).await,
         };
         finish(&mut response, id, &assured);
@@ -109,13 +110,34 @@ async fn pass(State(edge): State<Arc<Edge>>, mut request: Request, next: Next) -
 }
 
 /// What is wrong with a request, whatever its route.
-fn problem(request: &Request) -> Option<&'static str> {
-    if request.headers().len() > HEADERS_MAX {
-        return Some("a request may have at most 100 header fields");
+fn problem(request: &Request) -> Option<ApiError> {
+    if let Some(Unreadable(status)) = request.extensions().get() {
+        return Some(unreadable(*status));
+    }
+    if request.headers().len() > HEADERS_MAX || head_bytes(request) > HEADERS_BYTES_MAX {
+        return Some(ApiError::of(Code::RequestHeadTooLarge));
     }
     // In process there is no message that could lack a field.
     let came_in = request.extensions().get::<Peer>().is_some();
-    (came_in && !names_host(request)).then_some("a request must have one Host field, with a host in it")
+    let hostless = || ApiError::invalid_request("a request must have one Host field, with a host in it");
+    (came_in && !names_host(request)).then(hostless)
+}
+
+/// The envelope of a request of HTTP/1 that cannot be read.
+fn unreadable(status: StatusCode) -> ApiError {
+    match status {
+        StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
+            ApiError::of(Code::RequestHeadTooLarge)
+        }
+        _ => ApiError::invalid_request("the request line or a header field cannot be read as HTTP/1.1"),
+    }
+}
+
+/// How long the header section would be in HTTP/1.
+fn head_bytes(request: &Request) -> usize {
+    let target = request.uri().path_and_query().map_or(1, |target| target.as_str().len());
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    request.method().as_str().len() + target + fields.sum::<usize>()
 }
 
 /// RFC 9112 §3.2: a request of HTTP/1.1 has one Host field that can be read. Older ones may leave it out; in HTTP/2 it is part of

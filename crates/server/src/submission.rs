@@ -2,20 +2,41 @@
 //!
 //! The reading itself is `probity_submission`'s.
 
+use axum::extract::Request;
 use axum::http::{HeaderMap, header};
 use probity_submission::{Fault, Format};
 
+use crate::body::pieces;
 use crate::error::{ApiError, Code};
 
-/// The form that the headers of a request name. 415 for any other, for none, and for two.
-pub(crate) fn format_of(headers: &HeaderMap) -> Result<Format, ApiError> {
+/// The format that the headers of a request name, with the request. 415 for any other, for none, and for two; but a body that
+/// is empty needs no content type, so it is a 400 for the addresses that it lacks.
+pub(crate) async fn format_of(request: Request) -> Result<(Format, Request), ApiError> {
+    match named(request.headers()) {
+        Some(format) => Ok((format, request)),
+        None => Err(unnamed(request).await),
+    }
+}
+
+fn named(headers: &HeaderMap) -> Option<Format> {
     let mut values = headers.get_all(header::CONTENT_TYPE).iter();
     let only = values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok());
-    only.and_then(Format::named).ok_or_else(|| {
-        ApiError::unsupported_media_type(
+    only.and_then(Format::named)
+}
+
+/// Without a declared length only reading shows whether the body is empty; the first byte is enough.
+async fn unnamed(request: Request) -> ApiError {
+    let first = match pieces(request, 0) {
+        Ok(mut pieces) => pieces.next().await,
+        Err(error) => Err(error),
+    };
+    match first {
+        Ok(None) => ApiError::invalid("emails", "is required"),
+        Err(error) if error.code() != Code::PayloadTooLarge => error,
+        Ok(Some(_)) | Err(_) => ApiError::unsupported_media_type(
             "the body must be `application/json`, `text/csv` in UTF-8 or `application/x-ndjson`",
-        )
-    })
+        ),
+    }
 }
 
 /// 413 for too many addresses, 400 for all else.
@@ -31,6 +52,7 @@ impl From<Fault> for ApiError {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::Body;
     use axum::http::HeaderValue;
 
     use super::*;
@@ -49,8 +71,27 @@ mod tests {
             for value in values {
                 headers.append(header::CONTENT_TYPE, HeaderValue::from_str(value).unwrap());
             }
-            let read = format_of(&headers).map_err(|error| assert_eq!(error.code().status(), 415));
-            assert_eq!(read.ok(), format, "{values:?}");
+            assert_eq!(named(&headers), format, "{values:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_a_content_type_only_an_empty_body_is_judged_by_its_content() {
+        let chunks = |chunks: &'static [&'static str]| {
+            Body::from_stream(futures_util::stream::iter(chunks.iter().map(|chunk| Ok::<_, std::io::Error>(*chunk))))
+        };
+        let cases = [
+            (Body::empty(), "emails: is required"),
+            (chunks(&[]), "emails: is required"),
+            (chunks(&["", ""]), "emails: is required"),
+            (Body::from("{}"), "the body must be `application/json`"),
+            (chunks(&["", "{}"]), "the body must be `application/json`"),
+        ];
+        for (body, message) in cases {
+            let refused = format_of(Request::new(body)).await.unwrap_err();
+            assert!(refused.message().starts_with(message), "{}: {message}", refused.message());
+            let status = if message.starts_with("emails") { 400 } else { 415 };
+            assert_eq!(refused.code().status(), status, "{message}");
         }
     }
 

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use probity_core::time::Millis;
+use probity_store::ahead::{Longest, When};
 use probity_store::{
-    OrgNo, Result, ScopedFutureExt as _, Store, attempts, credits, events, facts, idempotency, jobs, limits, outbox,
-    sessions, widget,
+    Dialect, OrgNo, Result, ScopedFutureExt as _, Store, attempts, clock, credits, events, facts, idempotency, jobs,
+    limits, outbox, sessions, widget,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,8 @@ const EVENTS_KEEP_MS: i64 = 400 * 24 * 3_600_000;
 /// How long messages about rows are kept at most, in milliseconds: a week. They hold no addresses, but what a receiver has
 /// answered may.
 const ROWS_KEEP_MS: i64 = 7 * 24 * 3_600_000;
+/// How often it is looked for times that a clock wrote which was ahead, in milliseconds.
+const SET_RIGHT_MS: i64 = 3_600_000;
 /// How often.
 const ROUND: Duration = Duration::from_secs(5);
 /// Rows of one transaction: so few that no request waits long for the writer.
@@ -45,9 +48,9 @@ const GIVEN_MAX: usize = 16;
 const FOLDS_MAX: usize = 150;
 
 /// Goes round until it is told to end; then does what must not be lost once more.
-pub(crate) async fn run(app: Arc<App>, ending: CancellationToken) {
+pub(crate) async fn run(app: Arc<App>, longest: Longest, ending: CancellationToken) {
     report("unknown plans", plans::warn_of_unknown(&app).await);
-    let mut going = Going { watched: None, sealing: Walk::new() };
+    let mut going = Going { watched: None, sealing: Walk::new(), longest, set_right_at: app.now() };
     loop {
         let ended = ending.run_until_cancelled(tokio::time::sleep(ROUND)).await.is_none();
         round(&app, &mut going).await;
@@ -63,6 +66,10 @@ struct Going {
     watched: Option<OrgNo>,
     /// What seals bodies from before there was a master key.
     sealing: Walk,
+    /// How long things last that are waited for.
+    longest: Longest,
+    /// When it was last looked for times that a clock wrote which was ahead.
+    set_right_at: Millis,
 }
 
 /// One round.
@@ -74,6 +81,7 @@ async fn round(app: &App, going: &mut Going) {
     if !app.presence.is_scheduler(now) {
         return;
     }
+    report("times in the future", set_right(app, going, now).await);
     report("ended holds", release_expired(app, now).await);
     // Before what has ended is taken: a month's credits go and come in one transaction.
     report("months of plans", plans::renew(app, now).await);
@@ -105,12 +113,20 @@ fn report(what: &'static str, done: Result<()>) {
     }
 }
 
+/// Beside SQLite only a process of before can have written such times: the start has looked.
+async fn set_right(app: &App, going: &mut Going, now: Millis) -> Result<()> {
+    if app.store.dialect() == Dialect::Sqlite || now.since(going.set_right_at) < SET_RIGHT_MS {
+        return Ok(());
+    }
+    going.set_right_at = now;
+    nodes::set_clocks_right(&app.store, now, &going.longest, When::Running).await
+}
+
 async fn release_expired(app: &App, now: Millis) -> Result<()> {
     for _ in 0..SLICES_MAX {
         let work = app.store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed());
         let released = work.await?;
         if released.holds > 0 {
-            app.metrics.accounts().holds_lapsed(released.holds);
             tracing::info!(
                 holds = released.holds,
                 credits = released.credits,
@@ -215,9 +231,10 @@ async fn sweep_unborn(store: &Store, now: Millis) -> Result<()> {
 }
 
 async fn forget_limits(store: &Store, now: Millis) -> Result<()> {
+    let now_us = clock::now_us(&mut store.read().await?).await?.unwrap_or(now.0.saturating_mul(1_000));
     // There may be one for each check of a widget in the last minute.
     for _ in 0..SLICES_MAX {
-        let purged = store.write(|tx| limits::purge(tx, now.0.saturating_mul(1_000), ROWS_MAX).scope_boxed()).await?;
+        let purged = store.write(|tx| limits::purge(tx, now_us, ROWS_MAX).scope_boxed()).await?;
         if purged < u64::from(ROWS_MAX) {
             break;
         }

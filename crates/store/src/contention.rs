@@ -82,7 +82,9 @@ async fn a_transaction_that_found_the_disk_full_does_not_stand_in_the_way_of_oth
     });
     let error = full.await.unwrap_err();
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    assert!(!store.is_writable());
     store.write(|tx| instance::set_once(tx, "large", &large).scope_boxed()).await.unwrap();
+    assert!(store.is_writable());
     assert_eq!(instance::value(&mut store.read().await.unwrap(), "large").await.unwrap(), Some(large));
 }
 

@@ -1,10 +1,21 @@
 //! Credits: double entry. `account` caches the sums of `ledger`, whose rows are never changed; `hold` is what is set aside.
 //!
 //! At every moment, for each bucket: available + held + spent = granted - expired + adjusted ([`audit()`] says where not). A
-//! live call holds one credit and then captures or releases it. Calls that come within a few milliseconds share a
-//! transaction, a [`Window`]: one update of each account, one row of each ledger kind and one hold for each organization,
-//! however many calls there are. A hold that is neither captured nor released in time is released by [`release_expired`]:
-//! a process that dies costs nobody a credit for longer than that.
+//! job holds its credits and captures or releases them in parts ([`hold`]). A live call is charged when its verdict is there.
+//! Calls that end within a few milliseconds share a transaction, a [`Window`]: one update of each account and two rows of the
+//! ledger for each organization, however many calls there are.
+//!
+//! (organization, kind, reference) is unique, so a repeated cause is recorded once:
+//!
+//! | Kind | Cause | Reference | Folded |
+//! |---|---|---|---|
+//! | `grant`, `adjust` | an operator, or the first start | one per act, or the operator's own | never |
+//! | `grant` | a month of a plan, a trial, a refill | number of the plan with the month or the count | never |
+//! | `hold`, `capture` | a window of live calls | id of the window | both, into daily sums |
+//! | `hold`, `capture`, `release` | a job: accepted, settled in parts, closed | id of the job, with the part | captures and releases |
+//! | `expire` | the end of a subscription | bucket and time | never |
+//!
+//! An unlimited plan is a grant of 10^12 prepaid credits, so it needs no rules of its own.
 //!
 //! Rows are locked in one order everywhere: holds, then accounts by number and bucket.
 
@@ -22,7 +33,7 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
 pub use upkeep::{Released, expire_buckets, fold, release_expired};
-pub use window::{Asked, Granted, Settlement, Window, WindowDone, settle_window};
+pub use window::{Charged, Charges, Window, balances, charge, charged};
 
 /// How long a live call's rows of the ledger stand alone before they may be folded into a sum, in milliseconds: long enough
 /// to look into what just happened, and so short that the busiest organization's rows stay below a hundred megabytes.
@@ -152,7 +163,7 @@ pub async fn subscription_end(conn: &mut Conn, org: OrgNo) -> Result<Option<Mill
     Ok(row.get::<Option<i64>>("expires_at")?.map(Millis))
 }
 
-/// Whether bought credits are set aside, for jobs or for calls that run.
+/// Whether bought credits are set aside for jobs.
 pub async fn holds_prepaid(tx: &mut Tx, org: OrgNo) -> Result<bool> {
     let mut held = Split::default();
     for row in tx.rows(&AVAILABLE, args![org]).await? {

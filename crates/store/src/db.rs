@@ -5,7 +5,7 @@
 //! whatever it hands out must come from its last run. Dropping the future rolls the transaction back.
 //!
 //! A commit whose connection broke is not repeated: whether it went through is unknown. Callers make that harmless with
-//! references that are unique (the ledger), leases that end (holds) and stored answers (idempotency).
+//! references that are unique (the ledger), leases that end and stored answers (idempotency).
 
 mod connection;
 mod dialect;
@@ -14,17 +14,20 @@ pub mod failpoint;
 mod made;
 mod migrate;
 mod open;
+mod outdated;
 mod patience;
 mod reach;
 mod shrink;
+mod snapshot;
 mod statement;
+mod together;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use scoped_futures::ScopedBoxFuture;
-use sqlx::AnyPool;
+use sqlx::{Any, AnyPool, Transaction};
 use tokio::sync::Semaphore;
 
 pub(crate) use connection::{Args, Argument, Row, args};
@@ -34,6 +37,7 @@ pub(crate) use made::Kind;
 pub use migrate::SchemaState;
 pub use open::{Place, StoreConfig};
 pub(crate) use statement::{Statement, statements};
+pub(crate) use together::Together;
 
 use crate::error::{Result, StoreError};
 use crate::jobs::Sheets;
@@ -59,8 +63,9 @@ struct Inner {
     readers: AnyPool,
     writers: AnyPool,
     patience: patience::Patience,
-    /// Set: the writer's connection is of no use any more, and the next one who wants it gets a new one.
-    stale: Arc<AtomicBool>,
+    outdated: Arc<outdated::Outdated>,
+    /// Whether the last write found no room, or the database takes none.
+    unwritable: AtomicBool,
     retries: AtomicU64,
     /// Turns of transactions that nobody waits for.
     bulk: Semaphore,
@@ -98,19 +103,32 @@ impl Store {
         &self.inner.sheets
     }
 
-    /// A connection for reading. Statements on it stand alone; there is no common snapshot.
+    /// A connection for reading. Statements on it stand alone; there is no common snapshot. Where it turns out to have been lost while
+    /// nobody used it, the first statement takes a new one.
     pub async fn read(&self) -> Result<Conn> {
         Ok(Conn::pooled(self.inner.readers.acquire().await?, self))
     }
 
     /// A connection for reading whose statements all see what was committed before the first of them.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
-        let begun = self.inner.readers.begin_with(self.inner.dialect.begin_snapshot());
-        let begun = self.inner.patience.wait(begun).await?;
+        let begun = self.begin(&self.inner.readers, self.inner.dialect.begin_snapshot()).await?;
         Ok(Conn::begun(begun, self))
     }
 
-    /// Runs a transaction that writes, again where it lost a race.
+    /// Begins a transaction, on a new connection where the one that was taken had been lost while nobody used it.
+    async fn begin(&self, pool: &AnyPool, statement: &'static str) -> Result<Transaction<'static, Any>> {
+        let Inner { patience, outdated, retries, .. } = &*self.inner;
+        match patience.wait(pool.begin_with(statement)).await {
+            Err(error) if error.has_lost_connection() => {
+                outdated.note_all();
+                retries.fetch_add(1, Ordering::Relaxed);
+                patience.wait(pool.begin_with(statement)).await
+            }
+            begun => begun,
+        }
+    }
+
+    /// Runs a transaction that writes, again where it lost a race or its connection and nothing of it stands.
     pub async fn write<'env, T, W>(&self, work: W) -> Result<T>
     where
         W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
@@ -120,8 +138,9 @@ impl Store {
         let mut run = 1;
         loop {
             let done = self.run(&work).await;
-            if done.as_ref().is_err_and(StoreError::is_read_only) && self.inner.dialect == Dialect::Sqlite {
-                self.inner.stale.store(true, Ordering::Relaxed);
+            if let Err(error) = &done {
+                self.inner.outdated.note(error);
+                self.inner.unwritable.fetch_or(error.is_unwritable(), Ordering::Relaxed);
             }
             match done {
                 Err(error) if error.is_contention() && run < RUNS_MAX => {
@@ -152,11 +171,17 @@ impl Store {
         T: Send + 'env,
     {
         // Where SQLite is busy here, it has waited for the other writer's end as long as a request may wait.
-        let begun = self.inner.writers.begin_with(self.inner.dialect.begin());
-        let begun = self.inner.patience.wait(begun).await.map_err(StoreError::not_again)?;
+        let begun = self.begin(&self.inner.writers, self.inner.dialect.begin()).await.map_err(StoreError::not_again)?;
         let mut tx = Tx::new(begun, self);
         match work(&mut tx).await {
-            Ok(value) => tx.commit().await.map(|()| value),
+            Ok(value) => {
+                let has_written = tx.has_written();
+                tx.commit().await?;
+                if has_written {
+                    self.inner.unwritable.store(false, Ordering::Relaxed);
+                }
+                Ok(value)
+            }
             Err(error) => {
                 // Dropping it would do, but some time later: others would wait for its locks, or skip what it has locked.
                 let _ = tokio::time::timeout(ROLLBACK_MAX, tx.rollback()).await;
@@ -165,9 +190,21 @@ impl Store {
         }
     }
 
+    /// Whether the database takes writes, as far as is known: false from a write that found its disk full or broken, or itself
+    /// read-only, until one that changed something went through.
+    pub fn is_writable(&self) -> bool {
+        !self.inner.unwritable.load(Ordering::Relaxed)
+    }
+
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<()> {
-        self.read().await?.ping().await
+        match self.read().await?.ping().await {
+            Err(error) if error.has_lost_connection() => {
+                self.inner.outdated.note_all();
+                self.read().await?.ping().await
+            }
+            answered => answered,
+        }
     }
 
     /// Connections now.

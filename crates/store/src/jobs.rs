@@ -50,7 +50,8 @@ pub(crate) use sheet::Sheets;
 pub use standing::{LATELY_MS, is_to_stop, of_banned, open_of, stalled, waits};
 pub use summed::{Summed, record};
 pub use work::{
-    Claimed, Fence, Head, Open, SOURCE_MS, Settled, Stay, body, claim_chunks, extend, free, heads, open, settle,
+    Claimed, Fence, HEADS_AMONG, Head, Open, SOURCE_MS, Settled, Stay, body, claim_chunks, extend, free, heads, open,
+    settle,
 };
 
 /// A job's number within the database.

@@ -8,8 +8,10 @@
 //! Tables of a customer begin their keys with the organization's number. Text of users is never sorted or compared by
 //! order in SQL.
 
+pub mod ahead;
 pub mod attempts;
 pub mod audit;
+pub mod clock;
 #[cfg(test)]
 mod contention;
 pub mod credits;
@@ -38,6 +40,8 @@ pub mod second_factor;
 pub mod sessions;
 pub mod settings;
 #[cfg(test)]
+mod severed;
+#[cfg(test)]
 mod statement_rules;
 pub mod suppressions;
 pub mod timeline;
@@ -64,8 +68,10 @@ pub use scoped_futures::ScopedFutureExt;
 )]
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
     [
+        ahead::STATEMENTS,
         attempts::STATEMENTS,
         &audit::all_statements(),
+        clock::STATEMENTS,
         &credits::all_statements(),
         &erasures::all_statements(),
         events::STATEMENTS,

@@ -5,15 +5,14 @@
 //! of several tokens ([`take`]) and hands out of them from memory, so that a request costs no write; what is left of a
 //! slice can be given back ([`give_back`]).
 //!
-//! Nodes bring their own time. A node whose clock runs behind is granted less, one that runs ahead gets its difference in
-//! advance, once.
+//! Callers bring the time: the database's ([`crate::clock`]), so that all have the same.
 
 use crate::db::{Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
 /// A bucket that would be full later than this, in microseconds, was written with a wrong clock: limits are per minute.
-const ABSURD_US: i64 = 24 * 3_600 * 1_000_000;
+const ABSURD_US: i64 = 120 * 1_000_000;
 
 statements! {
     // $3 now, $4 step, $5 what a full bucket grants, $6 from when on the bucket is full enough for that, $7 the time at
@@ -81,7 +80,7 @@ pub async fn give_back(tx: &mut Tx, take: &Take<'_>, n: i64) -> Result<()> {
     Ok(())
 }
 
-/// Removes up to `at_most` buckets that are full, or that a wrong clock has closed for more than a day, and says how many
+/// Removes up to `at_most` buckets that are full, or that a wrong clock has closed for minutes, and says how many
 /// those were. It reads through all buckets: there is one for each key that was used lately, and for
 /// each visitor of a widget whose check was let through in the last minute.
 pub async fn purge(tx: &mut Tx, now_us: i64, at_most: u32) -> Result<u64> {

@@ -1,8 +1,8 @@
 //! The nodes on one database, and leases: what belongs to one of them at a time.
 //!
 //! A node writes its row with each sign of life and takes its leases in the same transaction ([`beat`], [`take`]). A lease has
-//! an end, so that one whose holder died comes free without anybody's doing. Nodes bring their own time, and their clocks
-//! differ a little: whoever relies on a lease stops a while before its end. A holder that was cut off for longer than its
+//! an end, so that one whose holder died comes free without anybody's doing. Nodes go by the database's clock here
+//! ([`crate::clock`]), and whoever relies on a lease stops a while before its end. A holder that was cut off for longer than its
 //! lease finds out by its next [`take`].
 
 use probity_core::id::NodeId;
@@ -12,11 +12,12 @@ use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::Result;
 
 statements! {
-    BEAT = "INSERT INTO node (id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    BEAT = "INSERT INTO node (id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, \
+        ahead_ms)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
         ON CONFLICT (id) DO UPDATE SET chunks = excluded.chunks, imports = excluded.imports, seen_at = excluded.seen_at,
-            egress = excluded.egress";
-    ALL = "SELECT id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress FROM node
+            egress = excluded.egress, ahead_ms = excluded.ahead_ms";
+    ALL = "SELECT id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, ahead_ms FROM node
         ORDER BY started_at, id";
     LEASES = "SELECT name, holder, epoch, held_until FROM lease ORDER BY held_until";
     TAKE = "INSERT INTO lease (name, holder, epoch, held_until) VALUES ($1, $2, 1, $4)
@@ -55,6 +56,8 @@ pub struct Node {
     pub seen_at: Millis,
     /// What it has seen of its way to mail servers, in words that other nodes understand; empty where it asks none.
     pub egress: String,
+    /// By how much its clock was ahead of the database's at least when it was last seen, in milliseconds; below zero: behind.
+    pub ahead_ms: i64,
 }
 
 /// What belongs to one node until a time.
@@ -84,7 +87,8 @@ pub async fn beat(tx: &mut Tx, node: &Node) -> Result<()> {
     let [hostname, process, roles, version, sources, egress] = texts;
     let id = node.id.to_string();
     let (chunks, imports, started, seen) = (node.chunks, node.imports, node.started_at, node.seen_at);
-    let values = args![id, hostname, process, roles, version, sources, chunks, imports, started, seen, egress];
+    let ahead = node.ahead_ms;
+    let values = args![id, hostname, process, roles, version, sources, chunks, imports, started, seen, egress, ahead];
     tx.execute(&BEAT, values).await?;
     Ok(())
 }
@@ -104,6 +108,7 @@ pub async fn all(conn: &mut Conn) -> Result<Vec<Node>> {
             started_at: Millis(row.get("started_at")?),
             seen_at: Millis(row.get("seen_at")?),
             egress: row.get("egress")?,
+            ahead_ms: row.get("ahead_ms")?,
         })
     };
     conn.rows(&ALL, args![]).await?.iter().map(read).collect()

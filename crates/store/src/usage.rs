@@ -9,7 +9,7 @@ use std::sync::Arc;
 use probity_core::verdict::{Reason, Status};
 use serde_json::json;
 
-use crate::db::{Tx, args, statements};
+use crate::db::{Together, Tx, args, statements};
 use crate::error::Result;
 use crate::number::OrgNo;
 
@@ -56,8 +56,15 @@ pub(crate) const NO_PROVIDER: &str = "";
 
 /// Adds to the counters. Several deltas of the same counter add up.
 pub async fn add(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
+    let mut together = Together::default();
+    put(&mut together, deltas);
+    tx.execute_together(together).await
+}
+
+/// As [`add`], together with other changes.
+pub(crate) fn put(together: &mut Together, deltas: &[Delta]) {
     if deltas.is_empty() {
-        return Ok(());
+        return;
     }
     // PostgreSQL refuses to update a row twice in one statement; and everyone writes in the order of the keys, so that
     // two writers cannot wait for each other.
@@ -74,12 +81,12 @@ pub async fn add(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
             "verified": verified, "charged": charged,
         })
     });
-    tx.execute(&ADD, args![json!(rows.collect::<Vec<_>>()).to_string()]).await?;
-    add_providers(tx, deltas).await
+    together.add(&ADD, args![json!(rows.collect::<Vec<_>>()).to_string()]);
+    put_providers(together, deltas);
 }
 
 /// In the order of the keys, as above.
-async fn add_providers(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
+fn put_providers(together: &mut Together, deltas: &[Delta]) {
     let mut counters: BTreeMap<_, (i64, i64)> = BTreeMap::new();
     for delta in deltas {
         let key = (delta.org, delta.day, delta.provider.as_deref().unwrap_or(NO_PROVIDER));
@@ -92,6 +99,5 @@ async fn add_providers(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
     let rows = counters.into_iter().map(|((org, day, provider), (verified, unknown))| {
         json!({ "org": org.0, "day": day, "provider": provider, "verified": verified, "unknown": unknown })
     });
-    tx.execute(&ADD_PROVIDERS, args![json!(rows.collect::<Vec<_>>()).to_string()]).await?;
-    Ok(())
+    together.add(&ADD_PROVIDERS, args![json!(rows.collect::<Vec<_>>()).to_string()]);
 }

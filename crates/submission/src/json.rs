@@ -182,8 +182,7 @@ impl JsonReader {
         if !self.seen.contains(&Member::Emails) {
             return Err(Fault::Member(EMAILS, "is required"));
         }
-        let some = |url: Option<String>| url.filter(|url| !url.is_empty());
-        Ok(some(self.webhook_url).or_else(|| some(self.legacy_url)))
+        Ok(self.webhook_url.or(self.legacy_url))
     }
 
     fn not_json(&self) -> Fault {

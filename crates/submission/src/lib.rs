@@ -46,8 +46,7 @@ pub const LINE_MAX_BYTES: usize = 64 * 1_024;
 /// What was submitted, besides the addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// Where the result is to be announced, as it was sent: neither parsed nor checked. JSON bodies only; the others have it
-    /// in the query. None where it is empty.
+    /// URL of the callback, as it was sent: neither parsed nor checked. JSON bodies only; the others have it in the query.
     pub webhook_url: Option<String>,
     /// How many addresses there were, at least one.
     pub rows: usize,

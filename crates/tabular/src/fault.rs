@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::split::{RECORD_MAX, SplitError};
-use crate::{CELL_MAX_BYTES, COLUMNS_MAX};
+use crate::{Bound, CELL_MAX_BYTES, COLUMNS_MAX};
 
 /// What is wrong with a file. Messages name the place, never what stands there: it may be an address.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +55,9 @@ pub enum Fault {
     /// More rows than are read.
     #[error("the file has more than {0} rows; split it")]
     TooManyRows(u64),
-    /// A workbook that unpacks to more than is read.
-    #[error("the workbook unpacks to more than can be read; save the table as CSV")]
-    Unpacks,
+    /// A workbook with more of something than is read.
+    #[error("the workbook has {0}; save the table as CSV")]
+    Unpacks(Bound),
     /// A workbook with something in it that no spreadsheet program writes.
     #[error("the workbook is damaged or was not written by a spreadsheet program")]
     Damaged,
@@ -88,7 +88,7 @@ impl Fault {
             Self::CellTooLong(_) => "cell_too_long",
             Self::RowTooLong(_) => "row_too_long",
             Self::TooManyRows(_) => "too_many_rows",
-            Self::Unpacks => "unpacks",
+            Self::Unpacks(_) => "unpacks",
             Self::Damaged => "damaged",
             Self::NoSheet => "no_sheet",
             Self::Io(_) => "unreadable",
@@ -113,7 +113,7 @@ impl Fault {
             | Self::Pdf
             | Self::Binary
             | Self::JsonArray
-            | Self::Unpacks
+            | Self::Unpacks(_)
             | Self::Damaged
             | Self::NoSheet
             | Self::Io(_) => None,

@@ -6,13 +6,15 @@
 //!       -> split     bytes to records, which keep their bytes
 //!       -> column    the separator, the header, the column with the addresses
 //!       -> rows      records to cells, whatever the file was (text, JSON lines)
-//!       -> workbook  sheets to cells, after a look at what they unpack to
+//!       -> workbook  sheets to cells, within bounds of what they unpack to
 //! ```
 //!
 //! The command line keeps records as they are, because it gives them back byte by byte; the service keeps cells. Both read
 //! with the same parts. Nothing here waits, stores or looks at a clock. A file of a stranger is a hostile one: whatever it
-//! claims, memory is a record, a sample of two hundred rows, and for workbooks what [`workbook`] bounds.
+//! claims, memory is a record, a sample of two hundred rows, and for workbooks at most 85 MiB of texts
+//! that cells share.
 
+mod bounds;
 pub mod column;
 pub mod content;
 pub mod encoding;
@@ -23,6 +25,7 @@ pub mod split;
 #[cfg(feature = "workbook")]
 pub mod workbook;
 
+pub use bounds::Bound;
 pub use fault::Fault;
 
 /// The most columns that a row may have: more than people put beside an address.

@@ -17,12 +17,12 @@ const way = (engine) => ({
   data: [{ node: "n1", seen_at: new Date().toISOString(), sources: ["192.0.2.1"], state: { may_ask: true, engine: { ...ENGINE, ...engine }, checkup: null } }],
 });
 
-/** A list of one address; it is over at once, or, where the server greylists, not for a minute. */
+/** A list of one address; it is over at once, or, where the server waits, not for most of a minute. */
 const list = async (email) => (await server.api("POST", "/batch-verify", { emails: [email] })).id;
 const shown = (page) => page.getByRole("region", { name: "Lists under way, and the newest" }).locator("tbody a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
 
 test("a list that is under way is shown before newer ones that are over, and a new one comes by itself", async () => {
-  const slow = await list("somebody@greylist.sandbox.test");
+  const slow = await list("somebody+delay-50s@catchall.sandbox.test");
   const quick = [];
   for (let n = 0; n < 6; n += 1) {
     quick.push(await list(`quick${n}@sandbox.test`));
@@ -32,7 +32,7 @@ test("a list that is under way is shown before newer ones that are over, and a n
   await page.clock.install();
   await go("");
   assert.deepEqual(await shown(page), [slow, ...quick.slice(2).reverse()]);
-  const later = await list("another@greylist.sandbox.test");
+  const later = await list("another+delay-50s@catchall.sandbox.test");
   await page.clock.runFor(10_000);
   await page.locator(`a[href$="${later}"]`).waitFor();
   assert.deepEqual((await shown(page)).slice(0, 2).sort(), [slow, later].sort());

@@ -139,7 +139,7 @@ impl Answer {
 fn lines<T: serde::Serialize>(items: &[T]) -> Result<String> {
     let mut text = String::new();
     for item in items {
-        text.push_str(&serde_json::to_string(item).context("an answer that is no JSON")?);
+        text.push_str(&serde_json::to_string(item).context("the response is not JSON")?);
         text.push('\n');
     }
     Ok(text)

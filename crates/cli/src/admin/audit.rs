@@ -23,7 +23,7 @@ pub(crate) struct Discrepancy {
 
 pub(super) fn audited(found: &[Discrepancy]) -> String {
     if found.is_empty() {
-        return "Everything agrees.\n".to_owned();
+        return "Audit passed.\n".to_owned();
     }
     let row = |at: &Discrepancy| {
         let subject = if at.subject.is_empty() { "-" } else { &at.subject };

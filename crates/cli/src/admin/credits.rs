@@ -10,9 +10,9 @@ use crate::args::CreditsCommand;
 /// The two kinds of credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Bucket {
-    /// Those of a period, spent first
+    /// Credits of a plan's month, spent first
     Subscription,
-    /// Those that were bought
+    /// Credits that never expire
     Prepaid,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Balance {
 pub(super) fn request(command: &CreditsCommand) -> Result<Request> {
     Ok(match command {
         CreditsCommand::Grant { bucket: Bucket::Prepaid, until: Some(_), .. } => {
-            bail!("--until is for --bucket subscription; prepaid credits stay")
+            bail!("--until is for --bucket subscription; prepaid credits never expire")
         }
         CreditsCommand::Grant { org, bucket, amount, until, reference } => Request::Book(Booking {
             org: org.org.clone(),

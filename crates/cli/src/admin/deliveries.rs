@@ -13,13 +13,13 @@ use crate::output::plain;
 /// Where a message stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeliveryState {
-    /// It is to be sent, now or later
+    /// Pending
     Waiting,
-    /// The receiver took it
+    /// Accepted by the endpoint
     Delivered,
-    /// It is not tried any more
+    /// Failed after the last attempt
     Exhausted,
-    /// Nobody wants it sent any more
+    /// Canceled before it was delivered
     Cancelled,
 }
 
@@ -139,10 +139,10 @@ pub(super) fn shown(detail: &Detail) -> String {
         ("created", moment_text(delivery.created_at)),
         ("first attempt", time(*first_at)),
         ("last attempt", time(delivery.last_at)),
-        ("came to", format!("{}{took}", last(delivery))),
+        ("last result", format!("{}{took}", last(delivery))),
         ("next attempt", time(delivery.next_at)),
         ("body", body.clone()),
-        ("last answer", last_answer.clone()),
+        ("last response", last_answer.clone()),
     ];
     let mut text = String::new();
     for (name, value) in rows {

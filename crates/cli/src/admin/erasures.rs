@@ -84,7 +84,7 @@ pub(super) fn request(command: &ErasuresCommand) -> Result<Request> {
                 emails.extend(text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
             }
             if emails.is_empty() {
-                bail!("which addresses? Give some, or --file with one a line");
+                bail!("no addresses: pass some, or set --file to a file with one per line");
             }
             ErasureWish::Erase { org: org.org.clone(), emails }
         }

@@ -11,13 +11,13 @@ use crate::args::{KeysCommand, NewKeyArgs};
 /// What a key is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KeyKind {
-    /// Everything
+    /// All scopes
     Live,
-    /// What its scopes say
+    /// Only its scopes
     Rk,
-    /// Trying things out: asks nobody and spends nothing
+    /// Sandbox only; spends no credits
     Test,
-    /// The widget of web pages, bound to their origins
+    /// Widget on web pages, bound to their origins
     Pub,
 }
 
@@ -93,14 +93,14 @@ pub(super) fn request(command: &KeysCommand) -> Result<Request> {
 
 fn new(args: &NewKeyArgs) -> Result<NewKey> {
     match args.kind {
-        KeyKind::Rk if args.scope.is_empty() => bail!("a key of kind rk may do what its scopes say: give --scope"),
-        KeyKind::Pub if args.origin.is_empty() => bail!("a key of kind pub is bound to web pages: give --origin"),
+        KeyKind::Rk if args.scope.is_empty() => bail!("a key of kind rk needs a scope: set --scope"),
+        KeyKind::Pub if args.origin.is_empty() => bail!("a key of kind pub needs an origin: set --origin"),
         KeyKind::Rk | KeyKind::Pub => {}
         KeyKind::Live | KeyKind::Test if args.scope.is_empty() => {}
-        KeyKind::Live | KeyKind::Test => bail!("--scope is for keys of kind rk; live and test keys may do everything"),
+        KeyKind::Live | KeyKind::Test => bail!("--scope is for keys of kind rk; live and test keys have all scopes"),
     }
     if args.kind == KeyKind::Pub && !args.scope.is_empty() {
-        bail!("--scope is for keys of kind rk; a key of kind pub serves the widget only");
+        bail!("--scope is for keys of kind rk; a key of kind pub works only in the widget");
     }
     if args.kind != KeyKind::Pub && !args.origin.is_empty() {
         bail!("--origin is for keys of kind pub");
@@ -150,8 +150,5 @@ fn state(key: &Key) -> String {
 
 /// A new key for people. The secret stands alone on its line, to be copied.
 pub(super) fn created(key: &Key, secret: &str) -> String {
-    format!(
-        "{}\n\nThis is the key; it is shown only now.\n\n    {secret}\n",
-        table(std::slice::from_ref(key)).trim_end()
-    )
+    format!("{}\n\nSave this key; it is shown once.\n\n    {secret}\n", table(std::slice::from_ref(key)).trim_end())
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::told::{cell, cell_or};
 use super::{DeskWish, Request, table};
 use crate::args::{DownloadArgs, ListsCommand, NewListArgs, ResultsFormat, RowsArgs};
-use crate::output::plain;
+use crate::output::{self, plain};
 
 /// What is asked about lists. Jobs are their ids; words are the API's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -176,8 +176,8 @@ fn one_progress(job: &Value) -> String {
         ("risky", cell(&job["risky"])),
         ("unknown", cell(&job["unknown"])),
         ("credits spent", cell(&credits["spent"])),
-        ("set aside", cell(&credits["set_aside"])),
-        ("returned", cell(&credits["returned"])),
+        ("credits on hold", cell(&credits["set_aside"])),
+        ("credits released", cell(&credits["returned"])),
     ];
     let reasons = job["reasons"].as_object().into_iter().flatten();
     let reasons = reasons.map(|(reason, rows)| vec![reason.clone(), cell(rows)]);
@@ -191,10 +191,18 @@ fn one_progress(job: &Value) -> String {
     format!("{}\n{reasons}\n{providers}", named_lines(&rows))
 }
 
+/// The least columns that names take, so that answers one after the other stand below each other.
+const NAMES_COLUMNS: usize = 16;
+
 /// Names and values, without those that are empty.
 pub(super) fn named_lines(rows: &[(&str, String)]) -> String {
-    let shown = rows.iter().filter(|(_, value)| !value.is_empty());
-    shown.map(|(name, value)| format!("{name:<18}{}\n", plain(value))).collect::<Vec<_>>().concat()
+    let shown: Vec<_> = rows.iter().filter(|(_, value)| !value.is_empty()).collect();
+    let width = shown.iter().map(|(name, _)| name.len()).max().unwrap_or_default().max(NAMES_COLUMNS);
+    let line = |(name, value): &(&str, String)| {
+        // A value that is too long for the terminal goes on below itself.
+        output::folded(&format!("{name:<width$}  "), &plain(value), output::columns())
+    };
+    shown.into_iter().map(line).collect::<Vec<_>>().concat()
 }
 
 /// Rows as the table of a list shows them.
@@ -233,13 +241,13 @@ fn forecast(of: &Value) -> String {
         ("distinct", cell(&counts["distinct"])),
         ("duplicates", cell(&counts["duplicates"])),
         ("empty rows", cell(&counts["empty"])),
-        ("no addresses", cell(&counts["invalid"])),
-        ("accept all", cell(&of["accept_all"])),
-        ("will stay unknown", range(&unknown["low"], &unknown["high"], "not known")),
-        ("credits set aside", cell(&credits["held"])),
-        ("credits spent", range(&credits["low"], &credits["high"], "not known")),
-        ("credits there", format!("{}: {enough}", cell(&credits["available"]))),
-        ("seconds", range(&time["low_s"], &time["high_s"], "not known")),
+        ("invalid", cell(&counts["invalid"])),
+        ("catch-all", cell(&of["accept_all"])),
+        ("expected unknown", range(&unknown["low"], &unknown["high"], "not known")),
+        ("credits to hold", cell(&credits["held"])),
+        ("cost in credits", range(&credits["low"], &credits["high"], "not known")),
+        ("available credits", format!("{}: {enough}", cell(&credits["available"]))),
+        ("time in seconds", range(&time["low_s"], &time["high_s"], "not known")),
         ("slowest provider", cell(&time["slowest"])),
     ];
     let provider = |one: &Value| ["id", "name", "addresses", "held_until"].map(|name| cell(&one[name])).to_vec();

@@ -32,6 +32,19 @@ pub(crate) struct Node {
     pub chunks: i64,
     /// Lists that it sorted when it was last seen.
     pub imports: i64,
+    /// By how much its clock was ahead of the database's at least, in milliseconds; below zero: behind.
+    pub clock_ahead_ms: i64,
+}
+
+/// In seconds, with a sign where there is a difference.
+fn ahead_text(ms: i64) -> String {
+    let sign = match ms.signum() {
+        1 => "+",
+        -1 => "-",
+        _ => "",
+    };
+    let tenths = ms.unsigned_abs() / 100;
+    format!("{sign}{}.{}s", tenths / 10, tenths % 10)
 }
 
 pub(super) fn table(nodes: &[Node]) -> String {
@@ -46,9 +59,10 @@ pub(super) fn table(nodes: &[Node]) -> String {
             if node.alive { "yes" } else { "no" }.to_owned(),
             node.chunks.to_string(),
             node.imports.to_string(),
+            ahead_text(node.clock_ahead_ms),
             if node.leases.is_empty() { "none".to_owned() } else { node.leases.join(",") },
         ]
     };
-    let head = ["NODE", "HOST", "ROLES", "VERSION", "SINCE", "SEEN", "ALIVE", "CHUNKS", "IMPORTS", "LEASES"];
+    let head = ["NODE", "HOST", "ROLES", "VERSION", "SINCE", "SEEN", "ALIVE", "CHUNKS", "IMPORTS", "CLOCK", "LEASES"];
     table::lines(&head, nodes.iter().map(row))
 }

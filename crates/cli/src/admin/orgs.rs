@@ -110,7 +110,7 @@ fn change(args: &OrgChangeArgs) -> Result<Request> {
         entitlements,
     };
     if change == Change::default() {
-        bail!("say what to change; `probity orgs change --help` shows what can be");
+        bail!("nothing to change; see `probity orgs change --help`");
     }
     Ok(Request::ChangeOrg { org: args.one.org.clone(), change })
 }
@@ -127,12 +127,12 @@ const NAMED_MAX: usize = 5;
 
 pub(super) fn only(orgs: &[Org]) -> Result<&Org> {
     match orgs {
-        [] => bail!("there is no organization yet: `probity orgs create NAME` makes one"),
+        [] => bail!("there is no organization yet: create one with `probity orgs create NAME`"),
         [one] => Ok(one),
         several => {
             let named: Vec<&str> = several.iter().take(NAMED_MAX).map(|org| org.id.as_str()).collect();
             let more = if several.len() > NAMED_MAX { ", ..." } else { "" };
-            bail!("there are {} organizations; say which one with --org: {}{more}", several.len(), named.join(", "))
+            bail!("there are {} organizations; select one with --org: {}{more}", several.len(), named.join(", "))
         }
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn table(plans: &[PlanShown]) -> String {
 
 pub(super) fn shown(detail: &Detail) -> String {
     let Detail { org, .. } = detail;
-    let number = |number: Option<i64>| number.map_or_else(|| "not limited".to_owned(), |number| number.to_string());
+    let number = |number: Option<i64>| number.map_or_else(|| "unlimited".to_owned(), |number| number.to_string());
     let time = |at: Option<Millis>| at.map_or_else(|| "none".to_owned(), moment_text);
     let rows = [
         ("organization", org.id.clone()),
@@ -97,7 +97,7 @@ pub(super) fn shown(detail: &Detail) -> String {
         ("prepaid", detail.prepaid.to_string()),
         ("low", format!("{} (below {})", if detail.low { "yes" } else { "no" }, number(detail.low_balance))),
         ("seats", number(detail.seats)),
-        ("requests a minute", number(detail.rate_per_minute)),
+        ("requests/minute", number(detail.rate_per_minute)),
         ("entitlements", detail.entitlements.join(", ")),
     ];
     let shown = rows.iter().filter(|(_, value)| !value.is_empty());

@@ -25,9 +25,9 @@ impl Wished {
         let number = || text.parse::<u32>().ok().filter(|number| *number > 0);
         match text {
             "default" => Ok(Self(Value::Null)),
-            _ => number()
-                .map(|number| Self(number.into()))
-                .ok_or_else(|| "must be `default` or a number above zero".into()),
+            _ => {
+                number().map(|number| Self(number.into())).ok_or_else(|| "must be `default` or a number above 0".into())
+            }
         }
     }
 }
@@ -65,7 +65,7 @@ fn change(args: &SettingsChange) -> Result<Value> {
     let said = fields.into_iter().filter_map(|(name, wished)| Some((name.to_owned(), wished.clone()?.0)));
     let said: Map<String, Value> = said.collect();
     if said.is_empty() {
-        bail!("say what to change; `probity settings set --help` shows what can be");
+        bail!("nothing to change; see `probity settings set --help`");
     }
     Ok(json!(said))
 }
@@ -85,9 +85,9 @@ fn one(settings: &Value) -> String {
         ("ignored statuses", words("ignored_statuses")),
         ("banned words", words("banned_words")),
         ("role words", words("role_words")),
-        ("days kept", cell_or(&settings["retention_days"], "as the installation says")),
-        ("days deliveries are kept", cell_or(&settings["delivery_retention_days"], "as the installation says")),
-        ("requests a minute", cell_or(&settings["rate_limit_per_minute"], "as the plan allows")),
+        ("days to keep jobs", cell_or(&settings["retention_days"], "installation default")),
+        ("days to keep deliveries", cell_or(&settings["delivery_retention_days"], "installation default")),
+        ("requests per minute", cell_or(&settings["rate_limit_per_minute"], "limit of the plan")),
     ])
 }
 
@@ -99,12 +99,12 @@ pub(crate) fn trials(all: &[Value]) -> String {
 fn trial(of: &Value) -> String {
     let job = &of["job"];
     if job.is_null() {
-        return "There is no completed list whose rows are kept.\n".to_owned();
+        return "No completed list whose rows are kept.\n".to_owned();
     }
     let looked = format!("{} of {}", cell(&job["looked_at"]), cell(&job["rows"]));
     let head = named_lines(&[
         ("job", cell(&job["id"])),
-        ("rows looked at", looked),
+        ("rows examined", looked),
         ("verdicts changed", cell(&job["changed"])),
     ]);
     let (before, after) = (&job["before"]["reasons"], &job["after"]["reasons"]);

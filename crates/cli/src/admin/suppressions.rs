@@ -76,7 +76,7 @@ pub(super) fn request(command: &SuppressionsCommand) -> Result<Request> {
 
 fn addresses(these: &TheseAddresses) -> Result<Vec<String>> {
     if these.addresses.is_empty() {
-        bail!("name addresses, or `-` to read them from standard input, one a line");
+        bail!("pass addresses, or `-` to read them from standard input, one per line");
     }
     if these.addresses == ["-"] {
         return lines(std::io::stdin().lock());
@@ -118,9 +118,9 @@ pub(crate) fn found(lists: &[Value]) -> String {
 
 pub(super) fn shown(changed: &Changed) -> String {
     let Changed { list, added, removed, invalid } = changed;
-    let mut text = format!("{added} added to {name}, {removed} removed; it has {}", list.count, name = list.name);
+    let mut text = format!("{name}: {added} added, {removed} removed, {} in total", list.count, name = list.name);
     if *invalid > 0 {
-        let _ = write!(text, "; {invalid} texts were no addresses");
+        let _ = write!(text, "; {invalid} texts are not addresses");
     }
     text.push('\n');
     text

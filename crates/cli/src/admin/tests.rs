@@ -74,7 +74,7 @@ fn wishes_to_erase_become_requests() {
     for (line, wish) in cases {
         assert_eq!(request(line).unwrap(), Request::Erasures(wish), "{line}");
     }
-    assert!(request("erasures erase").unwrap_err().to_string().contains("which addresses"));
+    assert!(request("erasures erase").unwrap_err().to_string().contains("no addresses"));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn what_makes_no_sense_is_refused() {
         ("lists list --status lost", "completed"),
         ("lists rows job_1 --status failed", "pending"),
         ("lists download job_1 --format pdf", "xlsx"),
-        ("settings set", "say what to change"),
+        ("settings set", "nothing to change"),
         ("settings set --retention-days 0", "default"),
         ("usage report --period today", "lifetime"),
         ("timeline --days 91", "90"),

@@ -18,7 +18,7 @@ pub(crate) struct Told {
 impl Told {
     /// One answer that is one object.
     pub(crate) fn one(answer: String, table: fn(&[Value]) -> String) -> Result<Self> {
-        Ok(Self::all(vec![RawValue::from_string(answer).context("an answer that is no JSON")?], table))
+        Ok(Self::all(vec![RawValue::from_string(answer).context("the response is not JSON")?], table))
     }
 
     /// Objects, however many.
@@ -43,7 +43,7 @@ impl Told {
 
     /// The objects as text for people.
     pub(super) fn shown(&self) -> Result<String> {
-        let read = |object: &RawValue| serde_json::from_str(object.get()).context("an answer that is no JSON");
+        let read = |object: &RawValue| serde_json::from_str(object.get()).context("the response is not JSON");
         let values: Vec<Value> = self.objects.iter().map(|object| read(object)).collect::<Result<_>>()?;
         Ok((self.table)(&values))
     }

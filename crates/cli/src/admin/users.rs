@@ -25,11 +25,11 @@ pub(crate) enum Fate {
 /// What is known of who somebody is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Identity {
-    /// It is known who they are
+    /// Identity verified
     Verified,
-    /// They have yet to show something
+    /// Member must provide more
     RequiresInput,
-    /// Nobody has looked
+    /// Not checked
     Unknown,
 }
 
@@ -160,7 +160,7 @@ pub(super) fn identified(one: &Identified) -> String {
 /// The link, and what is to be known about it.
 pub(super) fn shown(link: &Link) -> String {
     format!(
-        "{}\n\nIt sets the password of {} in {}, works once, and until {}. It is shown only now.\n",
+        "{}\n\nThis link sets the password of {} in {}. It works once, until {}. Save it; it is shown once.\n",
         link.url,
         link.user,
         link.organization,
@@ -175,12 +175,12 @@ pub(crate) fn one_person<T>(mut found: Vec<(String, T)>, who: &str, org: Option<
     }
     if found.len() > 1 {
         let orgs: Vec<_> = found.iter().map(|(org, _)| org.as_str()).collect();
-        bail!("{who} has people in several organizations; name one with --org: {}", orgs.join(", "));
+        bail!("{who} belongs to several organizations; select one with --org: {}", orgs.join(", "));
     }
     match found.pop() {
         Some((_, one)) => Ok(one),
         None => {
-            bail!("there is nobody who is called {who}; a new installation's owner is found by its organization's id")
+            bail!("there is no member {who}; for the owner of a new installation, pass the organization's ID")
         }
     }
 }

@@ -102,16 +102,16 @@ pub(super) fn table(webhooks: &[Webhook]) -> String {
         let last = one.last_delivery_at.map_or_else(|| "never".to_owned(), moment_text);
         vec![one.id.clone(), one.status.clone(), told.to_owned(), last, one.url.clone(), one.name.clone()]
     };
-    table::lines(&["WEBHOOK", "STATUS", "TOLD OF", "LAST DELIVERY", "URL", "NAME"], webhooks.iter().map(row))
+    table::lines(&["WEBHOOK", "STATUS", "EVENTS OF", "LAST DELIVERY", "URL", "NAME"], webhooks.iter().map(row))
 }
 
 /// The webhook, and its secret below it.
 pub(super) fn shown(signed: &Signed) -> String {
     let Signed { webhook, secret, previous_until } = signed;
-    let mut text = format!("{} signs with this secret", plain(&webhook.url));
+    let mut text = format!("Deliveries to {} are signed with this secret", plain(&webhook.url));
     if let Some(until) = previous_until {
-        let _ = write!(text, ", and with the one before until {}", moment_text(*until));
+        let _ = write!(text, ", and with the previous one until {}", moment_text(*until));
     }
-    let _ = write!(text, ". It is shown only now.\n\n    {secret}\n\nwebhook: {}\n", webhook.id);
+    let _ = write!(text, ". Save it; it is shown once.\n\n    {secret}\n\nwebhook: {}\n", webhook.id);
     text
 }

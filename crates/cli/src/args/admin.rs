@@ -1,5 +1,4 @@
-//! The command line of those who run the service. Each command's own part is in the module with its name; here is what all of
-//! them take, and those that take nothing else.
+//! Arguments of the administration commands, one module per command. This module has the options that all of them share.
 
 mod audit;
 mod credits;
@@ -45,34 +44,32 @@ pub(crate) use users::{OnePerson, UsersArgs, UsersCommand};
 pub(in crate::args) use webhooks::WEBHOOKS_EXAMPLES;
 pub(crate) use webhooks::{WebhooksArgs, WebhooksCommand};
 
-/// What all of these commands take.
+/// Options of all administration commands.
 #[derive(Debug, Args)]
 pub(crate) struct AdminOptions {
-    /// The directory for database and pepper: overrides `server.data`
+    /// Data directory, with the database and the pepper; overrides `server.data`
     #[arg(long, global = true, value_name = "DIR")]
     pub data: Option<String>,
-    /// Writes one JSON object a line (also where the output is no terminal)
+    /// Write one JSON object per line; the default if the output is not a terminal
     #[arg(long, global = true)]
     pub json: bool,
 }
 
-/// `plans`.
 #[derive(Debug, Args)]
 pub(crate) struct PlansArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
 }
 
-/// The organization that a command is about, where most installations have one.
+/// Organization of a command; most installations have only one.
 #[derive(Debug, Args)]
 pub(crate) struct SomeOrg {
-    /// The organization's id; default: the only one that there is
+    /// Organization ID; default: the only one
     #[arg(long, value_name = "ORG")]
     pub org: Option<String>,
 }
 
-/// A name as the API takes it.
+/// Checks a name as the API does.
 fn name(text: &str) -> Result<String, NameFault> {
     probity_core::name::name(text).map(str::to_owned)
 }

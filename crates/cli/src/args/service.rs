@@ -1,4 +1,4 @@
-//! The command line of the service itself: `serve`, `health`, `migrate`, `master-key`, `move`.
+//! Arguments of the commands that run the service: `serve`, `health`, `migrate`, `master-key`, `move`, `backup`, `restore`.
 
 use std::path::PathBuf;
 
@@ -7,18 +7,18 @@ use clap::{Args, Subcommand};
 /// Shown below the help of `serve`.
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
-    probity serve                                    on 127.0.0.1:8080, with its data where `probity config` says
-    probity serve --sandbox                          to try everything without port 25
+    probity serve                                    on 127.0.0.1:8080, with the data in `server.data`
+    probity serve --sandbox                          needs no port 25
     probity serve --data /srv/probity --listen 0.0.0.0:8080
-    probity serve --roles worker,delivery            one of several nodes on one PostgreSQL
+    probity serve --roles worker,delivery            one of several nodes on one PostgreSQL database
 
-The first start prints, once, a live key, a test key and the link with which the owner sets a password; it works for a day.
-SIGTERM or Ctrl-C ends it after requests in flight.";
+The first start prints a live key, a test key and a link, once. The link sets the owner's password and is valid for a day.
+SIGTERM or Ctrl-C stops the service; requests in flight may finish.";
 
 /// Shown below the help of `health`.
 pub(super) const HEALTH_EXAMPLES: &str = "\
 Examples:
-    probity health                                   asks where server.listen says; for HEALTHCHECK and scripts
+    probity health                                   checks the address in `server.listen`; for HEALTHCHECK and scripts
     probity health --url http://192.0.2.7:8080/healthz";
 
 /// Shown below the help of `migrate`.
@@ -30,91 +30,128 @@ Example:
 pub(super) const MASTER_KEY_EXAMPLES: &str = "\
 Examples:
     probity master-key new /etc/probity/master.key   then set secrets.master_key_file, and keep a copy elsewhere
-    probity master-key rewrap /etc/probity/next.key  with the service stopped; then configure the new one
+    probity master-key rewrap /etc/probity/next.key  with the service stopped; then configure the new key
 
-What was stored before there was a master key stays as it was until it is removed. Without its key a database that was sealed
-cannot be served any more.";
+Addresses stored before there was a master key stay unencrypted until they are deleted. An encrypted database cannot be served
+without its master key.";
 
 /// Shown below the help of `move`.
 pub(super) const MOVE_EXAMPLES: &str = "\
 Examples:
     PROBITY_DATABASE__URL=postgres://probity:password@db/probity probity move
     probity move --data /srv/probity --to postgres://probity@db/probity
-    probity move --undo                              lets the SQLite database be used again
+    probity move --undo                              makes the SQLite database usable again
 
-Stop the service first. The PostgreSQL database must be empty. Afterwards it needs the same pepper.";
+Stop the service first. The PostgreSQL database must be empty, and needs the same pepper afterwards.";
 
-/// `serve`.
+/// Shown below the help of `backup`.
+pub(super) const BACKUP_EXAMPLES: &str = "\
+Examples:
+    probity backup /backup/probity-$(date +%F)       the directory must not exist
+    probity backup /backup/probity --without-pepper  if the pepper is stored elsewhere
+
+A backup is a consistent snapshot; its structure and pepper are checked, and it is audited. It never contains the master key.
+For PostgreSQL, use pg_dump.";
+
+/// Shown below the help of `restore`.
+pub(super) const RESTORE_EXAMPLES: &str = "\
+Examples:
+    probity restore /backup/probity-2026-11-22                 into a data directory without a database
+    probity restore /backup/probity-2026-11-22 --replace       keeps the old database as probity.db.replaced
+
+Stop the service first. `restore` checks the backup and repeats newer erasures before it installs the database.";
+
 #[derive(Debug, Args)]
-pub(crate) struct ServeArgs {
-    /// The directory for database and pepper: overrides `server.data`
+pub(crate) struct BackupArgs {
+    /// New directory for the backup
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Data directory, with the database and the pepper; overrides `server.data`
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,
-    /// Where to listen; several may be given: overrides server.listen
+    /// Exclude the pepper
+    #[arg(long)]
+    pub without_pepper: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// Directory of the backup
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+    /// Data directory, with the database and the pepper; overrides `server.data`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+    /// Replace the existing database, which is kept as `probity.db.replaced`
+    #[arg(long)]
+    pub replace: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Data directory, with the database and the pepper; overrides `server.data`
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<String>,
+    /// Listen address; repeatable; overrides `server.listen`
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<String>,
-    /// What this node does: any of api, worker, delivery, schedule, with commas; default: all. Overrides server.roles
+    /// Roles of this node, separated by commas: api, worker, delivery, schedule; overrides `server.roles`
     #[arg(long, value_name = "ROLE", value_delimiter = ',')]
     pub roles: Vec<String>,
-    /// Answers live keys from the simulated mail internet too, instead of asking real servers
+    /// Use the sandbox for live keys too, instead of real mail servers
     #[arg(long)]
     pub sandbox: bool,
 }
 
-/// `health`.
 #[derive(Debug, Args)]
 pub(crate) struct HealthArgs {
-    /// What to ask; default: /readyz where `server.listen` says first
+    /// URL to check; default: /readyz at the first address of `server.listen`
     #[arg(long, value_name = "URL")]
     pub url: Option<String>,
 }
 
-/// `migrate`.
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// The directory for database and pepper: overrides `server.data`
+    /// Data directory, with the database and the pepper; overrides `server.data`
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,
 }
 
-/// `master-key`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MasterKeyCommand {
-    /// Makes a master key in a new file, for its owner alone
+    /// Create a master key in a new file that only its owner can read
     New {
-        /// Where
+        /// New file for the key
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
-    /// Wraps every organization's data key under another master key, in the place of the configured one
+    /// Replace the configured master key: rewrap all data keys with another one
     Rewrap(RewrapArgs),
 }
 
-/// `master-key rewrap`.
 #[derive(Debug, Args)]
 pub(crate) struct RewrapArgs {
-    /// The file with the new master key
+    /// File with the new master key
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The directory for database and pepper: overrides `server.data`
+    /// Data directory, with the database and the pepper; overrides `server.data`
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,
 }
 
-/// `move`.
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
-    /// The directory with the database and the pepper: overrides `server.data`
+    /// Data directory, with the database and the pepper; overrides `server.data`
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,
-    /// Where to, as in `postgres://user:password@host/name`; default: database.url, which other users of this machine do
-    /// not see
+    /// Target, as in `postgres://user:password@host/name`; default: `database.url`, which other users of this machine
+    /// cannot see
     #[arg(long, value_name = "URL")]
     pub to: Option<String>,
-    /// Lets a SQLite database that was moved be used again; PostgreSQL stays as it is
+    /// Make a moved SQLite database usable again; PostgreSQL stays unchanged
     #[arg(long, conflicts_with = "to")]
     pub undo: bool,
-    /// Writes one JSON object a line for each table (also where the output is no terminal)
+    /// Write one JSON object per table; the default if the output is not a terminal
     #[arg(long)]
     pub json: bool,
 }

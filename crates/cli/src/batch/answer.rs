@@ -125,7 +125,7 @@ fn number(reason: Reason) -> usize {
 /// The flags in the order of the output's columns.
 pub(crate) const FLAG_NAMES: [&str; 5] = ["role", "disposable", "free", "relay", "gibberish"];
 
-fn bits(flags: Flags) -> u8 {
+pub(super) fn bits(flags: Flags) -> u8 {
     let set = [flags.role, flags.disposable, flags.free, flags.relay, flags.gibberish];
     set.into_iter().enumerate().map(|(n, set)| u8::from(set) << n).sum()
 }

@@ -98,7 +98,7 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
     let (size, hash) = digested.finish().with_context(|| format!("cannot read {name}"))?;
     if rows.count() == 0 && found.unreadable.count > 0 {
         let (line, why) = (found.unreadable.line, found.why_unreadable);
-        bail!("{name}: line {line} is no JSON object with an address ({why}), nor is another; nothing was asked yet");
+        bail!("{name}: no line is a JSON object with an address; line {line}: {why}. Nothing was probed yet");
     }
     let mut warnings = found.warnings(plan.column);
     if encoding != encoding::Encoding::Utf8 {
@@ -146,7 +146,7 @@ impl Plan {
             }
             Format::Txt if begun.column.is_some() => return Err("--column needs CSV or JSON lines".into()),
             Format::Jsonl if first_byte(head) == Some(b'[') => {
-                return Err("this is one JSON array; JSON lines are needed (jq -c '.[]' makes them)".into());
+                return Err("this is a JSON array; convert it to JSON lines (jq -c '.[]')".into());
             }
             Format::Txt | Format::Jsonl => {}
         }
@@ -162,7 +162,7 @@ fn no_column(none: &NoColumn) -> String {
     };
     match none {
         NoColumn::Unlike(first) => {
-            format!("no column looks like addresses; name one with --column. The first row is: {}", shown(first))
+            format!("no column looks like addresses; set one with --column. The first row is: {}", shown(first))
         }
         NoColumn::Missing(wanted, first) => {
             format!("there is no column {wanted:?}. The first row is: {}", shown(first))
@@ -239,7 +239,7 @@ impl Found {
         let Odd { count, line } = self.ragged;
         if count > 0 {
             warnings.push(format!(
-                "{count} rows have another number of fields than the first, the first of them in line {line}; all were filled up to {} fields",
+                "{count} rows differ in the number of fields, the first in line {line}; all rows were padded to {} fields",
                 self.width
             ));
         }
@@ -251,7 +251,7 @@ impl Found {
         let Odd { count, line } = self.unreadable;
         if count > 0 {
             warnings.push(format!(
-                "{count} lines could not be read and were answered `invalid` ({UNREADABLE_ROW}), the first is line {line}: {}",
+                "{count} lines could not be read and get `invalid` ({UNREADABLE_ROW}), the first is line {line}: {}",
                 self.why_unreadable
             ));
         }
@@ -275,7 +275,7 @@ impl Import<'_> {
         let mut record = Vec::new();
         let mut first = true;
         let name = self.begun.input.clone();
-        let broken = || format!("{name}: nothing was asked yet");
+        let broken = || format!("{name}: nothing was probed yet");
         while let Some((eol, line)) = splitter.next(&mut record).with_context(broken)? {
             let (text, strange) = encoding::text(&record);
             if strange {
@@ -312,7 +312,7 @@ impl Import<'_> {
             bail!("a batch has at most {ROWS_MAX} rows; split the input");
         }
         if rows.is_multiple_of(STOP_ROWS) && self.stop.load(Ordering::Relaxed) {
-            return Err(anyhow!("nothing was asked yet").context(Ends(Exit::Interrupted)));
+            return Err(anyhow!("nothing was probed yet").context(Ends(Exit::Interrupted)));
         }
         Ok(())
     }
@@ -361,7 +361,7 @@ impl Import<'_> {
                     "_2".clone_into(&mut self.found.suffix);
                 }
                 let email = found.email.ok_or_else(|| {
-                    let why = format!("it has no text under {:?}", column.unwrap_or("email"));
+                    let why = format!("no text under {:?}", column.unwrap_or("email"));
                     Unreadable { object: true, why }
                 })?;
                 Cow::Owned(trim(&email))

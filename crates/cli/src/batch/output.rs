@@ -10,14 +10,19 @@
 mod form;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use probity_core::verdict::Reason;
+use probity_core::address::Address;
+use probity_core::facts::Facts;
+use probity_core::lists::Lists;
+use probity_core::time::Millis;
+use probity_core::verdict::{Flags, Reason};
 
-use super::answer::{Answers, FLAG_NAMES, plain_domain};
+use super::answer::{Answers, FLAG_NAMES, bits, plain_domain};
 use super::order::Order;
 use super::summary::Tally;
 use super::workfile::{Frame, Imported, Reader, Scan, open_locked, output_failed};
@@ -129,6 +134,8 @@ pub(crate) struct Output {
     row: u32,
     begun: bool,
     ended: bool,
+    /// How many rows were written without a verdict.
+    unanswered: u64,
     line: Vec<u8>,
     buffer: Vec<u8>,
     /// What was written so far.
@@ -157,6 +164,7 @@ impl Output {
             row: 0,
             begun: false,
             ended: false,
+            unanswered: 0,
             line: Vec::new(),
             buffer: Vec::new(),
             tally: Tally::default(),
@@ -171,20 +179,35 @@ impl Output {
             self.put()?;
             self.begun = true;
         }
-        while !self.ended && self.record(order, answers)? {}
+        while !self.ended && self.record(order, answers, None)? {}
         Ok(())
     }
 
-    /// Writes one record; says whether there may be another.
-    fn record(&mut self, order: &Order, answers: &Answers) -> Result<bool> {
+    /// Writes everything that is left; rows without a verdict become `unknown`.
+    pub(crate) fn fill(&mut self, order: &Order, answers: &Answers, deferred: &HashMap<u32, Millis>) -> Result<()> {
+        self.advance(order, answers)?;
+        while !self.ended && self.record(order, answers, Some(deferred))? {}
+        Ok(())
+    }
+
+    /// Writes one record; says whether there may be another. Without `deferred`, a row without a verdict is the end.
+    fn record(&mut self, order: &Order, answers: &Answers, deferred: Option<&HashMap<u32, Millis>>) -> Result<bool> {
         self.line.clear();
         let Some((place, frame)) = self.scan.next()? else { anyhow::bail!("the work file is damaged") };
         match frame {
             Frame::Row { eol, email, raw } => {
                 let leader = order.leaders[self.row as usize];
                 let Some(packed) = answers.get(leader) else {
-                    self.scan.back(place);
-                    return Ok(false);
+                    let Some(deferred) = deferred else {
+                        self.scan.back(place);
+                        return Ok(false);
+                    };
+                    let reply = without_verdict(email, deferred.contains_key(&leader));
+                    self.tally.add(Reason::Unverified, leader != self.row);
+                    self.form.row(eol, email, raw, &reply, &mut self.line);
+                    (self.row, self.unanswered) = (self.row + 1, self.unanswered + 1);
+                    self.put()?;
+                    return Ok(true);
                 };
                 let mut reply = Reply {
                     status: packed.reason.status().as_str(),
@@ -225,6 +248,16 @@ impl Output {
         self.out.write_all(&shown).map_err(|error| output_failed(error, &self.target.path))
     }
 
+    /// How many rows were written without a verdict.
+    pub(crate) fn unanswered(&self) -> u64 {
+        self.unanswered
+    }
+
+    /// The file that a complete output replaces; none for streams.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.target.is_file().then_some(self.target.path.as_path())
+    }
+
     /// Whether everything is written.
     pub(crate) fn is_complete(&self) -> bool {
         self.ended
@@ -237,6 +270,21 @@ impl Output {
             self.target.finish()?;
         }
         Ok(self.tally)
+    }
+}
+
+/// What is said of an address without a verdict: what lists tell, and whether it was deferred or not asked about at all.
+fn without_verdict(email: &str, deferred: bool) -> Reply<'static> {
+    let parsed = Address::parse(email.trim_matches(|c: char| c.is_ascii_whitespace()));
+    let facts = parsed.as_ref().map(|address| Lists::embedded().facts(address.local(), address.domain().ascii()));
+    let Facts { role, disposable, free, relay, gibberish, suggestion, .. } = facts.unwrap_or_default();
+    Reply {
+        status: Reason::Unverified.status().as_str(),
+        reason: Reason::Unverified.as_str(),
+        meta: if deferred { "deferred" } else { "not_asked" }.into(),
+        suggestion: suggestion.unwrap_or_default().into(),
+        flags: bits(Flags { role, disposable, free, relay, gibberish }),
+        domain: parsed.map_or_else(|_| plain_domain(email), |address| address.domain().ascii().to_owned()).into(),
     }
 }
 

@@ -1,135 +1,287 @@
-//! How far a batch is: a bar on a terminal, a line every ten seconds elsewhere, nothing where nothing is wanted.
+//! How far a batch is: one line on a terminal, drawn again and again; elsewhere a line every ten seconds; nothing where nothing
+//! is wanted. Counts are those of the whole batch, rate and remaining time those of this run.
 
 use std::io::IsTerminal;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use probity_core::time::Millis;
 use probity_core::verdict::Status;
 
-use crate::config::duration;
+use crate::log;
 
 /// Time between two lines where there is no terminal.
 const LINE_EVERY_MS: i64 = 10_000;
+/// Time between two drawings on a terminal.
+const DRAW_EVERY_MS: i64 = 100;
+/// The widest and the narrowest bar, with its brackets.
+const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=32;
+
+/// Counts of verdicts by their status.
+pub(crate) type ByStatus = [u64; Status::ALL.len()];
 
 /// The progress of one run.
 pub(crate) struct Progress {
     view: View,
     total: u64,
-    done: u64,
     /// What was done before this run.
     before: u64,
-    by_status: [u64; 4],
-    waiting: u64,
+    by_status: ByStatus,
+    deferred: Deferred,
     started: Millis,
+    next_view: Millis,
+    /// What was said last.
+    said: String,
 }
 
+/// Rows that wait for another try.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Deferred {
+    /// How many.
+    pub rows: u64,
+    /// When the next try is; none where it is being made.
+    pub next: Option<Millis>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum View {
-    Bar(ProgressBar),
-    Lines { next: Millis },
+    Terminal,
+    Lines,
     Nothing,
 }
 
+/// One part of a line: those with small numbers are left out last.
+struct Part(u8, String);
+
 impl Progress {
-    /// For `total` addresses, of which `before` are answered already.
-    pub(crate) fn new(total: u64, before: u64, quiet: bool, now: Millis) -> Self {
-        let view = if quiet {
-            View::Nothing
-        } else if std::io::stderr().is_terminal() {
-            View::Bar(bar(total, before))
-        } else {
-            View::Lines { next: now + LINE_EVERY_MS }
+    /// For `total` addresses, of which some have their verdict already.
+    pub(crate) fn new(total: u64, before: ByStatus, quiet: bool, now: Millis) -> Self {
+        let draws = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let (view, wait) = match (quiet, draws) {
+            (true, _) => (View::Nothing, 0),
+            (false, true) => (View::Terminal, 0),
+            (false, false) => (View::Lines, LINE_EVERY_MS),
         };
-        Self { view, total, done: before, before, by_status: [0; 4], waiting: 0, started: now }
+        Self {
+            view,
+            total,
+            before: before.iter().sum(),
+            by_status: before,
+            deferred: Deferred::default(),
+            started: now,
+            next_view: now + wait,
+            said: String::new(),
+        }
     }
 
-    /// Counts an answer.
+    /// Counts a verdict.
     pub(crate) fn settled(&mut self, status: Status) {
-        self.done += 1;
         let at = Status::ALL.iter().position(|other| *other == status).expect("every status is in ALL");
         self.by_status[at] += 1;
     }
 
-    /// How many rows wait for a later try.
-    pub(crate) fn waiting(&mut self, rows: u64) {
-        self.waiting = rows;
-    }
-
-    /// Answers of this run.
+    /// Verdicts of this run.
     pub(crate) fn settled_now(&self) -> u64 {
-        self.done - self.before
+        self.done() - self.before
     }
 
-    /// All answers.
+    /// All verdicts.
     pub(crate) fn done(&self) -> u64 {
-        self.done
+        self.by_status.iter().sum()
     }
 
     /// Shows the state where it is time.
-    pub(crate) fn tick(&mut self, now: Millis) {
-        match &mut self.view {
-            View::Bar(bar) => {
-                bar.set_position(self.done);
-                bar.set_message(counts(self.by_status, self.waiting));
-            }
-            View::Lines { next } if now >= *next => {
-                *next = now + LINE_EVERY_MS;
-                crate::log::say(&self.line(now));
-            }
-            View::Lines { .. } | View::Nothing => {}
+    pub(crate) fn tick(&mut self, now: Millis, deferred: impl FnOnce() -> Deferred) {
+        if self.view == View::Nothing || now < self.next_view {
+            return;
+        }
+        self.deferred = deferred();
+        if self.view == View::Terminal {
+            self.next_view = now + DRAW_EVERY_MS;
+            // The last column stays free: some terminals wrap as soon as it is written.
+            let width = usize::from(console::Term::stderr().size().1).saturating_sub(1);
+            log::status(&self.drawn(now, width, &TimeZone::system()));
+            return;
+        }
+        self.next_view = now + LINE_EVERY_MS;
+        let line = self.line(now, usize::MAX, &TimeZone::system());
+        // For hours nothing may happen but that deferred rows wait.
+        if line != self.said {
+            log::say(&line);
+            self.said = line;
         }
     }
 
-    fn line(&self, now: Millis) -> String {
-        let took = now.since(self.started).max(1);
-        let settled = i64::try_from(self.settled_now()).unwrap_or(i64::MAX);
-        let left = i64::try_from(self.total - self.done.min(self.total)).unwrap_or(i64::MAX);
-        let rest = if settled == 0 {
-            String::new()
+    /// The line with a bar before it, where there is room.
+    fn drawn(&self, now: Millis, width: usize, zone: &TimeZone) -> String {
+        let line = self.line(now, width, zone);
+        let room = width.saturating_sub(line.len() + 1).min(*BAR_COLUMNS.end());
+        if room < *BAR_COLUMNS.start() || self.total == 0 {
+            return line;
+        }
+        let inside = room - 2;
+        let full = usize::try_from(self.done().min(self.total) * inside as u64 / self.total).unwrap_or(inside);
+        format!("[{}{}] {line}", "=".repeat(full), " ".repeat(inside - full))
+    }
+
+    /// What there is to say, in at most `width` columns.
+    fn line(&self, now: Millis, width: usize, zone: &TimeZone) -> String {
+        let mut parts = vec![Part(0, format!("{}/{}", self.done(), self.total))];
+        let statuses = Status::ALL.iter().zip(self.by_status).filter(|(_, count)| *count > 0);
+        let statuses = statuses.map(|(status, count)| Part(4, format!("{count} {status}")));
+        let Deferred { rows, next } = self.deferred;
+        let only_deferred = rows > 0 && self.done() + rows >= self.total;
+        if only_deferred {
+            parts.extend(statuses);
+            let when = next.map_or("retrying now".to_owned(), |at| format!("next at {}", time_of_day(at, zone)));
+            parts.push(Part(1, format!("{rows} deferred, {when}")));
         } else {
-            format!(", {} left", duration::show(left.saturating_mul(took) / settled))
-        };
-        let counts = counts(self.by_status, self.waiting);
-        format!("{} of {} ({} a second{rest}): {counts}", self.done, self.total, settled.saturating_mul(1_000) / took)
+            parts.extend(self.pace(now));
+            parts.extend(statuses);
+            parts.extend((rows > 0).then(|| Part(2, format!("{rows} deferred"))));
+        }
+        fitted(parts, width)
     }
 
-    /// Takes the bar away.
+    /// How fast this run is, and how long the rows that are not deferred will take.
+    fn pace(&self, now: Millis) -> Vec<Part> {
+        let settled = self.settled_now();
+        if settled == 0 {
+            return Vec::new();
+        }
+        let took = u64::try_from(now.since(self.started)).unwrap_or_default().max(1);
+        let left = self.total.saturating_sub(self.done() + self.deferred.rows);
+        let left_ms = i64::try_from(left.saturating_mul(took) / settled).unwrap_or(i64::MAX);
+        let mut parts = vec![Part(3, rate(settled, took))];
+        if left > 0 {
+            parts.push(Part(1, format!("{} left", remaining(left_ms))));
+        }
+        parts
+    }
+
+    /// Takes the line away.
     pub(crate) fn finish(&mut self) {
-        if let View::Bar(bar) = &self.view {
-            bar.finish_and_clear();
+        if self.view == View::Terminal {
+            log::status("");
         }
     }
 }
 
-fn counts(by_status: [u64; 4], waiting: u64) -> String {
-    let named = Status::ALL.iter().zip(by_status).filter(|(_, count)| *count > 0);
-    let mut parts: Vec<String> = named.map(|(status, count)| format!("{count} {status}")).collect();
-    if waiting > 0 {
-        parts.push(format!("{waiting} put off"));
+/// As many parts as have room, the most important first, in their order.
+fn fitted(mut parts: Vec<Part>, width: usize) -> String {
+    let length = |parts: &[Part]| parts.iter().map(|Part(_, text)| text.len() + 2).sum::<usize>().saturating_sub(2);
+    while parts.len() > 1 && length(&parts) > width {
+        let last = parts.iter().map(|Part(rank, _)| *rank).max();
+        let at = parts.iter().rposition(|Part(rank, _)| Some(*rank) == last);
+        at.map(|at| parts.remove(at));
     }
-    parts.join(", ")
+    let line = parts.into_iter().map(|Part(_, text)| text).collect::<Vec<_>>().join(", ");
+    line.chars().take(width).collect()
 }
 
-fn bar(total: u64, before: u64) -> ProgressBar {
-    let template = "{bar:30} {human_pos}/{human_len} {per_sec} ETA {eta} {msg}";
-    let style = ProgressStyle::with_template(template).expect("the template is a constant").progress_chars("=> ");
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr()).with_style(style);
-    bar.set_position(before);
-    bar.reset_eta();
-    bar
+/// A remaining time, rounded up: nobody knows it better than to the minute.
+fn remaining(ms: i64) -> String {
+    let seconds = ms.div_euclid(1_000).saturating_add(1);
+    let minutes = (seconds + 59) / 60;
+    match seconds {
+        ..60 => format!("{seconds} s"),
+        60..3_600 => format!("{minutes} min"),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+/// So many in this time, as people say it: `41/s`, `2.5/s`, `8/min`.
+fn rate(count: u64, ms: u64) -> String {
+    let per = |unit_ms: u64| count.saturating_mul(unit_ms) / ms;
+    match per(10_000) {
+        100.. => format!("{}/s", per(1_000)),
+        tenths @ 10.. => format!("{}.{}/s", tenths / 10, tenths % 10),
+        _ => format!("{}/min", per(60_000)),
+    }
+}
+
+/// A point in time on the clock of this machine.
+pub(crate) fn time_of_day(at: Millis, zone: &TimeZone) -> String {
+    let time = Timestamp::from_millisecond(at.0).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(zone.clone());
+    format!("{:02}:{:02}", time.hour(), time.minute())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_line_says_counts_rate_and_rest() {
-        let mut progress = Progress::new(100, 40, true, Millis(0));
-        for _ in 0..20 {
-            progress.settled(Status::Passed);
+    /// 2026-11-22, 10:35 UTC.
+    const TEN_THIRTY_FIVE: Millis = Millis(1_795_343_700_000);
+
+    fn progress(total: u64, before: ByStatus, more: ByStatus, deferred: Deferred) -> Progress {
+        let mut progress = Progress::new(total, before, true, Millis(0));
+        for (status, count) in Status::ALL.iter().zip(more) {
+            (0..count).for_each(|_| progress.settled(*status));
         }
-        progress.waiting(3);
-        let line = progress.line(Millis(10_000));
-        assert_eq!(line, "60 of 100 (2 a second, 20 s left): 20 passed, 3 put off");
+        progress.deferred = deferred;
+        progress
+    }
+
+    #[test]
+    fn a_line_says_counts_of_the_whole_batch_and_the_pace_of_this_run() {
+        let deferred = |rows, next| Deferred { rows, next };
+        let table = [
+            (progress(100, [0; 4], [0; 4], deferred(0, None)), "0/100"),
+            (
+                progress(103, [30, 10, 0, 0], [20, 0, 0, 0], deferred(3, None)),
+                "60/103, 2.0/s, 21 s left, 50 passed, 10 undeliverable, 3 deferred",
+            ),
+            (progress(9, [0; 4], [0, 0, 1, 5], deferred(0, None)), "6/9, 36/min, 6 s left, 1 risky, 5 unknown"),
+            (
+                progress(100, [90, 0, 0, 0], [7, 0, 0, 0], deferred(3, Some(TEN_THIRTY_FIVE))),
+                "97/100, 97 passed, 3 deferred, next at 10:35",
+            ),
+            (progress(100, [97, 0, 0, 0], [0; 4], deferred(3, None)), "97/100, 97 passed, 3 deferred, retrying now"),
+        ];
+        for (progress, expected) in table {
+            assert_eq!(progress.line(Millis(10_000), usize::MAX, &TimeZone::UTC), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_is_never_wider_than_the_terminal() {
+        let deferred = Deferred { rows: 12_345, next: Some(TEN_THIRTY_FIVE) };
+        let progress = progress(9_000_000, [4_000_000, 500_000, 30_000, 20_000], [7, 0, 0, 0], deferred);
+        let only = Progress { total: progress.done() + 12_345, ..progress };
+        for width in 0..200 {
+            let line = only.drawn(Millis(1_234_567), width, &TimeZone::UTC);
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+        let at = |width| only.drawn(Millis(1_234_567), width, &TimeZone::UTC);
+        assert_eq!(at(79), "[============= ] 4550007/4562352, 4000007 passed, 12345 deferred, next at 10:35");
+        assert_eq!(at(46), "4550007/4562352, 12345 deferred, next at 10:35");
+        assert_eq!(at(20), "4550007/4562352");
+        assert_eq!(at(3), "455");
+    }
+
+    #[test]
+    fn a_bar_fills_the_room_that_is_left() {
+        let progress = progress(10, [5, 0, 0, 0], [0; 4], Deferred::default());
+        assert_eq!(progress.drawn(Millis(1), 27, &TimeZone::UTC), "[=====     ] 5/10, 5 passed");
+        assert_eq!(progress.drawn(Millis(1), 20, &TimeZone::UTC), "5/10, 5 passed");
+    }
+
+    #[test]
+    fn rates_and_remaining_times_are_rounded() {
+        for (ms, expected) in
+            [(0, "1 s"), (20_000, "21 s"), (59_500, "1 min"), (61_000, "2 min"), (7_250_000, "2 h 1 min")]
+        {
+            assert_eq!(remaining(ms), expected);
+        }
+        let table = [
+            (41, 1_000, "41/s"),
+            (123_456, 10_000, "12345/s"),
+            (99, 10_000, "9.9/s"),
+            (1, 1_000, "1.0/s"),
+            (8, 60_000, "8/min"),
+        ];
+        for (count, ms, expected) in table {
+            assert_eq!(rate(count, ms), expected);
+        }
     }
 }

@@ -27,7 +27,7 @@ impl Request {
     pub(super) fn of(args: &BatchArgs) -> Result<Self> {
         let (output, output_format, quiet) = (args.output.clone(), args.output_format, args.quiet);
         let Some(input) = &args.input else {
-            let work = args.resume.clone().context("an input or --resume is needed")?;
+            let work = args.resume.clone().context("set an input or --resume")?;
             if !work.is_file() {
                 bail!("there is no work file {}", work.display());
             }
@@ -46,6 +46,9 @@ impl Request {
         };
         let work = args.work.clone().unwrap_or_else(|| work_place(input, output.as_deref()));
         refuse_collisions(Some(input), output.as_deref(), &work)?;
+        if args.finish && !work.is_file() {
+            bail!("--finish: no work file {}; run the batch without --finish", work.display());
+        }
         Ok(Self { work, begun: Some(begun), fresh: args.fresh, output, output_format, quiet })
     }
 
@@ -73,7 +76,7 @@ fn refuse_collisions(input: Option<&Path>, output: Option<&Path>, work: &Path) -
                 && place.is_some()
                 && place == file_place(other)
             {
-                bail!("{} would be both {role} and {other_role}; name another file", other.display());
+                bail!("{} would be both {role} and {other_role}; choose another file", other.display());
             }
         }
     }
@@ -116,17 +119,17 @@ pub(super) fn refuse_other(wanted: &Begun, begun: &Begun, imported: &Imported, p
         ("--sandbox", wanted.sandbox != begun.sandbox),
     ];
     if let Some((name, _)) = settings.iter().find(|(_, differs)| *differs) {
-        bail!("{place} belongs to a batch with another {name}; --fresh begins anew, --work uses another file");
+        bail!("{place} belongs to a batch with another {name}; --fresh starts over, --work sets another work file");
     }
     let (size, hash) = input::Digested::new(input::open(Path::new(&wanted.input))?)
         .finish()
         .with_context(|| format!("cannot read {}", wanted.input))?;
     if (size, &hash) != (imported.size, &imported.hash) {
         bail!(
-            "{place} belongs to another input ({} bytes; {} has {size}{}); --fresh begins anew, --work uses another file",
+            "{place} belongs to another input ({} bytes; {} has {size}{}); --fresh starts over, --work sets another work file",
             imported.size,
             wanted.input,
-            if size == imported.size { " too, but other content" } else { "" }
+            if size == imported.size { " too, but with different content" } else { "" }
         );
     }
     Ok(())

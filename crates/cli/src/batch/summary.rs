@@ -35,8 +35,10 @@ pub(crate) struct Summary {
     pub rows: u64,
     /// Rows that could not be read.
     pub unreadable: u64,
-    /// Different addresses that this run asked about.
+    /// Different addresses with a verdict, over all runs of the batch.
     pub asked: u64,
+    /// Those that this run asked about.
+    pub asked_now: u64,
     /// Replies of this run that no rule knew.
     pub unmatched: u64,
     /// How long this run took, in milliseconds.
@@ -49,7 +51,7 @@ impl Summary {
     /// Addresses a second.
     fn rate(&self) -> u64 {
         let ms = u64::try_from(self.took_ms.max(1)).unwrap_or(1);
-        self.asked.saturating_mul(1_000) / ms
+        self.asked_now.saturating_mul(1_000) / ms
     }
 
     /// As a table for people.
@@ -65,17 +67,13 @@ impl Summary {
         }
         lines.push(format!("{:<16}{:>10}", "rows", self.rows));
         lines.push(format!("{:<16}{:>10}", "duplicates", self.tally.duplicates));
-        lines.push(format!(
-            "asked about {} addresses in {}, {} a second",
-            self.asked,
-            duration::show(self.took_ms),
-            self.rate()
-        ));
+        lines.push(format!("{:<16}{:>10}", "addresses", self.asked));
+        if self.asked_now > 0 {
+            let (took, rate) = (duration::show(self.took_ms), self.rate());
+            lines.push(format!("this run: {} addresses in {took}, {rate}/s", self.asked_now));
+        }
         if self.unmatched > 0 {
-            lines.push(format!(
-                "note: {} replies of servers fitted no rule; docs/replies.md says how to add one",
-                self.unmatched
-            ));
+            lines.push(format!("note: {} replies matched no rule; to add one, see docs/replies.md", self.unmatched));
         }
         lines.extend(self.warnings.iter().map(|warning| format!("note: {warning}")));
         lines.join("\n")
@@ -93,6 +91,7 @@ impl Summary {
             "duplicates": self.tally.duplicates,
             "unreadable": self.unreadable,
             "asked": self.asked,
+            "asked_now": self.asked_now,
             "unmatched_replies": self.unmatched,
             "took_ms": self.took_ms,
             "per_second": self.rate(),
@@ -113,7 +112,8 @@ mod tests {
             tally.add(reason, duplicate);
         }
         let warnings = vec!["odd".into()];
-        let mut summary = Summary { tally, rows: 3, unreadable: 1, asked: 2, unmatched: 0, took_ms: 500, warnings };
+        let mut summary =
+            Summary { tally, rows: 3, unreadable: 1, asked: 2, asked_now: 2, unmatched: 0, took_ms: 500, warnings };
         let json: serde_json::Value = serde_json::from_str(&summary.json()).unwrap();
         assert_eq!(json["statuses"], serde_json::json!({"passed": 2, "undeliverable": 1, "risky": 0, "unknown": 0}));
         assert_eq!(json["reasons"].as_object().unwrap().len(), 17);

@@ -2,7 +2,7 @@
 
 mod unreadable;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicI64;
@@ -268,7 +268,7 @@ async fn another_input_or_other_settings_are_refused() {
     assert!(refusal(column).contains("--column"));
     std::fs::write(bench.path("in.csv"), csv(600).replacen("ok", "no", 1)).unwrap();
     let changed = bench.run(&fake, "in.csv", "out.csv", &[]).await.unwrap_err();
-    assert!(refusal(changed).contains("other content"));
+    assert!(refusal(changed).contains("different content"));
     std::fs::write(bench.path("in.csv"), csv(601)).unwrap();
     let grown = bench.run(&fake, "in.csv", "out.csv", &[]).await.unwrap_err();
     assert!(refusal(grown).contains("bytes"));
@@ -287,6 +287,31 @@ async fn a_work_file_alone_is_enough_to_continue() {
     let Command::Batch(args) = Cli::try_parse_from(words).unwrap().command else { unreachable!("it says batch") };
     run(&args, Arc::new(Fake::default())).await.unwrap();
     assert_eq!(bench.read("out.csv").lines().count(), 601);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_is_finished_with_what_is_known() {
+    let bench = Bench::new("in.csv", csv(600).as_bytes());
+    let nothing = bench.run(&Arc::new(Fake::default()), "in.csv", "out.csv", &["--finish"]).await.unwrap_err();
+    assert!(nothing.to_string().contains("no work file"), "{nothing}");
+    bench.crash(100, "in.csv", "out.csv").await;
+    let fake = Arc::new(Fake::default());
+    assert_eq!(bench.run(&fake, "in.csv", "out.csv", &["--finish"]).await.unwrap(), Exit::Done);
+    assert_eq!(fake.asked(), 0, "nobody is asked");
+    let (input, output) = (bench.read("in.csv"), bench.read("out.csv"));
+    let (mut known, mut deferred, mut open) = (0, 0, 0);
+    for (before, after) in input.lines().zip(output.lines()).skip(1) {
+        let added = after.strip_prefix(before).expect("the row begins with its own columns");
+        let first = before.contains("later");
+        known += usize::from(added.starts_with(",passed,valid,") || added.starts_with(",undeliverable,nonexistent,"));
+        deferred += usize::from(added.starts_with(",unknown,unverified,deferred,"));
+        open += usize::from(added.starts_with(",unknown,unverified,not_asked,"));
+        assert!(!first || added.starts_with(",unknown,"), "{after}");
+        assert!(added.contains(",d") && added.contains(".org"), "the domain is known: {after}");
+    }
+    assert_eq!(known + deferred + open, 600, "{known} {deferred} {open}");
+    assert!(known > 0 && deferred > 0 && open > 0, "{known} {deferred} {open}");
+    assert!(!Path::new(&bench.path("out.csv.probity-work")).exists());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

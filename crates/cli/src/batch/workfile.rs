@@ -210,6 +210,6 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 pub(crate) fn output_failed(error: io::Error, path: &Path) -> anyhow::Error {
     let advice = if error.kind() == io::ErrorKind::StorageFull { ": the disk is full" } else { "" };
     anyhow::Error::new(error)
-        .context(format!("cannot write {}{advice}; no answer is lost, run again to continue", path.display()))
+        .context(format!("cannot write {}{advice}; no verdict is lost, run again to continue", path.display()))
         .context(Ends(Exit::Local))
 }

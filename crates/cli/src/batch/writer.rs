@@ -4,7 +4,7 @@
 //! no further answers wait, and forced to disk about once a second. The thread also watches whether anything can be reached at all: a
 //! million `unverified` rows because port 25 is closed help nobody.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -21,7 +21,7 @@ use super::answer::{Answer, Answers, PutOff, plain_domain};
 use super::feed::Halt;
 use super::order::Order;
 use super::output::Output;
-use super::progress::Progress;
+use super::progress::{Deferred, Progress};
 use super::workfile::WorkFile;
 
 /// How often the state is looked at where nothing happens.
@@ -65,8 +65,8 @@ pub(crate) struct Writer {
     pub halt: watch::Sender<Option<Halt>>,
     /// Whether anything can be reached; none where that does not matter.
     pub reach: Option<Reachability>,
-    /// Rows that wait for another try.
-    pub waiting: HashSet<u32>,
+    /// Deferred rows, and when each may be asked about again.
+    pub deferred: HashMap<u32, Millis>,
 }
 
 impl Writer {
@@ -121,8 +121,11 @@ impl Writer {
     }
 
     fn show(&mut self, now: Millis) {
-        self.progress.waiting(self.waiting.len() as u64);
-        self.progress.tick(now);
+        let deferred = &self.deferred;
+        self.progress.tick(now, || Deferred {
+            rows: deferred.len() as u64,
+            next: deferred.values().filter(|at| **at > now).min().copied(),
+        });
     }
 
     fn outcomes(&mut self, outcomes: Vec<(u64, Outcome)>) -> Result<()> {
@@ -131,7 +134,7 @@ impl Writer {
             match outcome {
                 Outcome::Settled(verification) => self.settle(row, &verification)?,
                 Outcome::PutOff { not_before, tries, why, .. } => {
-                    self.waiting.insert(row);
+                    self.deferred.insert(row, not_before);
                     self.work.put_off(&PutOff { row, not_before, tries })?;
                     if let Some(reach) = &mut self.reach {
                         let place = self.order.places[row as usize];
@@ -153,7 +156,7 @@ impl Writer {
         let answer = Answer::of(row, verification);
         let place = self.work.answer(&answer)?;
         self.answers.keep(&answer, place);
-        self.waiting.remove(&row);
+        self.deferred.remove(&row);
         self.progress.settled(verification.verdict.status());
         if let Some(reach) = &mut self.reach {
             reach.settled(verification);

@@ -51,7 +51,7 @@ pub(super) fn read(tables: &BTreeMap<String, Table>, first: &str, initial: i64) 
 
 fn plan(name: &str, table: &Table) -> Result<Plan, String> {
     if is_built_in(name) {
-        return Err(format!("`plans.{name}`: this plan is always there; choose another name"));
+        return Err(format!("`plans.{name}`: this plan always exists; choose another name"));
     }
     if !is_plan_name(name) {
         let wanted = format!("1 to {NAME_MAX} lower-case letters, digits, `-` and `_`");
@@ -127,7 +127,7 @@ impl Of<'_> {
             let unknown = || {
                 let near = schema::nearest(name, Entitlement::ALL.iter().map(|one| one.as_str()));
                 let hint = near.map_or_else(|| all.clone(), str::to_owned);
-                self.wrong("entitlements", &format!("{name:?} is no entitlement; did you mean `{hint}`?"))
+                self.wrong("entitlements", &format!("{name:?} is not an entitlement; did you mean `{hint}`?"))
             };
             name.parse::<Entitlement>().map_err(|()| unknown())
         };
@@ -150,7 +150,7 @@ impl Of<'_> {
         match (credits, times) {
             (Some(credits), Some(times)) => Ok(Some(Refill { credits, times })),
             (None, None) => Ok(None),
-            (Some(_), None) => Err(self.wrong("refill_credits", "needs `refill_times`, the most a month")),
+            (Some(_), None) => Err(self.wrong("refill_credits", "needs `refill_times`, the maximum per month")),
             (None, Some(_)) => Err(self.wrong("refill_times", "needs `refill_credits`")),
         }
     }
@@ -195,7 +195,7 @@ mod tests {
         for (text, first, message) in [
             ("plans = 3", "metered", "[plans.NAME]"),
             ("plans.team = 3", "metered", "[plans.team]"),
-            ("[plans.metered]", "metered", "always there"),
+            ("[plans.metered]", "metered", "always exists"),
             ("[plans.Team]", "metered", "lower-case"),
             ("", "team", "there is no plan \"team\"; there are `unlimited`, `metered`"),
             ("[plans.team]\ncredit = 1", "team", "`plans.team.credit`: there is no such key; did you mean `credits`?"),

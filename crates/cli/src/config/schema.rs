@@ -102,7 +102,6 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("uploads.keep_days", Kind::Whole(1, 3_650)),
     ("credits.plan", Kind::Text),
     ("credits.initial", Kind::Whole(0, 1_000_000_000)),
-    ("credits.hold", Kind::Deadline),
     ("webhooks.https_only", Kind::Flag),
     ("webhooks.keep_days", Kind::Whole(1, 365)),
     ("session.idle", Kind::Deadline),
@@ -118,6 +117,9 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("log.format", Kind::Word(&["text", "json"])),
 ];
 
+/// Keys of earlier versions. They have no effect; a configuration that has one still starts the program.
+const RETIRED: &[&str] = &["credits.hold"];
+
 /// The keys of one `[[source]]`.
 pub(crate) const SOURCE_KEYS: &[&str] = &["bind", "public", "helo", "proxy", "in_use_since"];
 
@@ -126,12 +128,17 @@ pub(crate) fn is_section(name: &str) -> bool {
     KEYS.iter().any(|(key, _)| key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
+/// Whether only an earlier version had this key.
+pub(crate) fn is_retired(key: &str) -> bool {
+    RETIRED.contains(&key)
+}
+
 /// What is said about a key that does not exist.
 pub(crate) fn unknown(key: &str) -> String {
     let all = KEYS.iter().map(|(name, _)| *name);
     match nearest(key, all) {
         Some(near) => format!("there is no key `{key}`; did you mean `{near}`?"),
-        None => format!("there is no key `{key}`; `probity config` prints all of them"),
+        None => format!("there is no key `{key}`; to list all keys: `probity config`"),
     }
 }
 
@@ -206,12 +213,19 @@ pub(crate) fn read(key: &str, kind: Kind, text: &str) -> Result<Value, String> {
             _ => Value::String(text.to_owned()),
         },
         Kind::Whole(..) => text.trim().parse().map_or_else(|_| Value::String(text.to_owned()), Value::Integer),
-        Kind::Texts => {
-            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
-            Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
-        }
+        Kind::Texts => list(text),
     };
     check(key, kind, &value).map(|()| value)
+}
+
+/// A list as `probity config` prints it, or items with commas between them.
+fn list(text: &str) -> Value {
+    let printed = text.trim_start().starts_with('[').then(|| format!("list = {text}").parse::<toml::Table>().ok());
+    if let Some(value @ Value::Array(_)) = printed.flatten().and_then(|mut table| table.remove("list")) {
+        return value;
+    }
+    let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+    Value::Array(items.map(|item| Value::String(item.to_owned())).collect())
 }
 
 fn wanted(kind: Kind) -> String {
@@ -221,7 +235,7 @@ fn wanted(kind: Kind) -> String {
         Kind::Flag => "true or false".into(),
         Kind::Whole(least, most) => format!("a whole number from {least} to {most}"),
         Kind::Time => duration::EXAMPLES.into(),
-        Kind::Deadline => format!("{}, and more than nothing", duration::EXAMPLES),
+        Kind::Deadline => format!("{}, longer than 0", duration::EXAMPLES),
         Kind::Texts => "a list of texts, such as [\"one\", \"two\"]".into(),
         Kind::Word(words) => {
             let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
@@ -237,7 +251,7 @@ fn found(value: &Value) -> String {
         Value::Float(number) => format!("the number {number}"),
         Value::Boolean(flag) => format!("{flag}"),
         Value::Array(items) if items.iter().all(Value::is_str) => "a list".into(),
-        Value::Array(_) => "a list of other things than texts".into(),
+        Value::Array(_) => "a list with values other than text".into(),
         Value::Table(_) => "a section".into(),
         Value::Datetime(_) => "a date".into(),
     }
@@ -292,7 +306,7 @@ mod tests {
         );
         assert!(wrong("probe.port", Value::Integer(70_000)).contains("70000"));
         assert!(wrong("dns.timeout", Value::Integer(5)).contains("\"20s\""));
-        assert!(wrong("timeouts.live.connect", Value::String("0s".into())).contains("more than nothing"));
+        assert!(wrong("timeouts.live.connect", Value::String("0s".into())).contains("longer than 0"));
         assert_eq!(
             wrong("server.body_max", Value::String("1MB".into())),
             "`server.body_max` is the text \"1MB\", but must be a size with a unit, such as \"512KiB\" or \"1MiB\", from 1KiB to 1GiB"
@@ -311,6 +325,24 @@ mod tests {
         assert_eq!(read("probe.starttls", "no").unwrap(), Value::Boolean(false));
         assert_eq!(read("probe.port", "2525").unwrap(), Value::Integer(2525));
         assert_eq!(read("dns.nameservers", "a, b").unwrap().as_array().unwrap().len(), 2);
+        let table: [(&str, &[&str]); 7] = [
+            ("[\"a\", \"b\"]", &["a", "b"]),
+            (" [ 'a' ,\n 'b', ] ", &["a", "b"]),
+            ("[\"a,b\"]", &["a,b"]),
+            ("[]", &[]),
+            ("", &[]),
+            ("[::1]:80,127.0.0.1:80", &["[::1]:80", "127.0.0.1:80"]),
+            ("[::1]:80", &["[::1]:80"]),
+        ];
+        for (text, expected) in table {
+            let items = read("server.listen", text).unwrap();
+            assert_eq!(
+                items.as_array().unwrap().iter().filter_map(Value::as_str).collect::<Vec<_>>(),
+                expected,
+                "{text}"
+            );
+        }
+        assert!(read("server.listen", "[1, 2]").unwrap_err().contains("a list with values other than text"));
         assert!(read("probe.port", "x").unwrap_err().contains("probe.port"));
     }
 }

@@ -100,8 +100,6 @@ pub(crate) struct ServeSettings {
     pub batch_slots: usize,
     /// What organizations can be on.
     pub plans: Arc<Plans>,
-    /// How long a live verification holds its credit at most, in milliseconds.
-    pub hold_ms: i64,
     /// Lists as files.
     pub uploads: UploadsConfig,
     /// Whether callbacks go to https only.
@@ -187,7 +185,6 @@ impl ServeSettings {
             batch_keep_days: read.whole("batch.keep_days"),
             batch_slots: batch_slots(read),
             plans: Arc::new(plans(read)?),
-            hold_ms: hold_ms(read)?,
             uploads: UploadsConfig {
                 body_max: read.bytes("uploads.body_max"),
                 at_once: read.whole("uploads.at_once"),
@@ -205,15 +202,13 @@ impl ServeSettings {
             return Err(read.wrong("server.listen", "at least one address is needed"));
         }
         if settings.admin_key.is_none() && !settings.admin_listen.is_empty() {
-            return Err(read.wrong("admin.listen", "needs admin.key, without which nothing is served there"));
+            return Err(read.wrong("admin.listen", "needs admin.key"));
         }
         if settings.batch_lease_ms < LEASE_MIN_MS {
             return Err(read.wrong("batch.lease", "must be at least 1s"));
         }
         if settings.request_timeout_ms < REQUEST_MIN_MS {
-            return Err(
-                read.wrong("server.request_timeout", "must be at least 2s: a verification gets one second less")
-            );
+            return Err(read.wrong("server.request_timeout", "must be at least 2s: a verification gets 1 s less"));
         }
         Ok(settings)
     }
@@ -228,8 +223,14 @@ impl ServeSettings {
 
     /// Where a browser opens a one-time link. The token stands behind the `#`: no proxy and no log sees it.
     pub(crate) fn link(&self, token: &str) -> String {
-        let base = self.listen.first().map_or_else(String::new, |address| self.base_url(*address));
+        let listening = self.listening();
+        let base = listening.map_or_else(String::new, |address| self.base_url(address));
         links::url(Some(&base), token)
+    }
+
+    /// Where the service listens first: what it said at its start, else what is configured.
+    pub(crate) fn listening(&self) -> Option<SocketAddr> {
+        crate::service::address::of(&self.data).or_else(|| self.listen.first().copied())
     }
 
     /// The address that customers use: the configured one, or one of this machine.
@@ -356,21 +357,13 @@ fn plans(read: &Reader<'_>) -> Result<Plans> {
         .map_err(|message| anyhow!("{place}{message}"))
 }
 
-fn hold_ms(read: &Reader<'_>) -> Result<i64> {
-    let hold_ms = read.time("credits.hold");
-    if hold_ms <= read.time("server.request_timeout") {
-        return Err(read.wrong("credits.hold", "must be longer than server.request_timeout"));
-    }
-    Ok(hold_ms)
-}
-
 fn mail(read: &Reader<'_>) -> Result<Option<MailConfig>> {
     let relay = read.text("mail.relay");
     if relay.is_empty() {
         return Ok(None);
     }
     let Some(public_url) = public_url(read)? else {
-        return Err(read.wrong("mail.relay", "needs server.public_url, which the links in mail begin with"));
+        return Err(read.wrong("mail.relay", "needs server.public_url, for the links in mail"));
     };
     let mail = MailConfig::new(&SecretString::from(relay), read.text("mail.from"), &public_url);
     let key = |wrong: &NoMail| match wrong {

@@ -64,17 +64,16 @@ fn report(address: IpAddr, list: &str, listed: Listed) -> Check {
     match listed {
         Listed::No => Check::ok(name, "not listed"),
         Listed::Yes(code) => {
-            let advice =
-                format!("see the web page of {list} for the reason and the way out; servers that use it refuse us");
+            let advice = format!(
+                "servers that use {list} refuse probes; see its website for the reason and the removal procedure"
+            );
             Check::fail(name, format!("listed ({code})"), advice)
         }
         Listed::Refused => {
-            let advice = "ask through a resolver of your own: public ones are turned away by block lists";
-            Check::warn(name, "the list does not answer this resolver", advice)
+            let advice = "use a resolver of your own: block lists refuse public ones";
+            Check::warn(name, "the list refuses this resolver", advice)
         }
-        Listed::Failed => {
-            Check::warn(name, "no usable answer", "try again, or take the list out of doctor.block_lists")
-        }
+        Listed::Failed => Check::warn(name, "no usable response", "retry, or remove the list from doctor.block_lists"),
     }
 }
 

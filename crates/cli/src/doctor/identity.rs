@@ -27,16 +27,16 @@ fn helo(source: &Arc<Source>) -> Check {
     if source.helo.contains('.') {
         return Check::ok(name, source.helo.clone());
     }
-    let found = format!("{:?} is no full name", source.helo);
-    Check::fail(name, found, "set probe.helo to the reverse name of your public address, such as mx1.example.com")
+    let found = format!("{:?} is not a fully qualified name", source.helo);
+    Check::fail(name, found, "set probe.helo to the PTR name of your public address, such as mx1.example.com")
 }
 
 /// Forward-confirmed reverse DNS: the address has the name, and the name has the address.
 async fn reverse(patient: &Patient, source: &Arc<Source>) -> Check {
     let name = format!("reverse name{}", of(source));
     let Some(address) = source.public else {
-        let advice = "write a [[source]] with `public`: the address under which the world sees this machine";
-        return Check::warn(name, "the public address is not known, so it cannot be checked", advice);
+        let advice = "set `public` in a [[source]] to the address that servers see";
+        return Check::warn(name, "the public address is unknown, so its PTR record cannot be checked", advice);
     };
     let names = match patient.net.lookup(&reverse_name(address), Kind::Ptr).await.answer {
         Answer::Records(records) => records
@@ -44,27 +44,28 @@ async fn reverse(patient: &Patient, source: &Arc<Source>) -> Check {
             .filter_map(|record| if let Record::Ptr(name) = record { Some(name) } else { None })
             .collect(),
         Answer::Empty | Answer::NoName => Vec::new(),
-        Answer::Failed(how) => return Check::warn(name, format!("could not be looked up ({how:?})"), "try again"),
+        Answer::Failed(how) => return Check::warn(name, format!("lookup failed ({how:?})"), "retry"),
     };
     let helo = source.helo.to_ascii_lowercase();
     if names.is_empty() {
-        let advice =
-            format!("let whoever gave you {address} set its reverse name to {helo}; many servers refuse without");
-        return Check::fail(name, format!("{address} has none"), advice);
+        let advice = format!(
+            "ask the provider of {address} to set its PTR record to {helo}; many servers refuse clients without one"
+        );
+        return Check::fail(name, format!("{address} has no PTR record"), advice);
     }
     if !names.contains(&helo) {
-        let found = format!("{address} is {}, but HELO says {helo}", names.join(", "));
+        let found = format!("the PTR record of {address} is {}, but HELO is {helo}", names.join(", "));
         return Check::warn(name, found, format!("set helo to {}", names[0]));
     }
     match patient.addresses(&helo).await {
         Some(addresses) if addresses.contains(&address) => {
-            Check::ok(name, format!("{address} and {helo} name each other"))
+            Check::ok(name, format!("{address} and {helo} match in both directions"))
         }
         Some(addresses) => {
             let shown: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-            let found = format!("{helo} leads to [{}], not to {address}", shown.join(", "));
-            Check::fail(name, found, format!("give {helo} an address record with {address}"))
+            let found = format!("{helo} resolves to [{}], not to {address}", shown.join(", "));
+            Check::fail(name, found, format!("add an address record with {address} to {helo}"))
         }
-        None => Check::warn(name, format!("{helo} could not be looked up"), "try again"),
+        None => Check::warn(name, format!("{helo} could not be looked up"), "retry"),
     }
 }

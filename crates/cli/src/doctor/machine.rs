@@ -2,10 +2,10 @@
 
 use probity_engine::clock::Clock;
 use probity_engine::config::Profile;
-use probity_engine::descriptors;
 
 use super::Check;
 use crate::config::Settings;
+use crate::room::Room;
 
 /// A clock that says less than this (1 January 2025) is not set.
 const CLOCK_LEAST_MS: i64 = 1_735_689_600_000;
@@ -18,31 +18,36 @@ fn configuration(settings: &Settings) -> Check {
     let engine = &settings.engine;
     let mut odd = Vec::new();
     if engine.profile == Profile::Open {
-        odd.push("probe.profile is \"open\": providers will block a machine that asks without restraint".to_owned());
+        odd.push("probe.profile is \"open\": providers block clients that ignore their limits".to_owned());
     }
     if engine.port != 25 {
-        odd.push(format!("probe.port is {}: exchangers on the internet listen at 25", engine.port));
+        odd.push(format!("probe.port is {}: MX hosts on the internet listen on port 25", engine.port));
     }
     if !engine.networks_allowed.is_empty() {
-        odd.push(format!("allow.networks lets special networks be dialled: {}", engine.networks_allowed.join(", ")));
+        odd.push(format!(
+            "allow.networks permits connections to special networks: {}",
+            engine.networks_allowed.join(", ")
+        ));
     }
     if odd.is_empty() {
-        Check::ok("configuration", "reads without errors")
+        Check::ok("configuration", "no errors")
     } else {
-        Check::warn("configuration", odd.join("; "), "change it if that is not what you want")
+        Check::warn("configuration", odd.join("; "), "change it unless this is intended")
     }
 }
 
 fn open_files(settings: &Settings) -> Check {
-    let limit = descriptors::descriptor_limit();
-    let fitting = descriptors::sessions_max(limit);
-    let found = format!("{limit} files may be open, enough for {fitting} sessions");
-    if fitting >= settings.engine.sessions_max {
+    let room = Room::of(settings, settings.engine.sessions_max);
+    let found = format!(
+        "the limit is {}: the service gets {} sessions, and {} client connections per listener",
+        room.open_files, room.sessions, room.connections
+    );
+    if room.is_enough {
         return Check::ok("open files", found);
     }
     let advice = format!(
-        "raise the limit (LimitNOFILE=65536 or ulimit -n) or lower limits.sessions from {}",
-        settings.engine.sessions_max
+        "raise the limit (LimitNOFILE=65536 or ulimit -n), or lower limits.sessions from {} or server.connections from {}",
+        settings.engine.sessions_max, settings.serve.connections
     );
     Check::warn("open files", found, advice)
 }
@@ -52,5 +57,9 @@ fn clock() -> Check {
     if now >= CLOCK_LEAST_MS {
         return Check::ok("clock", "is set");
     }
-    Check::fail("clock", "stands before 2025", "set it (timedatectl set-ntp true): cache times and TLS depend on it")
+    Check::fail(
+        "clock",
+        "is set to a time before 2025",
+        "set it (timedatectl set-ntp true): cache times and TLS depend on it",
+    )
 }

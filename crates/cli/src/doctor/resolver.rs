@@ -19,24 +19,24 @@ pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
         let took = clock.elapsed().as_millis();
         let title = format!("resolver {name}");
         checks.push(match answer {
-            Answer::Records(_) if took <= SLOW_MS => Check::ok(title, format!("answers in {took} ms")),
+            Answer::Records(_) if took <= SLOW_MS => Check::ok(title, format!("responds in {took} ms")),
             Answer::Records(_) => {
                 Check::warn(title, format!("takes {took} ms"), "run a resolver on this machine (unbound)")
             }
             Answer::NoName => Check::fail(
                 title,
-                format!("says that {domain} does not exist"),
-                "it knows no public names: check the network and dns.nameservers",
+                format!("reports that {domain} does not exist"),
+                "it resolves no public names: check the network and dns.nameservers",
             ),
             Answer::Empty => Check::warn(
                 title,
-                format!("says that {domain} has no exchanger"),
-                "put a domain that takes mail first in doctor.probe_domains, or ask a resolver that does not filter",
+                format!("reports no MX host for {domain}"),
+                "put a domain that receives mail first in doctor.probe_domains, or use a resolver that does not filter",
             ),
             Answer::Failed(how) => Check::fail(
                 title,
-                format!("does not answer ({how:?})"),
-                "check the network and dns.nameservers; without names nothing can be verified",
+                format!("does not respond ({how:?})"),
+                "check the network and dns.nameservers; without DNS, nothing can be verified",
             ),
         });
     }

@@ -13,7 +13,7 @@ const LOOKUPS_MAX: usize = 120;
 pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
     let engine = &patient.settings.engine;
     if engine.mail_from.is_empty() {
-        let advice = "many servers refuse it for questions; set probe.mail_from to an address of yours";
+        let advice = "many servers refuse probes from it; set probe.mail_from to an address of yours";
         return vec![Check::warn("MAIL FROM", "is the null sender <>", advice)];
     }
     let domain = engine.mail_from.rsplit_once('@').map_or("", |(_, domain)| domain).to_ascii_lowercase();
@@ -23,8 +23,9 @@ pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
         checks.push(covers(patient, &domain, address).await);
     }
     if engine.sources.iter().all(|source| source.public.is_none()) {
-        let advice = "write a [[source]] with `public`, and name it in the SPF record of the MAIL FROM domain";
-        checks.push(Check::warn("SPF", "the public address is not known, so it cannot be checked", advice));
+        let advice =
+            "set `public` in a [[source]], and authorize that address in the SPF record of the MAIL FROM domain";
+        checks.push(Check::warn("SPF", "the public address is unknown, so SPF cannot be checked", advice));
     }
     checks
 }
@@ -33,20 +34,20 @@ async fn takes_mail(patient: &Patient, domain: &str) -> Check {
     let from = &patient.settings.engine.mail_from;
     let name = "MAIL FROM domain";
     if patient.settings.mail_from_assumed {
-        let advice = "set probe.mail_from to an address of yours that takes mail";
-        return Check::warn(name, format!("none is configured; {from} is made of the host name"), advice);
+        let advice = "set probe.mail_from to an address of yours that receives mail";
+        return Check::warn(name, format!("probe.mail_from is not set; {from} is derived from the host name"), advice);
     }
-    let advice = format!("give {domain} an MX record: servers refuse senders that cannot be answered");
+    let advice = format!("give {domain} an MX record: servers refuse senders that cannot receive mail");
     match patient.route(domain).await {
-        MailRoute::Failed(_) => Check::warn(name, format!("{domain} could not be looked up"), "try again"),
+        MailRoute::Failed(_) => Check::warn(name, format!("{domain} could not be looked up"), "retry"),
         MailRoute::Exchangers(hosts) if !hosts.is_empty() => {
-            Check::ok(name, format!("{domain} takes mail at {}", hosts[0].host))
+            Check::ok(name, format!("{domain} receives mail at {}", hosts[0].host))
         }
         MailRoute::Implicit if patient.addresses(domain).await.is_some_and(|addresses| !addresses.is_empty()) => {
-            Check::warn(name, format!("{domain} has no MX, only an address"), "give it an MX record")
+            Check::warn(name, format!("{domain} has no MX record, only an address"), "add an MX record")
         }
-        MailRoute::NullMx => Check::fail(name, format!("{domain} says that it takes no mail (null MX)"), advice),
-        _ => Check::fail(name, format!("{domain} takes no mail"), advice),
+        MailRoute::NullMx => Check::fail(name, format!("{domain} accepts no mail (null MX)"), advice),
+        _ => Check::fail(name, format!("{domain} accepts no mail"), advice),
     }
 }
 
@@ -55,17 +56,21 @@ async fn covers(patient: &Patient, domain: &str, address: IpAddr) -> Check {
     let term = if address.is_ipv4() { "ip4" } else { "ip6" };
     let advice = format!("add {term}:{address} to the SPF record of {domain}");
     match evaluate(patient, domain, address).await {
-        Outcome::Pass => Check::ok(name, format!("{domain} lets it send")),
-        Outcome::Fail => Check::fail(name, format!("{domain} forbids it to send"), advice),
-        Outcome::SoftFail => Check::warn(name, format!("{domain} disowns it (~all)"), advice),
-        Outcome::Neutral => Check::warn(name, format!("{domain} says nothing about it"), advice),
+        Outcome::Pass => Check::ok(name, format!("{domain} authorizes this address")),
+        Outcome::Fail => Check::fail(name, format!("{domain} does not authorize this address (fail)"), advice),
+        Outcome::SoftFail => Check::warn(name, format!("{domain} does not authorize this address (softfail)"), advice),
+        Outcome::Neutral => Check::warn(name, format!("{domain} does not mention this address (neutral)"), advice),
         Outcome::None => {
-            let advice = format!("publish a text record at {domain}: \"v=spf1 {term}:{address} -all\"");
+            let advice = format!("publish a TXT record at {domain}: \"v=spf1 {term}:{address} -all\"");
             Check::warn(name, format!("{domain} has no SPF record"), advice)
         }
-        Outcome::TempError => Check::warn(name, "could not be looked up", "try again"),
-        Outcome::PermError(how) => Check::fail(name, format!("the record of {domain} is wrong: {how}"), "correct it"),
-        Outcome::Undecided => Check::warn(name, "depends on a macro or on ptr, which cannot be checked here", advice),
+        Outcome::TempError => Check::warn(name, "lookup failed", "retry"),
+        Outcome::PermError(how) => {
+            Check::fail(name, format!("the record of {domain} is invalid: {how}"), "correct the record")
+        }
+        Outcome::Undecided => {
+            Check::warn(name, "depends on a macro or on ptr, which this check does not evaluate", advice)
+        }
     }
 }
 
@@ -80,5 +85,5 @@ async fn evaluate(patient: &Patient, domain: &str, address: IpAddr) -> Outcome {
             }
         }
     }
-    Outcome::PermError("too many look-ups")
+    Outcome::PermError("too many lookups")
 }

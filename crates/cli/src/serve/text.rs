@@ -8,7 +8,7 @@ use crate::config::serve::{Database, Pepper, ServeSettings};
 use probity_server::admin::FirstKeys;
 use probity_server::links;
 
-/// Where the data lies, both keys, the owner's link, and a line to paste for each key.
+/// Locations of the data, both keys, the owner's link, and a command to paste for each key.
 pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys: &FirstKeys, sandbox: bool) -> String {
     let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
     let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
@@ -16,17 +16,17 @@ pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys:
     let curl =
         |key: &str, email: &str| format!("    curl -H 'Authorization: Bearer {key}' '{base}/v1/verify?email={email}'");
     let (asked, example) = if sandbox {
-        ("With the live key the sandbox is asked too, and credits are spent:", "nobody@sandbox.test")
+        ("The live key uses the sandbox too, and spends credits:", "nobody@sandbox.test")
     } else {
-        ("With the live key real mail servers are asked; put in an address of yours:", "postmaster@example.com")
+        ("Probe real mail servers with the live key; insert an address of yours:", "postmaster@example.com")
     };
     format!(
-        "Probity is set up. The keys and the link are shown only now.\n\n\
+        "Probity is set up. Save these credentials; they are shown once.\n\n\
          {}\
          Live key:  {live}\n\
          Test key:  {test}\n\
          Sign-in:   {link} (set your password; works once, for a day)\n\n\
-         With the test key nobody is asked and nothing is spent:\n\n{}\n\n\
+         Try the sandbox with the test key, free of charge:\n\n{}\n\n\
          {asked}\n\n{}\n\n",
         places(serve),
         curl(test, "valid@sandbox.test"),
@@ -34,25 +34,23 @@ pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys:
     )
 }
 
-/// What must be kept: the database, and the pepper without which its keys are worthless.
+/// Locations to back up: the database, and the pepper that its API keys need.
 fn places(serve: &ServeSettings) -> String {
     let database = match &serve.database.place {
         Database::Sqlite(path) => path.display().to_string(),
-        Database::Postgres(_) => "PostgreSQL, as database.url says".to_owned(),
+        Database::Postgres(_) => "PostgreSQL (database.url)".to_owned(),
     };
     let pepper = match &serve.pepper {
         Pepper::File(path) => path.display().to_string(),
-        Pepper::Given(_) => "as secrets.pepper says".to_owned(),
+        Pepper::Given(_) => "secrets.pepper".to_owned(),
     };
-    format!(
-        "Database:  {database}\nPepper:    {pepper} (keep a copy apart from the database: without it no key works)\n"
-    )
+    format!("Database:  {database}\nPepper:    {pepper} (keep a copy apart from the database: API keys need it)\n")
 }
 
 /// Where the service listens.
 pub(super) fn listening(listening: &[SocketAddr], sandbox: bool) -> String {
     let urls: Vec<String> = listening.iter().map(|address| format!("http://{address}")).collect();
-    let sandbox = if sandbox { " (live keys are answered from the sandbox)" } else { "" };
+    let sandbox = if sandbox { " (live keys use the sandbox)" } else { "" };
     format!("Listening on {}{sandbox}\n", urls.join(", "))
 }
 
@@ -75,19 +73,19 @@ mod tests {
     #[test]
     fn the_first_start_says_all_that_is_needed() {
         let expected = "\
-Probity is set up. The keys and the link are shown only now.
+Probity is set up. Save these credentials; they are shown once.
 
 Database:  /srv/probity/probity.db
-Pepper:    /srv/probity/pepper (keep a copy apart from the database: without it no key works)
+Pepper:    /srv/probity/pepper (keep a copy apart from the database: API keys need it)
 Live key:  probity_live_L
 Test key:  probity_test_T
 Sign-in:   http://127.0.0.1:8080/#/link/L1NK (set your password; works once, for a day)
 
-With the test key nobody is asked and nothing is spent:
+Try the sandbox with the test key, free of charge:
 
     curl -H 'Authorization: Bearer probity_test_T' 'http://127.0.0.1:8080/v1/verify?email=valid@sandbox.test'
 
-With the live key real mail servers are asked; put in an address of yours:
+Probe real mail servers with the live key; insert an address of yours:
 
     curl -H 'Authorization: Bearer probity_live_L' 'http://127.0.0.1:8080/v1/verify?email=postmaster@example.com'
 
@@ -121,6 +119,6 @@ With the live key real mail servers are asked; put in an address of yours:
     fn a_later_start_says_where_it_listens() {
         let addresses = ["127.0.0.1:8080".parse().unwrap(), "[::1]:80".parse().unwrap()];
         assert_eq!(listening(&addresses, false), "Listening on http://127.0.0.1:8080, http://[::1]:80\n");
-        assert!(listening(&addresses[..1], true).ends_with("(live keys are answered from the sandbox)\n"));
+        assert!(listening(&addresses[..1], true).ends_with("(live keys use the sandbox)\n"));
     }
 }

@@ -121,7 +121,7 @@ async fn person(admin: &Admin, who: &str, org: Option<&str>) -> Result<(User, St
 
 fn unknown(error: StoreError, who: &str) -> anyhow::Error {
     match error {
-        StoreError::NotFound => anyhow!("there is nobody who is called {who}"),
+        StoreError::NotFound => anyhow!("there is no member {who}"),
         other => failed(other),
     }
 }
@@ -151,7 +151,7 @@ async fn revoke(admin: &Admin, org: Option<&str>, key: &str) -> Result<Answer> {
             Err(error) => return Err(failed(error)),
         }
     }
-    bail!("there is no key {key}; `probity keys list` shows all")
+    bail!("there is no key {key}; to list all keys: `probity keys list`")
 }
 
 async fn all(admin: &Admin) -> Result<Vec<admin::Org>> {
@@ -165,7 +165,7 @@ async fn find(admin: &Admin, id: Option<&str>) -> Result<Org> {
         None => admin::only(&all(admin).await?)?.id.clone(),
     };
     match admin.org(&id).await {
-        Err(StoreError::NotFound) => bail!("there is no organization {id}; `probity orgs list` shows all"),
+        Err(StoreError::NotFound) => bail!("there is no organization {id}; to list all: `probity orgs list`"),
         found => found.map_err(failed),
     }
 }
@@ -174,7 +174,7 @@ async fn find(admin: &Admin, id: Option<&str>) -> Result<Org> {
 fn failed(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::InsufficientCredits { .. } => anyhow!("{error}"),
-        StoreError::CreditsHeld => anyhow!("{error}; pause the organization, or try again when they have ended"),
+        StoreError::CreditsHeld => anyhow!("{error}; pause the organization, or retry when the holds have ended"),
         other => anyhow::Error::new(other).context(Ends(Exit::Local)),
     }
 }
@@ -211,7 +211,7 @@ fn wanted(key: admin::NewKey) -> Result<NewKey> {
         KeyKind::Test => api_key::KeyKind::Test,
         KeyKind::Pub => api_key::KeyKind::Pub,
     };
-    let scope = |name: &String| Scope::from_name(name).with_context(|| format!("no scope is called {name:?}"));
+    let scope = |name: &String| Scope::from_name(name).with_context(|| format!("there is no scope {name:?}"));
     let scopes = key.scopes.iter().map(scope).collect::<Result<_>>()?;
     let name = if key.name.is_empty() { format!("{} key", kind.as_str()) } else { key.name };
     Ok(NewKey {
@@ -226,7 +226,7 @@ fn wanted(key: admin::NewKey) -> Result<NewKey> {
 
 fn future(moment: Moment) -> Result<probity_core::time::Millis> {
     let now = probity_engine::clock::Clock::system().now();
-    moment.from(now).context("that point in time is over")
+    moment.from(now).context("this time is in the past")
 }
 
 fn org_view(org: &Org) -> admin::Org {
@@ -272,6 +272,7 @@ fn node_view(listed: Listed) -> admin::Node {
         leases,
         chunks: node.chunks,
         imports: node.imports,
+        clock_ahead_ms: node.ahead_ms,
     }
 }
 

@@ -5,7 +5,7 @@ use probity_server::moving::{self, Failed};
 use probity_server::store::{MoveError, Outcome, Place, StoreConfig};
 use secrecy::{ExposeSecret as _, SecretString};
 
-use super::{pepper, store};
+use super::{lock, pepper, store};
 use crate::config::Settings;
 use crate::config::serve::{Database, ServeSettings};
 use crate::exit::{Ends, Exit};
@@ -23,7 +23,7 @@ pub(crate) async fn run(
     let url = match (to, &serve.database.place) {
         (Some(url), _) | (None, Database::Postgres(url)) => url.expose_secret(),
         (None, Database::Sqlite(_)) => {
-            bail!("where to? Give --to postgres://user:password@host/name, or set database.url")
+            bail!("no target: set --to postgres://user:password@host/name, or database.url")
         }
     };
     if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
@@ -31,6 +31,7 @@ pub(crate) async fn run(
     }
     let target = StoreConfig { place: Place::Postgres(url.to_owned()), ..store(serve)? };
     let source = source(serve)?;
+    let _held = lock::share(&serve.data)?;
     moving::run(&source, &pepper::existing(&serve.pepper)?, &target, told).await.map_err(|error| failed(serve, error))
 }
 
@@ -38,6 +39,7 @@ pub(crate) async fn run(
 pub(crate) async fn undo(settings: &Settings) -> Result<bool> {
     let serve = &settings.serve;
     let source = source(serve)?;
+    let _held = lock::share(&serve.data)?;
     moving::undo(&source, &pepper::existing(&serve.pepper)?).await.map_err(|error| failed(serve, error))
 }
 

@@ -47,7 +47,7 @@ pub(super) fn master_key(path: &Path) -> Result<MasterKey> {
 
 /// Makes a master key in a file that does not exist.
 pub(crate) fn new_master_key(path: &Path) -> Result<()> {
-    create(path).map(drop).with_context(|| format!("cannot make the master key {}", path.display()))
+    create(path).map(drop).with_context(|| format!("cannot create the master key {}", path.display()))
 }
 
 fn bytes(text: &str) -> [u8; 32] {
@@ -58,7 +58,7 @@ fn from_file(path: &Path) -> Result<[u8; 32]> {
     match create(path) {
         Ok(text) => Ok(bytes(&text)),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => read_file(path, THE_PEPPER),
-        Err(error) => Err(error).with_context(|| format!("cannot make the pepper {}", path.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot create the pepper {}", path.display())),
     }
 }
 
@@ -69,7 +69,7 @@ fn read_file(path: &Path, what: &str) -> Result<[u8; 32]> {
     let mut text = String::new();
     file.take(FILE_MAX).read_to_string(&mut text).with_context(|| format!("cannot read {what} {place}"))?;
     if text.trim().len() < LEAST {
-        bail!("{what} {place} has fewer than {LEAST} characters: restore the one that this installation began with");
+        bail!("{what} {place} has fewer than {LEAST} characters: restore the original");
     }
     Ok(bytes(&text))
 }
@@ -115,10 +115,10 @@ fn sync_directory(path: &Path) -> std::io::Result<()> {
 
 fn random() -> std::io::Result<[u8; 32]> {
     let random = ring::rand::generate(&ring::rand::SystemRandom::new());
-    Ok(random.map_err(|_| std::io::Error::other("the operating system gives no random bytes"))?.expose())
+    Ok(random.map_err(|_| std::io::Error::other("the operating system returned no random bytes"))?.expose())
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
@@ -130,7 +130,7 @@ fn warn_if_open(file: &File, path: &Path, what: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     let open = file.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0);
     if open {
-        log::say(&format!("probity: others can read {what} {}: `chmod 600` it", path.display()));
+        log::say(&format!("probity: other users can read {what} {}: run `chmod 600` on it", path.display()));
     }
 }
 

@@ -13,7 +13,7 @@ fn wrong_configurations_stop_everything_and_say_why() {
         ("[allow]\nnetworks = [\"here\"]", "allow.networks"),
         ("[probe]\nhelo = \"a b\"", "HELO"),
         (long_helo.as_str(), "at most 255"),
-        ("[timeouts.live]\nconnect = \"0s\"", "more than nothing"),
+        ("[timeouts.live]\nconnect = \"0s\"", "longer than 0"),
     ];
     for (text, message) in table {
         let place = Place::with("probity.toml", text);

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::program::Place;
 
 /// A list whose domains each have one slow address, so that a run takes a while.
@@ -74,6 +76,42 @@ fn an_interruption_says_how_to_continue() {
 }
 
 #[test]
+fn interrupted_twice_the_output_has_what_is_known_and_the_batch_can_be_finished() {
+    let rows = "1,valid@sandbox.test\n2,nobody+delay-50s@catchall.sandbox.test\n";
+    let place = Place::with("in.csv", format!("id,email\n{rows}"));
+    let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
+    // Behind the import stands the first row's answer, as soon as it is known; the second one is not for 50 s.
+    let answered = || {
+        let work = std::fs::read(place.path("out.csv.probity-work")).unwrap_or_default();
+        let end = b"\"warnings\":[]}";
+        work.windows(end.len()).position(|part| part == end).is_some_and(|at| work.len() > at + end.len())
+    };
+    while !answered() {
+        assert!(child.try_wait().unwrap().is_none(), "it waits for the second row");
+        std::thread::yield_now();
+    }
+    // The program is stopped while both signals are sent, so the time that it gives to probes in flight cannot pass between
+    // them. The second is another one, because two of one kind would be one.
+    let child_id = Pid::from_child(&child);
+    for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
+        kill_process(child_id, signal).unwrap();
+    }
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(130), "{err}");
+    assert!(err.contains("Press Ctrl-C again to stop at once"), "{err}");
+    assert!(err.contains("out.csv has all rows") && err.contains("--finish"), "{err}");
+    let written = place.read("out.csv");
+    assert!(written.contains("1,valid@sandbox.test,passed,valid"), "{written}");
+    assert!(written.contains("2,nobody+delay-50s@catchall.sandbox.test,unknown,unverified,not_asked"), "{written}");
+    let ran = place.run(&["batch", "--resume", "out.csv.probity-work", "--finish"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("Continuing") && ran.err.contains("rows without a verdict: 1"), "{}", ran.err);
+    assert_eq!(place.read("out.csv"), written);
+    assert!(!place.has("out.csv.probity-work") && !place.has("out.csv.part"));
+}
+
+#[test]
 fn two_runs_do_not_share_a_work_file() {
     let place = Place::with("in.csv", list(160));
     let args = ["batch", "--sandbox", "in.csv", "-o", "out.csv"];
@@ -94,7 +132,7 @@ fn a_full_disk_is_said_and_nothing_is_lost() {
     assert!(place.has("w"));
     let ran = place.run(&["batch", "--resume", "w", "-o", "out.csv"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.err.contains("30 of 30 addresses are answered") || ran.err.contains("of"), "{}", ran.err);
+    assert!(ran.err.contains("30 of 30 addresses have verdicts") || ran.err.contains("of"), "{}", ran.err);
     assert_eq!(place.read("out.csv").lines().count(), 31);
 }
 

@@ -23,7 +23,7 @@ fn answering(answer: &'static str) -> (String, std::thread::JoinHandle<String>) 
 fn only_200_is_healthy() {
     let table = [
         ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", Some(0), ""),
-        ("HTTP/1.1 503 Service Unavailable\r\n\r\n", Some(1), "answers 503"),
+        ("HTTP/1.1 503 Service Unavailable\r\n\r\n", Some(1), "responded with 503"),
         ("220 mail.example.com ESMTP\r\n", Some(1), "not HTTP"),
         ("", Some(1), "not HTTP"),
     ];
@@ -52,6 +52,6 @@ fn where_nobody_listens_nobody_is_healthy() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let ran = Place::new().run(&["health", "--url", &format!("http://{free}/healthz")]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.err.contains("cannot be asked"), "{}", ran.err);
+    assert!(ran.err.contains("cannot be reached"), "{}", ran.err);
     assert_eq!(Place::new().run(&["health", "--url", "http://localhost:8080"]).code, Some(2));
 }

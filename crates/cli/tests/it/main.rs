@@ -6,6 +6,7 @@ mod batch;
 mod config;
 mod crash;
 mod health;
+mod manual;
 mod program;
 mod sandbox;
 mod serve;

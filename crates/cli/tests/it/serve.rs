@@ -5,8 +5,11 @@
 #![expect(clippy::print_stdout, reason = "what was counted, shown where a test fails or where it is asked for")]
 
 mod account;
+mod backup;
 mod beside;
 mod client;
+mod clocks;
+mod descriptors;
 mod disk;
 mod ending;
 mod erasing;

@@ -109,3 +109,17 @@ fn without_names_nothing_could_be_asked() {
     assert!(ran.err.contains("No name could be looked up"), "{}", ran.err);
     assert!(lines(&ran.out).iter().all(|line| line["status"] == "unknown"), "{}", ran.out);
 }
+
+#[test]
+fn a_name_of_the_sandbox_is_said_to_be_one_where_real_servers_are_asked() {
+    let place = Place::new();
+    for (args, said) in [
+        (["verify", "--offline", "valid@sandbox.test"], true),
+        (["verify", "--offline", "valid@catchall.sandbox.test"], true),
+        (["verify", "--offline", "valid@other.test"], false),
+        (["verify", "--sandbox", "valid@sandbox.test"], false),
+    ] {
+        let ran = place.run(&args);
+        assert_eq!(ran.err.contains("probity verify --sandbox"), said, "{args:?}: {ran:?}");
+    }
+}

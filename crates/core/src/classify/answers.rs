@@ -1,8 +1,8 @@
-//! The questions that callers ask of a [`Meaning`], so that no caller lists variants itself.
+//! Properties of a [`Meaning`], so that callers list no variants.
 
 use super::{AboutUs, Meaning};
 
-/// Why mail to an address cannot arrive, as far as one reply says.
+/// Why an address is undeliverable, by one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Undeliverable {
     /// There is no such mailbox.
@@ -77,8 +77,8 @@ impl Meaning {
         Self::ALL.iter().copied().find(|meaning| meaning.name() == name)
     }
 
-    /// What makes the address undeliverable, if this reply alone does. [`Meaning::AccessDenied`] does not: it needs the
-    /// knowledge that the domain accepts other recipients.
+    /// Why the address is undeliverable, by this reply alone. [`Meaning::AccessDenied`] counts only if the domain accepts other
+    /// recipients, so it is not included.
     pub fn makes_undeliverable(self) -> Option<Undeliverable> {
         match self {
             Self::NoSuchUser => Some(Undeliverable::NonExistent),
@@ -88,7 +88,12 @@ impl Meaning {
         }
     }
 
-    /// Why the server refuses us, if it does. Such a reply opens the breaker of the source at this destination.
+    /// Whether the reply says that the mailbox exists, is full, closed or missing.
+    pub fn is_about_recipient(self) -> bool {
+        matches!(self, Self::Exists | Self::QuotaTemporary | Self::AccessDenied) || self.makes_undeliverable().is_some()
+    }
+
+    /// Cause of a client refusal. It opens the circuit breaker of the source IP at this destination.
     pub fn is_about_us(self) -> Option<AboutUs> {
         match self {
             Self::AboutUs(why) => Some(why),
@@ -96,7 +101,7 @@ impl Meaning {
         }
     }
 
-    /// Whether the same question can have another answer soon (minutes to an hour) from the same source.
+    /// Whether a retry from the same source IP may succeed within minutes to an hour.
     pub fn worth_retrying(self) -> bool {
         matches!(
             self,

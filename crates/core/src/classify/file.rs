@@ -1,8 +1,7 @@
 //! The rule file: its form, its checks and its compilation.
 //!
-//! Strict on purpose. An unknown key, a list that nobody defined, a rule that could make an address undeliverable from a
-//! temporary refusal: each is an error that names the rule and the line, since a rule that silently never fits is found
-//! by nobody.
+//! Parsing is strict, because a rule that never matches would go unnoticed. An unknown key, an undefined list or a rule that reads a
+//! missing mailbox from a temporary refusal is an error with its rule and line.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -14,22 +13,23 @@ use super::{
     pattern::{CodePattern, EnhancedPattern},
     phrases::{GROUPS_MAX, Groups, PhraseBookBuilder},
     rules::{Rule, Rules, Stages},
+    spelling::Spelling,
 };
 
-/// The form of file that this program reads.
+/// Supported format version.
 const FORMAT: u32 = 1;
 
-/// How deep lists of phrases may refer to each other.
+/// Maximum nesting of lists of phrases.
 const DEPTH_MAX: usize = 8;
 
 /// Why a rule file was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
-    /// The rule at fault, if it is one rule's.
+    /// The faulty rule, if one rule is the cause.
     pub rule: Option<String>,
-    /// The line of the file, from 1, if known.
+    /// Line of the file, from 1, if known.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// Description of the error.
     pub what: String,
 }
 
@@ -55,6 +55,9 @@ pub(super) struct Document {
     format: u32,
     /// Counts up with each change of the rules.
     version: u32,
+    /// Key words that are also found misspelled.
+    #[serde(default)]
+    spelling: Vec<String>,
     /// Other names of a provider, by its id.
     #[serde(default)]
     providers: BTreeMap<String, Vec<String>>,
@@ -85,11 +88,14 @@ struct WrittenRule {
     all: Vec<String>,
     #[serde(default)]
     none: Vec<String>,
+    /// Whether the rule matches only texts of codes and addresses.
+    #[serde(default)]
+    wordless: bool,
     meaning: String,
     wait_s: Option<u32>,
-    /// Where the wording comes from. For readers; the program has no use for it, but demands it.
+    /// Source of the wording. Required, for readers of the file only.
     source: String,
-    /// Filled in after parsing.
+    /// Set after parsing.
     #[serde(skip)]
     line: Option<usize>,
 }
@@ -111,9 +117,10 @@ impl Document {
         Ok(document)
     }
 
-    /// This document with another one's rules in front; what has the same name is replaced.
+    /// Puts the rules of another document first and replaces lists and rules of the same name.
     pub(super) fn overlaid(mut self, over: Self) -> Self {
         self.version = self.version.max(over.version);
+        self.spelling.extend(over.spelling);
         self.providers.extend(over.providers);
         self.words.extend(over.words);
         self.phrases.extend(over.phrases);
@@ -127,7 +134,7 @@ fn line_at(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// Checks a document and makes it fast.
+/// Checks and compiles a document.
 pub(super) fn compile(document: &Document) -> Result<Rules, RuleError> {
     let mut compiler = Compiler {
         named: &document.phrases,
@@ -145,10 +152,11 @@ pub(super) fn compile(document: &Document) -> Result<Rules, RuleError> {
     }
     let Compiler { builder, providers, .. } = compiler;
     let book = builder.build(&document.words).map_err(|what| RuleError { rule: None, line: None, what })?;
-    Ok(Rules::new(document.version, book, rules, providers))
+    let spelling = Spelling::new(&document.spelling, book.pieces());
+    Ok(Rules::new(document.version, book, spelling, rules, providers))
 }
 
-/// Numbers for all providers that are named, by id and by every other name.
+/// Numbers of all providers, by ID and by every alias.
 fn providers(document: &Document) -> BTreeMap<String, u16> {
     let mut numbers = BTreeMap::new();
     for (number, (id, names)) in (0..).zip(&document.providers) {
@@ -161,7 +169,7 @@ fn providers(document: &Document) -> BTreeMap<String, u16> {
 
 struct Compiler<'d> {
     named: &'d BTreeMap<String, Vec<String>>,
-    /// Lists of phrases that are groups already.
+    /// Lists of phrases that have a group.
     numbers: BTreeMap<Vec<String>, usize>,
     builder: PhraseBookBuilder,
     providers: BTreeMap<String, u16>,
@@ -178,6 +186,7 @@ impl Compiler<'_> {
             enhanced: written.enhanced.iter().map(|text| enhanced(text)).collect::<Result<_, _>>()?,
             all: self.demanded(written)?,
             none: self.group_of(&written.none)?,
+            wordless: written.wordless,
             meaning: meaning(&written.meaning)?,
             wait_ms: written.wait_s.map(|seconds| i64::from(seconds) * 1000),
         };
@@ -201,7 +210,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The groups that must be found: one for `any`, and one for each item of `all`.
+    /// Groups that must match: one for `any`, and one per item of `all`.
     fn demanded(&mut self, written: &WrittenRule) -> Result<Groups, String> {
         let mut groups = self.group_of(&written.any)?;
         for item in &written.all {
@@ -210,7 +219,7 @@ impl Compiler<'_> {
         Ok(groups)
     }
 
-    /// The set of the one group that is a list of phrases; empty for an empty list.
+    /// The group of a list of phrases; empty for an empty list.
     fn group_of(&mut self, items: &[String]) -> Result<Groups, String> {
         let mut groups = Groups::default();
         if !items.is_empty() {
@@ -251,7 +260,7 @@ impl Compiler<'_> {
     }
 }
 
-/// The two principles that no rule may break: only RCPT is about the recipient, and only a 5xx makes undeliverable.
+/// Enforces two principles: only answers to RCPT are about the recipient, and only a 5xx makes an address undeliverable.
 fn check_safety(rule: &Rule) -> Result<(), String> {
     if rule.meaning.makes_undeliverable().is_none() {
         return Ok(());
@@ -300,7 +309,7 @@ fn enhanced(text: &str) -> Result<EnhancedPattern, String> {
     EnhancedPattern::parse(text).ok_or_else(|| format!("{text:?} is no enhanced code"))
 }
 
-/// Meanings by the names that the file uses. Acceptance is not a matter of rules: the code says it.
+/// Meanings by their names in the file, without acceptance, which the reply code alone decides.
 fn meaning(name: &str) -> Result<Meaning, String> {
     Meaning::from_name(name)
         .filter(|meaning| *meaning != Meaning::Accepted)

@@ -1,13 +1,13 @@
-//! How long a server asks to wait: "try again in 300 seconds", "greylisted for 5 minutes", "retry in 00:04:59".
+//! Retry delays in replies: "try again in 300 seconds", "greylisted for 5 minutes", "retry in 00:04:59".
 
-/// No server is believed that asks for more: a day.
+/// Longest delay that is accepted: a day.
 const WAIT_MAX_MS: i64 = 86_400_000;
 
-/// How many words may stand between the word that announces a wait and its number ("for at least another 5 minutes").
+/// Maximum number of words between the announcement of a delay and its number ("for at least another 5 minutes").
 const LEAD_MAX: usize = 4;
 
-/// The wait that plain words name, in milliseconds. Only a number with a unit, after a word that announces it, counts: "5 messages in 60 seconds"
-/// reads as a wait too, which is harmless; "error 300" does not.
+/// The delay in plain words, in milliseconds: a number with a unit behind a word that announces it. "error 300" is none; "5 messages in
+/// 60 seconds" is read as one, which does no harm.
 pub(super) fn retry_after_ms(words: &[u8]) -> Option<i64> {
     if !words.iter().any(u8::is_ascii_digit) {
         return None;
@@ -102,7 +102,7 @@ fn unit_ms(word: &[u8]) -> Option<i64> {
     }
 }
 
-/// At most six digits: more is no wait.
+/// A number of up to six digits.
 fn number(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 6 {
         return None;

@@ -1,5 +1,6 @@
 //! The small patterns of a rule: reply codes, enhanced codes and phrases.
 
+use super::parties::Parties;
 use super::words;
 use crate::smtp::reply::Enhanced;
 
@@ -75,19 +76,34 @@ impl EnhancedPattern {
     }
 }
 
-/// How an address is written in a phrase.
+/// Mark for any address in a phrase.
 const ADDRESS_MARK: &str = "{addr}";
+/// Mark for our MAIL FROM in a phrase.
+const OUR_ADDRESS_MARK: &str = "{us}";
+/// Placeholder for our MAIL FROM while a phrase is parsed.
+const OUR_ADDRESS: &str = "us@us";
 
 /// One step of a phrase.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Element {
-    /// What to find, in plain words; a blank at an end is a word's end.
+    /// Text to find, in plain words; a blank marks the start or end of a word.
     pub(super) what: What,
-    /// Whether a star stands before it: other text may lie between it and the element before.
-    pub(super) after_gap: bool,
+    /// Gap to the element before.
+    pub(super) gap: Gap,
 }
 
-/// What one step of a phrase looks for.
+/// Gap between two steps of a phrase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    /// Nothing.
+    None,
+    /// Any short text (`*`).
+    Any,
+    /// A shorter text without words of the list `other` (`~`).
+    Clear,
+}
+
+/// Target of one step of a phrase.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
     /// These bytes.
@@ -96,37 +112,41 @@ pub(super) enum What {
     Class(String),
 }
 
-/// The steps of a phrase. `*` stands for a short stretch of anything, so that `blacklist*` also finds `blacklisted` and
-/// `user * unknown` finds `user smith unknown`; `<who>` stands for any entry of the list of words `who`.
+/// The steps of a phrase. `*` matches any short text: `blacklist*` finds `blacklisted`, `user * unknown` finds `user smith unknown`. `~`
+/// matches a shorter text without words of the list `other`. `<who>` matches any entry of the list of words `who`.
 pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
     let mut elements = Vec::new();
-    let (mut rest, mut after_gap, mut open_start) = (text, false, false);
+    let (mut rest, mut gap, mut open_start) = (text, Gap::None, false);
     while !rest.is_empty() {
         if let Some(tail) = rest.strip_prefix('*') {
-            (rest, after_gap, open_start) = (tail, true, true);
+            (rest, gap, open_start) = (tail, Gap::Any, true);
+        } else if let Some(tail) = rest.strip_prefix('~') {
+            (rest, gap, open_start) = (tail, Gap::Clear, false);
         } else if let Some((name, tail)) = rest.strip_prefix('<').and_then(|tail| tail.split_once('>')) {
-            elements.push(Element { what: What::Class(name.to_owned()), after_gap });
-            (rest, after_gap, open_start) = (tail, false, false);
+            elements.push(Element { what: What::Class(name.to_owned()), gap });
+            (rest, gap, open_start) = (tail, Gap::None, false);
         } else {
-            let end = rest.find(['*', '<']).unwrap_or(rest.len());
+            let end = rest.find(['*', '~', '<']).unwrap_or(rest.len());
             let (piece, tail) = rest.split_at(end);
             if !piece.trim().is_empty() {
                 let literal = literal(piece, open_start, tail.starts_with('*'))?;
-                elements.push(Element { what: What::Literal(literal), after_gap });
-                after_gap = false;
+                elements.push(Element { what: What::Literal(literal), gap });
+                gap = Gap::None;
             }
             (rest, open_start) = (tail, false);
         }
     }
     if let Some(first) = elements.first_mut() {
-        first.after_gap = false;
+        first.gap = Gap::None;
     }
     (!elements.is_empty()).then_some(elements)
 }
 
-/// A piece in plain words. `plain` puts blanks around; next to a star that touches a word, they must go.
+/// A piece in plain words, without the blank at an end where a star touches a word.
 fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> {
-    let mut literal = words::plain(&piece.replace(ADDRESS_MARK, "a@b"));
+    let text = piece.replace(ADDRESS_MARK, "a@b").replace(OUR_ADDRESS_MARK, OUR_ADDRESS);
+    let parties = Parties { sender: OUR_ADDRESS, ..Parties::default() };
+    let (mut literal, _) = words::plain_between(&text, &parties);
     if star_before && !piece.starts_with(' ') {
         literal.remove(0);
     }
@@ -138,7 +158,7 @@ fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
-    use super::{CodePattern, Element, EnhancedPattern, What, phrase};
+    use super::{CodePattern, Element, EnhancedPattern, Gap, What, phrase};
     use crate::smtp::reply::Enhanced;
 
     #[test]
@@ -166,16 +186,21 @@ mod tests {
     #[test]
     fn stars_lift_word_ends_and_classes_stand_for_words() {
         let found = |text| phrase(text).map(|elements| format!("{elements:?}")).unwrap_or_default();
-        let literal = |bytes: &[u8], after_gap| Element { what: What::Literal(bytes.to_vec()), after_gap };
-        let class = |name: &str, after_gap| Element { what: What::Class(name.to_owned()), after_gap };
-        assert_eq!(phrase("User unknown"), Some(vec![literal(b" user unknown ", false)]));
-        assert_eq!(phrase("blacklist*"), Some(vec![literal(b" blacklist", false)]));
-        assert_eq!(phrase("*spam*"), Some(vec![literal(b"spam", false)]));
-        assert_eq!(phrase("user * unknown"), Some(vec![literal(b" user ", false), literal(b" unknown ", true)]));
-        assert_eq!(phrase("mailbox*full"), Some(vec![literal(b" mailbox", false), literal(b"full ", true)]));
-        assert_eq!(phrase("{addr} not found"), Some(vec![literal(b" \x01 not found ", false)]));
-        assert_eq!(phrase("no such <who>"), Some(vec![literal(b" no such ", false), class("who", false)]));
-        assert_eq!(phrase("<who> * <gone>"), Some(vec![class("who", false), class("gone", true)]));
+        let literal = |bytes: &[u8], gap| Element { what: What::Literal(bytes.to_vec()), gap };
+        let class = |name: &str, gap| Element { what: What::Class(name.to_owned()), gap };
+        assert_eq!(phrase("User unknown"), Some(vec![literal(b" user unknown ", Gap::None)]));
+        assert_eq!(phrase("blacklist*"), Some(vec![literal(b" blacklist", Gap::None)]));
+        assert_eq!(phrase("*spam*"), Some(vec![literal(b"spam", Gap::None)]));
+        assert_eq!(
+            phrase("user * unknown"),
+            Some(vec![literal(b" user ", Gap::None), literal(b" unknown ", Gap::Any)])
+        );
+        assert_eq!(phrase("mailbox*full"), Some(vec![literal(b" mailbox", Gap::None), literal(b"full ", Gap::Any)]));
+        assert_eq!(phrase("{addr} not found"), Some(vec![literal(b" \x01 not found ", Gap::None)]));
+        assert_eq!(phrase("no such user {us}"), Some(vec![literal(b" no such user \x02 ", Gap::None)]));
+        assert_eq!(phrase("no such <who>"), Some(vec![literal(b" no such ", Gap::None), class("who", Gap::None)]));
+        assert_eq!(phrase("<who> * <gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Any)]));
+        assert_eq!(phrase("<who> ~ <gone>"), Some(vec![class("who", Gap::None), class("gone", Gap::Clear)]));
         for nothing in ["", "*", " ", "...", "* *"] {
             assert_eq!(found(nothing), "", "{nothing:?}");
         }

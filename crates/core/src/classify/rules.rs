@@ -1,4 +1,4 @@
-//! The compiled rules and their evaluation.
+//! Compiled rules and their evaluation.
 
 use std::{
     collections::BTreeMap,
@@ -6,46 +6,58 @@ use std::{
 };
 
 use super::{
-    Meaning, Reading, Stage,
+    AboutUs, Meaning, Parties, Reading, Stage,
     file::{self, Document, RuleError},
     hint,
     pattern::{CodePattern, EnhancedPattern},
     phrases::{Groups, PhraseBook},
+    spelling::Spelling,
     words,
 };
 use crate::smtp::reply::{Enhanced, Reply};
 
-/// The rules that ship with the program.
+/// Rules that ship with the program.
 const EMBEDDED: &str = include_str!("../../data/replies.toml");
 
-/// Longer texts are cut before they are read; `Reply::text` is bounded by the same number.
+/// Longer texts are cut; `Reply::text` has the same limit.
 const TEXT_MAX_BYTES: usize = 512;
 
-/// One rule, ready to be asked.
+/// A compiled rule.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) id: Arc<str>,
-    /// The provider whose replies it reads, as a number of the rule set; none is any.
+    /// Number of the provider whose replies the rule reads; `None` is any.
     pub(super) provider: Option<u16>,
     pub(super) stages: Stages,
     pub(super) codes: Vec<CodePattern>,
     pub(super) enhanced: Vec<EnhancedPattern>,
     pub(super) all: Groups,
     pub(super) none: Groups,
+    pub(super) wordless: bool,
     pub(super) meaning: Meaning,
     pub(super) wait_ms: Option<i64>,
 }
 
 impl Rule {
-    /// Whether the rule fits. Stage and class were looked at when the bucket was chosen.
-    fn fits(&self, code: u16, enhanced: Option<Enhanced>, found: &Groups, provider: Option<u16>) -> bool {
-        found.contains_all(&self.all)
-            && !found.contains_any(&self.none)
-            && (self.provider.is_none() || self.provider == provider)
-            && self.codes.iter().any(|pattern| pattern.fits(code))
+    /// Whether the rule matches. The choice of the bucket has checked stage and class.
+    fn fits(&self, seen: &Seen) -> bool {
+        seen.found.contains_all(&self.all)
+            && !seen.found.contains_any(&self.none)
+            && (!self.wordless || seen.wordless)
+            && (self.provider.is_none() || self.provider == seen.provider)
+            && self.codes.iter().any(|pattern| pattern.fits(seen.code))
             && (self.enhanced.is_empty()
-                || enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
+                || seen.enhanced.is_some_and(|code| self.enhanced.iter().any(|pattern| pattern.fits(code))))
     }
+}
+
+/// Properties of a refusal that rules check.
+struct Seen {
+    code: u16,
+    enhanced: Option<Enhanced>,
+    found: Groups,
+    wordless: bool,
+    provider: Option<u16>,
 }
 
 /// A set of stages.
@@ -65,7 +77,7 @@ impl Stages {
     }
 }
 
-/// How many stages there are.
+/// Number of stages.
 const STAGES: usize = 6;
 
 const fn index_of(stage: Stage) -> usize {
@@ -79,26 +91,32 @@ const fn index_of(stage: Stage) -> usize {
     }
 }
 
-/// A rule set: what every reply is read by. Immutable; an operator's changes make a new one.
+/// An immutable rule set. Clones share the large parts, several megabytes.
 #[derive(Clone, Debug)]
 pub struct Rules {
     version: u32,
-    book: PhraseBook,
-    ordered: Vec<Rule>,
-    /// For each stage and class (4xx, 5xx), the rules to ask, in order.
+    book: Arc<PhraseBook>,
+    spelling: Arc<Spelling>,
+    ordered: Arc<[Rule]>,
+    /// Rules for each stage and class (4xx, 5xx), in order.
     buckets: [[Vec<usize>; 2]; STAGES],
-    /// Names of providers, in lower case, and their numbers.
+    /// Numbers of providers, by lower-case name.
     providers: BTreeMap<String, u16>,
     fixed: Fixed,
 }
 
-/// Ids of the readings that the class digit alone decides.
+/// Rule ID of a refusal that names our address and no recipient.
+pub(crate) const NAMES_CLIENT: &str = "us.client.named";
+
+/// Rule IDs of readings without a rule in the file.
 #[derive(Clone, Debug)]
 struct Fixed {
     accepted: Arc<str>,
     cannot_verify: Arc<str>,
     temporary: Arc<str>,
     unmatched: Arc<str>,
+    names_sender: Arc<str>,
+    names_client: Arc<str>,
 }
 
 impl Rules {
@@ -108,23 +126,28 @@ impl Rules {
         RULES.get_or_init(|| Self::parse(EMBEDDED).expect("the shipped rules are valid, which a test checks"))
     }
 
-    /// Rules from the text of a data file that stands for itself (see `docs/replies.md` for its form).
+    /// Parses a complete rule file (see `docs/replies.md` for its form).
     pub fn parse(text: &str) -> Result<Self, RuleError> {
         file::compile(&Document::parse(text)?)
     }
 
-    /// The shipped rules with an operator's own in front of them. A rule or list of the same name as a shipped one takes
-    /// its place.
+    /// The shipped rules behind an operator's own. A rule or list of the same name replaces the shipped one.
     pub fn embedded_with(text: &str) -> Result<Self, RuleError> {
         file::compile(&Document::parse(EMBEDDED)?.overlaid(Document::parse(text)?))
     }
 
-    pub(super) fn new(version: u32, book: PhraseBook, rules: Vec<Rule>, providers: BTreeMap<String, u16>) -> Self {
+    pub(super) fn new(
+        version: u32,
+        book: PhraseBook,
+        spelling: Spelling,
+        rules: Vec<Rule>,
+        providers: BTreeMap<String, u16>,
+    ) -> Self {
         let bucket = |stage: usize, class: u16| {
             let fits =
                 |rule: &Rule| rule.stages.contains(stage) && rule.codes.iter().any(|pattern| pattern.touches(class));
             let mut order: Vec<usize> = (0..rules.len()).filter(|index| fits(&rules[*index])).collect();
-            // A stable sort: file order within the rules of providers and within the general ones.
+            // The sort is stable: providers' rules and general rules each keep the order of the file.
             order.sort_by_key(|index| rules[*index].provider.is_none());
             order
         };
@@ -134,38 +157,74 @@ impl Rules {
             cannot_verify: Arc::from("code.252"),
             temporary: Arc::from("class.4xx"),
             unmatched: Arc::from("unmatched"),
+            names_sender: Arc::from("us.sender.named"),
+            names_client: Arc::from(NAMES_CLIENT),
         };
-        Self { version, book, ordered: rules, buckets, providers, fixed }
+        Self {
+            version,
+            book: Arc::new(book),
+            spelling: Arc::new(spelling),
+            ordered: rules.into(),
+            buckets,
+            providers,
+            fixed,
+        }
     }
 
-    /// The version that the data file gives itself.
+    /// Version of the rule file.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The ids of all rules, in the order of the file.
+    /// IDs of all rules, in the order of the file.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.ordered.iter().map(|rule| &*rule.id)
     }
 
-    /// What a reply says. `provider` is the id or a known name of the answering server's provider.
+    /// Reads a reply. `provider` is the ID or an alias of the server's provider. Use [`Self::read_between`] for answers to RCPT.
     pub fn read(&self, reply: &Reply, stage: Stage, provider: Option<&str>) -> Reading {
+        self.read_between(reply, stage, provider, &Parties::default())
+    }
+
+    /// Reads a reply in a dialog of these parties. A reply that names us and not the recipient is never about the recipient.
+    pub fn read_between(&self, reply: &Reply, stage: Stage, provider: Option<&str>, parties: &Parties<'_>) -> Reading {
         match reply.code {
             252 => reading(Meaning::CannotVerify, &self.fixed.cannot_verify),
             200..=299 => reading(Meaning::Accepted, &self.fixed.accepted),
-            400..=599 => self.read_refusal(reply, stage, provider),
+            400..=599 => self.read_refusal(reply, stage, provider, parties),
             _ => reading(Meaning::Unmatched, &self.fixed.unmatched),
         }
     }
 
-    fn read_refusal(&self, reply: &Reply, stage: Stage, provider: Option<&str>) -> Reading {
-        let text = cut(&reply.text);
-        let words = words::plain(text);
+    fn read_refusal(&self, reply: &Reply, stage: Stage, provider: Option<&str>, parties: &Parties<'_>) -> Reading {
+        let (words, named) = words::plain_between(cut(&reply.text), parties);
         let (code, enhanced) = evidence(reply, &words);
-        let found = self.book.find(&words);
-        let provider = provider.and_then(|name| self.provider_number(name));
+        let mut seen = Seen {
+            code,
+            enhanced,
+            found: self.book.find(&words),
+            wordless: words::is_wordless(&words),
+            provider: provider.and_then(|name| self.provider_number(name)),
+        };
         let bucket = &self.buckets[index_of(stage)][usize::from(code >= 500)];
-        let rule = bucket.iter().map(|index| &self.ordered[*index]).find(|r| r.fits(code, enhanced, &found, provider));
+        let first_fitting = |seen: &Seen| bucket.iter().map(|index| &self.ordered[*index]).find(|rule| rule.fits(seen));
+        let mut rule = first_fitting(&seen);
+        let is_verdict = |rule: &Rule| rule.meaning.makes_undeliverable().is_some();
+        if rule.is_none_or(is_verdict)
+            && let Some(corrected) = self.spelling.corrected(&words)
+        {
+            seen.found = self.book.find(&corrected);
+            rule = first_fitting(&seen);
+        }
+        if rule.is_some_and(|rule| rule.meaning.is_about_recipient()) {
+            if named.only_sender() {
+                return reading(Meaning::AboutUs(AboutUs::Sender), &self.fixed.names_sender);
+            }
+            if named.only_client() {
+                // Some servers print the client's address in every refusal, so this is the mildest client refusal.
+                return reading(Meaning::AboutUs(AboutUs::Policy), &self.fixed.names_client);
+            }
+        }
         let mut answer = match rule {
             Some(rule) => Reading { meaning: rule.meaning, rule: Arc::clone(&rule.id), retry_after_ms: rule.wait_ms },
             None if code < 500 => reading(Meaning::ServerTemporary, &self.fixed.temporary),
@@ -189,8 +248,8 @@ fn reading(meaning: Meaning, rule: &Arc<str>) -> Reading {
     Reading { meaning, rule: Arc::clone(rule), retry_after_ms: None }
 }
 
-/// Code and enhanced code that count. RFC 3463 2: the class of both is the same; where a server contradicts itself, the
-/// milder of the two holds, since a temporary refusal that is read as a final one cannot be taken back.
+/// The effective code and enhanced code. Both have the same class (RFC 3463 §2). If they differ, the milder one counts, because a
+/// temporary refusal must not become a final verdict.
 fn evidence(reply: &Reply, words: &[u8]) -> (u16, Option<Enhanced>) {
     let class = if reply.code >= 500 { 5 } else { 4 };
     match reply.enhanced {
@@ -200,7 +259,7 @@ fn evidence(reply: &Reply, words: &[u8]) -> (u16, Option<Enhanced>) {
     }
 }
 
-/// The text up to the limit, at a border of characters.
+/// The text up to the limit, cut between characters.
 fn cut(text: &str) -> &str {
     if text.len() <= TEXT_MAX_BYTES {
         return text;

@@ -1,39 +1,61 @@
-//! A reply's text as plain words, the only form in which phrases are looked for.
+//! Plain words of a reply's text, the form in which phrases are found.
 //!
-//! Lower case; accents folded; all punctuation is one blank, apart from dots inside words (`5.1.1`, `spamhaus.org`);
-//! apostrophes vanish (`doesn't` is `doesnt`, but `l'adresse` is `l adresse`); `e-mail` is `email`. The text starts and ends with a blank, so that a phrase with
-//! blanks at its ends is found as whole words only. Addresses become [`ADDRESS`], and of a URL only the host and the
-//! value of a `p=` parameter stay (Google names its reason there): a path like `/help_spam.htm` says nothing.
+//! Words are lower case, without accents. Punctuation becomes one blank, except dots inside words (`5.1.1`, `spamhaus.org`). Apostrophes
+//! are dropped (`doesn't` is `doesnt`, but `l'adresse` is `l adresse`), and `e-mail` is `email`. The text starts and ends with a blank, so
+//! phrases with blanks at their ends match whole words. Addresses become [`ADDRESS`], our MAIL FROM [`OUR_ADDRESS`]. Of a URL, the host and
+//! the value of a `p=` parameter stay (Google's reason); a path such as `/help_spam.htm` is no evidence.
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
+use super::parties::{Named, Parties, Party};
 use crate::smtp::reply::Enhanced;
 
-/// Stands for any mail address. No server can send it, since control characters are dropped.
+/// Mark of any email address. A server can't send it, because control characters are dropped.
 pub(super) const ADDRESS: u8 = 0x01;
 
-/// The plain words of a text.
+/// Mark of our MAIL FROM.
+pub(super) const OUR_ADDRESS: u8 = 0x02;
+
+/// The plain words of a text, without parties.
+#[cfg(test)]
 pub(super) fn plain(text: &str) -> Vec<u8> {
-    let mut words = Vec::with_capacity(text.len() + 2);
-    words.push(b' ');
-    if text.is_ascii() {
-        push_text(text, &mut words);
-    } else {
-        push_text(&fold(text), &mut words);
-    }
-    words
+    plain_between(text, &Parties::default()).0
 }
 
-/// Takes accents off and turns typographic marks into plain ones.
+/// The plain words of a text, and the parties that it names.
+pub(super) fn plain_between(text: &str, parties: &Parties<'_>) -> (Vec<u8>, Named) {
+    let mut words = Vec::with_capacity(text.len() + 2);
+    words.push(b' ');
+    let mut named = Named::default();
+    if text.is_ascii() {
+        push_text(text, parties, &mut words, &mut named);
+    } else {
+        push_text(&fold(text), parties, &mut words, &mut named);
+    }
+    (words, named)
+}
+
+/// Whether a text has only codes and addresses.
+pub(super) fn is_wordless(words: &[u8]) -> bool {
+    !words.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80)
+}
+
+/// Removes accents and replaces typographic marks by plain ones.
 fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
-    for c in text.nfd() {
+    // Recomposed, so that a Korean syllable is one character and not three.
+    for c in text.nfd().filter(|c| !is_combining_mark(*c)).nfc() {
         match c {
             'ł' | 'Ł' => folded.push('l'),
             'ø' | 'Ø' => folded.push('o'),
+            'đ' | 'Đ' | 'ð' | 'Ð' => folded.push('d'),
+            'ı' => folded.push('i'),
+            'þ' | 'Þ' => folded.push_str("th"),
+            'æ' | 'Æ' => folded.push_str("ae"),
+            'œ' | 'Œ' => folded.push_str("oe"),
             'ß' => folded.push_str("ss"),
+            'ς' => folded.push('σ'),
             '\u{2018}' | '\u{2019}' | '\u{00b4}' => folded.push('\''),
-            c if is_combining_mark(c) => {}
             c if c.is_ascii() => folded.push(c),
             c if c.is_alphanumeric() => folded.extend(c.to_lowercase()),
             _ => folded.push(' '),
@@ -43,41 +65,38 @@ fn fold(text: &str) -> String {
 }
 
 /// Whether a byte ends a token: a piece of text that is judged to be an address, a URL or words.
-fn ends_token(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'<' | b'>' | b'(' | b')' | b'[' | b']' | b'{' | b'}' | b'"' | b',' | b';')
+fn ends_token(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';')
 }
 
-fn push_text(text: &str, words: &mut Vec<u8>) {
-    for token in text.as_bytes().split(|byte| ends_token(*byte)).filter(|token| !token.is_empty()) {
-        push_token(token, words);
+fn push_text(text: &str, parties: &Parties<'_>, words: &mut Vec<u8>, named: &mut Named) {
+    for token in text.split(ends_token).filter(|token| !token.is_empty()) {
+        push_token(token, parties, words, named);
         end_word(words);
     }
 }
 
-fn push_token(token: &[u8], words: &mut Vec<u8>) {
-    let (mut at, mut slash) = (false, None);
-    for (index, byte) in token.iter().enumerate() {
-        match byte {
-            b'@' => at = true,
-            b'/' if slash.is_none() => slash = Some(index),
-            _ => {}
-        }
-    }
-    if let Some(slash) = slash {
-        let (before, after) = token.split_at(slash);
+fn push_token(token: &str, parties: &Parties<'_>, words: &mut Vec<u8>, named: &mut Named) {
+    let bytes = token.as_bytes();
+    if let Some(slash) = bytes.iter().position(|byte| *byte == b'/') {
+        let (before, after) = bytes.split_at(slash);
         if after.starts_with(b"//") && before.ends_with(b":") {
             push_url(&after[2..], words);
             return;
         }
         if is_host(before) {
-            push_url(token, words);
+            push_url(bytes, words);
             return;
         }
     }
-    if at && token.len() > 1 {
-        words.push(ADDRESS);
-    } else {
-        push_words(token, words);
+    let party = if token.len() > 1 { parties.named_by(token) } else { None };
+    if let Some(party) = party {
+        named.add(party);
+    }
+    match party {
+        Some(Party::Sender) => words.push(OUR_ADDRESS),
+        Some(Party::Recipient | Party::Other) => words.push(ADDRESS),
+        Some(Party::Client) | None => push_words(bytes, words),
     }
 }
 
@@ -118,7 +137,7 @@ fn push_words(token: &[u8], words: &mut Vec<u8>) {
     }
 }
 
-/// Whether the word that was begun has one letter.
+/// Whether the current word has one letter.
 fn is_single_letter(words: &[u8]) -> bool {
     matches!(words, [.., b' ', letter] if letter.is_ascii_alphabetic())
 }
@@ -129,7 +148,7 @@ fn end_word(words: &mut Vec<u8>) {
     }
 }
 
-/// The first enhanced status code among plain words, for servers that put it elsewhere than RFC 2034 says.
+/// The first enhanced status code among plain words, for servers that do not follow RFC 2034.
 pub(super) fn enhanced(words: &[u8]) -> Option<Enhanced> {
     words.split(|byte| *byte == b' ').find_map(enhanced_word)
 }

@@ -56,6 +56,31 @@ impl SpecialUse {
     }
 }
 
+/// The domain of the sandbox, a simulated mail internet for trials.
+pub const SANDBOX: &str = "sandbox.test";
+
+/// Whether a text that is meant as an address stands under [`SANDBOX`]. Only the sandbox knows such names.
+pub fn names_sandbox(address: &str) -> bool {
+    let domain = address.trim_ascii().rsplit_once('@').map_or("", |(_, domain)| domain);
+    is_under(&domain.trim_end_matches('.').to_ascii_lowercase(), SANDBOX)
+}
+
 fn is_under(name: &str, suffix: &str) -> bool {
     name.strip_suffix(suffix).is_some_and(|head| head.is_empty() || head.ends_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_sandbox;
+
+    #[test]
+    fn names_of_the_sandbox_are_told_however_they_are_written() {
+        for named in ["valid@sandbox.test", " Valid@Sandbox.TEST. ", "x@catchall.sandbox.test", "\"a@b\"@sandbox.test"]
+        {
+            assert!(names_sandbox(named), "{named}");
+        }
+        for other in ["valid@xsandbox.test", "valid@sandbox.test.example.com", "sandbox.test", "valid@other.test", ""] {
+            assert!(!names_sandbox(other), "{other}");
+        }
+    }
 }

@@ -23,6 +23,7 @@ macro_rules! embedded {
 embedded!(
     "disposable",
     "disposable_exchangers",
+    "disposable_words",
     "free",
     "gibberish",
     "guard",

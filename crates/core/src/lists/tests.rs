@@ -30,6 +30,9 @@ fn domains_of_mailbox_providers_have_an_exchanger_whose_provider_is_known() {
         ("hotmail.co.uk", Some("outlook")),
         ("yahoo.fr", Some("yahoo")),
         ("web.de", Some("gmx")),
+        ("doglover.com", Some("gmx")),
+        ("eml.cc", Some("fastmail")),
+        ("posteo.at", Some("posteo")),
         ("icloud.com", Some("icloud")),
         ("example.org", None),
         ("mail.gmail.com", None),
@@ -96,11 +99,63 @@ fn roles_are_functions_and_no_people() {
         "salesman1984",
         "chris.info.jones",
         "dane",
+        "jiwon",
+        "insa",
+        "lekha",
+        "somu",
+        "jing.li",
+        "mali",
         "lon",
         "ira",
         "page",
     ] {
         assert!(!lists().role(person), "{person}");
+    }
+}
+
+/// Văn Phong, Cai Wu, Jae-mu, Kadri: a function in one tongue, a person in the same or another.
+#[test]
+fn words_of_offices_that_are_names_too_are_people() {
+    let people = "vanphong tuvan kassa keiri vanthu baogia dingdan yewu caiwu renshi wuliu yunwei yunying zhaosheng xingzheng \
+                  jiaowu xuexiao qiantai shangwu jaemu chaeyong gyeongri kyungri kadri kita basin chuna rodo priem";
+    for person in people.split(' ') {
+        assert!(!lists().role(person), "{person}");
+    }
+}
+
+#[test]
+fn roles_of_firms_that_write_their_language_in_latin_letters() {
+    for role in [
+        "kefu",
+        "xiaoshou",
+        "caiwubu",
+        "renshibu",
+        "eigyo",
+        "soumu",
+        "jinji",
+        "yeongeop",
+        "mabiaat",
+        "poshtibani",
+        "mechirot",
+        "prodazhi",
+        "otdel-kadrov",
+        "buhgalteria",
+        "zamovlennya",
+        "sekretariat",
+        "rechnung",
+        "muhasebe",
+        "satis",
+        "vanzari",
+        "poliseis",
+        "racunovodstvo",
+        "ugyfelszolgalat",
+        "laskutus",
+        "raamatupidamine",
+        "pardavimai",
+        "penjualan",
+        "ketoan",
+    ] {
+        assert!(lists().role(role), "{role}");
     }
 }
 
@@ -113,6 +168,9 @@ fn throw_away_domains_and_their_subdomains_are_disposable() {
         "abc.mailinator.com",
         "10minutemail.com",
         "trashmail.com",
+        "mail.td",
+        "segamail.com",
+        "tmail.ai",
     ] {
         assert!(lists().disposable(domain), "{domain}");
     }
@@ -126,6 +184,133 @@ fn throw_away_domains_and_their_subdomains_are_disposable() {
         "",
         "addy.io",
         "mozmail.com",
+    ] {
+        assert!(!lists().disposable(domain), "{domain}");
+    }
+}
+
+#[test]
+fn a_registered_name_that_says_what_it_is_for_is_disposable_without_being_listed() {
+    let lists = changed(&[("disposable.txt", "bad.example")]).unwrap();
+    for domain in [
+        "temp-mail-4you.example",
+        "mytempmail.co.uk",
+        "abc.10minutemail77.example",
+        "wegwerf-email.example",
+        "mail-jetable.example",
+        "supermailtemp.example",
+        "gecicimail.com.tr",
+        "linshi-youxiang.example",
+        "t-e-m-p-m-a-i-l.example",
+        "xyz-temp-mail.example",
+        "my15minutemail.example",
+        "free-temporary-email.example",
+        "yopmail2.example",
+        "temp-mail.ac",
+    ] {
+        assert!(lists.disposable(domain) && lists.facts("ann", domain).disposable, "{domain}");
+    }
+    for domain in [
+        "temperature.example",
+        "contemporary-mail.example",
+        "templemail.example",
+        "mailtemplates.example",
+        "emailtemperature.example",
+        "tempmail.acme.example",
+        "vaisselle-jetable.example",
+        "wegwerfgeschirr.example",
+        "disposable-gloves.example",
+        "minutemailer.example",
+        "burnermail.io",
+        "tempmail",
+        "",
+    ] {
+        assert!(!lists.disposable(domain) && !lists.facts("ann", domain).disposable, "{domain}");
+    }
+    let ours = changed(&[("guard.add.txt", "tempmail-museum.example"), ("disposable_words.txt", "^brief$")]).unwrap();
+    assert!(!ours.disposable("tempmail-museum.example") && !ours.disposable("tempmail4.example"));
+    assert!(ours.disposable("brief.example") && !ours.disposable("briefe.example"));
+}
+
+#[test]
+fn a_word_of_throw_away_names_counts_only_where_it_is_meant() {
+    for domain in [
+        // Another word begins or ends inside.
+        "businessmailpro.com",
+        "salesmailpro.com",
+        "newsmailpro.com",
+        "cityoftempemail.com",
+        "lastminutemail.com",
+        "last-minute-mail.com",
+        "woodburnermail.com",
+        "contempmail.com",
+        "zonetimemail.com",
+        "budgetnada.com",
+        "budgetairmail.com",
+        "knowmymail.com",
+        "guerrillamailers.com",
+        "anonboxing.com",
+        "last-emp-mail.com",
+        "onetimemailing.com",
+        "temporary-mail-forwarding.com",
+        // It means another thing.
+        "slaskmail.pl",
+        "dolnyslaskmail.pl",
+        "20minutesmail.fr",
+        "20minutenmail.ch",
+        "tempomail.it",
+        "einwegpost.de",
+        "boite-jetable.fr",
+        "muelle-mail.es",
+        "temp-outlook.com",
+        // It is said by opponents.
+        "nospam4me.net",
+        "antifakemail.org",
+        "anti-trash-mail.de",
+        "no-temp-mail.com",
+        "no10minutemail.com",
+        "disposable-email-detector.com",
+        // Not everybody registers there.
+        "tempemail.gov",
+        "tempemail.gov.uk",
+        "tempmail.ac.jp",
+        "tempmail.k12.ca.us",
+        "tempmail.edu",
+        "tempmail.mil",
+    ] {
+        assert!(!lists().disposable(domain), "{domain}");
+    }
+}
+
+#[test]
+fn zones_with_customers_and_names_of_mail_providers_are_not_disposable() {
+    for domain in [
+        "mooo.com",
+        "us.to",
+        "kro.kr",
+        "rf.gd",
+        "epizy.com",
+        "zyns.com",
+        "v6.army",
+        "fr.nf",
+        "eu.org",
+        "ddns.net",
+        "birdlover.com",
+        "priest.com",
+        "protestant.com",
+        "eml.cc",
+        "fastest.cc",
+        "pisem.net",
+        "test.de",
+        "dallas.gov",
+        "tulane.edu",
+        "nootopics.tulane.edu",
+        "hackney.gov.uk",
+        "news.hackney.gov.uk",
+        "angi.com",
+        "asics.com",
+        "wto.com",
+        "support.com",
     ] {
         assert!(!lists().disposable(domain), "{domain}");
     }
@@ -260,12 +445,28 @@ fn no_provider_is_a_throw_away_or_parked_exchanger() {
 
 #[test]
 fn relay_free_and_known_refusers() {
-    for domain in ["duck.com", "alice.33mail.com", "privaterelay.appleid.com", "mozmail.com", "addy.io", "passmail.net"]
-    {
+    for domain in [
+        "duck.com",
+        "alice.33mail.com",
+        "privaterelay.appleid.com",
+        "mozmail.com",
+        "addy.io",
+        "passmail.net",
+        "hideaddress.net",
+        "members.ebay.de",
+        "marketplace.amazon.fr",
+    ] {
         assert!(lists().relay(domain), "{domain}");
     }
     assert!(!lists().relay("gmail.com") && !lists().relay("appleid.com"));
-    assert!(lists().free("gmail.com") && lists().free("gmx.de") && !lists().free("acme.example"));
+    for domain in
+        ["gmail.com", "gmx.de", "doglover.com", "fastmail.uk", "posteo.at", "netc.fr", "vip.126.com", "fromru.com"]
+    {
+        assert!(lists().free(domain), "{domain}");
+    }
+    for domain in ["acme.example", "facebook.com", "clerk.com"] {
+        assert!(!lists().free(domain), "{domain}");
+    }
     assert!(lists().known_not_catch_all("outlook.com") && !lists().known_not_catch_all("acme.example"));
 }
 

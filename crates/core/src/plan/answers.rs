@@ -1,41 +1,65 @@
-//! What the answers of one flight come to.
+//! Evaluates the answers of one flight.
 
 use super::{
-    ASKS_MAX, FRUITLESS_MAX, GREYLIST_MS, Held, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, Plan, TEMPORARY_MS, index,
+    ASKS_MAX, FRUITLESS_MAX, GREYLIST_MS, Held, IN_PROGRESS_MS, MISSES_TRUSTED_MAX, Plan, PutOff, TEMPORARY_MS, index,
 };
-use crate::classify::{AboutUs, Meaning, Reading, Rules, Stage};
+use crate::classify::{AboutUs, Meaning, NAMES_CLIENT, Parties, Reading, Rules, Stage};
 use crate::smtp::reply::Reply;
-use crate::smtp::session::{End, RcptAnswer};
+use crate::smtp::session::{End, RcptAnswer, Recipient};
 use crate::verdict::{CatchAll, Silence};
 
-/// What a flight has shown of the exchanger; the shell's pacing lives on it.
+/// Reads the replies of one flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'a> {
+    /// Classification rules.
+    pub rules: &'a Rules,
+    /// Our names and addresses; the recipient is added per answer.
+    pub us: Parties<'a>,
+    /// Recipients of the flight in order, the random one last.
+    pub recipients: &'a [Recipient],
+}
+
+/// One RCPT of a flight: the reader, and the recipient's place in the flight.
+#[derive(Clone, Copy, Debug)]
+struct Question<'a>(&'a Reader<'a>, usize);
+
+impl Question<'_> {
+    fn read(&self, reply: &Reply, stage: Stage, provider: Option<&str>) -> Reading {
+        let Self(reader, place) = *self;
+        let path = reader.recipients.get(place).map(Recipient::path).unwrap_or_default();
+        let recipient = std::str::from_utf8(path).unwrap_or_default();
+        reader.rules.read_between(reply, stage, provider, &Parties { recipient, ..reader.us })
+    }
+}
+
+/// What a flight shows about the MX host; input for pacing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// Recipients that were answered.
+    /// Answered recipients.
     pub answered: u32,
-    /// Those among them that were refused for good, the random one included: servers count them.
+    /// Permanently refused recipients, including the random one, because servers count them all.
     pub refused: u32,
-    /// Those of the real recipients that do not exist.
+    /// Real recipients without a mailbox.
     pub missing: u32,
     /// Whether the random recipient was refused as missing.
     pub random_missing: bool,
-    /// Replies that no rule knew.
+    /// Replies that match no rule.
     pub unmatched: Vec<Reply>,
-    /// A refusal of us that concerns more than one recipient, with the pause it asks for.
+    /// A client refusal that concerns more than one recipient, with the requested pause.
     pub about_us: Option<(AboutUs, Option<i64>)>,
 }
 
 impl Plan {
-    /// The answers to [`super::Action::Ask`], in its order, the random recipient's last; `end` where the session is over.
+    /// Records the answers to [`super::Action::Ask`] in its order, the random recipient's last. `end` is set if the session ended.
     ///
-    /// Returns what the flight has shown of the exchanger.
+    /// Returns what the flight shows about the MX host.
     pub fn answered(
         &mut self,
         recipients: &[u32],
         answers: Vec<RcptAnswer>,
         random: bool,
         end: Option<&End>,
-        rules: &Rules,
+        reader: &Reader<'_>,
     ) -> Heard {
         let answers = if is_cut(end) && recipients.len() + usize::from(random) > 1 {
             self.doubt(recipients, answers)
@@ -45,12 +69,12 @@ impl Plan {
         let mut flight = FlightSoFar::default();
         self.checked = false;
         let mut answers = answers.into_iter();
-        for (recipient, answer) in recipients.iter().zip(answers.by_ref()) {
-            self.answer(*recipient, answer, rules, &mut flight);
+        for ((place, recipient), answer) in recipients.iter().enumerate().zip(answers.by_ref()) {
+            self.answer(*recipient, answer, Question(reader, place), &mut flight);
         }
         if random {
             let answer = answers.next().unwrap_or(RcptAnswer::Unanswered);
-            self.random_answer(answer, rules, &mut flight);
+            self.random_answer(answer, Question(reader, recipients.len()), &mut flight);
         }
         self.settle_accepted();
         self.stop_if_refused(&mut flight);
@@ -58,30 +82,27 @@ impl Plan {
         flight.heard
     }
 
-    /// Takes back the answers of a flight that broke off. Replies are matched to commands by order alone, and that as many
-    /// came as were due (RFC 2920 §3.1) cannot be checked any more: where one came twice, all behind it stand for the wrong
-    /// recipient. What was answered is asked again, one recipient a flight, and does not count as asked.
+    /// Discards the answers of a flight that broke off, and asks about each recipient again, one per flight. Replies match commands by
+    /// order alone (RFC 2920 §3.1). Without the last one, their count can't be checked, and a duplicate reply would shift all that
+    /// follow it to the wrong recipients.
     fn doubt(&mut self, recipients: &[u32], mut answers: Vec<RcptAnswer>) -> Vec<RcptAnswer> {
-        for (at, answer) in answers.iter_mut().enumerate() {
-            if matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused(_)) {
-                *answer = RcptAnswer::Unanswered;
-                self.flight_max = 1;
-                if let Some(recipient) = recipients.get(at) {
-                    self.asked[index(*recipient)] -= 1;
-                }
-            }
+        let replied = |answer: &RcptAnswer| matches!(answer, RcptAnswer::Reply(_) | RcptAnswer::MailRefused(_));
+        if answers.iter().any(replied) {
+            self.ask_alone();
+            self.uncount(recipients);
+            answers.iter_mut().filter(|answer| replied(answer)).for_each(|answer| *answer = RcptAnswer::Unanswered);
         }
         answers
     }
 
-    fn answer(&mut self, recipient: u32, answer: RcptAnswer, rules: &Rules, flight: &mut FlightSoFar) {
+    fn answer(&mut self, recipient: u32, answer: RcptAnswer, question: Question<'_>, flight: &mut FlightSoFar) {
         let (stage, reply) = match answer {
             RcptAnswer::Reply(reply) => (Stage::Rcpt, reply),
             RcptAnswer::MailRefused(reply) => (Stage::Mail, Reply::clone(&reply)),
             RcptAnswer::NeedsSmtpUtf8 => return self.needs_smtp_utf8(recipient),
             RcptAnswer::Unanswered => return flight.unanswered.push(recipient),
         };
-        let reading = self.read(&reply, stage, rules);
+        let reading = self.read(question, &reply, stage);
         flight.heard.answered += 1;
         if reading.meaning == Meaning::Unmatched {
             flight.heard.unmatched.push(reply.clone());
@@ -91,8 +112,10 @@ impl Plan {
             Meaning::SessionLimit => flight.limited.push(recipient),
             Meaning::NotResponsible => flight.elsewhere.push(Held { recipient, reading, reply }),
             Meaning::AboutUs(why) => flight.about_us(why, stage, Held { recipient, reading, reply }),
-            _ => {
+            meaning => {
                 flight.told_something = true;
+                flight.accepted |= matches!(meaning, Meaning::Accepted | Meaning::Exists);
+                flight.refused |= stage == Stage::Rcpt && reply.code >= 500 && tells_apart(meaning);
                 self.hear(Held { recipient, reading, reply }, stage, flight);
             }
         }
@@ -124,7 +147,7 @@ impl Plan {
     }
 
     fn needs_smtp_utf8(&mut self, recipient: u32) {
-        // Made by us: the recipient was not asked about because the question cannot be put (RFC 6531 §3.2).
+        // Our own reading: the recipient needs SMTPUTF8 (RFC 6531 §3.2), so no RCPT was sent.
         let text = "the exchanger does not offer SMTPUTF8".to_owned();
         let reply = Reply { code: 553, enhanced: None, text, nonconforming: false };
         let reading =
@@ -133,15 +156,14 @@ impl Plan {
         self.fates.push((recipient, super::Fate::Settled(told)));
     }
 
-    fn read(&self, reply: &Reply, stage: Stage, rules: &Rules) -> Reading {
+    fn read(&self, question: Question<'_>, reply: &Reply, stage: Stage) -> Reading {
         let provider = self.hosts.policy().and_then(|policy| policy.provider.as_deref());
-        rules.read(reply, stage, provider)
+        question.read(reply, stage, provider)
     }
 
-    /// Whether a random recipient should ride in the next flight.
+    /// Whether the next flight should end with a random recipient.
     pub(super) fn wants_random(&self) -> bool {
-        let asks = self.hosts.policy().is_some_and(|policy| policy.random_probe);
-        if !asks || self.randoms.useless || self.randoms.lost >= u32::from(ASKS_MAX) {
+        if !self.asks_randoms() {
             return false;
         }
         match self.catch_all {
@@ -152,9 +174,14 @@ impl Plan {
         }
     }
 
-    /// Whether acceptances need a random refusal behind them although the domain is known to check: some servers begin to
-    /// accept everybody when they have been asked for too many who do not exist. Providers that are known not to lie are
-    /// not asked.
+    /// Whether random recipients are allowed and useful here.
+    pub(super) fn asks_randoms(&self) -> bool {
+        let asks = self.hosts.policy().is_some_and(|policy| policy.random_probe);
+        asks && !self.randoms.useless && self.randoms.lost < u32::from(ASKS_MAX)
+    }
+
+    /// Whether acceptances need a refused random recipient although the domain checks recipients. Some servers accept everything after
+    /// too many missing recipients. Providers known not to do so need no check.
     pub(super) fn must_check(&self) -> bool {
         let Some(policy) = self.hosts.policy() else { return false };
         match policy.suspect_after_misses {
@@ -163,18 +190,18 @@ impl Plan {
         }
     }
 
-    fn random_answer(&mut self, answer: RcptAnswer, rules: &Rules, flight: &mut FlightSoFar) {
+    fn random_answer(&mut self, answer: RcptAnswer, question: Question<'_>, flight: &mut FlightSoFar) {
         let RcptAnswer::Reply(reply) = answer else {
             self.randoms.lost += 1;
             return;
         };
-        let reading = self.read(&reply, Stage::Rcpt, rules);
+        let reading = self.read(question, &reply, Stage::Rcpt);
         if reading.meaning == Meaning::Unmatched {
             flight.heard.unmatched.push(reply.clone());
         }
         flight.heard.refused += u32::from(reply.code >= 500);
         match reading.meaning {
-            Meaning::NoSuchUser | Meaning::AccessDenied if reply.code >= 500 => {
+            meaning if reply.code >= 500 && (is_missing(meaning) || self.alone_refused(meaning, flight)) => {
                 flight.heard.random_missing = true;
                 self.misses += 1;
                 self.checked = true;
@@ -190,9 +217,18 @@ impl Plan {
         }
     }
 
+    /// Whether a permanent refusal of the random recipient proves that the domain checks recipients, whatever its text. It does if the same
+    /// flight has an acceptance and no other refusal. An acceptance in an earlier flight is no proof, because the server may refuse us
+    /// since then; nor is a text that differs from that of its missing recipients.
+    fn alone_refused(&self, meaning: Meaning, flight: &FlightSoFar) -> bool {
+        let only_it = !flight.refused && flight.elsewhere.is_empty() && flight.limited.is_empty();
+        tells_apart(meaning) && flight.accepted && !self.seen.refuses && only_it && flight.refusal.is_none()
+    }
+
     fn random_put_off(&mut self, reading: &Reading, default_ms: i64, why: &'static str) {
         self.randoms.useless = true;
-        self.randoms.put_off = Some((reading.retry_after_ms.unwrap_or(default_ms), why));
+        let after_ms = reading.retry_after_ms.unwrap_or(default_ms);
+        self.randoms.put_off = Some(PutOff { after_ms, why, ours: None });
     }
 
     fn random_accepted(&mut self) {
@@ -200,7 +236,7 @@ impl Plan {
         let liar = self.hosts.policy().is_some_and(|policy| policy.suspect_after_misses.is_some());
         let refuses_some = self.seen.refuses || (liar && self.misses > 0);
         self.catch_all = match self.catch_all {
-            // It used to check, or refuses others: from now on its acceptances mean nothing.
+            // The domain checked before, or refuses others: its acceptances no longer count.
             CatchAll::No => CatchAll::Suspect,
             CatchAll::Unknown if self.randoms.accepted >= 2 && refuses_some => CatchAll::Suspect,
             CatchAll::Unknown if self.randoms.accepted >= 2 => CatchAll::Yes,
@@ -208,7 +244,7 @@ impl Plan {
         };
     }
 
-    /// Acceptances are settled as soon as it is known what they are worth.
+    /// Settles acceptances once the catch-all state is known.
     fn settle_accepted(&mut self) {
         let decided = match self.catch_all {
             CatchAll::Unknown => self.randoms.useless,
@@ -224,12 +260,12 @@ impl Plan {
         }
     }
 
-    /// Refusals of us: each stands for its own recipient; where a whole flight met nothing else, the rest would too.
+    /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients too.
     fn stop_if_refused(&mut self, flight: &mut FlightSoFar) {
         let Some((why, stage, retry_ms)) = flight.refusal else { return };
         let everybody = !flight.told_something && flight.limited.is_empty();
-        // One recipient's own policy looks like ours: it takes three of a kind, or a word that names us, to close a circuit.
-        let names_us = why != AboutUs::Policy || stage != Stage::Rcpt || flight.refused_us.len() >= 3;
+        // A recipient's own policy can look like a client refusal: only three alike, or one that names us, open the circuit breaker.
+        let names_us = why != AboutUs::Policy || stage != Stage::Rcpt || signs_of_refusal(&flight.refused_us) >= 3;
         if names_us {
             flight.heard.about_us = Some((why, retry_ms));
         }
@@ -239,7 +275,7 @@ impl Plan {
             if everybody && names_us && self.last.is_none() {
                 self.last = Some(told.clone());
             }
-            // Another source is for capacity, never for getting around a block: who was refused asks again as who it was.
+            // Other source IPs add capacity and never evade a block: the retry uses the refused source IP.
             self.later(recipient, told, after_ms, "blocked", true);
         }
         if everybody && names_us {
@@ -253,10 +289,10 @@ impl Plan {
         }
     }
 
-    /// What goes back to the queue, and where it is asked next.
+    /// Requeues a recipient, for this MX host or the next.
     fn after_flight(&mut self, flight: &FlightSoFar, end: Option<&End>) {
         for held in flight.elsewhere.iter().rev() {
-            // Another host may be responsible; if none is, this is the answer.
+            // Another MX host may be responsible; if none is, this is the result.
             self.last = Some(self.told(Stage::Rcpt, held.reply.clone(), &held.reading));
             self.pending.push_front(held.recipient);
         }
@@ -268,7 +304,7 @@ impl Plan {
             self.ask_again(*recipient, silence, end);
         }
         for recipient in flight.limited.iter().rev() {
-            // The server had no room for the question; asking it again costs nothing but must end some day.
+            // The session was full. A retry costs nothing, but retries must end.
             self.asked[index(*recipient)] =
                 self.asked[index(*recipient)].saturating_sub(u8::from(flight.told_something));
             self.ask_again(*recipient, Some((Silence::Closed, Stage::Rcpt)), end);
@@ -292,10 +328,11 @@ impl Plan {
         }
     }
 
-    /// The session's replies were miscounted, earlier ones maybe as well: what it showed of the domain is forgotten, and
-    /// acceptances that still wait are asked about again.
+    /// Forgets what a session with miscounted replies showed about the domain, and asks again about acceptances that still wait.
     pub fn distrust(&mut self) {
-        self.catch_all = self.known_catch_all;
+        self.catch_all = self.known.catch_all;
+        self.seen.accepts = self.known.accepts_others;
+        self.randoms.accepted = 0;
         for held in std::mem::take(&mut self.accepted) {
             self.ask_again(held.recipient, Some((Silence::Protocol, Stage::Rcpt)), None);
         }
@@ -315,7 +352,7 @@ impl Plan {
     }
 }
 
-/// What a flight is while its answers are gone through.
+/// State while the answers of a flight are evaluated.
 #[derive(Debug, Default)]
 struct FlightSoFar {
     heard: Heard,
@@ -324,13 +361,17 @@ struct FlightSoFar {
     elsewhere: Vec<Held>,
     refused_us: Vec<Held>,
     refusal: Option<(AboutUs, Stage, Option<i64>)>,
-    /// Whether any recipient got an answer that is about it, or about the server.
+    /// Whether an answer is about a recipient or the server.
     told_something: bool,
+    /// Whether a real recipient was accepted.
+    accepted: bool,
+    /// Whether a real recipient was permanently refused, with a text about that recipient.
+    refused: bool,
 }
 
 impl FlightSoFar {
     fn about_us(&mut self, why: AboutUs, stage: Stage, held: Held) {
-        // The first refusal that is more than a bare policy names the kind.
+        // The first refusal that says more than policy names the kind.
         if self.refusal.is_none_or(|(kind, ..)| kind == AboutUs::Policy) {
             self.refusal = Some((why, stage, held.reading.retry_after_ms));
         }
@@ -338,12 +379,31 @@ impl FlightSoFar {
     }
 }
 
-/// Whether a session ended without a word. A 421 is one: a server that says it has kept count so far.
+/// Number of client refusals. Some servers print the client's address in every refusal, so all refusals that merely name it count
+/// as one.
+fn signs_of_refusal(refusals: &[Held]) -> usize {
+    let named = refusals.iter().filter(|held| *held.reading.rule == *NAMES_CLIENT).count();
+    refusals.len() - named + named.min(1)
+}
+
+/// Whether a permanent refusal says that the mailbox does not exist.
+fn is_missing(meaning: Meaning) -> bool {
+    matches!(meaning, Meaning::NoSuchUser | Meaning::AccessDenied)
+}
+
+/// Whether a permanent refusal is about one recipient: not about us or the server, and not one that a catch-all mailbox could cause,
+/// such as a full one.
+fn tells_apart(meaning: Meaning) -> bool {
+    use Meaning::{Deactivated, NotResponsible, Restricted, Unmatched};
+    is_missing(meaning) || matches!(meaning, Deactivated | NotResponsible | Restricted | Unmatched)
+}
+
+/// Whether a session ended without a reply. After a 421 the earlier replies still count.
 fn is_cut(end: Option<&End>) -> bool {
     matches!(end, Some(End::Closed { .. } | End::TimedOut { .. }))
 }
 
-/// How a session's end looks to a recipient who was not answered.
+/// Result of a session's end for an unanswered recipient.
 fn silence_of(end: &End) -> (Silence, Stage) {
     match end {
         End::Quit => (Silence::Closed, Stage::Rcpt),

@@ -1,54 +1,55 @@
-//! How recipients come to their fates: what an answer, a silence or the end of the exchangers means for them.
+//! Fates of recipients: the result of an answer, of no answer, or of running out of MX hosts.
 
 use std::sync::Arc;
 
-use super::{Action, Held, Plan, TEMPORARY_MS, UNREACHED_MS};
+use super::{Action, Held, Plan, PutOff, TEMPORARY_MS, UNREACHED_MS};
 use crate::classify::{Meaning, Reading, Stage};
 use crate::smtp::reply::Reply;
 use crate::verdict::{CatchAll, Mailbox, NotAsked, Silence};
 
-/// What asking about one recipient came to, with what evidence needs of it.
+/// Result of probing one recipient, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The observation.
+    /// Observation for the verdict.
     pub mailbox: Mailbox,
-    /// The exchanger that was asked.
+    /// The MX host.
     pub exchanger: Option<Arc<str>>,
-    /// Where the deciding reply came.
+    /// Stage of the deciding reply.
     pub stage: Option<Stage>,
-    /// The deciding reply's text.
+    /// Text of the deciding reply.
     pub text: String,
-    /// Whether the domain accepts any local part, as far as the plan knows.
+    /// Whether the domain is a catch-all, as far as the plan knows.
     pub catch_all: CatchAll,
 }
 
-/// What becomes of a recipient.
+/// Final state of a recipient in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// That is it.
+    /// The result is final.
     Settled(Told),
-    /// It may be known later; `told` is what is known now.
+    /// A retry may tell more.
     Later {
-        /// What is known now.
+        /// The result so far.
         told: Told,
-        /// When to ask again, in milliseconds from now.
+        /// Delay of the retry, in milliseconds.
         after_ms: i64,
-        /// Why, as a token.
+        /// Cause, as a token.
         why: &'static str,
-        /// Whether only the same source may ask again.
+        /// Whether the retry must use the same source IP.
         same_source: bool,
     },
 }
 
 impl Plan {
-    /// What becomes of a recipient whose fate rests on a session that turned out to have sent more replies than it got commands.
+    /// Fate of a recipient whose session sent more replies than it got commands.
     pub fn withdrawn(&self) -> Fate {
         let told = self.silent(Silence::Protocol, Some(Stage::Rcpt));
         let why = crate::verdict::silence_token(Silence::Protocol);
         Fate::Later { told, after_ms: UNREACHED_MS, why, same_source: true }
     }
 
-    /// Nothing more may be asked for now: our own limits, or an open circuit.
+    /// Defers all open recipients because of our own limits or an open circuit breaker, including acceptances that wait for a random
+    /// recipient.
     pub fn defer(&mut self, why: NotAsked, after_ms: i64) {
         let told = self.not_asked(Mailbox::NotAsked(why));
         let token = match why {
@@ -56,10 +57,13 @@ impl Plan {
             NotAsked::Dns => "dns_temporary",
             NotAsked::Opaque | NotAsked::Budget => "budget",
         };
+        if self.asks_randoms() {
+            self.randoms.put_off.get_or_insert(PutOff { after_ms, why: token, ours: Some(why) });
+        }
         self.defer_all(&told, after_ms, token);
     }
 
-    /// Nobody is asked at all; that will not change.
+    /// Settles all recipients without a probe.
     pub fn settle_all(&mut self, mailbox: &Mailbox) {
         let told = self.not_asked(mailbox.clone());
         self.settle_pending(&told);
@@ -82,7 +86,7 @@ impl Plan {
         self.fates.push((recipient, Fate::Later { told, after_ms, why, same_source }));
     }
 
-    /// No exchanger is left: what the last one came to is the answer for all who are still waiting.
+    /// Gives the result of the last MX host to all open recipients, because no host is left.
     pub(super) fn give_up(&mut self) -> Action {
         let told = match self.last.take() {
             Some(told) => told,
@@ -95,7 +99,7 @@ impl Plan {
             }
             Mailbox::NotAsked(_) => self.defer_all(&told, UNREACHED_MS, "dns_temporary"),
             Mailbox::Silent(how) => self.defer_all(&told, UNREACHED_MS, crate::verdict::silence_token(how)),
-            // No host wants to be responsible: coming back changes nothing.
+            // No host takes mail for the domain; a retry changes nothing.
             Mailbox::Replied { meaning: Meaning::NotResponsible, .. } => self.settle_pending(&told),
             Mailbox::Replied { .. } => self.defer_all(&told, TEMPORARY_MS, "temporary"),
         }
@@ -111,15 +115,20 @@ impl Plan {
         Action::Done
     }
 
+    /// `catch_all` applies to these recipients; it is `Suspect` also if a due check did not happen.
     pub(super) fn settle_held(&mut self, held: Vec<Held>, catch_all: CatchAll) {
+        let undecided =
+            catch_all == CatchAll::Unknown || (catch_all == CatchAll::Suspect && self.catch_all == CatchAll::No);
         for Held { recipient, reading, reply } in held {
-            let told = self.told_knowing(Stage::Rcpt, reply, &reading, catch_all);
-            match self.randoms.put_off {
-                // The acceptance will mean something when the random recipient has its answer.
-                Some((after_ms, why)) if catch_all == CatchAll::Unknown && reading.meaning == Meaning::Accepted => {
-                    self.later(recipient, told, after_ms, why, true);
-                }
-                _ => self.fates.push((recipient, Fate::Settled(told))),
+            // The acceptance counts once the random recipient has an answer.
+            let put_off = self.randoms.put_off.filter(|_| undecided && reading.meaning == Meaning::Accepted);
+            let told = match put_off {
+                Some(PutOff { ours: Some(why), .. }) => self.not_asked(Mailbox::NotAsked(why)),
+                _ => self.told_knowing(Stage::Rcpt, reply, &reading, catch_all),
+            };
+            match put_off {
+                Some(PutOff { after_ms, why, .. }) => self.later(recipient, told, after_ms, why, true),
+                None => self.fates.push((recipient, Fate::Settled(told))),
             }
         }
     }

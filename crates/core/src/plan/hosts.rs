@@ -1,4 +1,4 @@
-//! A domain's exchangers and their addresses, in the order in which they are tried.
+//! MX hosts of a domain and their addresses, in the order of attempts.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -9,21 +9,21 @@ use crate::policy::{Policy, TlsPolicy};
 use crate::rng::Rng;
 use crate::verdict::{Mailbox, MxHost, NotAsked};
 
-/// Exchangers that are tried at most; those of worse preference are never looked up (a domain may list a thousand).
+/// Maximum number of MX hosts; those of worse preference are never resolved (a domain may list a thousand).
 pub const EXCHANGERS_MAX: usize = 5;
-/// Addresses of one exchanger that are tried at most, as Postfix does.
+/// Maximum number of addresses per MX host, as in Postfix.
 pub const ADDRESSES_PER_HOST: usize = 2;
-/// Connections that are tried at most for one plan.
+/// Maximum number of connections per plan.
 pub const DIALS_MAX: u32 = 10;
 
-/// What looking up an exchanger's addresses came to.
+/// Result of resolving an MX host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Addresses that may be dialled, in the order in which they are tried.
+    /// Addresses to dial, in order.
     Addresses(Vec<IpAddr>),
-    /// None, by authoritative answers: the name has no address, or only such as mail is never sent to.
+    /// An authoritative answer without any address that mail can be sent to.
     Nothing,
-    /// It could not be found out.
+    /// No authoritative answer.
     Failed,
 }
 
@@ -45,13 +45,13 @@ struct Host {
 #[derive(Debug)]
 pub(super) struct Hosts {
     list: Vec<Host>,
-    /// There were more than [`EXCHANGERS_MAX`].
+    /// The domain has more than [`EXCHANGERS_MAX`] MX hosts.
     more: bool,
     current: usize,
     dials: u32,
-    /// TLS has failed at the current address.
+    /// TLS failed at the current address.
     clear: bool,
-    /// The host of the last session was left since.
+    /// Another host is current since the last session.
     moved: bool,
 }
 
@@ -85,7 +85,7 @@ impl Hosts {
         self.current().map(|index| &self.list[index].policy)
     }
 
-    /// The next look-up or dial; none where nothing is left to try.
+    /// The next look-up or dial; `None` if nothing is left.
     pub(super) fn next(&mut self) -> Option<Action> {
         while let Some(host) = self.list.get(self.current) {
             match &host.state {
@@ -118,17 +118,17 @@ impl Hosts {
         !std::mem::replace(&mut self.clear, true) && allowed
     }
 
-    /// The session of the current address gave something; it may be dialled again without counting.
+    /// Records that the current session brought answers; the next dial of its address does not count.
     pub(super) fn fruitful(&mut self) {
         self.dials = self.dials.saturating_sub(1);
     }
 
-    /// A session with the current host stands.
+    /// Records a session with the current host.
     pub(super) fn linked(&mut self) {
         self.moved = false;
     }
 
-    /// Whether an open session is with a host that is not asked any more.
+    /// Whether the open session is with a host that is no longer used.
     pub(super) fn moved(&self) -> bool {
         self.moved
     }
@@ -146,8 +146,7 @@ impl Hosts {
         self.current += 1;
     }
 
-    /// What it means that no address was ever dialled: a fact about the domain only where every exchanger was looked up and
-    /// every answer was authoritative.
+    /// Meaning of a plan that never dialed. It is a fact about the domain only if every MX host was resolved authoritatively.
     pub(super) fn unusable(&self) -> Mailbox {
         let failed = self.more || self.list.iter().any(|host| matches!(host.state, State::Failed | State::Unknown));
         if failed { Mailbox::NotAsked(NotAsked::Dns) } else { Mailbox::Unroutable("mx_unroutable") }

@@ -1,8 +1,7 @@
-//! Local parts that nobody has, but that look like somebody's.
+//! Random local parts that look like a person's.
 //!
-//! Some servers refuse obvious nonsense and accept everything else, so a probe for "accepts any local part" must look like
-//! a person. Two names and a number make some ten million local parts, few enough letters to be ordinary, and a chance
-//! that somebody has just this one that does not matter beside all else that can go wrong.
+//! Some servers refuse obvious nonsense and accept everything else, so a catch-all probe must look like a person. Two names and
+//! a number give about ten million local parts; the chance that one exists is negligible.
 
 use crate::rng::Rng;
 

@@ -20,6 +20,13 @@ const SWAP: u32 = 70;
 /// All letters are there, in another order, the first one in place.
 const SHUFFLED: u32 = 120;
 
+/// Names up to this length have real neighbours: another first letter makes another name (`qmail`, `pcloud`, `jive`).
+pub(super) const SHORT_NAME_LETTERS_MAX: usize = 6;
+/// What a strange beginning adds to the price of a longer name.
+const STRANGE_BEGINNING: u32 = 70;
+/// The highest price of one edit of any kind.
+pub(super) const ONE_EDIT: u32 = 100;
+
 const ROWS: [&[u8]; 4] = [b"1234567890", b"qwertyuiop", b"asdfghjkl", b"zxcvbnm"];
 
 /// Price of reading `typed` as `meant`; [`FAR`] when a name is too long.
@@ -32,6 +39,26 @@ pub(super) fn slip(typed: &[u8], meant: &[u8]) -> u32 {
         return SHUFFLED;
     }
     edits
+}
+
+/// Price of reading one registered name as another: people begin a name right, or miss the first key by one.
+pub(super) fn slip_of_name(typed: &[u8], meant: &[u8]) -> u32 {
+    let price = slip(typed, meant);
+    if begins_alike(typed, meant) {
+        price
+    } else if meant.len() <= SHORT_NAME_LETTERS_MAX {
+        FAR
+    } else {
+        price.saturating_add(STRANGE_BEGINNING)
+    }
+}
+
+/// The first letter is right, a key beside it, missing, or swapped with the second.
+fn begins_alike(typed: &[u8], meant: &[u8]) -> bool {
+    let (Some(&first), Some(&right)) = (typed.first(), meant.first()) else {
+        return typed == meant;
+    };
+    first == right || near(first, right) || meant.get(1) == Some(&first)
 }
 
 fn edits(typed: &[u8], meant: &[u8]) -> u32 {
@@ -171,6 +198,24 @@ mod tests {
             assert!(a < b, "{cheap} {a}, {dear} {b}");
         }
         assert_eq!(slip(b"htomali", b"hotmail"), SHUFFLED);
+    }
+
+    #[test]
+    fn another_first_letter_makes_another_short_name() {
+        for (typed, meant, price) in [
+            (&b"gmial"[..], &b"gmail"[..], SWAP),
+            (b"hmail", b"gmail", NEAR_KEY),
+            (b"ahoo", b"yahoo", MISSING),
+            (b"mgail", b"gmail", SWAP),
+            (b"ggmail", b"gmail", EXTRA_DOUBLE),
+            (b"qmail", b"gmail", FAR),
+            (b"pcloud", b"icloud", FAR),
+            (b"hicloud", b"icloud", FAR),
+            (b"aotmail", b"hotmail", FAR_KEY + STRANGE_BEGINNING),
+            (b"", b"gmail", FAR),
+        ] {
+            assert_eq!(slip_of_name(typed, meant), price, "{typed:?}");
+        }
     }
 
     #[test]

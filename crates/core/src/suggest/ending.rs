@@ -4,7 +4,7 @@
 //! put right only when one slip leads to an ending that many people use; two-letter endings that exist but are far more
 //! often a slip (`ne`, `et`, `cm`, `om`) are put right only directly behind a name.
 
-use super::cost::{FAR, slip};
+use super::cost::{FAR, ONE_EDIT, slip};
 
 /// Endings that slips are put right to, the most used first: at equal price the earlier one wins.
 const COMMON: [&str; 40] = [
@@ -31,8 +31,31 @@ const DOUBTFUL: [(&str, &str, u32); 12] = [
 const SLIP_BEHIND_ANY_NAME: [&str; 4] = ["cm", "om", "ne", "et"];
 /// Second-level words that belong to the ending of a country's domain.
 const SECOND_LEVEL: [&str; 8] = ["co", "com", "net", "org", "ac", "gov", "edu", "or"];
-/// Highest price at which an unknown name's ending is put right: one ordinary edit.
-const ONE_EDIT: u32 = 100;
+/// Endings of two parts that slips are put right to.
+const TWO_PARTS: [&str; 33] = [
+    "co.uk", "com.br", "com.au", "co.jp", "co.in", "com.mx", "com.ar", "co.nz", "co.za", "com.tr", "co.kr", "com.tw",
+    "com.co", "com.cn", "com.hk", "com.sg", "com.my", "co.id", "co.th", "com.ph", "com.vn", "com.pe", "com.ve",
+    "com.ua", "co.il", "com.eg", "com.sa", "com.pk", "com.ng", "co.ke", "com.ec", "com.uy", "com.pl",
+];
+/// The two parts without their dot that are no end of a word (`bitcoin`).
+const JOINED: [(&str, &str); 9] = [
+    ("couk", "co.uk"),
+    ("combr", "com.br"),
+    ("comau", "com.au"),
+    ("cojp", "co.jp"),
+    ("commx", "com.mx"),
+    ("conz", "co.nz"),
+    ("coza", "co.za"),
+    ("comtr", "com.tr"),
+    ("comtw", "com.tw"),
+];
+/// What an ending that was cut off after its first letter was most likely meant to be, behind any name.
+const CUT_OFF: [(&str, &str); 3] = [("c", "com"), ("n", "net"), ("o", "org")];
+/// Price of an ending that was cut off; `.com` is the likeliest.
+const CUT_OFF_COM: u32 = 40;
+const CUT_OFF_OTHER: u32 = 60;
+/// What the first of two parts may cost: a key beside, a swap, a letter too few.
+const FIRST_PART_EDIT: u32 = 80;
 /// A swap or neighbouring key: what a two-letter ending is worth, where one edit leads to many countries.
 const SMALL_EDIT: u32 = 70;
 
@@ -72,6 +95,12 @@ fn wrong_ending<'d>(domain: &'d str, last: &'d str) -> &'d str {
     }
 }
 
+/// Whether one ending is `.com`, `.net` or `.org` and the other another of them.
+pub(super) fn is_other_kind(typed: &str, meant: &str) -> bool {
+    const KINDS: [&str; 3] = ["com", "net", "org"];
+    typed != meant && KINDS.contains(&typed) && KINDS.contains(&meant)
+}
+
 /// Real endings that may be slips of another.
 pub(super) fn doubtful_endings() -> impl Iterator<Item = &'static str> {
     DOUBTFUL.iter().map(|slip| slip.0)
@@ -92,6 +121,9 @@ pub(super) fn price(typed: &str, real: bool, meant: &str) -> u32 {
     if is_joined(typed, meant) {
         return 50;
     }
+    if typed.len() == 1 && meant.starts_with(typed) {
+        return if meant == "com" { CUT_OFF_COM } else { CUT_OFF_OTHER };
+    }
     slip(typed.as_bytes(), meant.as_bytes())
 }
 
@@ -103,7 +135,9 @@ fn is_joined(typed: &str, meant: &str) -> bool {
 
 /// The domain with a wrong ending put right, for a name that no list knows.
 pub(super) fn put_right(domain: &str, cut: Cut<'_>) -> Option<String> {
-    if let Some(fixed) = moved_dot(domain).or_else(|| repeated(domain)).or_else(|| second_level(domain)) {
+    if let Some(fixed) =
+        moved_dot(domain).or_else(|| repeated(domain)).or_else(|| second_level(domain)).or_else(|| first_part(domain))
+    {
         return Some(fixed);
     }
     // With a subdomain the name may be anything; nothing is guessed.
@@ -122,6 +156,9 @@ fn doubtful(ending: &str) -> Option<&'static str> {
 }
 
 fn nearest(ending: &str) -> Option<&'static str> {
+    if let Some((_, meant)) = CUT_OFF.iter().find(|(cut_off, _)| *cut_off == ending) {
+        return Some(meant);
+    }
     if let Some(meant) = joined_country(ending) {
         return Some(meant);
     }
@@ -189,6 +226,21 @@ fn second_level(domain: &str) -> Option<String> {
     (country.len() == 2 && country != "fr" && wrong && !name.contains('.')).then(|| format!("{name}.{other}.{country}"))
 }
 
+/// `example.con.br` and `example.coo.uk`: a slip in the first of two parts.
+fn first_part(domain: &str) -> Option<String> {
+    let (rest, country) = domain.rsplit_once('.')?;
+    let (name, first) = rest.rsplit_once('.')?;
+    if country.len() != 2 || name.contains('.') || is_ending(&format!("{first}.{country}")) {
+        return None;
+    }
+    let is_slip_of = |meant: &&&str| {
+        meant
+            .split_once('.')
+            .is_some_and(|(right, of)| of == country && slip(first.as_bytes(), right.as_bytes()) <= FIRST_PART_EDIT)
+    };
+    TWO_PARTS.iter().find(is_slip_of).map(|meant| format!("{name}.{meant}"))
+}
+
 /// A public suffix of a registry (not of a company) as a whole?
 pub(super) fn is_ending(text: &str) -> bool {
     psl::suffix(text.as_bytes())
@@ -201,7 +253,9 @@ pub(super) fn missing_dot(domain: &str) -> Option<String> {
     if domain.contains('.') {
         return None;
     }
-    let (name, ending) = ENDINGS.iter().find_map(|ending| Some((domain.strip_suffix(ending)?, ending)))?;
+    let joined = JOINED.iter().map(|(joined, ending)| (*joined, *ending));
+    let mut all = joined.chain(ENDINGS.iter().map(|ending| (*ending, *ending)));
+    let (name, ending) = all.find_map(|(joined, ending)| Some((domain.strip_suffix(joined)?, ending)))?;
     (name.len() >= 3).then(|| format!("{name}.{ending}"))
 }
 
@@ -230,6 +284,13 @@ mod tests {
             ("acme.com.com", "acme.com"),
             ("acme.cm", "acme.com"),
             ("acme.ifno", "acme.info"),
+            ("acme.con.br", "acme.com.br"),
+            ("acme.coo.uk", "acme.co.uk"),
+            ("acme.con.au", "acme.com.au"),
+            ("acme.cmo.tr", "acme.com.tr"),
+            ("acme.cm.br", "acme.com.br"),
+            ("acme.c", "acme.com"),
+            ("acme.n", "acme.net"),
         ] {
             assert_eq!(put_right(typed).as_deref(), Some(meant), "{typed}");
         }
@@ -246,6 +307,9 @@ mod tests {
             "acme.com.co",
             "mail.acme.cmo",
             "acme.museum",
+            "acme.ne.jp",
+            "mail.acme.con.br",
+            "shop.acme.br",
             "acme.qqqq",
             "shop.acme.cm",
             "acme",
@@ -267,7 +331,8 @@ mod tests {
     #[test]
     fn a_missing_dot_is_put_before_the_ending() {
         assert_eq!(missing_dot("acmeorg").as_deref(), Some("acme.org"));
-        for text in ["acme", "com", "ancom", "acme.com"] {
+        assert_eq!(missing_dot("acmecouk").as_deref(), Some("acme.co.uk"));
+        for text in ["bitcoin", "acme", "com", "ancom", "acme.com"] {
             assert_eq!(missing_dot(text), None, "{text}");
         }
     }

@@ -90,6 +90,128 @@ fn real_domains_stay_as_they_are() {
 }
 
 #[test]
+fn throw_away_domains_stay_unless_they_are_one_slip_away_from_a_large_provider() {
+    for (typed, meant) in [
+        ("gmial.com", Some("gmail.com")),
+        ("gmaill.com", Some("gmail.com")),
+        ("hotmial.com", Some("hotmail.com")),
+        ("yahooo.com", Some("yahoo.com")),
+        ("yopmail.com", None),
+        ("mailinator.com", None),
+        ("lastmail.com", None),
+        ("qmail.com", None),
+        ("trashmail.com", None),
+        ("tempmail.con", None),
+    ] {
+        let facts = lists().facts("ann", typed);
+        assert!(facts.disposable, "{typed} is a case of a throw-away domain");
+        let domain = facts.suggestion.as_deref().and_then(|address| address.strip_prefix("ann@"));
+        assert_eq!(domain, meant, "{typed}");
+    }
+    // The list decides, not the name: the same slips, listed or not.
+    let file = (
+        "disposable.add.txt".to_owned(),
+        "outlooc.com\nyahoo.con\ngrnail.com\nwbe.de\ncomcsat.net\noutlkoo.com".to_owned(),
+    );
+    let listed = Lists::with_files(&[file].into_iter().collect()).unwrap();
+    for (typed, unlisted, meant) in [
+        ("outlooc.com", Some("outlook.com"), Some("outlook.com")),
+        ("yahoo.con", Some("yahoo.com"), Some("yahoo.com")),
+        ("grnail.com", Some("gmail.com"), Some("gmail.com")),
+        ("wbe.de", Some("web.de"), None),
+        ("comcsat.net", Some("comcast.net"), Some("comcast.net")),
+        ("outlkoo.com", Some("outlook.com"), None),
+    ] {
+        assert_eq!(lists().suggest_domain(typed).as_deref(), unlisted, "{typed}, unlisted");
+        assert_eq!(listed.suggest_domain(typed).as_deref(), meant, "{typed}, listed");
+    }
+}
+
+#[test]
+fn a_disposable_domain_is_never_suggested() {
+    for typed in
+        ["mailinator.con", "mailinator.cmo", "yopmail.comm", "mailinatorcom", "mailinator.com.com", "guerrillamail.vom"]
+    {
+        assert_eq!(lists().suggest_domain(typed), None, "{typed}");
+        assert_eq!(lists().suggest_text(&format!("ann@{typed}")), None, "{typed}");
+    }
+    for text in ["ann@@mailinator.com", "ann@mailinator..com", "ann@mail\u{200b}inator.com", "ann@mailinator.com."] {
+        assert_eq!(lists().suggest_text(text), None, "{text:?}");
+    }
+    // The ending is corrected for a name that is nobody's.
+    assert_eq!(lists().suggest_domain("acme-widgets.con").as_deref(), Some("acme-widgets.com"));
+}
+
+#[test]
+fn the_same_name_under_com_and_net_is_two_firms_unless_the_world_uses_one() {
+    for domain in
+        ["telia.net", "virginmedia.net", "naver.net", "sina.net", "facebook.net", "cox.com", "centurylink.com"]
+    {
+        assert_eq!(lists().suggest_domain(domain), None, "{domain}");
+    }
+    for (typed, meant) in [
+        ("aol.net", "aol.com"),
+        ("outlook.net", "outlook.com"),
+        ("goooglemail.net", "googlemail.com"),
+        ("sbcglobal.com", "sbcglobal.net"),
+        ("sbcgloabl.net", "sbcglobal.net"),
+    ] {
+        assert_eq!(lists().suggest_domain(typed).as_deref(), Some(meant), "{typed}");
+    }
+}
+
+#[test]
+fn neighbours_of_short_names_stay() {
+    for domain in [
+        "pcloud.com",
+        "hicloud.com",
+        "qmail.com",
+        "kmail.com",
+        "ntt.net",
+        "gtt.net",
+        "iq.com",
+        "spy.com",
+        "jive.com",
+        "live800.com",
+        "sky88.com",
+        "123.com",
+        "166.com",
+        "cynet.com",
+        "tekla.com",
+    ] {
+        assert_eq!(lists().suggest_domain(domain), None, "{domain}");
+    }
+    for (typed, meant) in [
+        ("hmail.com", Some("gmail.com")),
+        ("qol.com", Some("aol.com")),
+        ("ahoo.com", Some("yahoo.com")),
+        ("lvie.com", Some("live.com")),
+        ("ivloud.com", Some("icloud.com")),
+        ("outlook123.com", Some("outlook.com")),
+    ] {
+        assert_eq!(lists().suggest_domain(typed).as_deref(), meant, "{typed}");
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_makes_a_text_invalid_and_is_left_out_of_the_suggestion() {
+    use crate::address::{Address, AddressReason};
+    for (typed, meant) in [
+        ("ann@gma\u{200b}il.com", "ann@gmail.com"),
+        ("ann@gmail.com\u{200b}", "ann@gmail.com"),
+        ("ann@\u{200b}acme.org", "ann@acme.org"),
+        ("ann@ac\u{ad}me.org", "ann@acme.org"),
+        ("ann@acme.\u{ad}org", "ann@acme.org"),
+        ("ann@b\u{fc}\u{ad}cher.de", "ann@xn--bcher-kva.de"),
+        ("ann@gmi\u{ad}al.com", "ann@gmail.com"),
+    ] {
+        assert_eq!(Address::parse(typed).unwrap_err().reason, AddressReason::FormatCharacter, "{typed:?}");
+        assert_eq!(lists().suggest_text(typed).as_deref(), Some(meant), "{typed:?}");
+        assert!(Address::parse(meant).is_ok(), "{meant}");
+    }
+}
+
+#[test]
 fn text_that_is_no_address_is_repaired() {
     for (raw, meant) in [
         ("ann.@acme.org", Some("ann@acme.org")),

@@ -28,7 +28,7 @@ impl Lists {
         let domain = clean_domain(&domain)?;
         let meant = match self.suggest_domain(&domain) {
             Some(meant) => meant,
-            None if ending::cut(&domain).is_some_and(|cut| cut.real) => domain,
+            None if ending::cut(&domain).is_some_and(|cut| cut.real) && !self.disposable(&domain) => domain,
             None => return None,
         };
         let address = format!("{}@{}", written_local(&local), meant);

@@ -1,8 +1,8 @@
 //! The networks that are never dialled unless configuration allows them.
 //!
-//! Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), those entries that are not globally
-//! reachable or that tunnel to other addresses, and multicast; beside them the metadata addresses of clouds. Where networks
-//! overlap the narrower stands first, so that the reason names the narrower.
+//! Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), all of their entries, and multicast; beside
+//! them the metadata addresses of clouds. Of IPv6 only `2000::/3` is global unicast (RFC 4291 section 2.4): all else is denied,
+//! registered or not. Where networks overlap the narrower stands first, so that the reason names the narrower.
 
 use ipnet::IpNet;
 
@@ -31,8 +31,11 @@ pub const DENIED: &[(IpNet, &str)] = &[
     (four([172, 16, 0, 0], 12), "private use (RFC 1918)"),
     (four([192, 0, 0, 0], 24), "protocol assignments (RFC 6890)"),
     (four([192, 0, 2, 0], 24), "documentation (RFC 5737)"),
+    (four([192, 31, 196, 0], 24), "AS112 (RFC 7535)"),
+    (four([192, 52, 193, 0], 24), "automatic multicast tunnels (RFC 7450)"),
     (four([192, 88, 99, 0], 24), "6to4 relay anycast (RFC 7526)"),
     (four([192, 168, 0, 0], 16), "private use (RFC 1918)"),
+    (four([192, 175, 48, 0], 24), "AS112 (RFC 7534)"),
     (four([198, 18, 0, 0], 15), "benchmarking (RFC 2544)"),
     (four([198, 51, 100, 0], 24), "documentation (RFC 5737)"),
     (four([203, 0, 113, 0], 24), "documentation (RFC 5737)"),
@@ -44,6 +47,7 @@ pub const DENIED: &[(IpNet, &str)] = &[
     (six([0, 0, 0, 0, 0, 0, 0, 0], 96), "IPv4-compatible (RFC 4291)"),
     // The guard judges mapped addresses as IPv4; the row is for readers of the table and for whoever looks up uncanonized.
     (six([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), "IPv4-mapped (RFC 4291)"),
+    (six([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), "IPv4-translated (RFC 2765)"),
     (six([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), "NAT64 (RFC 6052)"),
     (six([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), "local NAT64 (RFC 8215)"),
     (six([0x100, 0, 0, 0, 0, 0, 0, 0], 64), "discard only (RFC 6666)"),
@@ -55,10 +59,14 @@ pub const DENIED: &[(IpNet, &str)] = &[
     (six([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), "protocol assignments (RFC 2928)"),
     (six([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32), "documentation (RFC 3849)"),
     (six([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), "6to4 (RFC 3056)"),
+    (six([0x2620, 0x4f, 0x8000, 0, 0, 0, 0, 0], 48), "AS112 (RFC 7534)"),
     (six([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20), "documentation (RFC 9637)"),
     (six([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16), "segment routing (RFC 9602)"),
     (six([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7), "unique local (RFC 4193)"),
     (six([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10), "link local (RFC 4291)"),
     (six([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), "site local (RFC 3879)"),
     (six([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), "multicast (RFC 4291)"),
+    (six([0, 0, 0, 0, 0, 0, 0, 0], 3), "not global unicast (RFC 4291)"),
+    (six([0x4000, 0, 0, 0, 0, 0, 0, 0], 2), "not global unicast (RFC 4291)"),
+    (six([0x8000, 0, 0, 0, 0, 0, 0, 0], 1), "not global unicast (RFC 4291)"),
 ];

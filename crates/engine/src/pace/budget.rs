@@ -6,6 +6,7 @@ use probity_core::verdict::NotAsked;
 
 use super::Effort;
 use super::breaker::Breaker;
+use super::drops::Drops;
 use super::governor::Governor;
 use super::watch::Spent;
 
@@ -30,6 +31,7 @@ pub(super) struct State {
     /// Refused recipients that did not exist, the made-up ones included, and when the last one was.
     pub(super) misses: u32,
     pub(super) misses_since: Millis,
+    pub(super) drops: Drops,
 }
 
 impl State {

@@ -23,6 +23,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::breaker::Breaker;
 use super::budget::{Hold, State};
+use super::drops::Drops;
 use super::governor::Governor;
 use super::watch::{View, Watch};
 use super::{Asker, Effort, Key};
@@ -90,6 +91,7 @@ impl Site {
                 breaker: Breaker::default(),
                 misses: 0,
                 misses_since: Millis::default(),
+                drops: Drops::default(),
             }),
             idle: Mutex::new(Vec::new()),
             interest: AtomicU32::new(0),
@@ -216,6 +218,16 @@ impl Site {
     pub(crate) fn misses(&self, now: Millis) -> u32 {
         let state = self.state();
         if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
+    }
+
+    /// A session is over in which somebody was refused; `dropped` where the server left without a word.
+    pub(crate) fn parted(&self, now: Millis, dropped: bool) {
+        self.state().drops.parted(now, dropped);
+    }
+
+    /// Whether sessions are not expected to outlive a refusal here.
+    pub(crate) fn drops_after_refusal(&self, now: Millis) -> bool {
+        self.state().drops.are_usual(now)
     }
 
     /// A refusal of us before any recipient was asked about.

@@ -13,9 +13,11 @@ use probity_core::verdict::{Mailbox, NotAsked};
 
 use super::{CROWDED_MS, Probe, add};
 use crate::destination::addresses;
+use crate::held;
 use crate::link::{Link, Refused};
 use crate::net::Dial;
 use crate::pace::{Asker, Effort, Presence, Site, Slot};
+use crate::resolve::Share;
 
 /// How long a live call waits for a connection's slot, in milliseconds.
 const SLOT_MS: u64 = 10_000;
@@ -28,15 +30,17 @@ impl Probe<'_> {
     pub(super) async fn resolve(&mut self, exchanger: usize) {
         let started = self.inner.clock.now();
         let (mx, policy) = self.plan.exchanger(exchanger);
-        let (host, budgeted) = (mx.host.clone(), policy.provider.is_none());
+        let host = mx.host.clone();
+        let share = if policy.provider.is_some() { Share::All } else { Share::GoOn(self.asker.effort) };
         let bind = self.inner.config.sources[usize::from(self.source)].bind;
-        let found = addresses(self.inner, &host, budgeted, bind).await;
+        let found = addresses(self.inner, &host, share, bind).await;
+        add(&mut self.asked.timings.dns, self.inner.clock.now().since(started));
+        let Ok(found) = found else { return self.plan.defer(NotAsked::Budget, CROWDED_MS) };
         let nothing = found == Found::Nothing;
         self.plan.resolved(exchanger, found);
-        add(&mut self.asked.timings.dns, self.inner.clock.now().since(started));
         if nothing && self.destination.is_implicit() && self.destination.evidence.exists == Some(true) {
             // The name exists and has neither MX nor an address: nobody takes its mail.
-            let unlisted = self.inner.has_no_address(&host).await;
+            let unlisted = self.inner.has_no_address(&host, share).await;
             self.plan.settle_all(&Mailbox::Unroutable(if unlisted { "no_mx" } else { "mx_unroutable" }));
         }
     }
@@ -82,7 +86,7 @@ impl Probe<'_> {
             return Some(slot);
         }
         if effort == Effort::Live {
-            return site.slot(self.asker, Duration::from_millis(SLOT_MS)).await;
+            return held::wait(site.slot(self.asker, Duration::from_millis(SLOT_MS))).await;
         }
         if site.is_crowded(customer) {
             return None;
@@ -139,13 +143,13 @@ impl Probe<'_> {
             if link.room(policy, now) > 0 && link.is_fresh() {
                 return Ok(link);
             }
-            self.inner.end(link);
+            self.inner.end(site, link);
         }
         if let Some(link) = site.crowded_out() {
-            link.quit().await;
+            self.inner.part(Some(site), link).await;
         }
         let started = self.inner.clock.now();
-        let permit = self.inner.session_permit(self.asker).await;
+        let permit = held::wait(self.inner.session_permit(self.asker)).await;
         let source = self.inner.config.sources[usize::from(self.source)].clone();
         let config = self.config(&source.helo, policy, clear);
         let deadlines = self.inner.deadlines(self.asker.effort);

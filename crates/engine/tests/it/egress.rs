@@ -18,8 +18,11 @@ const REFUSED: &[&str] = &[
     "172.16.0.0/12",
     "192.0.0.0/24",
     "192.0.2.0/24",
+    "192.31.196.0/24",
+    "192.52.193.0/24",
     "192.88.99.0/24",
     "192.168.0.0/16",
+    "192.175.48.0/24",
     "198.18.0.0/15",
     "198.51.100.0/24",
     "203.0.113.0/24",
@@ -33,6 +36,7 @@ const REFUSED: &[&str] = &[
     "::1/128",
     "::/96",
     "::ffff:0:0/96",
+    "::ffff:0:0:0/96",
     "64:ff9b::/96",
     "64:ff9b:1::/48",
     "100::/64",
@@ -44,6 +48,7 @@ const REFUSED: &[&str] = &[
     "2001:20::/28",
     "2001:db8::/32",
     "2002::/16",
+    "2620:4f:8000::/48",
     "3fff::/20",
     "5f00::/16",
     "fc00::/7",
@@ -51,6 +56,9 @@ const REFUSED: &[&str] = &[
     "fe80::/10",
     "fec0::/10",
     "ff00::/8",
+    "::/3",
+    "4000::/2",
+    "8000::/1",
 ];
 
 /// The first and the last address of a network as numbers, without the help of the type under test.
@@ -125,6 +133,8 @@ fn reasons_name_the_narrowest_network() {
         ("::1", "loopback (RFC 4291)"),
         ("::ffff:127.0.0.1", "loopback (RFC 1122)"),
         ("2001:0:1::", "Teredo (RFC 4380)"),
+        ("::ffff:0:7f00:1", "IPv4-translated (RFC 2765)"),
+        ("4000::1", "not global unicast (RFC 4291)"),
     ] {
         assert_eq!(strict().allows(ip(address)).unwrap_err().why, Why::Special(use_of), "{address}");
     }
@@ -141,21 +151,58 @@ fn allowed_networks_open_only_themselves() {
     }
 }
 
+/// Addresses that carry an IPv4 address, in networks that are allowed or global: who is behind the IPv4 address decides.
 #[test]
 fn carried_addresses_must_pass_too() {
-    let guard = allowing(&["64:ff9b::/96", "2002::/16", "2001::/32"]);
-    for (address, open) in [
-        ("64:ff9b::808:808", true),
-        ("64:ff9b::7f00:1", false),
-        ("64:ff9b::a9fe:a9fe", false),
-        ("2002:808:808::1", true),
-        ("2002:a00:1::1", false),
+    for (allowed, address, open) in [
+        ("64:ff9b::/96", "64:ff9b::808:808", true),
+        ("64:ff9b::/96", "64:ff9b::7f00:1", false),
+        ("64:ff9b::/96", "64:ff9b::a9fe:a9fe", false),
+        ("::/96", "::808:808", true),
+        ("::/96", "::a00:1", false),
+        ("::ffff:0:0:0/96", "::ffff:0:808:808", true),
+        ("::ffff:0:0:0/96", "::ffff:0:7f00:1", false),
+        ("2002::/16", "2002:808:808::1", true),
+        ("2002::/16", "2002:a00:1::1", false),
         // Server 8.8.8.8, client 8.8.4.4 inverted; then a server and a client of a private network.
-        ("2001:0:808:808:0:0:f7f7:fbfb", true),
-        ("2001:0:a00:1:0:0:f7f7:fbfb", false),
-        ("2001:0:808:808:0:0:f5ff:fffe", false),
+        ("2001::/32", "2001:0:808:808:0:0:f7f7:fbfb", true),
+        ("2001::/32", "2001:0:a00:1:0:0:f7f7:fbfb", false),
+        ("2001::/32", "2001:0:808:808:0:0:f5ff:fffe", false),
+        // The table of RFC 6052 section 2.4 with the local prefix: 8.10.0.9 and 10.8.8.8 behind prefixes of four lengths.
+        ("64:ff9b:1::/48", "64:ff9b:1:80a:0:900::", true),
+        ("64:ff9b:1::/48", "64:ff9b:1:a08:8:800::", false),
+        ("64:ff9b:1:200::/56", "64:ff9b:1:208:a:9::", true),
+        ("64:ff9b:1:200::/56", "64:ff9b:1:20a:8:808::", false),
+        ("64:ff9b:1:2::/64", "64:ff9b:1:2:8:a00:900:0", true),
+        ("64:ff9b:1:2::/64", "64:ff9b:1:2:a:808:800:0", false),
+        ("64:ff9b:1:2:3:4::/96", "64:ff9b:1:2:3:4:808:808", true),
+        ("64:ff9b:1:2:3:4::/96", "64:ff9b:1:2:3:4:a08:808", false),
+        // More is allowed than the prefix in use, which is a /96.
+        ("64:ff9b:1::/48", "64:ff9b:1::808:808", true),
+        ("64:ff9b:1::/48", "64:ff9b:1::7f00:1", false),
+        ("64:ff9b:1::/48", "64:ff9b:1:808:8:800:a00:1", false),
+        ("64:ff9b:1::/48", "64:ff9b:1::", false),
+        // ISATAP, in any network: nothing has to be allowed for it.
+        ("fe80::/10", "2606:4700::5efe:808:808", true),
+        ("fe80::/10", "2606:4700::5efe:a00:1", false),
+        ("fe80::/10", "2606:4700::200:5efe:7f00:1", false),
+        ("fe80::/10", "fe80::5efe:c0a8:1", false),
+        ("fe80::/10", "fe80::1", true),
     ] {
-        assert_eq!(guard.allows(ip(address)).is_ok(), open, "{address}");
+        assert_eq!(allowing(&[allowed]).allows(ip(address)).is_ok(), open, "{address} where {allowed} is allowed");
+        let global = ip("2000::")..ip("4000::");
+        if !global.contains(&ip(address)) {
+            assert!(strict().allows(ip(address)).is_err(), "{address}");
+        }
+    }
+}
+
+#[test]
+fn of_ipv6_only_global_unicast_is_open() {
+    for top in 0..=u16::MAX {
+        let address = IpAddr::V6(std::net::Ipv6Addr::new(top, 0x4700, 0, 0, 0, 0, 0, 0x1111));
+        let open = (0x2000..0x4000).contains(&top) && top != 0x2002;
+        assert_eq!(strict().allows(address).is_ok(), open, "{address}");
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Wrong {
     pub cut: Option<Cut>,
     /// After so many questions the DNS does not answer any more.
     pub dns_dies_after: Option<u64>,
+    /// So many connections fail for want of something on this machine.
+    pub local_failures: u64,
     /// Answers for every exchanger.
     pub script: Option<Script>,
 }
@@ -132,6 +134,9 @@ impl Net for Evil {
         Box::pin(async move {
             let nth = self.seen.dials.fetch_add(1, Ordering::SeqCst);
             self.seen.dialled.lock().unwrap().insert(dial.address);
+            if nth < self.wrong.local_failures {
+                return Err(ConnectFailure::Local);
+            }
             let within = Within::enter(&self.seen, |seen| &seen.open, |seen| &seen.most_open);
             let inner: Box<dyn Stream> = match &self.wrong.script {
                 Some(script) => {

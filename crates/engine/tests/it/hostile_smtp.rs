@@ -1,8 +1,8 @@
 //! Hostile and broken mail servers against the whole engine: one test for each way in which one can do harm. The rows are
 //! those of `docs/threats.md`.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use probity_core::policy::Profile;
 use probity_engine::Live;
@@ -232,6 +232,119 @@ async fn two_replies_for_one_command_shift_no_verdict_to_another_address() {
                     Slip { exist, twice, late_ms, closes_after: None }.check(random_probe).await;
                 }
             }
+        }
+    }
+}
+
+/// A server of `one.example.com` that knows a, b and c.
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    pipelining: bool,
+    /// Whether a refusal says whom it is about.
+    named: bool,
+    /// Whether QUIT is answered.
+    polite: bool,
+}
+
+impl Echo {
+    /// With `late` it says the last refusal of a session once more when the next recipient is asked about.
+    fn script(self, late: bool) -> Script {
+        let (last, due) = (Mutex::new(None::<String>), Mutex::new(None::<String>));
+        Arc::new(move |lines| {
+            let (mut said, mut wait) = (Vec::new(), false);
+            for line in lines {
+                if line.starts_with("EHLO") {
+                    (*last.lock().unwrap(), *due.lock().unwrap()) = (None, None);
+                }
+                if line.starts_with("RCPT")
+                    && let Some(surplus) = due.lock().unwrap().take()
+                {
+                    said.push(Say::Text(surplus));
+                    wait = true;
+                }
+                if line.starts_with("RSET") && late {
+                    *due.lock().unwrap() = last.lock().unwrap().take();
+                }
+                if line == "QUIT" && !self.polite {
+                    return vec![Say::Close];
+                }
+                let reply = self.reply(line);
+                if reply.starts_with("550") {
+                    *last.lock().unwrap() = Some(reply.clone());
+                }
+                // What is due comes so late that the surplus has been taken for it.
+                said.extend(wait.then_some(Say::Wait(20)));
+                said.push(Say::Text(reply));
+            }
+            said
+        })
+    }
+
+    fn reply(self, line: &str) -> String {
+        let text = match line.split(' ').next().unwrap_or_default() {
+            "" => "220 mx.one.example.com ESMTP",
+            "EHLO" if self.pipelining => "250-mx.one.example.com\r\n250 PIPELINING",
+            "QUIT" => "221 Bye",
+            "RCPT" if !["<a@", "<b@", "<c@"].iter().any(|known| line.contains(known)) => {
+                let path = line.trim_start_matches("RCPT TO:");
+                let whom = if self.named { format!("{path}: ") } else { String::new() };
+                return format!("550 5.1.1 {whom}User unknown\r\n");
+            }
+            _ => "250 2.0.0 Ok",
+        };
+        format!("{text}\r\n")
+    }
+
+    fn lab(self, late: bool) -> (Lab, Arc<Seen>) {
+        let wrong = Wrong { script: Some(self.script(late)), ..Wrong::default() };
+        lab(&site(Personality::default()), wrong, |config| {
+            config.profile = Profile::Open;
+            config.verdicts_max = 0;
+        })
+    }
+}
+
+fn each_echo() -> impl Iterator<Item = Echo> {
+    (0..8).map(|bits: u8| Echo { pipelining: bits & 1 > 0, named: bits & 2 > 0, polite: bits & 4 > 0 })
+}
+
+/// S8: on a session that is kept warm the late reply belongs to another call.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_comes_a_second_time_in_the_next_call_refuses_nobody_else() {
+    for echo in each_echo() {
+        let (lab, _) = echo.lab(true);
+        for local in ["nobody", "a", "somebody", "b", "c", "anybody", "a"] {
+            let said = lab.live(&at_one(local)).await.verdict.reason;
+            let wrong = if local.len() == 1 { "nonexistent" } else { "valid" };
+            assert_ne!(said.as_str(), wrong, "{local} {echo:?}");
+        }
+        let (lab, _) = echo.lab(true);
+        let emails = ["nobody", "a", "somebody", "b", "c", "anybody"].map(at_one);
+        for said in lab.batch(&emails).await {
+            let wrong = if said.email.starts_with(['b', 'c']) || said.email.starts_with("a@") {
+                "nonexistent"
+            } else {
+                "valid"
+            };
+            assert_ne!(said.verdict.reason.as_str(), wrong, "{} {echo:?}", said.email);
+        }
+    }
+}
+
+/// S8: who counts right is believed, and where its refusals say whom they are about nothing more is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_counts_right_is_believed_in_each_call() {
+    for echo in each_echo() {
+        let (lab, seen) = echo.lab(false);
+        for local in ["nobody", "a", "somebody", "b", "anybody", "c"] {
+            let right = if local.len() == 1 { "valid" } else { "nonexistent" };
+            assert_eq!(lab.live(&at_one(local)).await.verdict.reason.as_str(), right, "{local} {echo:?}");
+        }
+        if echo.named {
+            let (dials, waits) = (seen.dials(), lab.engine.counters().waits);
+            // Banner and greeting; then a round trip for each call, or one for each command.
+            let flights = if echo.pipelining { 6 } else { 4 + 5 * 3 };
+            assert_eq!((dials, waits), (1, 2 + flights), "{echo:?}");
         }
     }
 }

@@ -99,6 +99,31 @@ async fn there_are_never_more_sessions_than_the_limit() {
     assert_eq!(lab.engine.counters().sessions_open, 0);
 }
 
+/// A deadline that comes while a limit of ours keeps the call waiting is told as such, and not as the silence of a server.
+#[tokio::test(start_paused = true)]
+async fn a_live_call_says_whether_it_waited_for_a_server_or_for_a_limit_of_ours() {
+    let ask = |lab: &Lab, email: &str| {
+        let (engine, email) = (lab.engine.clone(), email.to_owned());
+        tokio::spawn(async move { brief(&engine.verify(&email, Live { timeout_ms: 3_000, scope: 0 }).await) })
+    };
+    // All sessions of this process, and all connections of a site, are in tarpits.
+    for (sessions_max, crowd, late) in [(4, ["t0", "t1", "t2", "t3"], "t9"), (100, ["t0"; 4], "t0")] {
+        let lab = Lab::new(&tarpits(10), 1, |config| config.sessions_max = sessions_max);
+        let calls: Vec<_> =
+            crowd.iter().enumerate().map(|(n, pit)| ask(&lab, &format!("u{n}@{pit}-pit.net"))).collect();
+        lab.engine.wait_until(lab.engine.now() + 1_000).await;
+        let held = ask(&lab, &format!("ann@{late}-pit.net")).await.expect("a verdict");
+        assert_eq!(held, "unknown/unverified/budget", "{sessions_max} sessions");
+        let mut said = Vec::new();
+        for call in calls {
+            said.push(call.await.expect("a verdict"));
+        }
+        let in_pits = usize::try_from(lab.engine.counters().connections).expect("few");
+        let timeouts = said.iter().filter(|said| *said == "unknown/unverified/timeout").count();
+        assert!(timeouts >= 2 && timeouts <= in_pits, "{said:?} of {in_pits} sessions");
+    }
+}
+
 /// S12
 #[tokio::test(start_paused = true)]
 async fn one_site_holds_no_more_connections_than_its_policy_allows() {

@@ -1,6 +1,8 @@
 //! What the engine says of addresses in small worlds: one story a test, under a paused clock.
 
 mod budgets;
+mod dropped;
+mod greylisted;
 
 use probity_core::dns::Kind;
 use probity_core::policy::Profile;

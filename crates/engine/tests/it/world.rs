@@ -94,6 +94,13 @@ impl Lab {
     }
 }
 
+/// A live call of a customer who has asked nothing before: no verdict is remembered.
+pub(crate) fn fresh_call() -> Live {
+    static SCOPES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1_000);
+    let scope = SCOPES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    Live { timeout_ms: 20_000, scope }
+}
+
 /// `status/reason/meta`.
 pub(crate) fn brief(verification: &Verification) -> String {
     let verdict = &verification.verdict;

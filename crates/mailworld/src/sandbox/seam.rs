@@ -21,11 +21,12 @@ impl Verifier for Sandbox {
     }
 
     fn room(&self, destination: &str, source: Option<&str>) -> Room {
-        self.engine().room(destination, source)
+        self.lists().room(destination, source)
     }
 
     fn forget(&self, scope: u64, which: &Forgotten) {
         self.engine().forget(scope, which);
+        self.lists().forget(scope, which);
     }
 
     fn source_names(&self) -> Vec<Arc<str>> {
@@ -41,10 +42,28 @@ impl Verifier for Sandbox {
     }
 
     fn counters(&self) -> Counters {
-        self.engine().counters()
+        sum(self.engine().counters(), self.lists().counters())
     }
 
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
-        Box::pin(self.engine().close(timeout_ms))
+        Box::pin(async move {
+            tokio::join!(self.engine().close(timeout_ms), self.lists().close(timeout_ms));
+        })
+    }
+}
+
+/// What two engines have done.
+fn sum(one: Counters, other: Counters) -> Counters {
+    Counters {
+        connections: one.connections + other.connections,
+        connect_failures: one.connect_failures + other.connect_failures,
+        rcpts: one.rcpts + other.rcpts,
+        random_rcpts: one.random_rcpts + other.random_rcpts,
+        waits: one.waits + other.waits,
+        queries: one.queries + other.queries,
+        queries_cached: one.queries_cached + other.queries_cached,
+        unmatched: one.unmatched + other.unmatched,
+        tls_downgrades: one.tls_downgrades + other.tls_downgrades,
+        sessions_open: one.sessions_open + other.sessions_open,
     }
 }

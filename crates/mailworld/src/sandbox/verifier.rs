@@ -1,9 +1,9 @@
 //! [`Sandbox`]: what answers for test keys, and for `--sandbox`.
 //!
-//! Three kinds of address: those under `sandbox.test` that a simulated server decides are asked about by an engine of the
-//! sandbox's own; outcomes that no server can make come from the table; every other address gets the real facts of syntax
-//! and lists, and an outcome by a hash ([`mod@elsewhere`]), without any network. The engine is never shared with live use: its
-//! caches, its facts and its pacing hold simulated things only, and live ones know nothing of them.
+//! Three kinds of address: those under `sandbox.test` that a simulated server decides are asked about by engines of the
+//! sandbox's own, one for live calls and one for lists, in whose world waiting takes a second; outcomes that no server can make come from the table; every other address gets the real facts of syntax
+//! and lists, and an outcome by a hash ([`mod@elsewhere`]), without any network. The engines are never shared with real use: their
+//! caches, facts and pacing hold simulated things only, and real ones know nothing of them.
 //!
 //! A delay (`+delay-2s`) is waited for here and not at the exchanger, so that it holds no session; a deadline that comes
 //! first is answered as the engine answers one: nothing is known.
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use probity_core::address::Address;
 use probity_core::domain::SpecialUse;
+use probity_core::time::Millis;
 use probity_core::verdict::{EvidenceSource, Finding, Reason, Status, Verdict, Verification};
 use probity_engine::config::{ConfigError, EngineConfig, POLICIES_FILE, Profile, REPLIES_FILE};
 use probity_engine::net::Net;
@@ -29,6 +30,17 @@ pub const SEED: u64 = 1;
 /// (greylisting) is seen to pass.
 const FRESH_MS: i64 = 60_000;
 
+/// When an address of a list is asked about again that a simulated server has put off, in milliseconds: waiting is simulated.
+/// As long as the exchangers of `sandbox_lists.toml` want.
+const AGAIN_MS: i64 = 1_000;
+
+/// How often an address of a list is asked about: nothing here gets better by a third time.
+const ATTEMPTS_MAX: u32 = 2;
+
+/// How long a list waits for a connection and for a banner, in milliseconds: longer than `slow.sandbox.test` takes, and no
+/// longer, for what never comes is known beforehand.
+const PATIENCE_MS: i64 = 2_000;
+
 /// An engine's configuration changed for the simulated internet: nothing that protects real servers, nothing that an
 /// operator's exceptions for real networks and replies could change, and mail at `sandbox.test`.
 pub fn config(base: &EngineConfig) -> EngineConfig {
@@ -43,12 +55,17 @@ pub fn config(base: &EngineConfig) -> EngineConfig {
     config.seed = Some(SEED);
     config.cache.good_ms = FRESH_MS;
     config.cache.bad_ms = FRESH_MS;
+    config.batch.connect_ms = PATIENCE_MS;
+    config.batch.banner_ms = PATIENCE_MS;
+    config.attempts_max = ATTEMPTS_MAX;
     config
 }
 
 /// Answers about addresses as documented in `docs/sandbox.md`.
 pub struct Sandbox {
     engine: Engine,
+    /// For lists: over a world of its own, so that lists and live calls greylist each their own.
+    lists: Engine,
     special: SpecialUse,
     rules: Rules,
 }
@@ -71,22 +88,28 @@ enum Way {
 impl Sandbox {
     /// The sandbox beside an engine of this configuration. Call within a tokio runtime.
     pub fn new(base: &EngineConfig) -> Result<Self, ConfigError> {
-        Self::over(base, super::net())
+        Self::over(base, super::net(), super::net_of_lists())
     }
 
-    /// The same over another network, which is asked about addresses under `sandbox.test` only.
-    pub fn over(base: &EngineConfig, net: Arc<dyn Net>) -> Result<Self, ConfigError> {
+    /// The same over other networks, for live calls and for lists. They are asked about addresses under `sandbox.test` only.
+    pub fn over(base: &EngineConfig, net: Arc<dyn Net>, of_lists: Arc<dyn Net>) -> Result<Self, ConfigError> {
         let config = config(base);
         let special = SpecialUse::allow(&config.special_use_allowed);
-        let engine = Engine::new(config, net)?;
+        let engine = Engine::new(config.clone(), net)?;
+        let lists = Engine::new(config, of_lists)?;
         let rules =
             Rules { table: "sandbox.table".into(), hash: "sandbox.hash".into(), deadline: "sandbox.deadline".into() };
-        Ok(Self { engine, special, rules })
+        Ok(Self { engine, lists, special, rules })
     }
 
-    /// The sandbox's engine: its clock, its counters, its end. What it answers itself lacks the table and the hash.
+    /// The sandbox's engine for live calls. What it answers itself lacks the table and the hash.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// The one for lists.
+    pub(super) fn lists(&self) -> &Engine {
+        &self.lists
     }
 
     /// The outcome for one address, at the latest when `live.timeout_ms` is over; then it is `unverified`.
@@ -119,7 +142,8 @@ impl Sandbox {
         verification
     }
 
-    /// Outcomes for many. What needs no server is handed out at once, without its delay.
+    /// Outcomes for many. What needs no server is handed out at once, without its delay; what a server puts off may be asked about
+    /// again a second later.
     pub async fn verify_many(&self, items: Vec<Item>, sink: Sink) {
         let (mut told, mut rest) = (Vec::new(), Vec::new());
         for item in items {
@@ -131,7 +155,12 @@ impl Sandbox {
         if !told.is_empty() {
             sink(told);
         }
-        self.engine.verify_many(rest, sink).await;
+        let engine = self.lists.clone();
+        let sooner: Sink = Arc::new(move |outcomes| {
+            let latest = engine.now() + AGAIN_MS;
+            sink(outcomes.into_iter().map(|(key, outcome)| (key, not_after(outcome, latest))).collect());
+        });
+        self.lists.verify_many(rest, sooner).await;
     }
 
     fn way(&self, email: &str) -> Way {
@@ -182,6 +211,14 @@ impl Sandbox {
         );
         verification
     }
+}
+
+/// What waits for a server waits until then at the latest. What our own limits hold back waits for them.
+fn not_after(mut outcome: Outcome, latest: Millis) -> Outcome {
+    if let Outcome::PutOff { not_before, held: None, .. } = &mut outcome {
+        *not_before = latest.min(*not_before);
+    }
+    outcome
 }
 
 /// The findings of lists; that nobody was asked is none of them.

@@ -32,7 +32,7 @@ fn sandbox() -> Sandbox {
 }
 
 fn without_network() -> Sandbox {
-    Sandbox::over(&EngineConfig::default(), Arc::new(Untouched)).unwrap()
+    Sandbox::over(&EngineConfig::default(), Arc::new(Untouched), Arc::new(Untouched)).unwrap()
 }
 
 const LIVE: Live = Live { timeout_ms: 20_000, scope: 1 };
@@ -202,6 +202,63 @@ async fn many_get_what_one_gets() {
         })
         .collect();
     assert_eq!(reasons, ["spam", "valid", "nonexistent", "invalid"]);
+}
+
+/// Asks about a list as a job does: again about whatever is put off, when its time has come.
+async fn list_of(sandbox: &Sandbox, addresses: &[&str]) -> Vec<&'static str> {
+    let mut reasons = vec![""; addresses.len()];
+    let item = |key: usize, tries| Item { key: key as u64, email: addresses[key].into(), customer: 0, tries };
+    let mut waiting: Vec<Item> = (0..addresses.len()).map(|key| item(key, Tries::default())).collect();
+    while !waiting.is_empty() {
+        let came = Arc::new(Mutex::new(Vec::new()));
+        let sink = came.clone();
+        sandbox.verify_many(waiting, Arc::new(move |outcomes| sink.lock().unwrap().extend(outcomes))).await;
+        let came = std::mem::take(&mut *came.lock().unwrap());
+        let mut next = sandbox.engine().now();
+        waiting = Vec::new();
+        for (key, outcome) in came {
+            let key = usize::try_from(key).unwrap();
+            match outcome {
+                Outcome::Settled(verification) => reasons[key] = verification.verdict.reason.as_str(),
+                Outcome::PutOff { not_before, tries, .. } => {
+                    next = next.max(not_before);
+                    waiting.push(item(key, tries));
+                }
+            }
+        }
+        sandbox.engine().wait_until(next).await;
+    }
+    reasons
+}
+
+/// What waiting shows: lists come back to it, and live calls have to.
+const LATER: [(&str, &str); 2] = [("valid@greylist.sandbox.test", "valid"), ("valid@callout.sandbox.test", "valid")];
+
+#[tokio::test(start_paused = true)]
+async fn a_list_of_every_documented_address_takes_seconds() {
+    let sandbox = sandbox();
+    let mut expected: Vec<(&str, &str)> = DOCUMENTED.to_vec();
+    expected.retain(|(address, _)| LATER.iter().all(|(later, _)| later != address));
+    expected.extend(LATER);
+    expected.extend([("x@silent.sandbox.test", "unverified"), ("valid+delay-2s@sandbox.test", "valid")]);
+    let addresses: Vec<&str> = expected.iter().map(|(address, _)| *address).collect();
+    // The second list finds whatever the first one has left.
+    for _ in 0..2 {
+        let began = now();
+        let reasons = list_of(&sandbox, &addresses).await;
+        let took = began.elapsed();
+        for ((address, reason), came) in expected.iter().zip(reasons) {
+            assert_eq!(came, *reason, "{address}");
+        }
+        assert!(took <= Duration::from_secs(10), "{took:?}");
+    }
+    // Live calls wait as long as the server says, whatever lists have found out.
+    let live = async || sandbox.verify("valid@greylist.sandbox.test", LIVE).await.verdict.reason.as_str();
+    assert_eq!(live().await, "unverified");
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(live().await, "unverified");
+    tokio::time::sleep(Duration::from_secs(70)).await;
+    assert_eq!(live().await, "valid");
 }
 
 /// A live engine over a small internet in which `ann.lee` is missing and `greta.lee` is not.

@@ -6,44 +6,44 @@ use utoipa::ToSchema;
 
 use super::Admin;
 
-/// A plan of the configuration.
+/// A configured plan.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct PlanShown {
-    /// By what it is named in requests.
+    /// Name used in requests.
     #[schema(examples("team"))]
     pub name: String,
-    /// What people call it.
+    /// Display name.
     #[schema(examples("Team"))]
     pub title: String,
-    /// Whether new organizations are on it where nobody says.
+    /// Whether new organizations get this plan by default.
     pub is_default: bool,
-    /// Subscription credits a month.
+    /// Subscription credits per month.
     pub monthly_credits: i64,
-    /// Whether what is left of them stays.
+    /// Whether unused subscription credits stay at the end of the month.
     pub keeps_unused: bool,
-    /// Prepaid credits to begin with.
+    /// Prepaid credits granted at the start.
     pub initial_credits: i64,
-    /// Seats; null where nobody counts.
+    /// Number of seats; null if unlimited.
     #[schema(required)]
     pub seats: Option<i64>,
-    /// What may be used.
+    /// Entitlements of the plan.
     pub entitlements: Vec<&'static str>,
-    /// Days of the trial; null without one.
+    /// Length of the trial in days; null without a trial.
     #[schema(required)]
     pub trial_days: Option<i64>,
     /// Credits of the trial.
     #[schema(required)]
     pub trial_credits: Option<i64>,
-    /// Requests a minute; null where the installation's limit counts.
+    /// Requests per minute; null if the installation's limit applies.
     #[schema(required)]
     pub rate_limit_per_minute: Option<i64>,
-    /// Credits that are put in where there are none; null where requests are refused then.
+    /// Credits added when none are left; null if requests are refused instead.
     #[schema(required)]
     pub refill_credits: Option<i64>,
-    /// How often in a period at most.
+    /// Maximum number of refills per period.
     #[schema(required)]
     pub refill_times: Option<i64>,
-    /// Below how many credits the balance is low.
+    /// Credits below which the balance is low.
     #[schema(required)]
     pub low_balance: Option<i64>,
 }

@@ -21,9 +21,9 @@ use crate::auth::Caller;
 use crate::body::JsonBody;
 use crate::error::ApiError;
 
-/// Look at the account
+/// Get the account
 ///
-/// The person whom the key acts for: who made it, or the primary user.
+/// Returns the account of the team member for whom the key acts: its creator, or the owner.
 #[utoipa::path(
     get,
     path = "/v1/account",
@@ -38,17 +38,17 @@ pub(crate) async fn get_account(State(app): State<Arc<App>>, caller: Caller) -> 
     Ok(Json(Account::of(user, profile)))
 }
 
-/// Change the account
+/// Update the account
 ///
-/// A JSON merge patch, sent as `application/json`: fields that are left out stay as they are, and `null` clears one. The name
-/// can be changed, not cleared. Whatever else an account shows cannot be written.
+/// Takes a JSON merge patch, sent as `application/json`: omitted fields stay, null clears a field. The name can be
+/// changed but not cleared. Fields that the request body does not list are read-only.
 #[utoipa::path(
     patch,
     path = "/v1/account",
     tag = "Account",
-    request_body(content = AccountPatch, description = "What to change."),
+    request_body(content = AccountPatch, description = "Fields to change."),
     security(("bearer" = ["write:account"])),
-    responses((status = 200, description = "The account after the change.", body = Account))
+    responses((status = 200, description = "The updated account.", body = Account))
 )]
 pub(crate) async fn patch_account(
     State(app): State<Arc<App>>,

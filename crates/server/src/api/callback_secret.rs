@@ -18,11 +18,11 @@ use crate::idempotency::{Answer, Once};
 use crate::webhooks::callback_secret;
 use crate::webhooks::sign::Secret;
 
-/// Look at the callback secret
+/// Get the callback secret
 ///
-/// The secret with which the callbacks of batches are signed, as Standard Webhooks has it: `webhook-signature` holds
-/// `v1,` and the base64 of the HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots. Any library for
-/// Standard Webhooks checks it. The first call makes the secret.
+/// Returns the secret that signs job callbacks, in the form of Standard Webhooks: `webhook-signature` contains `v1,` and
+/// the base64 of the HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots. Any library for
+/// Standard Webhooks can check it. The first call creates the secret.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/callback-secret",
@@ -41,8 +41,8 @@ pub(crate) async fn get_callback_secret(
 
 /// Rotate the callback secret
 ///
-/// Makes a new one. For a day callbacks are signed with both, so that a receiver can change over without losing any. Another
-/// rotation within that day replaces the new one only: the one before signs until its end, which `previous_until` says.
+/// Creates a new secret. Both secrets sign callbacks for one day, so existing receivers keep working. A second rotation
+/// within that day replaces only the new secret; the previous one signs until `previous_until`.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/callback-secret/rotate",

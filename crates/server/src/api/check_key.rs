@@ -18,17 +18,17 @@ use crate::error::ApiError;
 use crate::openapi::parameters::CheckKeyParams;
 use crate::query::Query;
 
-/// Look at a key
+/// Get a key's plan and credits
 ///
-/// What the key of this call is good for, or another key of the same organization that the query names. Suspended, paused
-/// and banned organizations are answered too. A widget's key, which every visitor of its pages can read, learns nothing about the
-/// organization: its name and its plan are empty then, and there are no credits.
+/// Returns the plan and credits of the calling key, or of another key of the same organization named in the query. It
+/// also works while the organization is suspended, paused or banned. A `pub` key, which anybody can read in a page, gets
+/// only its own name: the organization and plan are empty, and the credits are 0.
 #[utoipa::path(
     get,
     path = "/v1/check-key",
     tag = "Account",
     params(CheckKeyParams),
-    responses((status = 200, description = "What the key is good for.", body = CheckedKey))
+    responses((status = 200, description = "Plan and credits of the key.", body = CheckedKey))
 )]
 pub(crate) async fn check_key(
     State(app): State<Arc<App>>,

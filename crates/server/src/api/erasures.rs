@@ -36,17 +36,17 @@ const FULL_RETRY_S: u32 = 60;
 
 /// Erase addresses
 ///
-/// Addresses are erased from everything that was submitted before: rows stay with their index, status and reason, and show
-/// `erased` in the place of the address; what is in flight is dropped. The receipt says when it is done. Addresses that are
-/// submitted later are verified as any others. With a test key only test jobs are touched.
-/// While a hundred erasures of live jobs are open, or of test jobs for a test key, there is a conflict, with `Retry-After`.
+/// Erases the addresses from everything submitted before. Rows keep their index, status and reason, and show `erased`
+/// instead of the address; unfinished work on them is dropped. The receipt shows when the erasure is complete. Addresses
+/// submitted later are verified as usual. A test key erases rows of test jobs only. At most 100 erasures can be open for
+/// live jobs, and 100 for test jobs; another one gets 409 with `Retry-After`.
 #[utoipa::path(
     post,
     path = "/v1/erasures",
     tag = "Privacy",
-    request_body(content = CreateErasure, description = "The addresses to erase."),
+    request_body(content = CreateErasure, description = "Addresses to erase."),
     security(("bearer" = ["write:erasures"])),
-    responses((status = 200, description = "The erasure was taken down and cannot be lost.", body = Requested))
+    responses((status = 200, description = "The erasure request is stored durably.", body = Requested))
 )]
 pub(crate) async fn create_erasure(
     State(app): State<Arc<App>>,
@@ -110,16 +110,16 @@ fn tags(app: &App, caller: &Caller, emails: &[String]) -> Result<Vec<Tag>, ApiEr
     Ok(tags.into_iter().collect())
 }
 
-/// List the erasures
+/// List erasures
 ///
-/// Newest first, with their receipts.
+/// Lists erasures with their receipts, newest first.
 #[utoipa::path(
     get,
     path = "/v1/erasures",
     tag = "Privacy",
     params(PageParams),
     security(("bearer" = ["write:erasures"])),
-    responses((status = 200, description = "One page of erasures.", body = List<Receipt>))
+    responses((status = 200, description = "A page of erasures.", body = List<Receipt>))
 )]
 pub(crate) async fn list_erasures(
     State(app): State<Arc<App>>,
@@ -133,9 +133,9 @@ pub(crate) async fn list_erasures(
     Ok(Json(asked.list(rows, |row| (row.requested_at, row.id), |row| Receipt::from(&row))))
 }
 
-/// Look at an erasure
+/// Get an erasure
 ///
-/// The receipt: whether everything is erased, and how many entries of which table were.
+/// Returns the receipt: whether everything is erased, and the number of erased entries by table.
 #[utoipa::path(
     get,
     path = "/v1/erasures/{id}",

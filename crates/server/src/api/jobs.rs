@@ -19,16 +19,16 @@ use crate::openapi::parameters::{JobPath, JobsParams};
 use crate::page::{Asked, List};
 use crate::query::Query;
 
-/// List the jobs
+/// List jobs
 ///
-/// Newest first. Filters can be combined; a cursor belongs to the filters that it was given for.
+/// Lists jobs, newest first. Filters can be combined; a cursor is valid only with the filters that it was returned for.
 #[utoipa::path(
     get,
     path = "/v1/jobs",
     tag = "Verification",
     params(JobsParams),
     security(("bearer" = ["read:jobs"])),
-    responses((status = 200, description = "One page of jobs.", body = List<JobView>))
+    responses((status = 200, description = "A page of jobs.", body = List<JobView>))
 )]
 pub(crate) async fn list_jobs(
     State(app): State<Arc<App>>,
@@ -64,9 +64,10 @@ fn list_name(filter: &Filter) -> String {
     format!("/v1/jobs {test} {source:?} {status:?} {:?} {:?}", ms(created_from), ms(created_before))
 }
 
-/// Look at a job
+/// Get a job
 ///
-/// A completed job shows its results, and how many rows have which reason. This is also what a batch's `webhook_url` is sent.
+/// Returns the job; once it is completed, with its results and the number of rows per reason. Callbacks to a job's
+/// `webhook_url` have the same body.
 #[utoipa::path(
     get,
     path = "/v1/jobs/{id}",

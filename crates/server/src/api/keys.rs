@@ -34,16 +34,16 @@ const LIST: &str = "/v1/api-keys";
 /// Keys of an organization that open something, at most: more than there are programs and websites to tell apart.
 const KEYS_MAX: i64 = 1_000;
 
-/// List the keys
+/// List API keys
 ///
-/// All keys of the organization, newest first, revoked ones included. Secrets are never shown again.
+/// Lists all keys of the organization, newest first, including revoked ones. Secrets are never shown again.
 #[utoipa::path(
     get,
     path = "/v1/api-keys",
     tag = "Account",
     params(PageParams),
     security(("bearer" = ["write:keys"])),
-    responses((status = 200, description = "One page of keys.", body = List<ApiKey>))
+    responses((status = 200, description = "A page of keys.", body = List<ApiKey>))
 )]
 pub(crate) async fn list_api_keys(
     State(app): State<Arc<App>>,
@@ -56,17 +56,17 @@ pub(crate) async fn list_api_keys(
     Ok(Json(asked.list(rows, |row| (row.created_at, row.id), ApiKey::from)))
 }
 
-/// Make a key
+/// Create an API key
 ///
-/// The answer shows the secret, this once. A key cannot be given more than the key that makes it has. An organization has at most
-/// 1,000 keys that are neither revoked nor expired.
+/// Returns the secret, shown only here. A key cannot create a key with more permissions than its own. An organization can
+/// have 1,000 keys that are neither revoked nor expired.
 #[utoipa::path(
     post,
     path = "/v1/api-keys",
     tag = "Account",
-    request_body(content = CreateKey, description = "The key to make."),
+    request_body(content = CreateKey, description = "The key to create."),
     security(("bearer" = ["write:keys"])),
-    responses((status = 201, description = "The key with its secret.", body = NewKey))
+    responses((status = 201, description = "The key, with its secret.", body = NewKey))
 )]
 pub(crate) async fn create_api_key(
     State(app): State<Arc<App>>,
@@ -116,6 +116,9 @@ fn wanted(asked: CreateKey, now: Millis) -> Result<Wanted, ApiError> {
         (_, None) => None,
         (_, Some(_)) => return Err(ApiError::invalid("scopes", "may be given for keys of kind `rk` only")),
     };
+    if kind == KeyKind::Pub && asked.allowed_origins.as_ref().is_none_or(Vec::is_empty) {
+        return Err(ApiError::invalid("allowed_origins", "must name at least one origin for a key of kind `pub`"));
+    }
     if asked.allowed_origins.is_some() && kind != KeyKind::Pub {
         return Err(ApiError::invalid("allowed_origins", "may be given for keys of kind `pub` only"));
     }
@@ -189,10 +192,10 @@ fn no_faster_than(app: &App, caller: &Caller, wanted: Option<i64>) -> Option<i64
     }
 }
 
-/// Revoke a key
+/// Revoke an API key
 ///
-/// It stops working at once and for good. It stays in the list, with the time at which it was revoked. A test key revokes test
-/// keys only.
+/// Revocation is immediate and permanent. The key stays in the list, with its revocation time. A test key can revoke only
+/// test keys.
 #[utoipa::path(
     delete,
     path = "/v1/api-keys/{id}",

@@ -19,9 +19,9 @@ use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::users as team;
 
-/// Look at the organization
+/// Get the organization
 ///
-/// The plan, the credits and the state of the organization that the key belongs to.
+/// Returns the plan, credits and status of the organization that owns the key.
 #[utoipa::path(
     get,
     path = "/v1/organization",

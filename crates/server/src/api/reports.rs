@@ -28,9 +28,9 @@ pub(crate) const PERIODS: [&str; 4] = ["this_week", "this_month", "this_year", "
 /// How many days a series has: at least, unless wished otherwise, at most.
 pub(crate) const SERIES_DAYS: (i64, i64, i64) = (1, 30, 366);
 
-/// Report usage
+/// Get usage
 ///
-/// How many addresses were verified in a period, by status and by reason. A repeated address of a list counts once.
+/// Counts the addresses verified in a period, by status and reason. A repeated address in a list counts once.
 #[utoipa::path(
     get,
     path = "/v1/reports/usage",
@@ -91,17 +91,17 @@ fn range(period: &str, now: Millis) -> Option<(Millis, Millis)> {
     }
 }
 
-/// Report usage by day
+/// Get daily usage
 ///
-/// One row for each of the last days (UTC), the oldest first, today last; days without verifications are there too. Of one
-/// connection where `connection_id` names it.
+/// Returns one row per day (UTC), oldest first, including days without verifications; today is last. With
+/// `connection_id`, counts only verifications for that connection.
 #[utoipa::path(
     get,
     path = "/v1/reports/usage/daily",
     tag = "Reports",
     params(DailyUsageParams),
     security(("bearer" = ["read:reports"])),
-    responses((status = 200, description = "The days.", body = List<Day>))
+    responses((status = 200, description = "Usage by day.", body = List<Day>))
 )]
 pub(crate) async fn get_daily_usage(
     State(app): State<Arc<App>>,

@@ -28,17 +28,17 @@ pub(crate) const DAYS: (i64, i64, i64) = (1, 30, 90);
 /// How many events are shown: at least, unless wished otherwise, at most.
 pub(crate) const EVENTS: (i64, i64, i64) = (1, 60, 200);
 
-/// Look back
+/// Get the timeline
 ///
-/// The jobs of the last days (what started each and where, and what came out), changes of settings, and what happened to the
-/// account. `summary` counts the whole window, also where more happened than `limit` shows.
+/// Returns jobs (trigger, origin and results), settings changes and account events, newest first. `summary` counts the
+/// whole window, even if there are more events than `limit`.
 #[utoipa::path(
     get,
     path = "/v1/account/timeline",
     tag = "Account",
     params(TimelineParams),
     security(("bearer" = ["read:jobs"])),
-    responses((status = 200, description = "What happened.", body = Timeline))
+    responses((status = 200, description = "Account activity.", body = Timeline))
 )]
 pub(crate) async fn get_timeline(
     State(app): State<Arc<App>>,

@@ -70,7 +70,7 @@ impl PartialSchema for Timestamp {
         ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .description(Some("A point in time: ISO 8601, in UTC where the service writes it."))
+            .description(Some("Time in ISO 8601; responses use UTC."))
             .examples(["2026-11-21T09:00:00.000Z"])
             .into()
     }

@@ -31,16 +31,16 @@ use crate::users::{self as team, Act, Change, Power, Wish};
 /// The list's name in its cursors.
 const LIST: &str = "/v1/users";
 
-/// List the members
+/// List members
 ///
-/// Everybody who belongs to the organization, newest first, invited and paused members included.
+/// Lists all members of the organization, newest first, including invited and paused ones.
 #[utoipa::path(
     get,
     path = "/v1/users",
     tag = "Team",
     params(PageParams),
     security(("bearer" = ["read:team"])),
-    responses((status = 200, description = "One page of members.", body = List<Member>))
+    responses((status = 200, description = "A page of members.", body = List<Member>))
 )]
 pub(crate) async fn list_users(
     State(app): State<Arc<App>>,
@@ -53,9 +53,9 @@ pub(crate) async fn list_users(
     Ok(Json(asked.list(rows, |row| (row.created_at, row.id), Member::from)))
 }
 
-/// Look at a member
+/// Get a member
 ///
-/// One member of the organization.
+/// Returns one member of the organization.
 #[utoipa::path(
     get,
     path = "/v1/users/{id}",
@@ -75,15 +75,15 @@ pub(crate) async fn get_user(
 
 /// Invite a member
 ///
-/// The answer has a link, this once, with which the person joins; where the service sends mail, they get another one. Whoever
-/// was invited before and has not accepted is invited anew, and the links of before end. An address that is a member's, and
-/// an invitation for which there is no seat, are a conflict. A key invites only to a role of whose scopes it has every one, and a
-/// key that expires invites nobody: a member stays.
+/// Returns a one-time link for joining, shown only here. If the service sends mail, the person also gets another link by
+/// email. Inviting a pending member again replaces their links. The response is 409 if the address belongs to a member or
+/// no seat is free. The key needs every scope of the role. A key that expires cannot invite, because the member would
+/// outlast it.
 #[utoipa::path(
     post,
     path = "/v1/users",
     tag = "Team",
-    request_body(content = Invite, description = "Whom to invite."),
+    request_body(content = Invite, description = "The person to invite."),
     security(("bearer" = ["write:team"])),
     responses((status = 201, description = "The invited member, with the link.", body = NewMember))
 )]
@@ -112,20 +112,20 @@ pub(crate) async fn invite_user(
     Ok(invited.await??)
 }
 
-/// Change a member
+/// Update a member
 ///
-/// The name, the role or the status. Who is paused is signed out and cannot sign in; keys go on. The primary user keeps their
-/// role and stays active, and who is invited becomes active by accepting only: anything else is a conflict. Where somebody who is
-/// invited becomes an administrator, the links of before end: invite them again for another. A key makes
-/// administrators, or somebody active again, only where it has every scope of the role; a key that expires makes neither.
+/// Changes the name, role or status. Pausing a member signs them out and blocks sign-in; their keys keep working. The
+/// owner cannot be paused or given another role, and an invited member becomes active only by accepting (409 otherwise).
+/// If an invited member becomes an administrator, their links end: invite them again for a new one. To promote to
+/// administrator or to reactivate a member, a key needs every scope of the role and must not expire.
 #[utoipa::path(
     patch,
     path = "/v1/users/{id}",
     tag = "Team",
     params(UserPath),
-    request_body(content = MemberPatch, description = "What to change."),
+    request_body(content = MemberPatch, description = "Fields to change."),
     security(("bearer" = ["write:team"])),
-    responses((status = 200, description = "The member after the change.", body = Member))
+    responses((status = 200, description = "The updated member.", body = Member))
 )]
 pub(crate) async fn patch_user(
     State(app): State<Arc<App>>,
@@ -148,8 +148,8 @@ pub(crate) async fn patch_user(
 
 /// Remove a member
 ///
-/// They are signed out, and their seat and address are free again; an invitation ends. The keys of the person go on, for the
-/// primary user: revoke those that should not. The primary user cannot be removed.
+/// Signs the member out and frees their seat and address; a pending invitation ends. Their keys keep working and then act
+/// for the owner: revoke those that are no longer needed. The owner cannot be removed.
 #[utoipa::path(
     delete,
     path = "/v1/users/{id}",

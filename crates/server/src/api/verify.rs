@@ -1,9 +1,10 @@
 //! `GET /v1/verify`: the verdict about one address, at once.
 //!
-//! A live key holds one credit before anything is asked, and captures it where something was found out: `unverified` and
-//! `failed_exchange` are free. Test keys are answered by the sandbox, hold nothing and count nowhere. The verdict is the
-//! engine's, whatever the organization's settings are.
+//! A live key needs a credit before anything is asked, and pays it before the verdict is given, if something was found out:
+//! `unverified` and `failed_exchange` are free. Test keys are answered by the sandbox, cost nothing and count nowhere. The
+//! verdict is the engine's, whatever the organization's settings are.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use probity_core::credits::is_free;
+use probity_core::domain::names_sandbox;
 use probity_core::verdict::Verification;
 use probity_core::verdict::view::VerdictView;
 use probity_engine::Live;
@@ -20,7 +22,7 @@ use probity_store::usage::Delta;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::meter::{Hold, Refused};
+use crate::meter::{Refused, Reservation};
 use crate::openapi::parameters::{EMAIL_BYTES_MAX, VerifyParams};
 use crate::openapi::verdict::VerdictSchema;
 use crate::ops::metrics::Origin;
@@ -31,6 +33,12 @@ use crate::query::Query;
 const COVERED_MAX: usize = 16;
 /// How long a caller waits who does not say, in seconds.
 const TIMEOUT_S: f64 = 20.0;
+/// The rule by which a live engine takes a name of the sandbox for no address.
+const SPECIAL_USE: &str = "syntax.special_use";
+/// The token that tells whoever asks about a name of the sandbox with a live key: it is for test keys. Nothing was found out, so
+/// it is free.
+const SANDBOX_NAME: &str = "sandbox_name";
+
 /// The source of a live call in the usage.
 fn source(caller: &Caller) -> &'static str {
     match caller {
@@ -41,8 +49,9 @@ fn source(caller: &Caller) -> &'static str {
 
 /// Verify an address
 ///
-/// Asks the address's mail servers, unless the answer is known and fresh, and gives the engine's verdict. A verdict whose
-/// reason is neither `unverified` nor `failed_exchange` costs one credit.
+/// Probes the address's MX hosts, unless a fresh verdict is cached, and returns the verdict. A verdict costs 1 credit,
+/// unless its reason is `unverified` or `failed_exchange`. `sandbox.test` is for test keys: a live key gets `invalid`
+/// with the meta `sandbox_name`, free of charge.
 #[utoipa::path(
     get,
     path = "/v1/verify",
@@ -66,7 +75,7 @@ pub(crate) async fn verify_email(
         (Origin::Sandbox, app.sandbox.verify(address, live).await)
     } else {
         let payer = Payer { org: caller.org(), source: source(&caller), day: app.now().utc_day() };
-        (Origin::Live, found(&app, payer, address, live).await?.settle().await?.0)
+        (Origin::Live, found(&app, payer, address, live).await?.settle(&app).await?.0)
     };
     app.metrics.verdicts().record(origin, &verification);
     verification.email = email.as_str().into();
@@ -83,35 +92,35 @@ pub(crate) struct Payer {
     pub(crate) day: i64,
 }
 
-/// A live verdict whose credit is still set aside. Dropped, it costs nothing.
+/// A live verdict that is not paid for yet. Dropped, it costs nothing.
 pub(crate) struct Unsettled {
     verification: Verification,
-    hold: Hold,
+    reservation: Reservation,
     counted: Delta,
 }
 
 impl Unsettled {
-    /// Captures the credit, or gives it back where nothing was found out; the verdict, and whether it cost something.
-    pub(crate) async fn settle(self) -> Result<(Verification, bool), ApiError> {
-        let Self { verification, hold, counted } = self;
-        let captured = counted.charged > 0;
-        match hold.settle(captured, counted).await {
-            Ok(()) => Ok((verification, captured)),
-            Err(refused @ Refused::NeverHeld(_)) => Err(refused.into()),
-            // The verdict stands, whatever becomes of its price: what cannot be written costs nothing.
-            Err(refused) => {
-                tracing::warn!(?refused, "a verdict was given without being charged");
-                Ok((verification, false))
-            }
+    /// Pays for the verdict if something was found out; the verdict, and whether it cost something.
+    pub(crate) async fn settle(self, app: &App) -> Result<(Verification, bool), ApiError> {
+        let Self { verification, reservation, counted } = self;
+        let costs = counted.charged > 0;
+        match charge(app, reservation, counted).await {
+            Err(refused) if !costs => tracing::warn!(?refused, "a free verdict was given without being counted"),
+            charged => charged?,
         }
+        Ok((verification, costs))
     }
 }
 
-/// A live verdict, for which a credit is set aside before anybody is asked.
+/// A live verdict, if its organization has a credit for it.
 pub(crate) async fn found(app: &App, payer: Payer, address: &str, live: Live) -> Result<Unsettled, ApiError> {
     app.presence.check(app.now())?;
-    let hold = held(app, payer.org).await?;
-    let verification = app.live.verify(address, live).await;
+    let reservation = reserved(app, payer.org).await?;
+    let mut verification = app.live.verify(address, live).await;
+    let sandboxed = &*verification.verdict.rule == SPECIAL_USE && names_sandbox(address);
+    if sandboxed {
+        verification.verdict.meta = Cow::Borrowed(SANDBOX_NAME);
+    }
     let reason = verification.verdict.reason;
     let counted = Delta {
         org: payer.org,
@@ -121,17 +130,29 @@ pub(crate) async fn found(app: &App, payer: Payer, address: &str, live: Live) ->
         provider: verification.evidence.domain.as_ref().and_then(|domain| domain.provider.as_deref()).map(Into::into),
         reason,
         verified: 1,
-        charged: i64::from(!is_free(reason)),
+        charged: i64::from(!is_free(reason) && !sandboxed),
     };
-    Ok(Unsettled { verification, hold, counted })
+    Ok(Unsettled { verification, reservation, counted })
 }
 
-/// One credit, set aside; where there are none, of those that the plan puts in. Others may be faster: then once more.
-async fn held(app: &App, org: OrgNo) -> Result<Hold, ApiError> {
+/// Leave to begin; without credits, after those that the plan puts in. Others may be faster: then once more.
+async fn reserved(app: &App, org: OrgNo) -> Result<Reservation, ApiError> {
     for _ in 0..COVERED_MAX {
-        match app.meter.hold(org).await {
+        match app.meter.reserve(org).await {
             Err(Refused::InsufficientCredits) if plans::cover(app, org, 1).await? => {}
-            held => return Ok(held?),
+            reserved => return Ok(reserved?),
+        }
+    }
+    Err(ApiError::insufficient_credits())
+}
+
+/// Pays for a verdict; if others have spent the credits meanwhile, with those that the plan puts in.
+async fn charge(app: &App, reservation: Reservation, counted: Delta) -> Result<(), ApiError> {
+    let mut reservation = Some(reservation);
+    for _ in 0..COVERED_MAX {
+        match app.meter.charge(reservation.take(), counted.clone()).await {
+            Err(Refused::InsufficientCredits) if plans::cover(app, counted.org, 1).await? => {}
+            charged => return Ok(charged?),
         }
     }
     Err(ApiError::insufficient_credits())
@@ -169,8 +190,8 @@ impl From<Refused> for ApiError {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::InsufficientCredits => Self::insufficient_credits(),
-            Refused::Unavailable(error) | Refused::NeverHeld(error) => Self::unavailable(error),
-            Refused::Busy => Self::unavailable("too many calls wait for their credit"),
+            Refused::Unavailable(error) => Self::unavailable(error),
+            Refused::Busy => Self::unavailable("too many calls wait for the ledger"),
         }
     }
 }

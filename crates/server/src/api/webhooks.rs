@@ -35,16 +35,16 @@ use crate::webhooks::sign::Secret;
 /// The list's name in its cursors.
 const LIST: &str = "/v1/webhooks";
 
-/// List the webhooks
+/// List webhooks
 ///
-/// Newest first, disabled ones included. Secrets are never shown again.
+/// Lists webhooks, newest first, including disabled ones. Secrets are never shown again.
 #[utoipa::path(
     get,
     path = "/v1/webhooks",
     tag = "Webhooks",
     params(PageParams),
     security(("bearer" = ["read:webhooks"])),
-    responses((status = 200, description = "One page of webhooks.", body = List<WebhookShown>))
+    responses((status = 200, description = "A page of webhooks.", body = List<WebhookShown>))
 )]
 pub(crate) async fn list_webhooks(
     State(app): State<Arc<App>>,
@@ -58,17 +58,16 @@ pub(crate) async fn list_webhooks(
     Ok(Json(asked.list(rows, |row| (row.created_at, row.id), WebhookShown::from)))
 }
 
-/// Make a webhook
+/// Create a webhook
 ///
-/// The answer shows the secret with which its messages are signed, this once. A webhook that is made with a test key is told
-/// of test jobs.
+/// Returns the signing secret, shown only here. A webhook created with a test key receives events of test jobs.
 #[utoipa::path(
     post,
     path = "/v1/webhooks",
     tag = "Webhooks",
-    request_body(content = CreateWebhook, description = "The webhook to make."),
+    request_body(content = CreateWebhook, description = "The webhook to create."),
     security(("bearer" = ["write:webhooks"])),
-    responses((status = 201, description = "The webhook with its secret.", body = NewWebhook))
+    responses((status = 201, description = "The webhook, with its secret.", body = NewWebhook))
 )]
 pub(crate) async fn create_webhook(
     State(app): State<Arc<App>>,
@@ -134,9 +133,9 @@ async fn url(app: &App, text: &str) -> Result<String, ApiError> {
     app.callbacks.check(text).await.map_err(|refused| ApiError::invalid("url", refused))
 }
 
-/// Look at a webhook
+/// Get a webhook
 ///
-/// Where it lies, what it is told of, and when it last took something.
+/// Returns the webhook's URL, events and last delivery.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}",
@@ -154,18 +153,18 @@ pub(crate) async fn get_webhook(
     Ok(Json(webhook.into()))
 }
 
-/// Change a webhook
+/// Update a webhook
 ///
-/// Fields that are left out stay as they are. A new URL counts for messages that wait, too. A disabled webhook is told nothing,
-/// also of what waits for it; with the status `active` it begins anew.
+/// Omitted fields stay. A new URL also applies to pending messages. Messages pending for a disabled webhook are not sent;
+/// the status `active` reactivates it, and it starts fresh.
 #[utoipa::path(
     patch,
     path = "/v1/webhooks/{id}",
     tag = "Webhooks",
     params(WebhookPath),
-    request_body(content = WebhookPatch, description = "What to change."),
+    request_body(content = WebhookPatch, description = "Fields to change."),
     security(("bearer" = ["write:webhooks"])),
-    responses((status = 200, description = "The webhook after the change.", body = WebhookShown))
+    responses((status = 200, description = "The updated webhook.", body = WebhookShown))
 )]
 pub(crate) async fn patch_webhook(
     State(app): State<Arc<App>>,
@@ -191,7 +190,7 @@ pub(crate) async fn patch_webhook(
 
 /// Delete a webhook
 ///
-/// What waits for it is never sent, and its log is gone.
+/// Deletes the webhook, its pending messages and its delivery log.
 #[utoipa::path(
     delete,
     path = "/v1/webhooks/{id}",
@@ -211,11 +210,10 @@ pub(crate) async fn delete_webhook(
     Ok(Json(DeletedWebhook { id, deleted: true }))
 }
 
-/// Rotate the secret of a webhook
+/// Rotate a webhook's secret
 ///
-/// Makes a new one, which the answer shows, this once. For a day messages are signed with both, so that a receiver can change
-/// over without losing any. Another rotation within that day replaces the new one only: the one before signs until its end,
-/// which `previous_until` says.
+/// Creates a new secret, shown only here. Both secrets sign messages for one day, so existing receivers keep working. A
+/// second rotation within that day replaces only the new secret; the previous one signs until `previous_until`.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/rotate-secret",

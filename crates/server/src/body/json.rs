@@ -5,19 +5,22 @@
 
 use probity_submission::DEPTH_MAX;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use serde_json::error::Category;
 
 use crate::error::ApiError;
 
 /// The longest path of a field that a message repeats.
 const PATH_CHARS_MAX: usize = 100;
+/// A field whose name a message does not repeat.
+const SOME_FIELD: &str = "a field of the body";
 
 /// Reads a `T`. 400 with a message for the client otherwise; also for a text with U+0000, which not every database keeps.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let fault = |message: &'static str| Err(ApiError::invalid_request(message));
     match scan(bytes) {
         Err(Unfit::TooDeep) => return fault("the body nests arrays and objects more than 32 deep"),
-        Err(Unfit::Nul) => return fault("the body has a text with the character U+0000"),
+        Err(Unfit::Nul) => return Err(nul(bytes)),
         Ok(()) => {}
     }
     let Ok(text) = str::from_utf8(bytes) else { return fault("the body must be UTF-8") };
@@ -37,16 +40,14 @@ enum Unfit {
 /// JSON may pass; the parser sees to it.
 fn scan(bytes: &[u8]) -> Result<(), Unfit> {
     let mut depth = 0_usize;
-    let mut in_text = false;
+    let (mut in_text, mut nul) = (false, false);
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
         at += 1;
         match byte {
             b'"' => in_text = !in_text,
             b'\\' if in_text => {
-                if bytes[at..].starts_with(b"u0000") {
-                    return Err(Unfit::Nul);
-                }
+                nul |= bytes[at..].starts_with(b"u0000");
                 at += 1;
             }
             b'[' | b'{' if !in_text => {
@@ -59,7 +60,36 @@ fn scan(bytes: &[u8]) -> Result<(), Unfit> {
             _ => {}
         }
     }
-    Ok(())
+    if nul { Err(Unfit::Nul) } else { Ok(()) }
+}
+
+/// Names the field of a body, not too deep, that has a text with U+0000.
+fn nul(bytes: &[u8]) -> ApiError {
+    let body = match serde_json::from_slice::<Value>(bytes) {
+        Ok(body) => body,
+        Err(error) => return ApiError::invalid_request(format!("the body is not JSON: {error}")),
+    };
+    // Of a field that is given twice only the last stands in the value.
+    let path = nul_below(&body).map(|path| shown(path.trim_start_matches('.')));
+    let field = path.filter(|path| !path.is_empty()).unwrap_or_else(|| SOME_FIELD.to_owned());
+    ApiError::invalid(&field, "must not have the character U+0000")
+}
+
+/// Path of the first text or name with U+0000 below a value.
+fn nul_below(value: &Value) -> Option<String> {
+    let of_member = |(name, value): (&String, &Value)| {
+        let rest = if name.contains('\0') { Some(String::new()) } else { nul_below(value) };
+        rest.map(|rest| format!(".{name}{rest}"))
+    };
+    match value {
+        Value::String(text) => text.contains('\0').then(String::new),
+        Value::Array(elements) => {
+            let mut elements = elements.iter().enumerate();
+            elements.find_map(|(index, value)| nul_below(value).map(|rest| format!("[{index}]{rest}")))
+        }
+        Value::Object(members) => members.iter().find_map(of_member),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
 }
 
 fn explain(error: &serde_path_to_error::Error<serde_json::Error>) -> ApiError {
@@ -143,7 +173,7 @@ fn shown(path: &str) -> String {
     if path.chars().count() <= PATH_CHARS_MAX && path.chars().all(plain) {
         path.to_owned()
     } else {
-        "a field of the body".to_owned()
+        SOME_FIELD.to_owned()
     }
 }
 
@@ -245,10 +275,25 @@ mod tests {
     }
 
     #[test]
-    fn u0000_is_refused_and_its_look_alikes_are_not() {
-        for refused in [r#""\u0000""#, r#"["a", "b\\\u0000"]"#, r#"{"\u0000": 1}"#] {
-            assert!(parse::<Value>(refused.as_bytes()).unwrap_err().message().contains("U+0000"), "{refused}");
+    fn u0000_is_refused_by_the_name_of_its_field_and_its_look_alikes_are_not() {
+        let cases = [
+            (r#"{"name":"a\u0000b"}"#, "name: must not have the character U+0000"),
+            (
+                r#"{"a":1,"lines":[{"text":"a"},{"text":"\u0000"}]}"#,
+                "lines[1].text: must not have the character U+0000",
+            ),
+            (r#"["a", "b\\\u0000"]"#, "[1]: must not have the character U+0000"),
+            (r#""\u0000""#, "a field of the body: must not have the character U+0000"),
+            (r#"{"\u0000": 1}"#, "a field of the body: must not have the character U+0000"),
+            (r#"{"bob@example.com": "\u0000"}"#, "a field of the body: must not have the character U+0000"),
+            (r#"{"name":"\u0000","name":"b"}"#, "a field of the body: must not have the character U+0000"),
+            (r#"{"name":"\u0000""#, "the body is not JSON: EOF while parsing an object at line 1 column 16"),
+        ];
+        for (refused, message) in cases {
+            assert_eq!(parse::<Value>(refused.as_bytes()).unwrap_err().message(), message, "{refused}");
         }
+        let deep = format!(r#"["\u0000",{}{}]"#, "[".repeat(40), "]".repeat(40));
+        assert!(parse::<Value>(deep.as_bytes()).unwrap_err().message().contains("32 deep"));
         for taken in [r#""\\u0000""#, r#""\u0001""#, r#""u0000""#, r#""\\\\u0000""#] {
             assert_eq!(scan(taken.as_bytes()), Ok(()), "{taken}");
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use probity_core::id::{NodeId, OrgId};
-use probity_store::{instance, nodes};
+use probity_store::{clock, instance, nodes};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -61,8 +61,8 @@ fn reaches(state: &Value) -> bool {
 
 /// What all nodes that are alive see of their way to mail servers.
 pub(crate) async fn get_ways(State(app): State<Arc<App>>, caller: Caller) -> Result<Json<Ways>, ApiError> {
-    let now = app.now();
     let mut conn = app.store.read().await?;
+    let now = clock::now(&mut conn, app.now()).await?;
     let mut all = nodes::all(&mut conn).await?;
     let operators = instance::value(&mut conn, OPERATORS).await?;
     drop(conn);

@@ -22,7 +22,7 @@ use crate::api::timestamp::Timestamp;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
-use crate::page::Binding;
+use crate::page::{Binding, CURSOR_RULE};
 use crate::query::Query;
 
 /// How long an answer looks.
@@ -94,8 +94,7 @@ pub(crate) async fn get_places(
     let (org, list) = (caller.org_id().to_string(), format!("/app/lookup {text:?}"));
     let binding = Binding { org: &org, list: &list };
     let from = app.cursors.wanted(&query, binding)?;
-    let from = from
-        .map(|place| Stopped::of_bytes(&place).ok_or_else(|| ApiError::invalid("next", "is no cursor of this list")));
+    let from = from.map(|place| Stopped::of_bytes(&place).ok_or_else(|| ApiError::invalid("next", CURSOR_RULE)));
     let _place = app.searches.place(caller.org()).await?;
     let begun = app.clock.elapsed();
     let mut looking = Looking { app: &app, org: caller.org(), text, begun, places: Vec::new(), scanned: 0 };

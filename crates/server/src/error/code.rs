@@ -59,43 +59,46 @@ macro_rules! codes {
 
 codes! {
     api {
-        /// A parameter of the query, of a header or of the body is missing or malformed.
+        /// A parameter of the query, a header or the body is missing or malformed.
         InvalidRequest = "invalid_request", BAD_REQUEST, "the request is malformed";
-        /// No key was supplied.
+        /// No key was sent.
         MissingApiKey = "missing_api_key", UNAUTHORIZED, "no API key given: send `Authorization: Bearer <key>`";
         /// The key is malformed, unknown, expired or revoked.
         InvalidApiKey = "invalid_api_key", UNAUTHORIZED, "the API key is not valid";
-        /// There are not enough credits for this request.
+        /// Not enough credits for this request.
         InsufficientCredits = "insufficient_credits", PAYMENT_REQUIRED, "not enough credits for this request";
-        /// The key lacks the scope, or the account is suspended, paused or banned.
+        /// The key lacks the scope, or the organization is suspended, paused or banned.
         ForbiddenScope = "forbidden_scope", FORBIDDEN, "the key lacks the scope that the request needs";
         /// The widget was used from an origin that its key does not allow.
         DomainNotAuthorized = "domain_not_authorized", FORBIDDEN, "this key may not be used on this origin";
-        /// There is no such resource or path, or it belongs to another organization.
+        /// The resource or path does not exist, or the resource belongs to another organization.
         NotFound = "not_found", NOT_FOUND, "no such resource";
         /// The path exists, the method does not.
         MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED,
             "this path does not take this method; see the Allow header";
         /// The request did not arrive in time.
         RequestTimeout = "request_timeout", REQUEST_TIMEOUT, "the request's body did not arrive in time";
-        /// The resource's state does not allow it.
+        /// The resource's state does not allow the request.
         Conflict = "conflict", CONFLICT, "the resource's state does not allow this";
-        /// A request with the same Idempotency-Key is still in flight.
+        /// A request with the same `Idempotency-Key` is still in progress.
         IdempotencyInProgress = "idempotency_in_progress", CONFLICT,
             "a request with this Idempotency-Key is still under way";
-        /// The body is larger than the service takes.
+        /// The body is too large.
         PayloadTooLarge = "payload_too_large", PAYLOAD_TOO_LARGE, "the body is too large";
-        /// The body is not declared as JSON, or is compressed.
+        /// The body is compressed or not declared as JSON.
         UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE,
             "a body needs `Content-Type: application/json`";
-        /// The Idempotency-Key was used before, with another body.
+        /// The `Idempotency-Key` was already used with another body.
         IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY,
             "this Idempotency-Key was used with a different request body";
-        /// Too many requests. Wait for as long as `Retry-After` says.
+        /// Too many requests. Wait `Retry-After` seconds.
         RateLimited = "rate_limited", TOO_MANY_REQUESTS, "too many requests";
-        /// An unexpected error, or a timeout.
+        /// The request line and the headers are longer than the service takes.
+        RequestHeadTooLarge = "request_head_too_large", REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "the request line and the headers may have at most 64 KiB and 100 fields: send less";
+        /// An internal error.
         ServerError = "server_error", INTERNAL_SERVER_ERROR, "an unexpected error on our side";
-        /// Temporarily unavailable, or something that the service needs is unreachable.
+        /// Temporarily unavailable: a dependency is unreachable, or time ran out. Wait `Retry-After` seconds.
         ServiceUnavailable = "service_unavailable", SERVICE_UNAVAILABLE, "temporarily unavailable; try again";
     }
     dashboard {
@@ -118,7 +121,7 @@ impl Serialize for Code {
 
 impl PartialSchema for Code {
     fn schema() -> RefOr<Schema> {
-        one_of(Self::ALL.iter().map(|code| code.as_str()), "On this clients branch: a frozen list.").into()
+        one_of(Self::ALL.iter().map(|code| code.as_str()), "Error code to branch on, from a frozen list.").into()
     }
 }
 
@@ -150,6 +153,7 @@ impl Code {
             408 => Self::RequestTimeout,
             413 => Self::PayloadTooLarge,
             415 => Self::UnsupportedMediaType,
+            431 => Self::RequestHeadTooLarge,
             400..=499 => Self::InvalidRequest,
             503 => Self::ServiceUnavailable,
             _ => Self::ServerError,
@@ -157,7 +161,7 @@ impl Code {
     }
 }
 
-/// The coarse category of an error (`error.type`).
+/// Error category (`error.type`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = ErrorType)]
@@ -200,6 +204,7 @@ mod tests {
             ("unsupported_media_type", 415, "invalid_request_error"),
             ("idempotency_key_reused", 422, "invalid_request_error"),
             ("rate_limited", 429, "rate_limit_error"),
+            ("request_head_too_large", 431, "invalid_request_error"),
             ("server_error", 500, "api_error"),
             ("service_unavailable", 503, "api_error"),
         ];

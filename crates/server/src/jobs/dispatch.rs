@@ -122,12 +122,13 @@ impl Node {
             let mut conn = self.jobs.store.read().await?;
             let heads = jobs::heads(&mut conn, of, &self.sources, &without, now, HEADS).await?;
             drop(conn);
-            let looked_at = i64::try_from(heads.len()).unwrap_or(i64::MAX);
+            let mut is_any_shut = false;
             for head in heads {
                 let rows = match self.room(&head, open.test) {
                     Room::Now(rows) => rows,
                     Room::At(until) => {
                         self.busy.shut(&head, until, now);
+                        is_any_shut = true;
                         continue;
                     }
                 };
@@ -139,7 +140,8 @@ impl Node {
                     return Ok(Some((head, claimed)));
                 }
             }
-            if looked_at < HEADS {
+            // Behind those without room may be others.
+            if !is_any_shut {
                 break;
             }
         }

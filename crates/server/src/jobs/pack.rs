@@ -14,7 +14,7 @@ use super::Jobs;
 /// How long the task waits when there is nothing to do.
 const POLL: Duration = Duration::from_secs(5);
 /// For how long a node that packs a job has it for itself after each step, in milliseconds.
-const HOLD_MS: i64 = 60_000;
+const HOLD_MS: i64 = probity_store::ahead::PACKING_MS;
 /// Jobs of one transaction.
 const JOBS_MAX: i64 = 100;
 /// For how long a job is listed after its rows are gone, in milliseconds: longer than any report or timeline looks back.
@@ -25,7 +25,9 @@ pub(super) async fn run(jobs: Jobs, ending: CancellationToken) {
     // A process before this one may have removed rows last.
     let mut remnants = true;
     while !ending.is_cancelled() {
-        if let Err(error) = round(&jobs, &mut remnants, &ending).await {
+        if jobs.presence.may_work()
+            && let Err(error) = round(&jobs, &mut remnants, &ending).await
+        {
             tracing::warn!(%error, "closed jobs could not be packed or purged; it is tried again");
         }
         ending.run_until_cancelled(tokio::time::sleep(POLL)).await;

@@ -16,6 +16,8 @@ use super::chunk::{self, ROWS_MAX, Row};
 
 /// Rows that are put off wait together when their times differ by less than this, in milliseconds.
 const TOGETHER_MS: i64 = 5_000;
+/// The same for rows that wait no longer than that: those of the sandbox, where waiting takes a second.
+const SOON_TOGETHER_MS: i64 = 500;
 /// Rows that stay in a chunk are waited for when they are due within this time after the first, in milliseconds.
 const STAY_TOGETHER_MS: i64 = 30_000;
 /// So many rows of a chunk that wait for the same place get a chunk of their own.
@@ -50,14 +52,14 @@ impl Waiting {
     }
 
     /// What becomes of the rows of a chunk with this destination: new chunks, and what stays.
-    pub(super) fn part(self, destination: &str) -> (Vec<NewChunk>, Option<Stay>) {
-        let mut chunks = later(self.put_off, destination);
+    pub(super) fn part(self, destination: &str, now: Millis) -> (Vec<NewChunk>, Option<Stay>) {
+        let mut chunks = later(self.put_off, destination, now);
         let mut staying = self.held;
         if destination.is_empty() {
             let (many, few) = by_place(staying);
             staying = few;
             for (place, rows) in many {
-                chunks.extend(later(rows, &place));
+                chunks.extend(later(rows, &place, now));
             }
         }
         (chunks, stay(&staying))
@@ -87,15 +89,15 @@ fn by_place(held: Vec<HeldRow>) -> (ByPlace, Vec<HeldRow>) {
 }
 
 /// Rows in chunks by the time for which they wait and the source that must ask.
-fn later(rows: Vec<(Millis, Row)>, destination: &str) -> Vec<NewChunk> {
-    let mut alike: BTreeMap<(Option<Arc<str>>, i64), Vec<Row>> = BTreeMap::new();
+fn later(rows: Vec<(Millis, Row)>, destination: &str, now: Millis) -> Vec<NewChunk> {
+    let mut alike: BTreeMap<(Option<Arc<str>>, Millis), Vec<Row>> = BTreeMap::new();
     for (not_before, row) in rows {
-        let time = not_before.0.div_euclid(TOGETHER_MS);
-        alike.entry((row.tries.source.clone(), time)).or_default().push(row);
+        let together = if not_before.since(now) < TOGETHER_MS { SOON_TOGETHER_MS } else { TOGETHER_MS };
+        let ready_at = Millis((not_before.0.div_euclid(together) + 1) * together);
+        alike.entry((row.tries.source.clone(), ready_at)).or_default().push(row);
     }
     let mut chunks = Vec::new();
-    for ((source, time), rows) in alike {
-        let ready_at = Millis((time + 1) * TOGETHER_MS);
+    for ((source, ready_at), rows) in alike {
         let source = source.as_deref().unwrap_or_default();
         chunks.extend(rows.chunks(ROWS_MAX).map(|rows| NewChunk {
             destination: destination.to_owned(),
@@ -140,10 +142,21 @@ mod tests {
         for (at, source) in [(12_000, None), (10_000, None), (99_999, None), (11_000, Some("192.0.2.7"))] {
             waiting.put_off(Millis(at), row(at, source));
         }
-        let (chunks, stay) = waiting.part("@example.org");
+        let (chunks, stay) = waiting.part("@example.org", Millis(0));
         let to = "@example.org";
         assert_eq!(seen(&chunks), [(15_000, 2, to, ""), (100_000, 1, to, ""), (15_000, 1, to, "192.0.2.7")]);
         assert_eq!(stay, None);
+    }
+
+    #[test]
+    fn rows_that_wait_for_a_second_do_not_wait_for_five() {
+        let mut waiting = Waiting::default();
+        for at in [11_000, 11_300, 11_600, 15_000] {
+            waiting.put_off(Millis(at), row(at, None));
+        }
+        let (chunks, _) = waiting.part("@example.org", Millis(10_000));
+        let to = "@example.org";
+        assert_eq!(seen(&chunks), [(11_500, 2, to, ""), (12_000, 1, to, ""), (20_000, 1, to, "")]);
     }
 
     #[test]
@@ -152,7 +165,7 @@ mod tests {
         for place in 0..100 {
             waiting.hold(place, Millis(5_000), Some("google".into()), row(70, None));
         }
-        let (chunks, stay) = waiting.part("google");
+        let (chunks, stay) = waiting.part("google", Millis(0));
         assert_eq!(chunks, []);
         let stay = stay.unwrap();
         assert_eq!((stay.ready_at, stay.size, stay.since), (Millis(5_000), 100, Millis(70)));
@@ -167,7 +180,7 @@ mod tests {
         }
         waiting.hold(500, Millis(9_000), Some("mx.example.net".into()), row(3, None));
         waiting.hold(501, Millis(90_000), None, row(4, None));
-        let (chunks, stay) = waiting.part("");
+        let (chunks, stay) = waiting.part("", Millis(0));
         assert_eq!(seen(&chunks), [(10_000, 20, "google", "")]);
         let stay = stay.unwrap();
         assert_eq!((stay.ready_at, stay.size, stay.since), (Millis(9_000), 2, Millis(3)));

@@ -141,12 +141,13 @@ async fn unsettled(jobs: &Jobs, claimed: &Claimed) -> Result<Vec<(usize, Row)>, 
     let mut conn = jobs.store.read().await?;
     let body = jobs::body(&mut conn, claimed).await?;
     let rows = chunk::unpack(&body).map_err(|error| Stop::Failed(error.into()))?;
-    let mut rows: Vec<(usize, Row)> = rows.into_iter().enumerate().collect();
+    let (now, mut rows): (_, Vec<(usize, Row)>) = (jobs.now(), rows.into_iter().enumerate().collect());
     if let Some(left) = &claimed.left_rows {
         rows.retain(|(place, _)| chunk::is_left(left, *place));
     }
     for (_, row) in &mut rows {
-        row.tries.since = row.tries.since.or(claimed.held_since);
+        // A clock that was ahead would have it tried for as long as that.
+        row.tries.since = row.tries.since.or(claimed.held_since).map(|since| since.min(now));
     }
     if claimed.fence.epoch > 1 {
         let standing = jobs::standing(&mut conn, &claimed.fence).await?;
@@ -236,7 +237,7 @@ impl Progress {
     /// Writes the last part: what must wait is put where it waits. Where nothing stays, that ends the chunk and, where it was
     /// the job's last, the job.
     async fn end(&mut self, jobs: &Jobs, destination: &str) -> Result<(), Stop> {
-        let (put_off, stay) = std::mem::take(&mut self.waiting).part(destination);
+        let (put_off, stay) = std::mem::take(&mut self.waiting).part(destination, jobs.now());
         let done = stay.is_none();
         self.write(jobs, put_off, stay, done).await
     }

@@ -4,6 +4,9 @@
 //! ([`Buckets::tidy`]), so that a request seldom asks the database and all nodes together let through no more than the limit. A
 //! node that dies loses the slices it had, which come back as the buckets fill.
 //!
+//! Buckets go by the database's clock, because nodes' clocks differ: one that is a minute ahead would leave nothing to the others.
+//! What it says is counted from this node's time on.
+//!
 //! Each slice has a lock of its own, held while the next one is fetched: one request fetches and those of the same bucket wait for
 //! it; others do not. Where the database does not answer there is no state (none), and it is left alone for ten seconds; the caller
 //! counts by itself then (`super::local`). The lock of all slices is held for a look-up only.
@@ -15,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use probity_core::time::Millis;
 use probity_store::limits::{Take, Taken};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, limits};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, clock, limits};
 
 use super::{Bucket, Limit, MINUTE_US, State};
 
@@ -86,7 +89,7 @@ impl Buckets {
             let mut slice = slice.lock().await;
             if slice.left > 0 && now.since(slice.taken_at) > SLICE_MS {
                 let limit = Limit { bucket, per_minute: slice.per_minute };
-                if self.put_back(limit, slice.left, now).await.is_err() {
+                if self.put_back(limit, slice.left).await.is_err() {
                     // The others would wait as long for nothing; they are given back the next time.
                     return;
                 }
@@ -117,13 +120,22 @@ impl Buckets {
     async fn fetch(&self, limit: Limit, now: Millis) -> Result<Taken, StoreError> {
         let name = name(limit.bucket);
         let n = (i64::from(limit.per_minute) / SLICES).max(1);
-        let take = &asked(limit, &name, n, now);
-        self.store.write(|tx| limits::take(tx, take).scope_boxed()).await
+        let own_us = now.0 * 1_000;
+        let taken = self.store.write(|tx| {
+            async {
+                let now_us = clock::now_us(tx).await?.unwrap_or(own_us);
+                let taken = limits::take(tx, &Take { now_us, ..asked(limit, &name, n) }).await?;
+                // Since then as much time has passed here as there.
+                Ok(Taken { full_at_us: taken.full_at_us - now_us + own_us, ..taken })
+            }
+            .scope_boxed()
+        });
+        taken.await
     }
 
-    async fn put_back(&self, limit: Limit, n: i64, now: Millis) -> Result<(), StoreError> {
+    async fn put_back(&self, limit: Limit, n: i64) -> Result<(), StoreError> {
         let name = name(limit.bucket);
-        let take = &asked(limit, &name, n, now);
+        let take = &asked(limit, &name, n);
         self.store.write(|tx| limits::give_back(tx, take, n).scope_boxed()).await
     }
 }
@@ -153,9 +165,9 @@ fn step_us(limit: Limit) -> i64 {
     (MINUTE_US / i64::from(limit.per_minute.max(1))).max(1)
 }
 
-fn asked(limit: Limit, name: &str, n: i64, now: Millis) -> Take<'_> {
+fn asked(limit: Limit, name: &str, n: i64) -> Take<'_> {
     let burst = i64::from(limit.per_minute);
-    Take { org: owner(limit.bucket), bucket: name, n, step_us: step_us(limit), burst, now_us: now.0 * 1_000 }
+    Take { org: owner(limit.bucket), bucket: name, n, step_us: step_us(limit), burst, now_us: 0 }
 }
 
 /// Whose bucket it is in the database; addresses belong to nobody.
@@ -164,18 +176,20 @@ fn owner(bucket: Bucket) -> OrgNo {
         Bucket::Key(org, _)
         | Bucket::Session(org, _)
         | Bucket::Org(org)
+        | Bucket::OperatorOnly(org)
         | Bucket::Widgets(org)
         | Bucket::Checks(org, _) => org,
         Bucket::Failures(_) | Bucket::OperatorFailures(_) | Bucket::Visitor(_) => OrgNo(0),
     }
 }
 
-/// A key's or a session's id, a visitor's hash, nothing for the organization.
+/// A key's or a session's id, a visitor's hash, a word for some of the organization's, nothing for the organization.
 fn name(bucket: Bucket) -> String {
     match bucket {
         Bucket::Key(_, key) => key.to_string(),
         Bucket::Session(_, session) => session.to_string(),
         Bucket::Org(_) => String::new(),
+        Bucket::OperatorOnly(_) => "operator".to_owned(),
         Bucket::Widgets(_) => "widgets".to_owned(),
         Bucket::Failures(from) | Bucket::OperatorFailures(from) => from.to_string(),
         Bucket::Visitor(visitor) | Bucket::Checks(_, visitor) => crate::secrets::hex(&visitor),
@@ -189,6 +203,24 @@ mod tests {
     use probity_store::{Place, StoreConfig};
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_node_whose_clock_is_ahead_leaves_the_others_their_part() {
+        let Some(cluster) = probity_trialdb::postgres() else { return };
+        let database = cluster.create_database();
+        let config = StoreConfig::new(Place::Postgres(database.url().to_owned()));
+        let store = Store::open(&config).await.unwrap();
+        store.migrate().await.unwrap();
+        let [ahead, right, behind] = [0; 3].map(|_| Buckets::new(store.clone()));
+        let now = Millis(1_800_000_000_000);
+        let limit = Limit { bucket: Bucket::Org(OrgNo(1)), per_minute: 60 };
+        for (node, now) in [(&ahead, now + 3_600_000), (&right, now), (&behind, now - 3_600_000)] {
+            let state = node.take(limit, now).await.unwrap();
+            assert_eq!(state.refused_until, None, "{state:?}");
+            assert!(state.remaining >= 50 && state.full_at.since(now) < 60_000, "{state:?}");
+        }
+        store.close().await;
+    }
 
     #[tokio::test]
     async fn while_the_database_is_away_nobody_waits_for_it_twice() {

@@ -3,7 +3,6 @@
 //! Reads, writes and the beginnings and ends of requests leave their time here; the connection's task looks at them when the
 //! earliest limit could be over. So a busy connection sets no timer for a request, only reads the clock.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -14,10 +13,9 @@ use axum::body::{Body, Bytes};
 use axum::http::Version;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use probity_engine::clock::Clock;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::ListenConfig;
+use super::frames::Done;
 
 /// What a connection did last. All times are milliseconds of the clock's running.
 #[derive(Debug)]
@@ -31,6 +29,13 @@ pub(super) struct Pulse {
     http2: AtomicBool,
     /// Whether the socket takes no more for now. Hyper may hold much of an answer whose request is over for us.
     blocked: AtomicBool,
+    /// Whether the client has sent more while the socket takes no more: it asks, and does not take its answers.
+    ahead: AtomicBool,
+    /// When the socket last stopped taking.
+    blocked_ms: AtomicU64,
+    /// Requests that have begun, and bytes that the client has taken.
+    requests: AtomicU64,
+    written: AtomicU64,
     /// When the current wait began: the header section's, or the idle time's.
     since_ms: AtomicU64,
     /// When a byte last came or went.
@@ -43,6 +48,8 @@ pub(super) enum Overdue {
     Header,
     Idle,
     Stalled,
+    /// Asks on, and does not take its answers.
+    Ahead,
 }
 
 impl Pulse {
@@ -54,6 +61,10 @@ impl Pulse {
             in_header: AtomicBool::new(true),
             http2: AtomicBool::new(false),
             blocked: AtomicBool::new(false),
+            ahead: AtomicBool::new(false),
+            blocked_ms: AtomicU64::new(now),
+            requests: AtomicU64::new(0),
+            written: AtomicU64::new(0),
             since_ms: AtomicU64::new(now),
             moved_ms: AtomicU64::new(now),
         }
@@ -62,6 +73,7 @@ impl Pulse {
     /// A request's header section is complete.
     pub(super) fn take_off(pulse: &Arc<Self>, version: Version) -> Flight {
         pulse.flights.fetch_add(1, Ordering::Relaxed);
+        pulse.requests.fetch_add(1, Ordering::Relaxed);
         pulse.in_header.store(false, Ordering::Relaxed);
         if version == Version::HTTP_2 {
             pulse.http2.store(true, Ordering::Relaxed);
@@ -76,9 +88,14 @@ impl Pulse {
         self.flights.fetch_sub(1, Ordering::Release);
     }
 
-    fn read(&self) {
+    pub(super) fn read(&self) {
         let now = now_ms(self.clock);
-        self.moved_ms.store(now, Ordering::Relaxed);
+        if self.is_blocked() {
+            // Only what it takes counts now: frames of HTTP/2 could come for ever.
+            self.sent_ahead();
+        } else {
+            self.moved_ms.store(now, Ordering::Relaxed);
+        }
         let idle = self.flights.load(Ordering::Relaxed) == 0 && !self.http2.load(Ordering::Relaxed);
         if idle && !self.in_header.swap(true, Ordering::Relaxed) {
             self.since_ms.store(now, Ordering::Relaxed);
@@ -86,30 +103,58 @@ impl Pulse {
     }
 
     /// The rest of an answer, after its request is over for us, does not count as idling.
-    fn written(&self) {
+    pub(super) fn written(&self, bytes: usize) {
         let now = now_ms(self.clock);
         self.moved_ms.store(now, Ordering::Relaxed);
+        self.written.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.ahead.store(false, Ordering::Relaxed);
         if self.blocked.swap(false, Ordering::Relaxed) && !self.in_header.load(Ordering::Relaxed) {
             self.since_ms.store(now, Ordering::Relaxed);
         }
     }
 
-    fn blocked(&self) {
-        self.blocked.store(true, Ordering::Relaxed);
+    pub(super) fn blocked(&self) {
+        if !self.blocked.swap(true, Ordering::Relaxed) {
+            self.blocked_ms.store(now_ms(self.clock), Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.load(Ordering::Relaxed)
+    }
+
+    /// The client has sent more, although it takes nothing.
+    pub(super) fn sent_ahead(&self) {
+        self.ahead.store(true, Ordering::Relaxed);
+    }
+
+    /// While no request is in flight: how many have begun until now.
+    pub(super) fn at_rest(&self) -> Option<u64> {
+        let at_rest = self.flights.load(Ordering::Acquire) == 0;
+        at_rest.then(|| self.requests.load(Ordering::Relaxed))
+    }
+
+    /// What has been done until now.
+    pub(super) fn done(&self) -> Done {
+        let (requests, written) = (self.requests.load(Ordering::Relaxed), self.written.load(Ordering::Relaxed));
+        Done { now_ms: now_ms(self.clock), requests, written }
     }
 
     /// Whether a limit is over; otherwise, when to look again.
     pub(super) fn judge(&self, limits: &ListenConfig) -> Result<Duration, Overdue> {
         let now = now_ms(self.clock);
         let since = |time: &AtomicU64| Duration::from_millis(now.saturating_sub(time.load(Ordering::Relaxed)));
-        let (passed, limit, overdue) =
-            if self.flights.load(Ordering::Acquire) > 0 || self.blocked.load(Ordering::Relaxed) {
-                (since(&self.moved_ms), limits.stall_timeout, Overdue::Stalled)
-            } else if self.in_header.load(Ordering::Relaxed) {
-                (since(&self.since_ms), limits.header_timeout, Overdue::Header)
-            } else {
-                (since(&self.since_ms), limits.idle_timeout, Overdue::Idle)
-            };
+        // A client of HTTP/2 that takes an answer must send window updates meanwhile.
+        let asks_on = self.ahead.load(Ordering::Relaxed) && !self.http2.load(Ordering::Relaxed);
+        let (passed, limit, overdue) = if self.is_blocked() && asks_on {
+            (since(&self.blocked_ms), limits.header_timeout, Overdue::Ahead)
+        } else if self.flights.load(Ordering::Acquire) > 0 || self.is_blocked() {
+            (since(&self.moved_ms), limits.stall_timeout, Overdue::Stalled)
+        } else if self.in_header.load(Ordering::Relaxed) {
+            (since(&self.since_ms), limits.header_timeout, Overdue::Header)
+        } else {
+            (since(&self.since_ms), limits.idle_timeout, Overdue::Idle)
+        };
         if passed >= limit {
             return Err(overdue);
         }
@@ -128,66 +173,6 @@ pub(super) struct Flight(Arc<Pulse>);
 impl Drop for Flight {
     fn drop(&mut self) {
         self.0.landed();
-    }
-}
-
-/// A socket that leaves its times in a pulse.
-pub(super) struct Beating {
-    stream: TcpStream,
-    pulse: Arc<Pulse>,
-}
-
-impl Beating {
-    pub(super) fn new(stream: TcpStream, pulse: Arc<Pulse>) -> Self {
-        Self { stream, pulse }
-    }
-
-    fn wrote(&self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        match poll {
-            Poll::Ready(Ok(1..)) => self.pulse.written(),
-            Poll::Ready(_) => {}
-            Poll::Pending => self.pulse.blocked(),
-        }
-        poll
-    }
-}
-
-impl AsyncRead for Beating {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let poll = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if buf.filled().len() > before {
-            self.pulse.read();
-        }
-        poll
-    }
-}
-
-impl AsyncWrite for Beating {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut self.stream).poll_write(cx, data);
-        self.wrote(poll)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        data: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let poll = Pin::new(&mut self.stream).poll_write_vectored(cx, data);
-        self.wrote(poll)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
 
@@ -279,7 +264,7 @@ mod tests {
     async fn in_flight_only_a_standstill_counts() {
         let trial = Trial::new();
         let flights = [Version::HTTP_2, Version::HTTP_2].map(|version| Pulse::take_off(&trial.pulse, version));
-        for moved in [Pulse::read, Pulse::written] {
+        for moved in [|pulse: &Pulse| pulse.read(), |pulse: &Pulse| pulse.written(1)] {
             tokio::time::advance(149 * SECOND).await;
             assert!(trial.pulse.judge(&trial.limits).is_ok());
             moved(&trial.pulse);
@@ -300,11 +285,58 @@ mod tests {
             trial.pulse.blocked();
             tokio::time::advance(100 * SECOND).await;
             assert!(trial.pulse.judge(&trial.limits).is_ok());
-            trial.pulse.written();
+            trial.pulse.written(1);
         }
         trial.pulse.blocked();
         assert_eq!(trial.over_after(150).await, Overdue::Stalled);
-        trial.pulse.written();
+        trial.pulse.written(1);
         assert_eq!(trial.over_after(75).await, Overdue::Idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn window_updates_of_http2_neither_shorten_nor_extend_the_time_to_take_an_answer() {
+        for in_flight in [true, false] {
+            let trial = Trial::new();
+            let flight = Pulse::take_off(&trial.pulse, Version::HTTP_2);
+            let _flight = in_flight.then_some(flight);
+            for _ in 0..3 {
+                trial.pulse.blocked();
+                trial.pulse.sent_ahead();
+                for _ in 0..2 {
+                    tokio::time::advance(60 * SECOND).await;
+                    trial.pulse.read();
+                    assert!(trial.pulse.judge(&trial.limits).is_ok(), "120 s of 150 s at the most");
+                }
+                trial.pulse.written(1);
+            }
+            trial.pulse.blocked();
+            tokio::time::advance(140 * SECOND).await;
+            trial.pulse.read();
+            assert_eq!(trial.over_after(10).await, Overdue::Stalled);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_on_and_takes_nothing_has_the_time_of_a_header_section() {
+        for in_flight in [true, false] {
+            let trial = Trial::new();
+            let flight = Pulse::take_off(&trial.pulse, Version::HTTP_11);
+            let _flight = in_flight.then_some(flight);
+            trial.pulse.blocked();
+            tokio::time::advance(100 * SECOND).await;
+            assert!(trial.pulse.judge(&trial.limits).is_ok(), "slow to take, and silent");
+            trial.pulse.written(1);
+            trial.pulse.blocked();
+            trial.pulse.read();
+            trial.pulse.blocked();
+            // Sending more wins no time.
+            tokio::time::advance(4 * SECOND).await;
+            trial.pulse.read();
+            assert_eq!(trial.over_after(6).await, Overdue::Ahead);
+            trial.pulse.written(1);
+            // It takes again; out of a request, its next header section is late by now.
+            let header = if in_flight { None } else { Some(Overdue::Header) };
+            assert_eq!(trial.pulse.judge(&trial.limits).err(), header);
+        }
     }
 }

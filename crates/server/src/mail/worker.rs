@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Handed, Letter, MailConfig};
 use crate::links;
+use crate::nodes::Presence;
 use crate::ops::metrics::{Mailed, Metrics};
 use crate::secrets::Secrets;
 
@@ -25,7 +26,7 @@ pub(super) const AT_ONCE: u32 = 10;
 /// The longest that one mail takes.
 pub(super) const MAIL_MAX: Duration = Duration::from_mins(1);
 /// For how long mails are leased, in milliseconds: all of a claim can take their whole time.
-pub(super) const LEASE_MS: i64 = 20 * 60_000;
+pub(super) const LEASE_MS: i64 = probity_store::ahead::MAIL_LEASE_MS;
 /// How long to wait after the first attempts, in milliseconds; the last counts for all further ones.
 const WAITS_MS: [i64; 5] = [60_000, 300_000, 1_800_000, 7_200_000, 21_600_000];
 
@@ -36,12 +37,16 @@ pub(crate) struct Mailer {
     pub(crate) clock: Clock,
     pub(crate) config: MailConfig,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) presence: Arc<Presence>,
 }
 
 impl Mailer {
     /// Sends what is due until it is told to end.
     pub(crate) async fn run(self, ending: CancellationToken) {
         while ending.run_until_cancelled(tokio::time::sleep(ROUND)).await.is_some() {
+            if !self.presence.may_work() {
+                continue;
+            }
             let both = async { self.round().await.and(self.tell().await) };
             let round = ending.run_until_cancelled(both).await;
             if let Some(Err(error)) = round {

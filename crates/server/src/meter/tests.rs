@@ -1,9 +1,10 @@
 //! Windows against both databases: what calls get, and what the books say afterwards.
 
 use futures_util::future::join_all;
+use probity_core::credits::Bucket;
 use probity_core::id::OrgId;
 use probity_core::verdict::Reason;
-use probity_store::credits::{Booking, audit, available, release_expired};
+use probity_store::credits::{Booking, audit, available};
 use probity_store::organization::{self, Org};
 use probity_store::reports;
 use probity_store::{Place, StoreConfig};
@@ -11,8 +12,6 @@ use probity_trialdb::postgres;
 
 use super::*;
 use crate::ops::metrics::Start;
-
-const HOLD_MS: i64 = 120_000;
 
 struct Trial {
     store: Store,
@@ -39,19 +38,31 @@ impl Trial {
             .scope_boxed()
         });
         funded.await.unwrap();
-        let metrics = Metrics::new(&Start { version: "0", at, providers: std::collections::BTreeSet::new() });
-        let (meter, windows) = Meter::start(store.clone(), clock, HOLD_MS, Arc::new(metrics));
+        let (meter, windows) = Meter::start(store.clone(), clock, Arc::new(metrics(at)));
         Self { store, clock, org: org.no, meter, windows }
+    }
+
+    /// Another node's meter on the same database.
+    fn beside(&self) -> (Meter, tokio::task::JoinHandle<()>) {
+        Meter::start(self.store.clone(), self.clock, Arc::new(metrics(self.clock.now())))
     }
 
     fn delta(&self, captured: bool) -> Delta {
         delta(self.org, self.clock.now().utc_day(), captured)
     }
 
-    /// A call from its beginning to its end; whether it got a credit.
+    /// A call from its beginning to its end; whether it got its verdict.
     async fn call(&self, captured: bool) -> bool {
-        match self.meter.hold(self.org).await {
-            Ok(hold) => hold.settle(captured, self.delta(captured)).await.is_ok(),
+        self.call_at(&self.meter, captured).await
+    }
+
+    async fn call_at(&self, meter: &Meter, captured: bool) -> bool {
+        let called = async {
+            let reservation = meter.reserve(self.org).await?;
+            meter.charge(Some(reservation), self.delta(captured)).await
+        };
+        match called.await {
+            Ok(()) => true,
             Err(Refused::InsufficientCredits) => false,
             Err(other) => panic!("{other:?}"),
         }
@@ -71,6 +82,10 @@ impl Trial {
         store.close().await;
         (left, verified)
     }
+}
+
+fn metrics(at: Millis) -> Metrics {
+    Metrics::new(&Start { version: "0", at, providers: std::collections::BTreeSet::new() })
 }
 
 fn delta(org: OrgNo, day: i64, captured: bool) -> Delta {
@@ -106,61 +121,184 @@ async fn as_many_calls_begin_as_the_account_covers() {
 }
 
 #[tokio::test]
-async fn what_is_released_or_left_is_there_again() {
+async fn two_nodes_spend_every_credit_and_no_more() {
     on_each_database(50, async |trial| {
-        assert!(join_all((0..30).map(|n| trial.call(n % 3 == 0))).await.into_iter().all(|got| got));
-        // Callers who go away before their window, and with their hold.
-        drop(trial.meter.hold(trial.org));
-        drop(trial.meter.hold(trial.org).await.unwrap());
-        assert_eq!(trial.end().await, (40, 30));
+        let (other, windows) = trial.beside();
+        let meters = [&trial.meter, &other];
+        let calls = join_all((0..200).map(|n| trial.call_at(meters[n % 2], true))).await;
+        assert_eq!(calls.into_iter().filter(|got| *got).count(), 50);
+        drop(other);
+        windows.await.unwrap();
+        assert_eq!(trial.end().await, (0, 50));
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_call_that_outlives_its_hold_is_counted_and_costs_nothing() {
-    on_each_database(10, async |trial| {
-        let hold = trial.meter.hold(trial.org).await.unwrap();
-        // The next window is written after the one that the hold came out of.
-        assert!(trial.call(true).await);
-        let later = trial.clock.now() + HOLD_MS + 1;
-        let ended = trial.store.write(|tx| release_expired(tx, later, 10).scope_boxed()).await.unwrap();
-        assert_eq!(ended.holds, 1);
-        hold.settle(true, trial.delta(true)).await.unwrap();
-        assert_eq!(trial.end().await, (9, 2));
+async fn calls_under_way_are_counted_against_the_balance_until_they_end() {
+    on_each_database(2, async |trial| {
+        let [first, second] = [trial.meter.reserve(trial.org).await, trial.meter.reserve(trial.org).await];
+        assert!(!trial.call(true).await, "two calls may cost what there is");
+        // One ends without a price, one goes away.
+        trial.meter.charge(Some(first.unwrap()), trial.delta(false)).await.unwrap();
+        drop(second.unwrap());
+        assert!(trial.call(true).await && trial.call(true).await && !trial.call(true).await);
+        assert_eq!(trial.end().await, (0, 3));
     })
     .await;
 }
 
 #[tokio::test]
-async fn where_nothing_can_be_written_nobody_begins() {
+async fn what_others_spend_meanwhile_is_refused_at_the_end() {
+    on_each_database(1, async |trial| {
+        let (other, windows) = trial.beside();
+        let [here, there] = [trial.meter.reserve(trial.org).await, other.reserve(trial.org).await].map(Result::unwrap);
+        other.charge(Some(there), trial.delta(true)).await.unwrap();
+        let late = trial.meter.charge(Some(here), trial.delta(true)).await;
+        assert!(matches!(late, Err(Refused::InsufficientCredits)), "{late:?}");
+        assert!(!trial.call(true).await, "the node has learned of it");
+        drop(other);
+        windows.await.unwrap();
+        assert_eq!(trial.end().await, (0, 1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn credits_that_come_in_are_there_at_once() {
+    on_each_database(1, async |trial| {
+        assert!(trial.call(true).await && !trial.call(true).await);
+        let at = trial.clock.now();
+        let booking = Booking { org: trial.org, bucket: Bucket::Subscription, amount: 1, cause: "more", at };
+        trial.store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await.unwrap();
+        assert!(trial.call(true).await && !trial.call(true).await);
+        assert_eq!(trial.end().await, (0, 2));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn where_nothing_can_be_written_nobody_begins_and_no_verdict_is_given() {
     on_each_database(10, async |trial| {
-        let hold = trial.meter.hold(trial.org).await.unwrap();
+        let reservation = trial.meter.reserve(trial.org).await.unwrap();
         trial.store.close().await;
-        let settled = hold.settle(true, trial.delta(true)).await;
-        assert!(matches!(settled, Err(Refused::Unavailable(_))), "{settled:?}");
-        assert!(matches!(trial.meter.hold(trial.org).await, Err(Refused::Unavailable(_))));
+        for captured in [true, false] {
+            let charged = trial.meter.charge(None, trial.delta(captured)).await;
+            assert!(matches!(charged, Err(Refused::Unavailable(_))), "{charged:?}");
+        }
+        drop(reservation);
+        // After a window that failed, a balance that was read before it does not count.
+        assert!(matches!(trial.meter.reserve(trial.org).await, Err(Refused::Unavailable(_))));
     })
     .await;
 }
 
-#[test]
-fn a_call_whose_credit_was_never_held_learns_it_at_its_end() {
-    let settle = |failure, done| {
-        let held = Held { org: OrgNo(1), id: HoldId::new(Millis(0), [7; 10]), bucket: Bucket::Prepaid, failure };
-        Call::Settle { held, captured: true, counted: Some(delta(OrgNo(1), 0, true)), done }
-    };
-    let failure = Failure::default();
-    failure.set(Arc::new(StoreError::NotFound)).unwrap();
-    let (done, mut wait) = oneshot::channel();
-    let gathered = Gathered::of([settle(failure, Some(done)), settle(Failure::default(), None)].into_iter());
-    assert!(matches!(wait.try_recv(), Ok(Err(Refused::NeverHeld(_)))));
-    assert_eq!((gathered.settling.len(), gathered.counted.len()), (1, 1), "the other is settled");
+/// What happens at the commit of the windows of these tests, and before each of their runs.
+#[cfg(debug_assertions)]
+mod unanswered {
+    use futures_util::FutureExt as _;
+    use probity_store::failpoint::{Action, Armed, Point, When};
+
+    use super::*;
+
+    const COMMIT: &str = "commit/usage::ADD_PROVIDERS";
+
+    fn fail(trial: &Trial, name: &str, when: When, nth: u32) {
+        let point = Point { name: name.into(), when };
+        trial.store.failpoints().arm(Armed { point, nth, action: Action::Error });
+    }
+
+    /// A commit whose answer is lost, which may stand or not: by the last credits, and by verdicts that cost none.
+    #[tokio::test]
+    async fn a_commit_charges_and_counts_once() {
+        on_each_database(2, async |trial| {
+            for (when, captured) in
+                [When::Before, When::After].into_iter().flat_map(|when| [(when, true), (when, false)])
+            {
+                // A free verdict needs a credit to begin; the last one goes with the last of them.
+                let reservation = trial.meter.reserve(trial.org).await.ok();
+                fail(&trial, COMMIT, when, 1);
+                let charged = trial.meter.charge(reservation, trial.delta(captured)).await;
+                assert!(charged.is_ok(), "{when:?} {captured}: {charged:?}");
+                assert_eq!(trial.store.failpoints().disarm(), 1);
+            }
+            assert!(!trial.call(true).await, "both credits are spent");
+            assert_eq!(trial.end().await, (0, 4));
+        })
+        .await;
+    }
+
+    /// Where the database goes away with the answer, the window waits for it to come back.
+    #[tokio::test]
+    async fn a_commit_is_asked_for_until_it_is_known() {
+        on_each_database(1, async |trial| {
+            let reservation = trial.meter.reserve(trial.org).await.unwrap();
+            fail(&trial, COMMIT, When::After, 1);
+            // The second run does not begin, the third is told that the first stands, but not what it was.
+            fail(&trial, "credits::window::ACCOUNTS", When::Before, 2);
+            fail(&trial, "credits::window::CHARGED", When::Before, 1);
+            trial.meter.charge(Some(reservation), trial.delta(true)).await.unwrap();
+            assert_eq!(trial.store.failpoints().disarm(), 3);
+            assert_eq!(trial.end().await, (0, 1));
+        })
+        .await;
+    }
+
+    /// Some calls of a window are paid for, as many as there were credits, and the same after the answer was lost.
+    #[tokio::test]
+    async fn the_calls_of_a_window_get_what_it_charged() {
+        on_each_database(2, async |trial| {
+            fail(&trial, COMMIT, When::After, 1);
+            let calls = join_all((0..3).map(|_| trial.meter.charge(None, trial.delta(true)))).await;
+            let paid: Vec<bool> = calls.iter().map(Result::is_ok).collect();
+            assert_eq!(paid, [true, true, false], "{calls:?}");
+            assert_eq!(trial.store.failpoints().disarm(), 1);
+            assert_eq!(trial.end().await, (0, 2));
+        })
+        .await;
+    }
+
+    /// A window that nobody waits for any more does not keep the next ones from their answers.
+    #[tokio::test]
+    async fn a_window_is_given_up_when_its_callers_have_gone() {
+        on_each_database(2, async |trial| {
+            let failpoints = trial.store.failpoints();
+            fail(&trial, COMMIT, When::After, 1);
+            (2..1_000).for_each(|nth| fail(&trial, "credits::window::ACCOUNTS", When::Before, nth));
+            failpoints.trace();
+            let mut charge = Box::pin(trial.meter.charge(None, trial.delta(true)));
+            while !failpoints.has_passed(COMMIT) {
+                assert!(charge.as_mut().now_or_never().is_none());
+                tokio::task::yield_now().await;
+            }
+            drop(charge);
+            let next = trial.meter.charge(None, trial.delta(true)).await;
+            assert!(matches!(next, Err(Refused::Unavailable(_))), "{next:?}");
+            failpoints.disarm();
+            assert_eq!(trial.end().await, (1, 1), "the commit stood");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_client_has_gone_is_not_charged() {
+    use futures_util::FutureExt as _;
+    on_each_database(2, async |trial| {
+        let reservation = trial.meter.reserve(trial.org).await.unwrap();
+        let gone = trial.meter.charge(Some(reservation), trial.delta(true));
+        // Its place in the queue is taken, and no window was made: the task has the same thread.
+        assert!(gone.now_or_never().is_none());
+        assert!(trial.meter.charge(None, trial.delta(false)).now_or_never().is_none());
+        assert!(trial.call(true).await);
+        assert_eq!(trial.end().await, (1, 1));
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_window_waits_a_moment_for_as_many_as_the_last_one_had() {
-    let ask = || Call::Hold { org: OrgNo(1), answer: oneshot::channel().0 };
+    let ask = || Call::Look { org: OrgNo(1), answer: oneshot::channel().0 };
     let (queue, mut calls) = mpsc::channel(8);
     let begun = Clock::starting_at(Millis(0));
     let mut batch = vec![ask()];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use probity_core::time::Millis;
-use probity_store::{StoreError, jobs, nodes};
+use probity_store::{StoreError, clock, jobs, nodes};
 
 use super::{SCHEDULE, SOURCE, Work, is_alive};
 use crate::app::App;
@@ -16,14 +16,16 @@ pub(crate) fn own(app: &App) -> Own {
     Own {
         chunks: presence.working_on(Work::Chunk),
         imports: presence.working_on(Work::Import),
-        may_ask: presence.may_ask(app.now()),
+        holds_sources: presence.holds_sources(app.now()),
+        clock_ahead_ms: presence.ahead_ms(),
         hears: presence.is_listening(),
     }
 }
 
 /// All nodes and their jobs.
 pub(crate) async fn cluster(app: &App) -> Result<Cluster, StoreError> {
-    let (now, mut conn) = (app.now(), app.store.read().await?);
+    let mut conn = app.store.read().await?;
+    let now = clock::now(&mut conn, app.now()).await?;
     let mut alive = nodes::all(&mut conn).await?;
     alive.retain(|node| is_alive(node, now));
     let with = |role: Role| alive.iter().filter(|node| node.roles.split(',').any(|name| name == role.as_str())).count();

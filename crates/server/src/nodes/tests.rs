@@ -1,12 +1,17 @@
 //! A node among others, on one SQLite.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicI64, Ordering};
 
+use probity_core::id::JobId;
 use probity_store::nodes::all;
-use probity_store::{Place, StoreConfig};
+use probity_store::{OrgNo, Place, StoreConfig, outbox};
 
 use super::*;
+use crate::ops::metrics::{Metrics, Start};
 use crate::roles::Role;
+use crate::secrets::Secrets;
+use crate::webhooks::{Callbacks, Parts, WebhookConfig, Worker};
 
 const NOW: Millis = Millis(1_700_000_000_000);
 
@@ -28,7 +33,7 @@ fn presence(config: &NodeConfig) -> Arc<Presence> {
 
 /// Whose leases are in the way.
 async fn beat(presence: &Presence, store: &Store, now: Millis) -> BTreeSet<NodeId> {
-    presence.beat(store, "", now).await.unwrap().into_iter().map(|lease| lease.holder).collect()
+    presence.beat(store, "", || now).await.unwrap().into_iter().map(|lease| lease.holder).collect()
 }
 
 #[tokio::test]
@@ -88,6 +93,42 @@ async fn what_a_node_works_on_is_listed() {
     store.close().await;
 }
 
+#[tokio::test]
+async fn a_node_whose_machine_slept_does_not_rely_on_what_ended_meanwhile() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = store(&directory).await;
+    let slept: &'static AtomicI64 = Box::leak(Box::default());
+    let (node, clock) = (presence(&from(&["192.0.2.1"])), Clock::starting_at(NOW).suspended(slept));
+    assert!(node.beat(&store, "", || clock.now()).await.unwrap().is_empty());
+    assert!(node.may_ask(clock.now()) && node.is_scheduler(clock.now()));
+    slept.store(LEASE_MS, Ordering::Relaxed);
+    assert!(!node.may_ask(clock.now()) && !node.is_scheduler(clock.now()), "before it beats again");
+    assert!(node.beat(&store, "", || clock.now()).await.unwrap().is_empty());
+    assert!(node.may_ask(clock.now()));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_node_whose_clock_is_wrong_says_so_and_takes_up_nothing() {
+    let Some(cluster) = probity_trialdb::postgres() else { return };
+    let database = cluster.create_database();
+    let store = Store::open(&StoreConfig::new(Place::Postgres(database.url().to_owned()))).await.unwrap();
+    store.migrate().await.unwrap();
+    let (node, clock) = (presence(&from(&["192.0.2.1"])), Clock::system());
+    for apart_ms in [3_600_000, -3_600_000, 0] {
+        let own = || clock.now() + apart_ms;
+        assert!(node.beat(&store, "", own).await.unwrap().is_empty());
+        let agrees = apart_ms == 0;
+        assert_eq!((node.clock_agrees(), node.may_ask(own()), node.is_scheduler(own())), (agrees, agrees, agrees));
+        assert!(node.holds_sources(own()), "its lease is counted by its own clock");
+        let listed = all(&mut store.read().await.unwrap()).await.unwrap();
+        assert_eq!(listed[0].ahead_ms, node.ahead_ms());
+        assert!((listed[0].ahead_ms - apart_ms).abs() < 1_800_000, "{apart_ms}: {}", listed[0].ahead_ms);
+        assert!(is_alive(&listed[0], clock.now()), "others see it by the database's clock");
+    }
+    store.close().await;
+}
+
 /// An installation whose nodes are these processes and no other.
 async fn instance(directory: &tempfile::TempDir) -> Instance {
     let config = StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")));
@@ -140,6 +181,7 @@ async fn a_node_that_was_killed_on_this_machine_keeps_nobody_waiting() {
         started_at: now,
         seen_at: now,
         egress: String::new(),
+        ahead_ms: 0,
     };
     instance
         .store
@@ -154,6 +196,50 @@ async fn a_node_that_was_killed_on_this_machine_keeps_nobody_waiting() {
         .unwrap();
     let joined = join(&instance, &from(&["192.0.2.1"])).await.unwrap();
     let listed = all(&mut instance.store.read().await.unwrap()).await.unwrap();
-    assert_eq!(listed.iter().map(|node| node.id).collect::<Vec<_>>(), [joined]);
+    assert_eq!(listed.iter().map(|node| node.id).collect::<Vec<_>>(), [joined.id]);
     instance.close().await;
+}
+
+/// Who delivers on a node, by its clock.
+fn worker(node: &Arc<Presence>, store: &Store, clock: Clock) -> Worker {
+    let config = WebhookConfig::default();
+    let callbacks = Callbacks::new(Arc::new(config.guard()));
+    let start = Start { version: "1", at: clock.now(), providers: BTreeSet::new() };
+    let parts = Parts {
+        store: store.clone(),
+        secrets: Arc::new(Secrets::of(&[7; 32])),
+        sender: config.sender(&callbacks, clock),
+        clock,
+        metrics: Arc::new(Metrics::new(&start)),
+    };
+    Worker::new(parts, &callbacks, config.delivery).of_node(node.clone())
+}
+
+#[tokio::test]
+async fn a_node_whose_clock_is_an_hour_ahead_delivers_nothing() {
+    let Some(cluster) = probity_trialdb::postgres() else { return };
+    let database = cluster.create_database();
+    let store = Store::open(&StoreConfig::new(Place::Postgres(database.url().to_owned()))).await.unwrap();
+    store.migrate().await.unwrap();
+    let (node, org, now) = (presence(&from(&[])), OrgNo(7), Clock::system().now());
+    // The first is due; the second, had another node claimed it just now, would be due by the wrong clock only.
+    let messages = [now, now + 60_000].map(|at| {
+        let job = JobId::new(at, [1; 10]);
+        Callbacks::job_finished(org, job, "https://hooks.invalid/", b"{}".to_vec(), at)
+    });
+    for message in &messages {
+        assert!(store.write(|tx| outbox::put(tx, message).scope_boxed()).await.unwrap());
+    }
+    for (ahead_ms, expected) in [(3_600_000, [0, 0]), (0, [1, 0])] {
+        let clock = Clock::starting_at(now + ahead_ms);
+        assert!(node.beat(&store, "", || clock.now()).await.unwrap().is_empty());
+        worker(&node, &store, clock).run_once().await;
+        let mut attempts = Vec::new();
+        for message in &messages {
+            let row = outbox::by_id(&mut store.read().await.unwrap(), org, message.id).await.unwrap();
+            attempts.push(row.attempts);
+        }
+        assert_eq!(attempts, expected, "{ahead_ms} ms ahead");
+    }
+    store.close().await;
 }

@@ -14,18 +14,19 @@ pub struct BatchSubmission;
 impl PartialSchema for BatchSubmission {
     fn schema() -> RefOr<Schema> {
         let emails = addresses(
-            "The addresses. Text that is no address gets the verdict `invalid`.",
+            "Addresses. Text that is not an address gets the verdict `invalid`.",
             &["valid@sandbox.test", "nobody@sandbox.test"],
         );
         let url = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+            .min_length(Some(1))
             .max_length(Some(WEBHOOK_URL_MAX_BYTES))
             .description(Some(
-                "Where the finished job is POSTed to. Without it, with null or an empty text, the job is asked about.",
+                "Callback URL that receives the finished job as a POST. Omit it, or send null, to poll instead.",
             ))
             .examples(["https://www.example.com/finished"]);
         ObjectBuilder::new()
-            .description(Some("The addresses to verify."))
+            .description(Some("Addresses to verify."))
             .property("emails", emails)
             .required("emails")
             .property("webhook_url", url)
@@ -42,9 +43,9 @@ pub struct Suppressions;
 impl PartialSchema for Suppressions {
     fn schema() -> RefOr<Schema> {
         let emails =
-            addresses("The addresses. Text that is no address is left out.", &["ann@example.org", "bob@example.org"]);
+            addresses("Addresses. Text that is not an address is skipped.", &["ann@example.org", "bob@example.org"]);
         ObjectBuilder::new()
-            .description(Some("The addresses to put on the list."))
+            .description(Some("Addresses to add to the list."))
             .property("emails", emails)
             .required("emails")
             .into()

@@ -22,21 +22,20 @@ const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
 /// The groups of operations, in the order in which they are shown.
 const TAGS: [(&str, &str); 7] = [
-    ("Verification", "Is there a mailbox behind an address? One at a time, or many as a job."),
-    ("Account", "Keys, credits, and what happened in the account."),
-    ("Team", "The members of the organization and their seats."),
-    ("Reports", "What was verified, counted."),
-    ("Integrations", "Connections to providers of e-mail platforms, and their keyword rules."),
-    ("Webhooks", "Notifications that are sent to a URL of yours."),
+    ("Verification", "Verify one address, or a list as a job."),
+    ("Account", "Keys, credits, settings and activity of the account."),
+    ("Team", "Members of the organization and their seats."),
+    ("Reports", "Usage reports."),
+    ("Integrations", "Connections to email platforms, and their keyword rules."),
+    ("Webhooks", "Events sent to your endpoints."),
     ("Privacy", "Erasure of personal data."),
 ];
 
 pub(super) fn info() -> Info {
-    let about = "Says whether mail to an address would be delivered, by asking those who know: the DNS and the \
-        address's own mail servers.\n\n\
-        Bodies are JSON; times are ISO 8601 in UTC. Every answer carries `X-Request-Id`. Every error has the same \
-        envelope; branch on `error.code`.\n\n\
-        Authenticate with `Authorization: Bearer <key>`. Keys are secrets: use them on servers only.";
+    let about = "Verifies whether email addresses are deliverable, from DNS and the replies of their MX hosts.\n\n\
+        Bodies are JSON. Times are ISO 8601 in UTC. Every response has `X-Request-Id`. Every error has the same body; \
+        branch on `error.code`.\n\n\
+        Authenticate with `Authorization: Bearer <key>`. Keys are secrets: use them only on servers.";
     InfoBuilder::new()
         .title("Probity API")
         .version("1.0.0")
@@ -57,12 +56,12 @@ pub(super) fn complete(components: &mut Components) {
         .scheme(HttpAuthScheme::Bearer)
         .bearer_format("probity_live_…")
         .description(Some(
-            "The key in the header `Authorization: Bearer <key>`. Wins where a key is also in the query.",
+            "Key in the header `Authorization: Bearer <key>`. It takes precedence over a key in the query.",
         ))
         .build();
     let in_query = ApiKeyValue::with_description(
         "api_key",
-        "Deprecated until it ends on 1 June 2027: the key in the query, where proxies log it. Answers carry \
+        "Key in the query. Deprecated until its removal on 1 June 2027, because proxies log it. Responses have \
          `Deprecation` and `Sunset`.",
     );
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
@@ -94,20 +93,27 @@ fn headers() -> [(&'static str, Header); 9] {
     let count = |least: u32| ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).build();
     let yes = || text().enum_values(Some(["true"])).build();
     [
-        ("X-Request-Id", header(text().build(), "This request's id, for questions about it.", REQUEST_ID)),
-        ("X-RateLimit-Limit", header(count(1), "How many requests a minute may be made.", 10_000)),
-        ("X-RateLimit-Remaining", header(count(0), "How many may be made now.", 9_999)),
+        ("X-Request-Id", header(text().build(), "Request ID; include it when you report a problem.", REQUEST_ID)),
+        ("X-RateLimit-Limit", header(count(1), "Requests allowed per minute.", 10_000)),
+        ("X-RateLimit-Remaining", header(count(0), "Requests available now.", 9_999)),
         (
             "X-RateLimit-Reset",
-            header(count(0), "When all of them may be made again, in seconds of the Unix epoch.", 1_795_251_600),
+            header(count(0), "Time at which all requests are available again, in Unix seconds.", 1_795_251_600),
         ),
-        ("Retry-After", header(count(1), "How many whole seconds to wait.", 1)),
-        ("WWW-Authenticate", header(text().build(), "The scheme that keys are sent with.", "Bearer")),
-        ("Deprecation", header(yes(), "The key came in the query, which is deprecated.", "true")),
-        ("Sunset", header(text().build(), "When keys in the query end.", "Tue, 01 Jun 2027 00:00:00 GMT")),
+        ("Retry-After", header(count(1), "Seconds to wait before retrying.", 1)),
+        ("WWW-Authenticate", header(text().build(), "Authentication scheme of keys.", "Bearer")),
+        ("Deprecation", header(yes(), "The key was sent in the query, which is deprecated.", "true")),
+        (
+            "Sunset",
+            header(text().build(), "Date on which keys in the query stop working.", "Tue, 01 Jun 2027 00:00:00 GMT"),
+        ),
         (
             "Idempotent-Replayed",
-            header(yes(), "This is the stored answer of an earlier request with the same key.", "true"),
+            header(
+                yes(),
+                "The response is the stored one of an earlier request with the same `Idempotency-Key`.",
+                "true",
+            ),
         ),
     ]
 }
@@ -129,8 +135,8 @@ fn idempotency_key() -> Parameter {
         .parameter_in(ParameterIn::Header)
         .required(Required::False)
         .description(Some(
-            "A name of your choice for this request, 1 to 255 printable characters. Repeated within 24 hours with the same \
-             body, it is answered from the first answer and done once.",
+            "Idempotency key of your choice: 1 to 255 printable ASCII characters. Repeating a request with the same \
+             key and body within 24 hours returns the first response without running the request again.",
         ))
         .schema(Some(schema))
         .example(Some("5f0c4c1e-6c1f-4b8e-9f52-2f6a5d0a7d11".into()))

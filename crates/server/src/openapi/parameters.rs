@@ -35,11 +35,11 @@ pub struct VerifyParams;
 
 impl IntoParams for VerifyParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let email_means = "The address to verify, at most 1,024 bytes. A raw `+` is a plus, and white space around the \
-            address is dropped. Text that is no address gets the verdict `invalid`.";
-        let timeout_means = "How long to wait, in seconds: an integer or a decimal above zero. More than 60 is taken as 60. \
-            At the end of that time the verdict is `unknown`/`unverified`.";
-        let explain_means = "Whether to add `evidence`: what the verdict rests on.";
+        let email_means = "Address to verify, at most 1,024 bytes. A raw `+` is a plus, and surrounding white space \
+            is removed. Text that is not an address gets the verdict `invalid`.";
+        let timeout_means = "Seconds to wait: an integer or a decimal above 0, default 20; values above 60 count as \
+            60. After that time, the verdict is `unknown`/`unverified`.";
+        let explain_means = "Whether to add `evidence` to the verdict.";
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
         let email = query("email", email_means, email(), "jo@sandbox.test").required(Required::True);
         vec![
@@ -57,9 +57,11 @@ pub struct PageParams;
 impl IntoParams for PageParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let PerPage { default, max } = PerPage::USUAL;
-        let per_page_means = format!("Resources on a page, 1 to {max}; more is taken as {max}.");
-        let next_means = "Where the page begins: `pagination.next_cursor` of the page before. Left out, or empty, for the first page.";
-        let cursor_means = "Another name of `next`, which wins where both are sent.";
+        let per_page_means =
+            format!("Resources per page, 1 to {max}, default {default}; higher values count as {max}.");
+        let next_means = "Cursor: `pagination.next_cursor` of the previous page. Omit it, or leave it empty, for \
+            the first page.";
+        let cursor_means = "Alias of `next`, which takes precedence.";
         let cursor = "MDFoNDU1dmI0cGV4NXZzaw";
         vec![
             query("per_page", &per_page_means, per_page(), default).build(),
@@ -75,8 +77,10 @@ pub struct SubmitParams;
 
 impl IntoParams for SubmitParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let means = "Where the finished job is POSTed to, for bodies that are no JSON. Left out, or empty: nowhere. In JSON the field wins.";
-        let url = ObjectBuilder::new().schema_type(Type::String).max_length(Some(WEBHOOK_URL_MAX_BYTES));
+        let means = "Callback URL for bodies that are not JSON: receives the finished job as a POST. In JSON, the body's \
+             field takes precedence.";
+        let url =
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).max_length(Some(WEBHOOK_URL_MAX_BYTES));
         vec![query("webhook_url", means, url, "https://www.example.com/finished").build()]
     }
 }
@@ -87,12 +91,12 @@ pub struct CheckKeyParams;
 
 impl IntoParams for CheckKeyParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let api_key_means = "Another key to look at, of the same organization. Without a bearer token it is the key that \
-            the call is made with.";
-        let public_key_means = "Another key to look at, of the same organization: for keys of the widget.";
-        let flag_means = "Accepted for clients that send it; the plan is always shown.";
-        let credits_means = "Accepted for clients that send it; the credits are always shown.";
-        let token_means = "Accepted for clients that send it; there is no token.";
+        let api_key_means = "Another key of the same organization to look up. Without a bearer token, the key that \
+            authenticates the call.";
+        let public_key_means = "Another key of the same organization to look up, such as a `pub` key.";
+        let flag_means = "Accepted for compatibility; the plan is always shown.";
+        let credits_means = "Accepted for compatibility; the credits are always shown.";
+        let token_means = "Accepted for compatibility; no token is returned.";
         vec![
             query("api_key", api_key_means, text(), "probity_live_4ZqKf0pX").build(),
             query("public_key", public_key_means, text(), "probity_pub_4ZqKf0pX").build(),
@@ -109,7 +113,7 @@ pub struct KeyPath;
 
 impl IntoParams for KeyPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_id("The key's id, as the list shows it.", "key_01h455vb4pex5vsknk084sn02q")]
+        vec![path_id("Key ID, as listed.", "key_01h455vb4pex5vsknk084sn02q")]
     }
 }
 
@@ -119,7 +123,7 @@ pub struct UserPath;
 
 impl IntoParams for UserPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_id("The person's id, as the list shows it.", "usr_01h455vb4pex5vsknk084sn02q")]
+        vec![path_id("Member ID, as listed.", "usr_01h455vb4pex5vsknk084sn02q")]
     }
 }
 

@@ -48,57 +48,58 @@ pub fn line_or_null(description: &str, example: &str) -> Object {
 
 /// The id of a person.
 pub fn user_id() -> Object {
-    id("usr", "The person's id.")
+    id("usr", "Member ID.")
 }
 
 /// The id of a key.
 pub fn key_id() -> Object {
-    id("key", "The key's id.")
+    id("key", "Key ID.")
 }
 
 /// All the scopes that a key may have.
 pub fn scopes() -> RefOr<Schema> {
-    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "What a key may do.");
+    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "Scope of a key.");
     ArrayBuilder::new()
         .items(scope)
         .unique_items(true)
-        .description(Some("What the key may do, in the order of this list."))
+        .description(Some("Scopes of the key, in the order of this list."))
         .examples([json!(["verify", "read:jobs"])])
         .into()
 }
 
 /// A job's id.
 pub fn job_id() -> Object {
-    id("job", "The job's id, by which it is asked about everywhere.")
+    id("job", "Job ID, used in every call for the job.")
 }
 
 /// The scopes that a new `rk` key is given. One that is named twice counts once.
 pub fn chosen_scopes() -> RefOr<Schema> {
-    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "What a key may do.");
+    let scope = one_of(Scope::ALL.iter().map(|scope| scope.as_str()), "Scope of a key.");
     ArrayBuilder::new()
         .items(scope)
         .min_items(Some(1))
-        .description(Some("What the key may do: for `rk` at least one scope; other kinds leave it out."))
+        .description(Some("Scopes of an `rk` key, at least 1. Omit for other kinds."))
         .examples([json!(["verify"])])
         .into()
 }
 
 /// The origins of a `pub` key.
 pub fn origins() -> RefOr<Schema> {
-    let means = "The origins from which the key may be used, each once; for `pub` only.";
+    let means = "Origins from which a `pub` key can be used, without duplicates; empty for other kinds.";
     some_origins(means, r"^https?://[^\s/?#@]+$").unique_items(true).into()
 }
 
 /// The origins that a new `pub` key is given. One that is named twice counts once.
 pub fn chosen_origins() -> RefOr<Schema> {
-    some_origins("The origins from which the key may be used; for `pub` only.", &origin_pattern()).into()
+    let means = "Origins from which a `pub` key can be used, at least 1. Omit for other kinds.";
+    some_origins(means, &origin_pattern()).min_items(Some(1)).into()
 }
 
 fn some_origins(description: &str, pattern: &str) -> ArrayBuilder {
     let origin = ObjectBuilder::new()
         .schema_type(Type::String)
         .pattern(Some(pattern))
-        .description(Some("Scheme, host and, where it is not the usual one, port."))
+        .description(Some("Scheme, host and, unless it is the default, port."))
         .examples(["https://www.example.com"]);
     ArrayBuilder::new()
         .items(origin)

@@ -14,185 +14,185 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::schema::one_of;
 
-/// The verdict on one address.
+/// Verdict on one address.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has a flag for each question")]
 #[derive(Debug, ToSchema)]
 #[schema(as = Verdict, examples(passed, refused))]
 pub struct VerdictSchema {
-    /// The address as it was sent, without white space around it.
+    /// Address as sent, including surrounding white space.
     pub email: String,
-    /// The domain in lower-case A-labels, `""` where there is none.
+    /// Domain in lowercase A-labels; `""` if there is none.
     pub domain: String,
-    /// What to do with the address.
+    /// Status of the address.
     #[schema(value_type = StatusName)]
     pub status: String,
-    /// The reason for the status.
+    /// Reason for the status.
     #[schema(value_type = ReasonName)]
     pub reason: String,
     /// Whether the status is `passed`.
     pub passed: bool,
-    /// A role mailbox (info@, postmaster@).
+    /// Whether the address is a role mailbox (info@, postmaster@).
     pub role: bool,
-    /// A throw-away service.
+    /// Whether the domain belongs to a disposable email service.
     pub disposable: bool,
-    /// A free mail provider.
+    /// Whether the domain belongs to a free email provider.
     pub free: bool,
-    /// A relay, forwarding or masking service. Does not change the verdict.
+    /// Whether the domain belongs to a relay, forwarding or masking service. Does not change the verdict.
     pub relay: bool,
-    /// The local part looks random. Does not change the verdict.
+    /// Whether the local part looks random. Does not change the verdict.
     pub gibberish: bool,
-    /// A whole address that was perhaps meant, `""` where none is. Does not change the verdict.
+    /// Complete address that was probably intended; `""` if there is none. Does not change the verdict.
     pub suggestion: String,
-    /// What decided, as a short stable token, `""` where the address passed.
+    /// Deciding fact, as a short stable token; `""` if the address passed.
     pub meta: String,
-    /// What the verdict rests on; only with `explain=true`.
+    /// Evidence for the verdict; only with `explain=true`.
     #[schema(nullable = false)]
     pub evidence: Option<EvidenceSchema>,
 }
 
-/// What a verdict rests on. Parts that were not needed are null.
+/// Evidence for a verdict. Parts that were not needed are null.
 #[derive(Debug, ToSchema)]
 #[schema(as = Evidence)]
 pub struct EvidenceSchema {
-    /// Everything that was found, the reported finding first; empty where the address passed.
+    /// All findings, the reported one first; empty if the address passed.
     pub findings: Vec<FindingSchema>,
-    /// What the DNS says of the domain.
+    /// DNS facts about the domain.
     #[schema(required)]
     pub domain: Option<DomainSchema>,
-    /// What a mail server answered.
+    /// Reply of an MX host.
     #[schema(required)]
     pub probe: Option<ProbeSchema>,
-    /// Where the time went, in milliseconds.
+    /// Durations in milliseconds.
     pub timings_ms: TimingsSchema,
-    /// Where the deciding facts came from; null where nothing was asked.
+    /// Source of the deciding facts; null if syntax and built-in lists decided.
     #[schema(schema_with = source, required)]
     pub source: Option<String>,
-    /// How old they are, in seconds.
+    /// Age of the deciding facts, in seconds.
     #[schema(examples(0))]
     pub age_s: u32,
 }
 
-/// One thing that was found and that speaks against mailing the address.
+/// A finding that speaks against mailing the address.
 #[derive(Debug, ToSchema)]
 #[schema(as = Finding)]
 pub struct FindingSchema {
-    /// What was found.
+    /// Reason for which the address was flagged.
     #[schema(value_type = ReasonName)]
     pub reason: String,
-    /// What decided, as a short stable token.
+    /// Deciding fact, as a short stable token.
     #[schema(examples("smtp_550_5.1.1"))]
     pub meta: String,
-    /// The rule that made the finding.
+    /// Rule that made the finding.
     #[schema(examples("generic.no_such_user"))]
     pub rule: String,
 }
 
-/// What the DNS says of a domain.
+/// DNS facts about a domain.
 #[derive(Debug, ToSchema)]
 #[schema(as = DomainEvidence)]
 pub struct DomainSchema {
-    /// Whether the name exists; null where that could not be found out.
+    /// Whether the name exists; null if that could not be determined.
     #[schema(required)]
     pub exists: Option<bool>,
-    /// The mail exchangers in the order in which they are asked.
+    /// MX hosts, in the order in which they are tried.
     pub mx: Vec<MxSchema>,
-    /// Whether the domain says that it takes no mail (RFC 7505).
+    /// Whether the domain has a null MX: it accepts no mail (RFC 7505).
     pub null_mx: bool,
-    /// The mail provider that the exchangers belong to.
+    /// Mail provider of the MX hosts; null if unknown.
     #[schema(required, examples("google"))]
     pub provider: Option<String>,
 }
 
-/// One mail exchanger.
+/// An MX host.
 #[derive(Debug, ToSchema)]
 #[schema(as = MailExchanger)]
 pub struct MxSchema {
-    /// Lower is asked first.
+    /// Preference; lower values are tried first.
     #[schema(examples(10))]
     pub preference: u16,
-    /// The exchanger's name.
+    /// Host name.
     #[schema(examples("mx.example.com"))]
     pub host: String,
 }
 
-/// What a mail server answered.
+/// Reply of an MX host.
 #[derive(Debug, ToSchema)]
 #[schema(as = ProbeEvidence)]
 pub struct ProbeSchema {
-    /// The exchanger that was asked.
+    /// MX host that was probed.
     #[schema(examples("mx.example.com"))]
     pub host: String,
-    /// The address that was dialled.
+    /// IP address that was contacted.
     #[schema(required, examples("192.0.2.1"))]
     pub ip: Option<String>,
-    /// Whether the deciding question went over TLS.
+    /// Whether the deciding command was sent over TLS.
     pub tls: bool,
-    /// Where in the dialogue the deciding reply came; null where there was none.
+    /// Stage of the deciding reply; null without a reply.
     #[schema(schema_with = stage, required)]
     pub stage: Option<String>,
-    /// The reply's code.
+    /// Reply code.
     #[schema(required, examples(550), minimum = 200, maximum = 599)]
     pub code: Option<u16>,
-    /// The reply's enhanced code (RFC 3463).
+    /// Enhanced status code of the reply (RFC 3463).
     #[schema(required, examples("5.1.1"), pattern = "^[245]\\.[0-9]{1,3}\\.[0-9]{1,3}$")]
     pub enhanced: Option<String>,
-    /// The reply's text: printable, at most 512 bytes, without the address that was asked about.
+    /// Text of the reply: printable, at most 512 bytes, without the probed address.
     #[schema(required, examples("no such user"), max_length = 512)]
     pub text: Option<String>,
-    /// The rule that read the reply.
+    /// Rule that classified the reply.
     #[schema(examples("generic.no_such_user"))]
     pub rule: String,
-    /// How many times the address was asked about.
+    /// Number of times the address was probed.
     #[schema(examples(1))]
     pub attempts: u32,
-    /// Whether the exchanger accepts any local part of the domain; null where that is not known.
+    /// Whether the MX host accepts every recipient of the domain; null if unknown.
     #[schema(required)]
     pub catch_all: Option<bool>,
-    /// The conversation, in order. Empty where it was not kept: `source` is `cache`.
+    /// Steps of the SMTP dialog, in order. Empty if they were not kept: `source` is `cache`.
     pub steps: Vec<StepSchema>,
 }
 
-/// What came of one step of a conversation with a mail server.
+/// A step of an SMTP dialog.
 #[derive(Debug, ToSchema)]
 #[schema(as = ProbeStep)]
 pub struct StepSchema {
-    /// The exchanger.
+    /// MX host.
     #[schema(examples("mx.example.com"))]
     pub host: String,
-    /// What was being waited for.
+    /// Stage that awaited a reply.
     #[schema(schema_with = stage_of_step)]
     pub stage: String,
-    /// Whether the question was about a made-up recipient, to learn whether the domain takes mail for anybody.
+    /// Whether the step probed a random recipient, to detect a catch-all.
     pub random: bool,
-    /// The reply's code; null where no reply came.
+    /// Reply code; null without a reply.
     #[schema(required, examples(550), minimum = 200, maximum = 599)]
     pub code: Option<u16>,
-    /// The reply's enhanced code (RFC 3463).
+    /// Enhanced status code of the reply (RFC 3463).
     #[schema(required, examples("5.1.1"), pattern = "^[245]\\.[0-9]{1,3}\\.[0-9]{1,3}$")]
     pub enhanced: Option<String>,
-    /// The reply's text: printable, at most 512 bytes, without addresses and without names and addresses of ours; empty where the
-    /// server greets us back, which repeats those.
+    /// Text of the reply: printable, at most 512 bytes, without addresses and without our host names and IP addresses. Empty
+    /// for the reply to `ehlo`, which repeats those.
     #[schema(required, examples("no such user"), max_length = 512)]
     pub text: Option<String>,
-    /// When, in milliseconds from the beginning of the probe.
+    /// Time since the start of the probe, in milliseconds.
     #[schema(examples(140))]
     pub at_ms: u32,
 }
 
-/// Where the time went, in milliseconds.
+/// Durations in milliseconds.
 #[derive(Debug, ToSchema)]
 #[schema(as = Timings)]
 pub struct TimingsSchema {
-    /// Names.
+    /// DNS lookups.
     #[schema(examples(12))]
     pub dns: u32,
-    /// Connecting.
+    /// Connection setup.
     #[schema(examples(31))]
     pub connect: u32,
-    /// The dialogue.
+    /// SMTP dialog.
     #[schema(examples(140))]
     pub smtp: u32,
-    /// From question to verdict.
+    /// Total from request to verdict.
     #[schema(examples(184))]
     pub total: u32,
 }
@@ -203,8 +203,8 @@ pub struct StatusName;
 
 impl PartialSchema for StatusName {
     fn schema() -> RefOr<Schema> {
-        let meaning = "`passed`: safe to send. `undeliverable`: no mailbox or invalid. `risky`: deliverable, but flagged. \
-             `unknown`: could not be determined, and that includes domains that accept every address.";
+        let meaning = "`passed`: safe to send. `undeliverable`: no mailbox, or invalid. `risky`: deliverable but \
+            flagged. `unknown`: could not be determined, which includes catch-all domains.";
         one_of(Status::ALL.map(Status::as_str), meaning).into()
     }
 }
@@ -221,7 +221,7 @@ pub struct ReasonName;
 
 impl PartialSchema for ReasonName {
     fn schema() -> RefOr<Schema> {
-        let meaning = "The reason for a status. Where several things were found, the first in this order is reported.";
+        let meaning = "Reason for a status. If there are several findings, the first one in this order is reported.";
         one_of(Reason::ALL.iter().map(|reason| reason.as_str()), meaning).into()
     }
 }
@@ -234,19 +234,20 @@ impl ToSchema for ReasonName {
 
 fn source() -> Object {
     let sources = [EvidenceSource::Cache, EvidenceSource::Dns, EvidenceSource::Smtp, EvidenceSource::Sandbox];
-    let meaning = "`cache`: an earlier verdict, still fresh. `dns`, `smtp`: asked now. `sandbox`: the documented outcome for \
-         a `test` key. Null where nothing was asked: syntax and lists decided.";
+    let meaning = "Source of the deciding facts. `cache`: an earlier verdict that is still fresh. `dns`, `smtp`: \
+        looked up for this call. `sandbox`: the documented outcome for a test key. Null if syntax and built-in \
+        lists decided.";
     or_null(one_of(sources.into_iter().filter_map(EvidenceSource::name), meaning))
 }
 
 const STAGES: [&str; 6] = ["connect", "ehlo", "starttls", "mail", "rcpt", "unsolicited"];
 
 fn stage_of_step() -> Object {
-    one_of(STAGES, "What was being waited for; `unsolicited` where the server spoke without being asked.")
+    one_of(STAGES, "Stage that awaited a reply; `unsolicited` if the MX host sent one without a command.")
 }
 
 fn stage() -> Object {
-    or_null(one_of(STAGES, "Where in the dialogue the deciding reply came; null where there was none."))
+    or_null(one_of(STAGES, "Stage of the deciding reply; null without a reply."))
 }
 
 fn or_null(mut schema: Object) -> Object {

@@ -27,17 +27,18 @@ const CREDITS_MAX: i64 = probity_core::credits::UNLIMITED;
 
 /// Grant credits
 ///
-/// Once for a reference: the same request a second time grants nothing and answers 200 with `booked: false`, whenever it
-/// comes. The same reference with another amount or `until` is a conflict. Subscription credits have one end: what is there and what is
-/// granted share the later one, and none where one of them has none. While an organization is stopped, a month of it may end that no other
-/// follows yet: until the hold is lifted, subscription credits are a conflict then, because the next month would end them.
+/// Books once per reference: repeating the request, at any time, grants nothing and returns 200 with `booked: false`. The
+/// same reference with another amount or `until` gets 409. All subscription credits have one end: a grant and existing
+/// credits share the later end, or have none if one of them has none. While an organization is restricted, no new month
+/// starts. Once its month has ended, subscription credits get 409 until the restriction is lifted, because the next month
+/// would end them.
 #[utoipa::path(
     post,
     path = "/admin/v1/organizations/{id}/credits/grants",
     tag = "Credits",
-    params(("id" = String, Path, description = "The organization's id.")),
-    request_body(content = Grant, description = "How many, and by what you know it."),
-    responses((status = 200, description = "What there is then.", body = Account))
+    params(("id" = String, Path, description = "Organization ID.")),
+    request_body(content = Grant, description = "Number of credits and your reference."),
+    responses((status = 200, description = "The new balance.", body = Account))
 )]
 pub(crate) async fn grant_credits(
     State(operator): State<Shared>,
@@ -64,14 +65,14 @@ pub(crate) async fn grant_credits(
 
 /// Correct a balance
 ///
-/// Upward or downward, never below nothing. Once for a reference, as a grant.
+/// Adds or removes credits. Removing more than is available gets 409. Books once per reference, like a grant.
 #[utoipa::path(
     post,
     path = "/admin/v1/organizations/{id}/credits/adjustments",
     tag = "Credits",
-    params(("id" = String, Path, description = "The organization's id.")),
-    request_body(content = Adjustment, description = "How many more or less, and by what you know it."),
-    responses((status = 200, description = "What there is then.", body = Account))
+    params(("id" = String, Path, description = "Organization ID.")),
+    request_body(content = Adjustment, description = "Number of credits and your reference."),
+    responses((status = 200, description = "The new balance.", body = Account))
 )]
 pub(crate) async fn adjust_credits(
     State(operator): State<Shared>,
@@ -92,20 +93,20 @@ pub(crate) async fn adjust_credits(
     account(&operator, &org, booked).await
 }
 
-/// Read the ledger
+/// List ledger entries
 ///
-/// Grants, corrections and what has ended, the newest first; not what was spent. A page ends with a whole moment, so it may
-/// have a few rows more than `per_page`.
+/// Lists grants, adjustments and expiries, newest first, without spending. Entries of the same time stay on one page, so
+/// a page can have a few more rows than `per_page`.
 #[utoipa::path(
     get,
     path = "/admin/v1/organizations/{id}/credits/ledger",
     tag = "Credits",
     params(
-        ("id" = String, Path, description = "The organization's id."),
-        ("per_page" = Option<u32>, Query, description = "Rows on a page, 1 to 100; 25 unless it is given."),
-        ("next" = Option<String>, Query, description = "`pagination.next_cursor` of the page before."),
+        ("id" = String, Path, description = "Organization ID."),
+        ("per_page" = Option<u32>, Query, description = "Rows per page, 1 to 100, default 25."),
+        ("next" = Option<String>, Query, description = "Cursor: `pagination.next_cursor` of the previous page."),
     ),
-    responses((status = 200, description = "One page of the ledger.", body = List<Entry>))
+    responses((status = 200, description = "A page of ledger entries.", body = List<Entry>))
 )]
 pub(crate) async fn read_ledger(
     State(operator): State<Shared>,

@@ -14,11 +14,11 @@ const SCHEME: &str = "operator";
 
 /// The groups of operations.
 const TAGS: [(&str, &str); 5] = [
-    ("Plans", "What organizations can be on. Plans are configured."),
-    ("Organizations", "The customers."),
-    ("Holds", "Customers that are stopped, and let go on."),
-    ("Credits", "What customers can spend."),
-    ("People", "Who signs in for a customer."),
+    ("Plans", "Configured plans."),
+    ("Organizations", "Customers' organizations."),
+    ("Holds", "Restrictions of organizations."),
+    ("Credits", "Balances and ledgers of organizations."),
+    ("People", "Members of organizations."),
 ];
 
 /// What every operation may answer when it is not well.
@@ -65,8 +65,9 @@ pub fn document(public_url: Option<&str>) -> OpenApi {
         .build();
     components.security_schemes.clear();
     components.add_security_scheme(SCHEME, SecurityScheme::Http(scheme));
-    let about = "For programs of whoever runs the service: customers, their plans, credits, holds and people. Bodies, times, lists \
-        and errors have the form of the API. What is done here has the actor `staff` in the customer's timeline.";
+    let about = "Manage customers, plans, credits, restrictions and members from the operator's programs. Bodies, \
+        times, lists and errors have the form of the public API. The customer's timeline records each act with the \
+        actor `staff`.";
     document.info = InfoBuilder::new().title("Probity operator API").version("1.0.0").description(Some(about)).build();
     document.servers = Some(vec![ServerBuilder::new().url(public_url.unwrap_or("/")).build()]);
     let tag = |(name, about): (&str, &str)| TagBuilder::new().name(name).description(Some(about)).build();

@@ -30,9 +30,9 @@ const NAME_BYTES_MAX: usize = 400;
 /// The longest reason, in bytes.
 const REASON_BYTES_MAX: usize = 1_000;
 
-/// List the plans
+/// List plans
 ///
-/// The plans of the configuration, and the two that are always there.
+/// Lists the configured plans and the 2 built-in ones.
 #[utoipa::path(
     get,
     path = "/admin/v1/plans",
@@ -45,18 +45,18 @@ pub(crate) async fn list_plans(State(operator): State<Shared>) -> Json<List<Plan
 
 /// List organizations
 ///
-/// The oldest first. `name` finds those whose names begin with it, in whatever case. A search looks at a bounded number
-/// of organizations: a page may have few or none and still say where to go on.
+/// Lists organizations, oldest first. `name` filters by prefix, in any case. A search reads a limited number of
+/// organizations: a page can have few or no rows and still have a next page.
 #[utoipa::path(
     get,
     path = "/admin/v1/organizations",
     tag = "Organizations",
     params(
-        ("name" = Option<String>, Query, description = "The beginning of names."),
-        ("per_page" = Option<u32>, Query, description = "Rows on a page, 1 to 100; 25 unless it is given."),
-        ("next" = Option<String>, Query, description = "`pagination.next_cursor` of the page before."),
+        ("name" = Option<String>, Query, description = "Prefix of the name, in any case."),
+        ("per_page" = Option<u32>, Query, description = "Rows per page, 1 to 100, default 25."),
+        ("next" = Option<String>, Query, description = "Cursor: `pagination.next_cursor` of the previous page."),
     ),
-    responses((status = 200, description = "One page of organizations.", body = List<Customer>))
+    responses((status = 200, description = "A page of organizations.", body = List<Customer>))
 )]
 pub(crate) async fn list_organizations(
     State(operator): State<Shared>,
@@ -82,16 +82,17 @@ pub(super) async fn find(operator: &Shared, id: OrgId) -> Result<Org, ApiError> 
     Ok(operator.admin.org(&id.to_string()).await?)
 }
 
-/// Make an organization
+/// Create an organization
 ///
-/// With its owner, who has no address yet: the link in the answer, shown this once, lets them say who they are and set a
-/// password. It works for a day. With an `Idempotency-Key` a repeated request makes no second one, and has the same answer.
+/// Creates an organization and its owner, who has no email address yet. With the link in the response, shown only here,
+/// the owner enters an address and sets a password. The link works for 1 day. With an `Idempotency-Key`, a repeated
+/// request creates no second organization and returns the same response.
 #[utoipa::path(
     post,
     path = "/admin/v1/organizations",
     tag = "Organizations",
-    request_body(content = NewCustomer, description = "The customer to be."),
-    responses((status = 201, description = "The organization with the owner's link.", body = MadeCustomer))
+    request_body(content = NewCustomer, description = "Organization to create."),
+    responses((status = 201, description = "The organization, with its owner's link.", body = MadeCustomer))
 )]
 pub(crate) async fn create_organization(
     State(operator): State<Shared>,
@@ -130,14 +131,14 @@ pub(super) fn link(operator: &Shared, link: &admin::ResetLink) -> OneTimeLink {
     OneTimeLink { url, expires_at: link.expires_at.into() }
 }
 
-/// Read an organization
+/// Get an organization
 ///
-/// With its plan, its period and what holds for it.
+/// Returns the organization with its plan, period and limits in effect.
 #[utoipa::path(
     get,
     path = "/admin/v1/organizations/{id}",
     tag = "Organizations",
-    params(("id" = String, Path, description = "The organization's id.")),
+    params(("id" = String, Path, description = "Organization ID.")),
     responses((status = 200, description = "The organization.", body = Customer))
 )]
 pub(crate) async fn read_organization(
@@ -148,17 +149,17 @@ pub(crate) async fn read_organization(
     Ok(Json(shown(&operator, &org)))
 }
 
-/// Change an organization
+/// Update an organization
 ///
-/// Its name, its plan, its seats, its rate limit, its low balance, its entitlements. Another plan begins today: credits of the old
-/// plan's month end, and those of the new plan's first month are there.
+/// Changes the name, plan, seats, rate limit, low-balance threshold or entitlements. A new plan begins today: credits of
+/// the old plan's month end, and those of the new plan's first month are granted.
 #[utoipa::path(
     patch,
     path = "/admin/v1/organizations/{id}",
     tag = "Organizations",
-    params(("id" = String, Path, description = "The organization's id.")),
-    request_body(content = CustomerPatch, description = "What to change."),
-    responses((status = 200, description = "The organization as it is then.", body = Customer))
+    params(("id" = String, Path, description = "Organization ID.")),
+    request_body(content = CustomerPatch, description = "Fields to change."),
+    responses((status = 200, description = "The updated organization.", body = Customer))
 )]
 pub(crate) async fn change_organization(
     State(operator): State<Shared>,
@@ -194,18 +195,19 @@ fn change(patch: CustomerPatch) -> Result<OrgChange, ApiError> {
     })
 }
 
-/// Hold an organization
+/// Restrict an organization
 ///
-/// `suspended`, `paused` and `banned` ones get 403 everywhere but on `/v1/check-key`. Jobs of banned ones have ended, and
-/// their credits are given back, when this answers; jobs of the others rest, go on when the hold is lifted, and end after seven
-/// days. `under_review` stops nothing. A request that failed may be repeated.
+/// `suspended`, `paused` and `banned` organizations get 403 everywhere except on `/v1/check-key`. After a ban, the
+/// response arrives when the organization's jobs are stopped and their credits released. Jobs of `suspended` and `paused`
+/// organizations rest until the restriction is lifted, and end after 7 days. `under_review` restricts nothing. A failed
+/// request can be repeated.
 #[utoipa::path(
     post,
     path = "/admin/v1/organizations/{id}/hold",
     tag = "Holds",
-    params(("id" = String, Path, description = "The organization's id.")),
-    request_body(content = Hold, description = "What kind of a hold, and why."),
-    responses((status = 200, description = "The organization as it is then.", body = Customer))
+    params(("id" = String, Path, description = "Organization ID.")),
+    request_body(content = Hold, description = "Kind of restriction and reason."),
+    responses((status = 200, description = "The updated organization.", body = Customer))
 )]
 pub(crate) async fn hold_organization(
     State(operator): State<Shared>,
@@ -226,15 +228,15 @@ pub(crate) async fn hold_organization(
     Ok(Json(shown(&operator, &customer?)))
 }
 
-/// Lift a hold
+/// Lift a restriction
 ///
-/// The organization is active again; one that was is as it was.
+/// Makes the organization active again. An active organization stays unchanged.
 #[utoipa::path(
     post,
     path = "/admin/v1/organizations/{id}/lift",
     tag = "Holds",
-    params(("id" = String, Path, description = "The organization's id.")),
-    responses((status = 200, description = "The organization as it is then.", body = Customer))
+    params(("id" = String, Path, description = "Organization ID.")),
+    responses((status = 200, description = "The updated organization.", body = Customer))
 )]
 pub(crate) async fn lift_hold(
     State(operator): State<Shared>,

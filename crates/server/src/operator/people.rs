@@ -17,15 +17,15 @@ use crate::error::ApiError;
 use crate::page::List;
 use crate::path::{PathId, PathIds};
 
-/// List people
+/// List members
 ///
-/// Everybody in an organization, the newest first, on one page.
+/// Lists all members of an organization, newest first, on one page.
 #[utoipa::path(
     get,
     path = "/admin/v1/organizations/{id}/users",
     tag = "People",
-    params(("id" = String, Path, description = "The organization's id.")),
-    responses((status = 200, description = "All of them.", body = List<Person>))
+    params(("id" = String, Path, description = "Organization ID.")),
+    responses((status = 200, description = "All members.", body = List<Person>))
 )]
 pub(crate) async fn list_people(
     State(operator): State<Shared>,
@@ -36,19 +36,19 @@ pub(crate) async fn list_people(
     Ok(Json(List::whole(people.into_iter().map(Person::from).collect())))
 }
 
-/// Make a link for somebody
+/// Create a password reset link
 ///
-/// With it they set a new password, in the place of one that they have. It is shown this once and works for a day; a link
-/// that they had before ends.
+/// Creates a one-time link for setting a new password, shown only here. The link works for 1 day and replaces the
+/// member's earlier link.
 #[utoipa::path(
     post,
     path = "/admin/v1/organizations/{id}/users/{user_id}/reset-link",
     tag = "People",
     params(
-        ("id" = String, Path, description = "The organization's id."),
-        ("user_id" = String, Path, description = "The person's id."),
+        ("id" = String, Path, description = "Organization ID."),
+        ("user_id" = String, Path, description = "Member ID."),
     ),
-    request_body(content = Option<ResetWish>, description = "Whether their second factor goes."),
+    request_body(content = Option<ResetWish>, description = "Options of the link."),
     responses((status = 201, description = "The link.", body = OneTimeLink))
 )]
 pub(crate) async fn make_reset_link(

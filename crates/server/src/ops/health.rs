@@ -55,9 +55,9 @@ impl Readiness {
         Self { clock, closing, checks: Vec::new(), last: Mutex::new(None) }
     }
 
-    /// The checks of a node on `store`: the database answers, and its tables are those of this program.
+    /// The checks of a node on `store`: the database answers and takes writes, and its tables are those of this program.
     pub fn of_store(clock: Clock, closing: CancellationToken, store: Store) -> Self {
-        let schema = store.clone();
+        let (schema, written) = (store.clone(), store.clone());
         let ping = move || -> BoxFuture<'static, Result<(), Detail>> {
             let store = store.clone();
             Box::pin(async move { Ok(store.ping().await?) })
@@ -72,7 +72,14 @@ impl Readiness {
                 }
             })
         };
-        Self::new(clock, closing).check("database", ping).check_once("migrations", current)
+        // Every node writes its sign of life every few seconds, so somebody finds out when there is room again.
+        let writes = move || -> BoxFuture<'static, Result<(), Detail>> {
+            let taken = written.is_writable();
+            Box::pin(
+                async move { if taken { Ok(()) } else { Err("the database has no room, or takes no writes".into()) } },
+            )
+        };
+        Self::new(clock, closing).check("database", ping).check_once("migrations", current).check("writes", writes)
     }
 
     /// Adds a check that is always run.

@@ -8,7 +8,7 @@ use probity_core::time::Millis;
 use probity_store::OrgNo;
 use probity_store::jobs::JobNo;
 
-use super::{Binding, Cursors, List, PerPage};
+use super::{Binding, CURSOR_RULE, Cursors, List, PerPage};
 use crate::error::ApiError;
 use crate::query::Query;
 
@@ -87,7 +87,7 @@ impl<'a, P: Place> Asked<'a, P> {
     ) -> Result<Self, ApiError> {
         let per_page = PerPage::USUAL.wanted(query)?;
         let (org, list) = (org.into(), list.into());
-        let refused = || ApiError::invalid("next", "must be a cursor that this list has given");
+        let refused = || ApiError::invalid("next", CURSOR_RULE);
         let after = cursors.wanted(query, Binding { org: &org, list: &list })?;
         let after = after.map(|place| P::of_bytes(&place).ok_or_else(refused)).transpose()?;
         Ok(Self { cursors, org, list, per_page, after })

@@ -21,7 +21,7 @@ use probity_store::{ScopedFutureExt as _, StoreError};
 use subtle::ConstantTimeEq as _;
 
 use crate::app::App;
-use crate::auth::{self, Caller, Guard, Need};
+use crate::auth::{self, Caller, Guard, Need, Pace};
 use crate::error::{ApiError, Code};
 use crate::person::attempts::From;
 use crate::person::cookie::{self, Transport};
@@ -157,7 +157,7 @@ async fn open(app: &App, request: &mut Request, need: Need) -> Result<Caller, Ap
         return Err(ApiError::new(Code::CrossSiteRequest, "X-CSRF-Token: must be the token of the session"));
     }
     let caller = Caller::Person(signed_in.clone());
-    let (state, shown) = auth::limited(app, &caller, now).await;
+    let (state, shown) = auth::limited(app, &caller, Pace::AsAllowed, now).await;
     if let Some(assured) = request.extensions().get::<Assured>() {
         assured.put(shown.to_vec());
     }

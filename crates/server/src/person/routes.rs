@@ -9,7 +9,7 @@ use axum::routing::{MethodRouter, delete, get, patch, post};
 use probity_core::scope::Scope;
 
 use crate::app::App;
-use crate::auth::{Caller, Guard, Need};
+use crate::auth::{Caller, Guard, Need, Pace};
 use crate::dashboard::{egress, events, lookup, progress, providers, rows, trial};
 use crate::desk;
 use crate::person::guard::{self, PageGuard};
@@ -102,7 +102,8 @@ pub(crate) fn pages_of_desk(app: &Arc<App>, caller: &Caller) -> Router {
     });
     let routes = own.fold(Router::new(), |routes, (method, path, scope)| {
         let name = Method::from_bytes(method.as_bytes()).expect("names of methods are tokens");
-        let guard = Guard { app: app.clone(), needs: Arc::new([(name, Need::Scope(scope))]) };
+        let needs = Arc::new([(name, Need::Scope(scope))]);
+        let guard = Guard { app: app.clone(), needs, pace: Pace::AsAllowed };
         let clerk = desk::Clerk { guard, caller: caller.clone() };
         routes.route(path, handler(method, path).route_layer(from_fn_with_state(clerk, desk::guard)))
     });

@@ -15,11 +15,11 @@ use std::time::Duration;
 use axum::body::Bytes;
 use probity_core::block::table::TableFilling;
 use probity_store::uploads::{Choice, Content};
-use probity_tabular::Fault;
 use probity_tabular::column::Sample;
 use probity_tabular::content::{self, HEAD_BYTES};
 use probity_tabular::json;
 use probity_tabular::rows::{Form, TextRows};
+use probity_tabular::{Bound, Fault};
 #[cfg(feature = "xlsx")]
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -40,8 +40,7 @@ const SAMPLE_BYTES: usize = 2 << 20;
 /// not their texts.
 const EXPANDS_MAX: usize = 8;
 
-/// Workbooks that are read at a time by this process. The texts that cells share may unpack to 128 MiB, and are more in memory
-/// where they are short: 24 bytes for each five, if somebody means harm, which is 650 MB. A small machine survives two of those.
+/// Workbooks that are read at a time by this process: each may have 85 MiB of texts that its cells share in memory.
 #[cfg(feature = "xlsx")]
 const WORKBOOKS_MAX: usize = 2;
 /// How long a workbook waits for its turn: two large ones before it are read by then.
@@ -234,7 +233,7 @@ impl Table {
         self.rows += 1;
         self.bytes = self.bytes.saturating_add(row.iter().map(String::len).sum());
         if self.bytes / EXPANDS_MAX > self.wish.bytes_max {
-            return Err(Fault::Unpacks.into());
+            return Err(Fault::Unpacks(Bound::Expanded).into());
         }
         if self.about.kind == Kind::Jsonl {
             self.fields(&row);

@@ -35,6 +35,7 @@ use super::lanes::{Admission, Heard, LaneConfig, Lanes, Sort};
 use super::send::Sender;
 use super::target::Target;
 use super::{Callbacks, TEST};
+use crate::nodes::Presence;
 use crate::ops::metrics::Metrics;
 use crate::secrets::Secrets;
 
@@ -125,6 +126,8 @@ pub struct Worker {
     back: Back,
     putting_together: Arc<Semaphore>,
     wake: Arc<Notify>,
+    /// Whose clock it goes by; none where it is the only worker.
+    node: Option<Arc<Presence>>,
 }
 
 /// The lanes that an attempt takes.
@@ -172,7 +175,13 @@ impl Worker {
             back: Back::default(),
             putting_together: Arc::new(Semaphore::new(PUT_TOGETHER_MAX)),
             wake: callbacks.waker(),
+            node: None,
         }
+    }
+
+    /// The same, which claims only while this node may.
+    pub(crate) fn of_node(self, node: Arc<Presence>) -> Self {
+        Self { node: Some(node), ..self }
     }
 
     /// Works until it is told to end; then lets what is under way end too, for as long as that may take.
@@ -282,6 +291,9 @@ impl Worker {
 
     async fn try_claim(&mut self, wanted: usize, not_of: &[OrgNo]) -> Result<usize, StoreError> {
         let Parts { store, clock, .. } = &self.parts;
+        if self.node.as_ref().is_some_and(|node| !node.may_work()) {
+            return Ok(0);
+        }
         let now = clock.now();
         let room = Room { at_most: u32::try_from(wanted).unwrap_or(u32::MAX), not_of };
         if wanted == 0 || !outbox::any_due(&mut store.read().await?, now, room).await? {

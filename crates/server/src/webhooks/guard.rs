@@ -15,8 +15,9 @@ use probity_engine::net::{BoxFuture, Net};
 
 use super::target::{Place, Refused, Target};
 
-/// How long a look-up may delay a submit.
-const CHECK_MAX: Duration = Duration::from_secs(3);
+/// How long a look-up may delay a request that names a receiver. It only tells the customer early: the guard at delivery is
+/// what protects.
+const CHECK_MAX: Duration = Duration::from_secs(1);
 /// The most addresses of one answer that are looked at; an answer with more is refused.
 const ADDRESSES_MAX: usize = 64;
 

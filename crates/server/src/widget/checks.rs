@@ -1,6 +1,6 @@
 //! `GET /v1/widget/nonce` and `GET /v1/widget/verify`: what the script asks.
 //!
-//! A check costs what a live call costs, and is held and captured in the same way; what could not be found out is free, also of
+//! A check costs what a live call costs, and is paid in the same way; what could not be found out is free, also of
 //! the key's day. Each answer brings the nonce of the next check, so that a page asks for one alone only at its start.
 
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(crate) async fn verify(State(app): State<Arc<App>>, parts: Parts) -> Result<
     let _place = app.widget.places.try_acquire().map_err(busy)?;
     let pass = pass(&app, &entry, good).await?;
     let unsettled = ask(&app, &entry, &pass, email.trim_ascii()).await?;
-    let verification = settled(unsettled, pass).await?;
+    let verification = settled(&app, unsettled, pass).await?;
     app.metrics.verdicts().record(Origin::Live, &verification);
     let answer = Answer::of(&verification, Some(nonces::issue(&app.secrets, entry.bound(), app.now())));
     app.metrics.widget().outcome(match answer.outcome() {
@@ -87,17 +87,23 @@ async fn ask(app: &App, entry: &Entry, pass: &Pass, address: &str) -> Result<Uns
     let timeout_ms = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
     let live = Live { timeout_ms, scope: entry.org().0.unsigned_abs() };
     let payer = Payer { org: entry.org(), source: SOURCE, day: pass.day() };
-    verify::found(app, payer, address, live).await.map_err(|error| match error.code() {
+    verify::found(app, payer, address, live).await.map_err(|error| as_a_limit(app, error))
+}
+
+/// A visitor learns of limits and not of the customer's balance.
+fn as_a_limit(app: &App, error: ApiError) -> ApiError {
+    match error.code() {
         Code::InsufficientCredits => entry::limited(app),
         _ => error,
-    })
+    }
 }
 
 /// Settles the credit of a check, and with it that of the key's day. A task of its own: a visitor who goes away meanwhile would
 /// have the day's credit given back, while the account's is captured all the same.
-async fn settled(unsettled: Unsettled, pass: Pass) -> Result<Verification, ApiError> {
+async fn settled(app: &Arc<App>, unsettled: Unsettled, pass: Pass) -> Result<Verification, ApiError> {
+    let app = Arc::clone(app);
     let settling = async move {
-        let (verification, captured) = unsettled.settle().await?;
+        let (verification, captured) = unsettled.settle(&app).await.map_err(|error| as_a_limit(&app, error))?;
         if captured {
             pass.spent();
         }

@@ -15,7 +15,7 @@ use probity_store::keys::Known;
 
 use super::nonce::Bound;
 use crate::app::App;
-use crate::auth::{self, Caller};
+use crate::auth::{self, Caller, Pace};
 use crate::error::{ApiError, Code};
 use crate::limits::{Bucket, Limit};
 use crate::ops::metrics::{AuthFailure, LimitedBy, WidgetOutcome};
@@ -104,7 +104,7 @@ async fn key(app: &App, parts: &Parts, now: Millis) -> Result<Arc<Known>, ApiErr
 /// the other three let through, with however many networks.
 pub(super) async fn count(app: &App, entry: &Entry, now: Millis) -> Result<(), ApiError> {
     let caller = Caller::Key(entry.known.clone());
-    let [own, org] = auth::limits_of(app, &caller);
+    let [own, org] = auth::limits_of(app, &caller, Pace::AsWished);
     let half = (org.per_minute / 2).max(1);
     let widgets = Limit { bucket: Bucket::Widgets(caller.org()), per_minute: half };
     let own = Limit { per_minute: own.per_minute.min(half), ..own };

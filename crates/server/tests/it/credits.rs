@@ -1,13 +1,11 @@
 //! Credits under load and under clients that go away. That the books agree is checked where every test stops its service.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use probity_core::api_key::KeyKind;
 use probity_core::credits::{Bucket, Split};
 use probity_server::service::ServiceConfig;
 
-use crate::test_app::{TestApp, pass, real_moment};
+use crate::test_app::{TestApp, real_moment};
 
 #[tokio::test]
 async fn two_hundred_calls_at_once_spend_fifty_credits_and_no_more() {
@@ -31,7 +29,7 @@ async fn two_hundred_calls_at_once_spend_fifty_credits_and_no_more() {
 }
 
 #[tokio::test]
-async fn free_verdicts_give_their_credit_back() {
+async fn free_verdicts_cost_nothing() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let org = app.org("Ten", 10).await;
         let key = app.key(&org, KeyKind::Live).await;
@@ -63,18 +61,17 @@ async fn the_subscription_is_spent_first() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_gets_its_credit_back() {
+async fn a_client_that_goes_away_pays_nothing() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let org = app.org("Three", 3).await;
         let key = app.key(&org, KeyKind::Live).await;
-        for _ in 0..3 {
+        for round in 1..=3 {
             let calls = join_all((0..3).map(|_| app.verify(&key, "waits@honest-mail.com")));
             let gone = tokio::select! {
                 _ = calls => false,
-                () = held(app, &org, 3) => true,
+                () = app.live.asked(3 * round) => true,
             };
             assert!(gone, "the calls wait");
-            app.settled().await;
             assert_eq!(app.balance(&org).await.available.total(), 3);
         }
         assert!(app.usage(&org).await.is_empty(), "what nobody was told is no usage");
@@ -82,7 +79,48 @@ async fn a_client_that_goes_away_gets_its_credit_back() {
     .await;
 }
 
-/// Clients that go away at any moment, before, between and after the two windows.
+#[tokio::test]
+async fn what_a_job_takes_meanwhile_is_refused_at_the_end_and_no_verdict_is_given() {
+    TestApp::each(ServiceConfig::default(), async |app| {
+        let org = app.org("One", 1).await;
+        let key = app.key(&org, KeyKind::Live).await;
+        let meanwhile = async {
+            app.live.asked(1).await;
+            // Nobody begins whom this node's own calls leave no credit for.
+            app.verify(&key, "ann@honest-mail.com").await.error(402, "insufficient_credits");
+            app.admin.adjust(&org, Bucket::Prepaid, -1).await.unwrap();
+            app.live.gate.add_permits(1);
+        };
+        let (answer, ()) = tokio::join!(app.verify(&key, "waits@honest-mail.com"), meanwhile);
+        answer.error(402, "insufficient_credits");
+        let balance = app.balance(&org).await;
+        assert_eq!((balance.available.total(), balance.spent.total()), (0, 0));
+        assert!(app.usage(&org).await.is_empty());
+        assert_eq!(app.live.timeouts.lock().unwrap().len(), 1, "who was refused at once asked nobody");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn two_nodes_at_once_spend_fifty_credits_and_no_more() {
+    let Some(app) = TestApp::on_postgres(ServiceConfig::default()).await else { return };
+    let other = app.beside(ServiceConfig::default()).await;
+    let org = app.org("Fifty", 50).await;
+    let key = app.key(&org, KeyKind::Live).await;
+    let emails: Vec<String> = (0..200).map(|n| format!("user{n}@honest-mail.com")).collect();
+    let nodes = [&app, &other];
+    let answers = join_all(emails.iter().enumerate().map(|(n, email)| nodes[n % 2].verify(&key, email))).await;
+    for answer in answers.iter().filter(|answer| answer.status != 200) {
+        answer.error(402, "insufficient_credits");
+    }
+    assert_eq!(answers.iter().filter(|answer| answer.status == 200).count(), 50);
+    let balance = app.balance(&org).await;
+    assert_eq!((balance.available.total(), balance.held.total(), balance.spent.total()), (0, 0, 50));
+    other.stop().await;
+    app.stop().await;
+}
+
+/// Clients that go away at any moment, before, while and after they are charged.
 #[tokio::test]
 async fn whenever_clients_go_away_the_books_agree() {
     let app = TestApp::start().await;
@@ -104,38 +142,11 @@ async fn whenever_clients_go_away_the_books_agree() {
         }
         drop(call);
     }
-    // Its wish stands behind all that were left in the queue: from here on nothing new is held.
+    // Its charge stands behind all that were left in the queue: from here on nothing new is charged.
     app.verify(&key, "ann@honest-mail.com").await.ok(200);
-    app.settled().await;
     let balance = app.balance(&org).await;
     let charged: i64 = app.usage(&org).await.iter().map(|(_, _, charged)| charged).sum();
     assert_eq!(balance.spent.total(), charged);
     assert_eq!(balance.available.total(), 1_000 - charged);
     app.stop().await;
-}
-
-#[tokio::test]
-async fn a_call_that_outlives_its_hold_is_answered_for_nothing() {
-    TestApp::each(ServiceConfig { hold_ms: 5_000, ..ServiceConfig::default() }, async |app| {
-        let org = app.org("One", 1).await;
-        let key = app.key(&org, KeyKind::Live).await;
-        let late = async {
-            held(app, &org, 1).await;
-            pass(Duration::from_secs(20)).await;
-            app.settled().await;
-            app.live.gate.add_permits(1);
-        };
-        let (answer, ()) = tokio::join!(app.verify(&key, "waits@honest-mail.com"), late);
-        answer.ok(200);
-        let balance = app.balance(&org).await;
-        assert_eq!((balance.available.total(), balance.spent.total()), (1, 0));
-    })
-    .await;
-}
-
-/// Waits until so many credits are held.
-async fn held(app: &TestApp, org: &probity_store::organization::Org, credits: i64) {
-    while app.balance(org).await.held.total() != credits {
-        real_moment().await;
-    }
 }

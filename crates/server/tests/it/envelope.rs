@@ -130,11 +130,13 @@ async fn head_is_get_without_the_body() {
 }
 
 #[tokio::test]
-async fn a_route_that_takes_too_long_is_a_500_that_says_timeout() {
+async fn a_route_that_takes_too_long_is_a_503_that_may_be_tried_again() {
     let shell = ShellConfig { deadline: Duration::from_millis(30), ..ShellConfig::default() };
     let served = Served::with(Limits { shell, ..Limits::default() }).await;
-    let message = served.get("/never").await.assert_error(500, "server_error", "api_error");
-    assert!(message.starts_with("timeout"), "{message}");
+    let answer = served.get("/never").await;
+    let message = answer.assert_error(503, "service_unavailable", "api_error");
+    assert!(message.contains("took too long"), "{message}");
+    assert_eq!(answer.header("retry-after"), Some("1"));
 }
 
 #[tokio::test]
@@ -172,6 +174,13 @@ async fn http2_is_served_alike() {
     for number in 0..101 {
         crowd = crowd.header(format!("x-{number}"), "1");
     }
-    let response = sender.send_request(crowd.body(Empty::new()).unwrap()).await.unwrap();
-    assert_eq!(response.status(), 400, "too many header fields");
+    let long = hyper::Request::builder().uri("http://x/id").header("a", "b".repeat(70_000));
+    for huge in [crowd, long] {
+        let response = sender.send_request(huge.body(Empty::new()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 431);
+        let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body = str::from_utf8(&body).unwrap();
+        assert!(body.contains("request_head_too_large") && body.contains(&id), "{body}");
+    }
 }

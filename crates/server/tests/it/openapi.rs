@@ -185,7 +185,7 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 600.0}),
         json!({"name": "a", "kind": "rk", "scopes": ["verify", "verify"]}),
         json!({"name": "ä", "kind": "rk", "scopes": ["verify", "read:jobs"]}),
-        json!({"name": "a", "kind": "pub", "daily_cap": 500}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": [https], "daily_cap": 500}),
         json!({"name": "a", "kind": "pub", "allowed_origins": [https, "http://localhost:3000", "http://127.0.0.1:3000"]}),
     ];
     for body in taken {
@@ -206,7 +206,9 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "pub", "allowed_origins": ["https://www.example.com/path"]}),
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0}),
         json!({"name": "a", "kind": "live", "daily_cap": 500}),
-        json!({"name": "a", "kind": "pub", "daily_cap": 0}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": [https], "daily_cap": 0}),
+        json!({"name": "a", "kind": "pub"}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": []}),
         json!({"name": " ", "kind": "live"}),
         json!({"name": "a", "kind": "pub", "allowed_origins": ["https://10.1"]}),
         json!({"name": "a", "kind": "pub", "allowed_origins": ["https://example.com:65536"]}),
@@ -220,7 +222,7 @@ fn a_new_key_is_described_by_its_kind() {
         json!({"name": "a", "kind": "rk", "scopes": null}),
         json!({"name": "a", "kind": "pub", "allowed_origins": null}),
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": null}),
-        json!({"name": "a", "kind": "pub", "daily_cap": null}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": [https], "daily_cap": null}),
         json!({"name": "a", "kind": "live", "rate_limit_per_minute": 0.5}),
     ];
     for body in unreadable {

@@ -1,11 +1,15 @@
 //! A server on loopback with routes that show what the shell does, and clients that speak to it byte by byte.
 
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::Path;
 use axum::http::StatusCode;
+use axum::http::header::CONTENT_LENGTH;
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use probity_engine::clock::Clock;
@@ -49,6 +53,13 @@ async fn panics() -> StatusCode {
     panic!("canary in a panic")
 }
 
+/// The body, its first byte in a piece of its own.
+async fn echo_pieces(RawBody(mut bytes): RawBody) -> impl IntoResponse {
+    let length = [(CONTENT_LENGTH, bytes.len().to_string())];
+    let pieces = [bytes.split_to(1), bytes].map(Ok::<_, Infallible>);
+    (length, Body::from_stream(futures_util::stream::iter(pieces)))
+}
+
 fn routes(gate: Arc<Notify>) -> Router {
     Router::new()
         .route("/v1/things", get(list_things).post(async |JsonBody(thing): JsonBody<Thing>| Json(thing)))
@@ -57,6 +68,8 @@ fn routes(gate: Arc<Notify>) -> Router {
         .route("/raw", post(async |RawBody(bytes): RawBody| bytes.len().to_string()))
         .route("/small", post(async |RawBody(bytes): RawBody| bytes.len().to_string()).layer(Extension(BodyLimit(10))))
         .route("/numbers/{n}", get(async |Path(n): Path<u32>| n.to_string()))
+        .route("/echo", post(async |RawBody(bytes): RawBody| bytes))
+        .route("/echo/pieces", post(echo_pieces))
         .route("/ignore", post(async || "ignored"))
         .route("/broken", get(broken))
         .route("/panic", get(panics))

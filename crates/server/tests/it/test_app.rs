@@ -156,6 +156,10 @@ impl TestApp {
         let instance = Instance::open(&opened, &PEPPER).await.unwrap();
         instance.prepare().await.unwrap();
         let store = Store::open(&opened).await.unwrap();
+        // Tests own time; a server does not know.
+        for store in [instance.store(), &store] {
+            store.failpoints().go_by_callers_clock();
+        }
         let live = Arc::new(Rigged::new(net, config.node.sources.first().copied().flatten()));
         let verifiers = Verifiers { live: live.clone(), sandbox: crate::sandbox::verifier() };
         let admin = Admin::new(instance.clone(), BRAND).with_plans(config.api.plans.clone());
@@ -172,7 +176,7 @@ impl TestApp {
         self.store.close().await;
     }
 
-    /// Waits until no credit is held any more: what a call that went away has left is released behind its back.
+    /// Waits until no job holds a credit any more.
     pub(crate) async fn settled(&self) {
         for _ in 0..500 {
             let mut held = 0;
@@ -331,6 +335,19 @@ pub(crate) async fn pass(time: Duration) {
         tokio::time::resume();
         real_moment().await;
     }
+}
+
+/// Runs something while the service's clock stands still, however long it takes.
+pub(crate) async fn at_one_moment<T>(during: impl Future<Output = T>) -> T {
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    // A paused clock jumps to the next timer whenever the runtime is idle, unless a blocking task runs.
+    let busy = tokio::task::spawn_blocking(move || ended.recv().is_err());
+    tokio::time::pause();
+    let outcome = during.await;
+    tokio::time::resume();
+    drop(end);
+    assert!(busy.await.unwrap());
+    outcome
 }
 
 /// Lets some rounds of upkeep be done.

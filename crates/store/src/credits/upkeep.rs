@@ -1,4 +1,4 @@
-//! What has to be done from time to time: ended holds, ended subscriptions, old rows of the ledger.
+//! What has to be done from time to time: ended subscriptions, old rows of the ledger, holds of earlier versions.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,8 @@ pub struct Released {
     pub credits: i64,
 }
 
-/// Releases holds that were neither captured nor released in time, at most `at_most` of them.
+/// Releases holds that have ended, at most `at_most` of them. Earlier versions held a credit for each live call; what such a node
+/// left when it died is released by this one.
 pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<Released> {
     let rows = tx.rows(&ENDED_HOLDS, args![now, at_most]).await?;
     let mut released = Released { holds: rows.len(), credits: 0 };

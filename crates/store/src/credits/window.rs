@@ -1,195 +1,137 @@
-//! Many live calls in one transaction.
+//! Charges for live calls: those of a few milliseconds in one transaction.
 //!
-//! The number of statements does not depend on the number of calls: settlements and new holds are summed for each
-//! organization first. When an account does not cover all who ask, as many as it covers get their credit, in the order in
-//! which the organizations' demands were summed; the others are refused.
+//! A call costs its credit when its verdict is there, and gets the verdict when the charge is safe. One statement locks the
+//! accounts, and one round trip changes them, books, and counts, however many calls there are: they are summed for each
+//! organization first. If an account covers only some of
+//! them, those are charged; the caller refuses the others. Nothing is set aside before, so a process that dies holds
+//! nobody's credits.
+//!
+//! In the ledger a charge is a hold and a capture under the window's id. The capture of one organization, the window's
+//! witness, is there even if nothing was charged. So a window that runs again because its commit was not answered is
+//! [`StoreError::Conflict`](crate::StoreError::Conflict) if that commit stands, whatever it has charged; [`charged`] says what.
 
 use std::collections::BTreeMap;
 
 use probity_core::credits::Split;
-use probity_core::id::HoldId;
+use probity_core::id::WindowId;
 use probity_core::time::Millis;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::db::{Tx, args, statements};
+use crate::db::{Conn, Row, Together, Tx, args, statements};
 use crate::error::Result;
 use crate::number::OrgNo;
+use crate::usage::{self, Delta};
 
-/// How many single credits an organization asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Whose.
-    pub org: OrgNo,
-    /// For how many calls.
-    pub credits: i64,
-}
-
-/// What is to become of parts of a hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settlement {
-    /// Whose.
-    pub org: OrgNo,
-    /// The hold that an earlier window made.
-    pub hold: HoldId,
-    /// Spent.
-    pub captured: Split,
-    /// Given back.
-    pub released: Split,
-}
-
-/// What comes together within a few milliseconds.
+/// Charges of one window.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// The id of the holds that it makes, and what caused its rows of the ledger.
-    pub id: HoldId,
+    /// The reference of its ledger rows.
+    pub id: WindowId,
     /// Now.
     pub at: Millis,
-    /// When its holds end.
-    pub expires_at: Millis,
-    /// Who wants credits: each organization once.
-    pub asked: Vec<Asked>,
-    /// What earlier windows' calls have come to: each hold once.
-    pub settled: Vec<Settlement>,
+    /// Verdicts that cost a credit, for each organization that has any.
+    pub calls: BTreeMap<OrgNo, i64>,
+    /// The organization whose capture is booked in any case: the window stands if that row does.
+    pub witness: OrgNo,
 }
 
-/// What an organization got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Granted {
-    /// Whose.
-    pub org: OrgNo,
-    /// How much, and out of which buckets. Less than was asked for where the account covers no more.
-    pub held: Split,
-}
-
-/// What a window did.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WindowDone {
-    /// One for each organization that asked.
-    pub granted: Vec<Granted>,
-    /// Holds that had ended before they were settled: their credits had been given back, and stay so.
-    pub lapsed: Vec<(OrgNo, HoldId)>,
+/// What an organization was charged in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Charged {
+    /// Credits spent, one for each call; fewer than there were calls if the account covers no more.
+    pub spent: Split,
+    /// Credits that can be spent afterwards.
+    pub available: Split,
 }
 
 statements! {
-    SETTLE = "UPDATE hold SET subscription = subscription - d.s, prepaid = prepaid - d.p FROM (SELECT \
-              CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'h' AS h, CAST(each.value ->> 's' AS BIGINT) AS s, \
-              CAST(each.value ->> 'p' AS BIGINT) AS p FROM {each:$1}) AS d \
-              WHERE org_no = d.o AND id = d.h AND subscription >= d.s AND prepaid >= d.p RETURNING org_no, id";
-    EMPTIED = "DELETE FROM hold WHERE {row} IN (SELECT hold.{row} FROM {each:$1} JOIN hold \
-               ON hold.org_no = CAST(each.value ->> 'o' AS BIGINT) AND hold.id = each.value ->> 'h' \
-               WHERE hold.subscription = 0 AND hold.prepaid = 0)";
     ACCOUNTS = "SELECT org_no, bucket, available FROM account WHERE org_no IN (SELECT CAST(each.value ->> 'o' AS BIGINT) \
                 FROM {each:$1}) ORDER BY org_no, bucket {for_update}";
-    MOVE = "UPDATE account SET available = available + d.a, held = held + d.h, spent = spent + d.s FROM (SELECT \
-            CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'b' AS b, CAST(each.value ->> 'a' AS BIGINT) AS a, \
-            CAST(each.value ->> 'h' AS BIGINT) AS h, CAST(each.value ->> 's' AS BIGINT) AS s FROM {each:$1}) AS d \
-            WHERE org_no = d.o AND bucket = d.b";
-    HOLD = "INSERT INTO hold (org_no, id, subscription, prepaid, created_at, expires_at) SELECT \
-            CAST(each.value ->> 'o' AS BIGINT), $2, CAST(each.value ->> 's' AS BIGINT), \
-            CAST(each.value ->> 'p' AS BIGINT), $3, $4 FROM {each:$1}";
+    BALANCES = "SELECT org_no, bucket, available FROM account WHERE org_no IN (SELECT CAST(each.value ->> 'o' AS BIGINT) \
+                FROM {each:$1})";
+    SPEND = "UPDATE account SET available = available - d.n, spent = spent + d.n FROM (SELECT \
+             CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'b' AS b, CAST(each.value ->> 'n' AS BIGINT) AS n \
+             FROM {each:$1}) AS d WHERE org_no = d.o AND bucket = d.b";
     BOOK = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at, fold_after) SELECT \
             CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'k', $2, CAST(each.value ->> 's' AS BIGINT), \
             CAST(each.value ->> 'p' AS BIGINT), $3, $4 FROM {each:$1}";
+    CHARGED = "SELECT org_no, subscription, prepaid FROM ledger WHERE org_no IN (SELECT CAST(each.value ->> 'o' AS BIGINT) \
+               FROM {each:$1}) AND kind = 'capture' AND ref = $2";
 }
 
-/// What happens to one organization in a window.
-#[derive(Clone, Copy, Debug, Default)]
-struct Change {
-    asked: i64,
-    available: Split,
-    held: Split,
-    captured: Split,
-    released: Split,
+/// What a window has charged.
+pub type Charges = BTreeMap<OrgNo, Charged>;
+
+/// Charges the calls of a window as far as the accounts cover them, subscription credits first, and adds to the counters what
+/// `counted` says of that.
+pub async fn charge(tx: &mut Tx, window: &Window, counted: impl FnOnce(&Charges) -> Vec<Delta>) -> Result<Charges> {
+    let mut charged = BTreeMap::new();
+    let locked =
+        if window.calls.is_empty() { Vec::new() } else { tx.rows(&ACCOUNTS, args![list(window.calls.keys())]).await? };
+    for (org, available) in sums(&locked)? {
+        let calls = window.calls.get(&org).copied().unwrap_or_default();
+        let spent = Split::take(available, calls.min(available.total())).unwrap_or_default();
+        let available = available.checked_sub(spent).unwrap_or_default();
+        charged.insert(org, Charged { spent, available });
+    }
+    let mut together = Together::default();
+    put(&mut together, window, &charged);
+    usage::put(&mut together, &counted(&charged));
+    tx.execute_together(together).await?;
+    Ok(charged)
 }
 
-/// Settles what is to be settled and sets credits aside for those who ask, in that order: what is released can be held again
-/// at once.
-pub async fn settle_window(tx: &mut Tx, window: &Window) -> Result<WindowDone> {
-    let mut changes: BTreeMap<OrgNo, Change> = BTreeMap::new();
-    for asked in &window.asked {
-        changes.entry(asked.org).or_default().asked += asked.credits;
+/// What a window that stands has charged, until its rows are folded; what can be spent is that of now.
+pub async fn charged(conn: &mut Conn, window: &Window) -> Result<Charges> {
+    let orgs = list(window.calls.keys());
+    let mut charged = BTreeMap::new();
+    for (org, available) in sums(&conn.rows(&BALANCES, args![orgs.as_str()]).await?)? {
+        charged.insert(org, Charged { spent: Split::default(), available });
     }
-    let lapsed = settle(tx, &window.settled, &mut changes).await?;
-    grant(tx, &mut changes).await?;
-    write(tx, window, &changes).await?;
-    let granted = |asked: &Asked| Granted { org: asked.org, held: changes[&asked.org].held };
-    Ok(WindowDone { granted: window.asked.iter().map(granted).collect(), lapsed })
+    for row in &conn.rows(&CHARGED, args![orgs, window.id.to_string()]).await? {
+        let spent = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
+        charged.entry(OrgNo(row.get("org_no")?)).or_default().spent = spent;
+    }
+    Ok(charged)
 }
 
-/// Takes the settled parts out of their holds; answers with the holds that had ended.
-async fn settle(
-    tx: &mut Tx,
-    settled: &[Settlement],
-    changes: &mut BTreeMap<OrgNo, Change>,
-) -> Result<Vec<(OrgNo, HoldId)>> {
-    if settled.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut by_hold: BTreeMap<(OrgNo, HoldId), &Settlement> = BTreeMap::new();
-    let mut rows = Vec::with_capacity(settled.len());
-    for settlement in settled {
-        let Settlement { org, hold, captured, released } = settlement;
-        let sum = super::sum(*captured, *released)?;
-        by_hold.insert((*org, *hold), settlement);
-        rows.push(json!({ "o": org.0, "h": hold.to_string(), "s": sum.subscription, "p": sum.prepaid }));
-    }
-    let rows = serde_json::Value::from(rows).to_string();
-    for row in tx.rows(&SETTLE, args![rows.as_str()]).await? {
-        let found = (OrgNo(row.get("org_no")?), row.parse("id")?);
-        let Some(settlement) = by_hold.remove(&found) else { continue };
-        let change = changes.entry(found.0).or_default();
-        change.captured = super::sum(change.captured, settlement.captured)?;
-        change.released = super::sum(change.released, settlement.released)?;
-    }
-    tx.execute(&EMPTIED, args![rows]).await?;
-    Ok(by_hold.into_keys().collect())
+/// What organizations can spend: one look at their accounts. An organization without accounts is left out.
+pub async fn balances(conn: &mut Conn, orgs: &[OrgNo]) -> Result<BTreeMap<OrgNo, Split>> {
+    sums(&conn.rows(&BALANCES, args![list(orgs.iter())]).await?)
 }
 
-/// Decides who gets how much.
-async fn grant(tx: &mut Tx, changes: &mut BTreeMap<OrgNo, Change>) -> Result<()> {
-    let orgs: Vec<_> = changes.keys().map(|org| json!({ "o": org.0 })).collect();
-    for row in tx.rows(&ACCOUNTS, args![serde_json::Value::from(orgs).to_string()]).await? {
-        let Some(change) = changes.get_mut(&OrgNo(row.get("org_no")?)) else { continue };
-        *super::part(&mut change.available, &row.get::<String>("bucket")?)? = row.get("available")?;
-    }
-    for change in changes.values_mut() {
-        let there = super::sum(change.available, change.released)?;
-        let covered = change.asked.min(there.total());
-        change.held = Split::take(there, covered).unwrap_or_default();
-    }
-    Ok(())
+fn list<'a>(orgs: impl Iterator<Item = &'a OrgNo>) -> String {
+    orgs.map(|org| json!({ "o": org.0 })).collect::<Value>().to_string()
 }
 
-async fn write(tx: &mut Tx, window: &Window, changes: &BTreeMap<OrgNo, Change>) -> Result<()> {
-    let (mut moves, mut holds, mut entries) = (Vec::new(), Vec::new(), Vec::new());
-    for (org, change) in changes {
-        let Change { held, captured, released, .. } = *change;
-        let buckets = [
-            ("subscription", held.subscription, captured.subscription, released.subscription),
-            ("prepaid", held.prepaid, captured.prepaid, released.prepaid),
-        ];
-        for (bucket, held, captured, released) in buckets {
-            let (available, held) = (released - held, held - captured - released);
-            if (available, held, captured) != (0, 0, 0) {
-                moves.push(json!({ "o": org.0, "b": bucket, "a": available, "h": held, "s": captured }));
+fn sums(rows: &[Row]) -> Result<BTreeMap<OrgNo, Split>> {
+    let mut sums: BTreeMap<OrgNo, Split> = BTreeMap::new();
+    for row in rows {
+        let sum = sums.entry(OrgNo(row.get("org_no")?)).or_default();
+        *super::part(sum, &row.get::<String>("bucket")?)? = row.get("available")?;
+    }
+    Ok(sums)
+}
+
+fn put(together: &mut Together, window: &Window, charged: &Charges) {
+    let (mut moves, mut entries) = (Vec::new(), Vec::new());
+    for (org, Charged { spent, .. }) in charged.iter().filter(|(_, charged)| charged.spent.total() > 0) {
+        for (bucket, n) in [("subscription", spent.subscription), ("prepaid", spent.prepaid)] {
+            if n > 0 {
+                moves.push(json!({ "o": org.0, "b": bucket, "n": n }));
             }
         }
-        let booked = [("hold", held), ("capture", captured), ("release", released)];
-        for (kind, amount) in booked.into_iter().filter(|(_, amount)| amount.total() > 0) {
-            entries.push(json!({ "o": org.0, "k": kind, "s": amount.subscription, "p": amount.prepaid }));
-        }
-        if held.total() > 0 {
-            holds.push(json!({ "o": org.0, "s": held.subscription, "p": held.prepaid }));
+        for kind in ["hold", "capture"] {
+            entries.push(json!({ "o": org.0, "k": kind, "s": spent.subscription, "p": spent.prepaid }));
         }
     }
-    let (id, at) = (window.id.to_string(), window.at);
+    if charged.get(&window.witness).is_none_or(|charged| charged.spent.total() == 0) {
+        entries.push(json!({ "o": window.witness.0, "k": "capture", "s": 0, "p": 0 }));
+    }
     if !moves.is_empty() {
-        tx.execute(&MOVE, args![serde_json::Value::from(moves).to_string()]).await?;
-        let fold_after = at + super::FOLD_AFTER_MS;
-        tx.execute(&BOOK, args![serde_json::Value::from(entries).to_string(), id.as_str(), at, fold_after]).await?;
+        together.add(&SPEND, args![Value::from(moves).to_string()]);
     }
-    if !holds.is_empty() {
-        tx.execute(&HOLD, args![serde_json::Value::from(holds).to_string(), id, at, window.expires_at]).await?;
-    }
-    Ok(())
+    let fold_after = window.at + super::FOLD_AFTER_MS;
+    let entries = Value::from(entries).to_string();
+    together.add(&BOOK, args![entries, window.id.to_string(), window.at, fold_after]);
 }

@@ -12,12 +12,13 @@ use std::sync::Arc;
 
 use sqlx::any::{AnyArguments, AnyRow};
 use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, Connection, Row as _, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Row as _, SqlSafeStr, Transaction};
 
 use super::Store;
 use super::dialect::Dialect;
 #[cfg(debug_assertions)]
 use super::failpoint::{Failpoints, When};
+use super::outdated::Outdated;
 use super::patience::Patience;
 use super::statement::Statement;
 use crate::error::{Result, StoreError};
@@ -33,6 +34,11 @@ pub struct Conn {
     /// What this connection remembers of jobs: what all of a store's do or, within a transaction, only what it sees itself.
     sheets: Arc<Sheets>,
     ring: Ring,
+    outdated: Arc<Outdated>,
+    /// Where another connection comes from, until an answer has come on this one.
+    untried: Option<AnyPool>,
+    /// Whether a statement has changed a row.
+    has_written: bool,
     #[cfg(debug_assertions)]
     failpoints: Arc<Failpoints>,
     /// The last statement, whose name the commit's failpoints have.
@@ -77,12 +83,17 @@ impl Tx {
         }
         let conn = self.0;
         match conn.held {
-            Held::Begun(begun) => conn.patience.wait(begun.commit()).await?,
+            Held::Begun(begun) => conn.patience.wait(begun.commit()).await.map_err(StoreError::of_commit)?,
             Held::Pooled(_) => unreachable!("a transaction is made of a begun one"),
         }
         #[cfg(debug_assertions)]
         conn.failpoints.pass_commit(conn.last, When::After)?;
         Ok(())
+    }
+
+    /// Whether it has changed a row, by a statement that says how many.
+    pub(super) fn has_written(&self) -> bool {
+        self.0.has_written
     }
 
     /// Undoes it all. A connection that cannot is given up by the pool.
@@ -96,7 +107,8 @@ impl Tx {
 
 impl Conn {
     pub(super) fn pooled(connection: PoolConnection<Any>, store: &Store) -> Self {
-        Self::new(Held::Pooled(connection), store)
+        let untried = (store.inner.dialect == Dialect::Postgres).then(|| store.inner.readers.clone());
+        Self { untried, ..Self::new(Held::Pooled(connection), store) }
     }
 
     pub(super) fn begun(transaction: Transaction<'static, Any>, store: &Store) -> Self {
@@ -113,6 +125,9 @@ impl Conn {
             sheets,
             ring: Ring::of(store.inner.keys.as_ref()),
             dialect: store.inner.dialect,
+            outdated: Arc::clone(&store.inner.outdated),
+            untried: None,
+            has_written: false,
             patience: store.inner.patience,
             #[cfg(debug_assertions)]
             failpoints: Arc::clone(&store.inner.failpoints),
@@ -124,6 +139,14 @@ impl Conn {
     /// Which database this is.
     pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// Whether a test wants the clock of its own to count on a server, too.
+    pub(crate) fn goes_by_callers(&self) -> bool {
+        #[cfg(debug_assertions)]
+        return self.failpoints.has_callers_clock();
+        #[cfg(not(debug_assertions))]
+        return false;
     }
 
     pub(crate) fn sheets(&self) -> &Arc<Sheets> {
@@ -150,11 +173,18 @@ impl Conn {
     pub(crate) async fn execute(&mut self, statement: &'static Statement, args: Args) -> Result<u64> {
         #[cfg(debug_assertions)]
         self.pass(statement, When::Before)?;
-        let text = statement.text(self.dialect);
-        let patience = self.patience;
-        let touched = patience.wait(sqlx::query_with(text, args.0).execute(self.any())).await?.rows_affected();
+        let touched = self.change(statement.text(self.dialect), args).await?;
         #[cfg(debug_assertions)]
         self.pass(statement, When::After)?;
+        Ok(touched)
+    }
+
+    /// Runs a text and says how many rows it touched.
+    pub(super) async fn change(&mut self, text: impl SqlSafeStr, args: Args) -> Result<u64> {
+        let patience = self.patience;
+        let done = patience.wait(sqlx::query_with(text, args.0).execute(self.any())).await;
+        let touched = self.noted(done)?.rows_affected();
+        self.has_written |= touched > 0;
         Ok(touched)
     }
 
@@ -163,11 +193,33 @@ impl Conn {
         #[cfg(debug_assertions)]
         self.pass(statement, When::Before)?;
         let text = statement.text(self.dialect);
-        let patience = self.patience;
-        let rows = patience.wait(sqlx::query_with(text, args.0).fetch_all(self.any())).await?;
+        let done = match self.untried.take() {
+            None => self.fetch(text, args).await,
+            Some(pool) => {
+                let again = args.copied();
+                match self.fetch(text, args).await {
+                    Err(error) if error.has_lost_connection() => {
+                        self.outdated.note_all();
+                        self.held = Held::Pooled(pool.acquire().await?);
+                        self.fetch(text, again).await
+                    }
+                    done => done,
+                }
+            }
+        };
+        let rows = self.noted(done)?;
         #[cfg(debug_assertions)]
         self.pass(statement, When::After)?;
         Ok(rows.into_iter().map(Row).collect())
+    }
+
+    async fn fetch(&mut self, text: &'static str, args: Args) -> Result<Vec<AnyRow>> {
+        let patience = self.patience;
+        patience.wait(sqlx::query_with(text, args.0).fetch_all(self.any())).await
+    }
+
+    fn noted<T>(&self, done: Result<T>) -> Result<T> {
+        done.inspect_err(|error| self.outdated.note(error))
     }
 
     /// The first row of a statement, if there is one.
@@ -177,7 +229,7 @@ impl Conn {
     }
 
     #[cfg(debug_assertions)]
-    fn pass(&mut self, statement: &'static Statement, when: When) -> Result<()> {
+    pub(super) fn pass(&mut self, statement: &'static Statement, when: When) -> Result<()> {
         self.last = statement.name();
         self.failpoints.pass(self.last, when)
     }
@@ -185,7 +237,7 @@ impl Conn {
     /// Whether the database understands a statement; for the test of the list.
     #[cfg(test)]
     pub(crate) async fn prepare(&mut self, statement: &'static Statement) -> Result<()> {
-        use sqlx::{Executor as _, SqlSafeStr as _};
+        use sqlx::Executor as _;
         let text = statement.text(self.dialect).into_sql_str();
         self.any().prepare(text).await?;
         Ok(())
@@ -214,6 +266,25 @@ impl Row {
 /// The arguments of a statement. Build with [`args!`].
 #[derive(Default)]
 pub(crate) struct Args(pub(crate) AnyArguments);
+
+impl Args {
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.values.0.len()
+    }
+
+    /// Puts others behind these.
+    pub(super) fn append(&mut self, mut others: Self) {
+        self.0.values.0.append(&mut others.0.values.0);
+    }
+
+    /// The same once more.
+    fn copied(&self) -> Self {
+        let mut copied = AnyArguments::default();
+        copied.values.0.clone_from(&self.0.values.0);
+        Self(copied)
+    }
+}
 
 /// A value that a statement takes.
 pub(crate) trait Argument {

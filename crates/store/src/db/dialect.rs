@@ -8,6 +8,7 @@
 //! | `{for_update}` | nothing: writers are alone | `FOR UPDATE` |
 //! | `{for_share}` | nothing: writers are alone | `FOR SHARE` |
 //! | `{skip_locked}` | nothing | `FOR UPDATE SKIP LOCKED` |
+//! | `{now_us}` | `NULL`: the caller knows | the server's clock, in microseconds since 1970 |
 //! | `{row}` | `rowid` | `ctid`: where a row lies now, within one transaction that has locked it |
 //! | `{clustered}` | `WITHOUT ROWID` | nothing |
 //! | `{notify:$1}` | `$1`: nobody listens | `pg_notify('probity', $1)` |
@@ -73,6 +74,8 @@ impl Dialect {
             ("for_update", Self::Postgres) => "FOR UPDATE".into(),
             ("for_share", Self::Postgres) => "FOR SHARE".into(),
             ("skip_locked", Self::Postgres) => "FOR UPDATE SKIP LOCKED".into(),
+            ("now_us", Self::Sqlite) => "NULL".into(),
+            ("now_us", Self::Postgres) => "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)".into(),
             ("row", Self::Sqlite) => "rowid".into(),
             ("row", Self::Postgres) => "ctid".into(),
             ("clustered", Self::Sqlite) => "WITHOUT ROWID".into(),

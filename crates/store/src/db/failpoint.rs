@@ -14,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(unix)]
@@ -75,6 +76,7 @@ pub struct Armed {
 #[derive(Debug, Default)]
 pub struct Failpoints {
     state: Mutex<State>,
+    callers_clock: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -92,11 +94,20 @@ impl Store {
 }
 
 impl Failpoints {
+    /// From now on the callers' time counts where else a server's does: for tests that own time.
+    pub fn go_by_callers_clock(&self) {
+        self.callers_clock.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_callers_clock(&self) -> bool {
+        self.callers_clock.load(Ordering::Relaxed)
+    }
+
     /// Those that the environment arms.
     pub(super) fn of_environment() -> Result<Self> {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         let armed = text.split(',').filter(|part| !part.is_empty()).map(str::parse).collect::<Result<_>>()?;
-        Ok(Self { state: Mutex::new(State { armed, ..State::default() }) })
+        Ok(Self { state: Mutex::new(State { armed, ..State::default() }), ..Self::default() })
     }
 
     /// Lets something happen at a point.

@@ -34,6 +34,8 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (21, "timeline", include_str!("../../migrations/0021_timeline.sql")),
     (23, "unlimited", include_str!("../../migrations/0023_unlimited.sql")),
     (24, "retention", include_str!("../../migrations/0024_retention.sql")),
+    (25, "clock", include_str!("../../migrations/0025_clock.sql")),
+    (26, "line", include_str!("../../migrations/0026_line.sql")),
 ];
 
 /// The table in which the library keeps what was applied.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
@@ -12,6 +12,7 @@ use sqlx::{AnyPool, AssertSqlSafe, ConnectOptions as _, Connection as _, Executo
 use tokio::sync::Semaphore;
 
 use super::dialect::Dialect;
+use super::outdated::Outdated;
 use super::patience::Patience;
 use super::reach::reach;
 use super::{Inner, Store};
@@ -28,6 +29,10 @@ const SQLITE_READERS: u32 = 4;
 /// Transactions on PostgreSQL that nobody waits for, at a time: fewer than there are connections by far. Those of one job wait
 /// for each other anyway, at its row.
 const POSTGRES_BULK: usize = 3;
+
+/// A connection to PostgreSQL that was used within this time is taken without asking whether it is alive: that would be one more round
+/// trip for each transaction. What is idle for longer may have outlived its server.
+const POSTGRES_TRUSTED: Duration = Duration::from_secs(1);
 
 /// For each connection to SQLite. WAL lets readers go on beside the writer; FULL syncs the log at each commit, so that a
 /// power cut loses nothing that was acknowledged. `secure_delete` overwrites what is deleted: erased addresses leave no
@@ -132,11 +137,11 @@ impl Store {
         )
         .into();
         check_file(&options, "", &settings).await?;
-        let stale = Arc::default();
-        let pool = sqlite_pool(&options, &settings, config, (1, SQLITE_WRITER), &stale);
+        let outdated = Arc::default();
+        let pool = sqlite_pool(&options, &settings, config, (1, SQLITE_WRITER), &outdated);
         // The lock is the connection's, which the pool keeps.
         drop(pool.acquire().await?);
-        assemble(Dialect::Sqlite, (pool.clone(), pool), stale, config, None)
+        assemble(Dialect::Sqlite, (pool.clone(), pool), outdated, config, None)
     }
 }
 
@@ -151,11 +156,11 @@ fn make_private(path: &Path) {
 }
 
 fn sqlite(options: &AnyConnectOptions, settings: &Arc<str>, config: &StoreConfig) -> Result<Store> {
-    let stale = Arc::default();
-    let writers = sqlite_pool(options, settings, config, (1, SQLITE_WRITER), &stale);
+    let outdated = Arc::default();
+    let writers = sqlite_pool(options, settings, config, (1, SQLITE_WRITER), &outdated);
     let readers = (SQLITE_READERS, "PRAGMA query_only = ON;");
     let readers = sqlite_pool(options, settings, config, readers, &Arc::default());
-    assemble(Dialect::Sqlite, (readers, writers), stale, config, None)
+    assemble(Dialect::Sqlite, (readers, writers), outdated, config, None)
 }
 
 fn sqlite_pool(
@@ -163,9 +168,9 @@ fn sqlite_pool(
     settings: &Arc<str>,
     config: &StoreConfig,
     (connections, extra): (u32, &'static str),
-    stale: &Arc<AtomicBool>,
+    outdated: &Arc<Outdated>,
 ) -> AnyPool {
-    let (settings, stale) = (settings.clone(), stale.clone());
+    let (settings, outdated) = (settings.clone(), outdated.clone());
     let pool = AnyPoolOptions::new()
         .max_connections(connections)
         .acquire_timeout(Duration::from_millis(config.acquire_timeout_ms))
@@ -175,8 +180,8 @@ fn sqlite_pool(
         // A full disk ends SQLite's transaction by itself (sqlite.org/lang_transaction.html, section 3); rolling it back
         // then fails, and the library counts it as open for ever: no other could begin on that connection. Nor could anybody
         // write on one that was opened while the file could only be read.
-        .before_acquire(move |connection, _| {
-            let usable = !stale.swap(false, Ordering::Relaxed) && !connection.is_in_transaction();
+        .before_acquire(move |connection, meta| {
+            let usable = !outdated.covers(meta.age) && !connection.is_in_transaction();
             Box::pin(std::future::ready(Ok(usable)))
         })
         .after_connect(move |connection, _| {
@@ -215,11 +220,23 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
         config.statement_timeout_ms
     );
     let settings: Arc<str> = settings.into();
+    let outdated = Arc::<Outdated>::default();
+    let before = outdated.clone();
     let pool = AnyPoolOptions::new()
         .max_connections(config.connections_max.max(2))
         .acquire_timeout(acquire_max)
         .idle_timeout(Duration::from_mins(10))
         .max_lifetime(Duration::from_mins(30))
+        .test_before_acquire(false)
+        .before_acquire(move |connection, used| {
+            let usable = !before.covers(used.age);
+            Box::pin(async move {
+                if usable && used.idle_for > POSTGRES_TRUSTED {
+                    connection.ping().await?;
+                }
+                Ok(usable)
+            })
+        })
         // One on which nobody answers would keep its place in the pool until the system gives it up, minutes later.
         .after_release(move |connection, _| {
             Box::pin(async move {
@@ -236,7 +253,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
         })
         .connect_lazy_with(options);
     let server = Some((answer_max, Address::of(url)));
-    assemble(Dialect::Postgres, (pool.clone(), pool), Arc::default(), config, server)
+    assemble(Dialect::Postgres, (pool.clone(), pool), outdated, config, server)
 }
 
 /// Statements are never logged: arguments are not in them, but errors of a database quote values.
@@ -255,7 +272,7 @@ fn connect_options(url: &str) -> Result<AnyConnectOptions> {
 fn assemble(
     dialect: Dialect,
     (readers, writers): (AnyPool, AnyPool),
-    stale: Arc<AtomicBool>,
+    outdated: Arc<Outdated>,
     config: &StoreConfig,
     server: Option<(Duration, Option<Address>)>,
 ) -> Result<Store> {
@@ -265,7 +282,8 @@ fn assemble(
         readers,
         writers,
         patience: Patience(patience),
-        stale,
+        outdated,
+        unwritable: AtomicBool::new(false),
         retries: AtomicU64::new(0),
         bulk: Semaphore::new(match dialect {
             Dialect::Sqlite => 1,

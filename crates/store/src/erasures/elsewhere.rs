@@ -9,6 +9,9 @@ use crate::db::{Tx, args, statements};
 use crate::error::Result;
 use crate::number::OrgNo;
 
+/// What is dated so much later than now was dated by a clock that was ahead, in milliseconds.
+const AHEAD_MS: i64 = 24 * 3_600_000;
+
 statements! {
     // Messages of the other sort of jobs stay; those about no job belong to live keys.
     EMPTY_ANSWERS = "UPDATE outbox SET last_answer = NULL WHERE org_no = $1 AND id IN (SELECT o.id FROM outbox o \
@@ -19,7 +22,7 @@ statements! {
         WHERE a.org_no = $1 AND o.created_at <= $2 AND LENGTH(a.answer) > 0 \
         AND COALESCE((SELECT j.test FROM job j WHERE j.org_no = $1 AND j.id = o.job_id), 0) = $3 LIMIT $4)";
     DROP_KEPT = "DELETE FROM idempotency WHERE org_no = $1 AND key_hash IN (SELECT key_hash FROM idempotency \
-        WHERE org_no = $1 AND created_at <= $2 AND names_address = 1 AND answer IS NOT NULL LIMIT $3)";
+        WHERE org_no = $1 AND (created_at <= $2 OR created_at > $4) AND names_address = 1 AND answer IS NOT NULL LIMIT $3)";
 }
 
 /// Empties answers of customers' servers to messages that were made before a time; says how many. The last answers first: what
@@ -30,7 +33,7 @@ pub async fn empty_receivers_answers(tx: &mut Tx, org: OrgNo, test: bool, before
 }
 
 /// Drops kept answers that may name an address, of requests from up to a time; says how many. A repetition of such a request
-/// runs anew. Which sort of key asked is not kept: an erasure that was wished with a test key drops answers of live keys, too.
+/// runs anew. So do those that lie further ahead than anything can that is answered meanwhile: a clock that was ahead has dated them. Which sort of key asked is not kept: an erasure that was wished with a test key drops answers of live keys, too.
 pub async fn drop_kept_answers(tx: &mut Tx, org: OrgNo, before: Millis, at_most: i64) -> Result<u64> {
-    tx.execute(&DROP_KEPT, args![org, before, at_most]).await
+    tx.execute(&DROP_KEPT, args![org, before, at_most, before + AHEAD_MS]).await
 }

@@ -129,10 +129,13 @@ statements! {
             AND EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = j.org_no AND c.job_no = j.job_no AND c.ready_at <= $1 \
             AND (c.leased_until IS NULL OR c.leased_until <= $1))) AS waiting \
             ORDER BY place_no, created_at, org_no, job_no LIMIT $2";
-    HEADS = "SELECT destination, source, MIN(ready_at) AS first_at, MIN(chunk_no) AS first_no FROM chunk WHERE org_no = $1 \
+    // Of the first chunks only: this is asked for each chunk that is taken up, so it must not cost more the more of them there are.
+    HEADS = "SELECT destination, source, MIN(ready_at) AS first_at, MIN(chunk_no) AS first_no FROM (\
+             SELECT destination, source, ready_at, chunk_no FROM chunk WHERE org_no = $1 \
              AND job_no = $2 AND ready_at <= $3 AND (leased_until IS NULL OR leased_until <= $3) \
              AND (source = '' OR ready_at <= $4 OR source IN (SELECT each.value ->> 0 FROM {each:$5})) \
              AND (destination || ' ' || source) NOT IN (SELECT each.value ->> 0 FROM {each:$6}) \
+             ORDER BY ready_at, chunk_no LIMIT $8) AS first_chunks \
              GROUP BY destination, source ORDER BY first_at, first_no LIMIT $7";
     FREE_CHUNKS = "SELECT chunk_no, epoch, size, body, left_rows, held_since FROM chunk WHERE org_no = $1 AND job_no = $2 \
                    AND destination = $3 AND source = $4 AND ready_at <= $5 \
@@ -187,8 +190,12 @@ pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open
 /// its node may be gone.
 pub const SOURCE_MS: i64 = 3_600_000;
 
+/// Chunks of a job among which [`heads`] looks for kinds.
+pub const HEADS_AMONG: i64 = 128;
+
 /// Kinds of chunks of a job that can be taken up now by one that has these sources, the one that waits for longest first.
-/// None of those in `without` ([`Head::key`]).
+/// None of those in `without` ([`Head::key`]). Only the first [`HEADS_AMONG`] chunks are looked at: kinds that stand behind many
+/// chunks of others show when those others are in `without`.
 pub async fn heads(
     conn: &mut Conn,
     (org, job): (OrgNo, JobNo),
@@ -200,7 +207,7 @@ pub async fn heads(
     let texts = |texts: Vec<[&str; 1]>| json!(texts).to_string();
     let (sources, without) =
         (texts(sources.iter().map(|name| [&**name]).collect()), texts(without.iter().map(|name| [*name]).collect()));
-    let rows = conn.rows(&HEADS, args![org, job, now, now - SOURCE_MS, sources, without, at_most]).await?;
+    let rows = conn.rows(&HEADS, args![org, job, now, now - SOURCE_MS, sources, without, at_most, HEADS_AMONG]).await?;
     let head =
         |row: &crate::db::Row| Ok(Head { org, job, destination: row.get("destination")?, source: row.get("source")? });
     rows.iter().map(head).collect()

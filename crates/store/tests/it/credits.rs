@@ -1,14 +1,17 @@
-//! Holds, settlements and what the books say afterwards.
+//! Charges, grants and what the books say afterwards.
+
+use std::collections::BTreeMap;
 
 use probity_core::credits::{Bucket, Split};
-use probity_core::id::{HoldId, OrgId};
+use probity_core::id::{OrgId, WindowId};
 use probity_core::time::Millis;
+use probity_core::verdict::Reason;
 use probity_store::ScopedFutureExt as _;
-use probity_store::audit::Invariant;
 use probity_store::credits::booked::{self, Kind};
-use probity_store::credits::{Asked, Booking, Settlement, Window, WindowDone};
+use probity_store::credits::{Booking, Charged, Charges, Window};
 use probity_store::organization::Org;
-use probity_store::{OrgNo, Store, StoreError, credits, organization};
+use probity_store::usage::Delta;
+use probity_store::{OrgNo, Result, Store, StoreError, credits, organization};
 
 use crate::databases::for_each_database;
 
@@ -34,46 +37,104 @@ async fn org_with(store: &Store, subscription: i64, prepaid: i64) -> OrgNo {
     org.no
 }
 
-async fn run(store: &Store, window: &Window) -> WindowDone {
-    store.write(|tx| credits::settle_window(tx, window).scope_boxed()).await.unwrap()
+/// Charges a window and counts what it charged.
+async fn try_run(store: &Store, window: &Window) -> Result<BTreeMap<OrgNo, Charged>> {
+    let counted = |charged: &Charges| charged.iter().map(|(org, charged)| delta(*org, charged.spent.total())).collect();
+    store.write(|tx| credits::charge(tx, window, counted).scope_boxed()).await
 }
 
-fn window(n: u8, asked: Vec<Asked>, settled: Vec<Settlement>) -> Window {
-    Window { id: HoldId::new(NOW, [n; 10]), at: NOW, expires_at: NOW + 120_000, asked, settled }
+async fn run(store: &Store, window: &Window) -> BTreeMap<OrgNo, Charged> {
+    try_run(store, window).await.unwrap()
+}
+
+fn delta(org: OrgNo, charged: i64) -> Delta {
+    Delta {
+        org,
+        day: NOW.utc_day(),
+        source: "api".into(),
+        connection: None,
+        provider: None,
+        reason: Reason::Valid,
+        verified: charged,
+        charged,
+    }
+}
+
+fn window(n: u8, org: OrgNo, calls: i64) -> Window {
+    Window { id: WindowId::new(NOW, [n; 10]), at: NOW, calls: [(org, calls)].into(), witness: org }
 }
 
 #[tokio::test]
-async fn holds_take_the_subscription_first_and_stop_at_the_end() {
+async fn charges_take_the_subscription_first_and_stop_at_the_end() {
     for_each_database(async |store| {
         let org = org_with(&store, 30, 20).await;
-        let first = window(1, vec![Asked { org, credits: 200 }], vec![]);
-        let held = run(&store, &first).await.granted[0].held;
-        assert_eq!(held, Split { subscription: 30, prepaid: 20 });
-        let captured = Split { subscription: 30, prepaid: 5 };
-        let released = Split { subscription: 0, prepaid: 10 };
-        let settlement = Settlement { org, hold: first.id, captured, released };
-        let second = window(2, vec![Asked { org, credits: 12 }], vec![settlement]);
-        let done = run(&store, &second).await;
-        assert_eq!(done.granted[0].held, Split { subscription: 0, prepaid: 10 });
-        assert!(done.lapsed.is_empty());
+        let steps = [(10, (10, 0), (20, 20)), (25, (20, 5), (0, 15)), (200, (0, 15), (0, 0)), (1, (0, 0), (0, 0))];
+        for (n, (calls, spent, available)) in (1..).zip(steps) {
+            let [spent, available] = [spent, available].map(|(subscription, prepaid)| Split { subscription, prepaid });
+            assert_eq!(run(&store, &window(n, org, calls)).await, [(org, Charged { spent, available })].into());
+            let mut conn = store.read().await.unwrap();
+            assert_eq!(credits::balances(&mut conn, &[org]).await.unwrap(), [(org, available)].into());
+        }
         let mut conn = store.read().await.unwrap();
+        assert_eq!(credits::audit(&mut conn).await.unwrap(), []);
+        while store.write(|tx| credits::fold(tx, NOW + 10_000_000, 2).scope_boxed()).await.unwrap() > 0 {}
+        assert_eq!(credits::audit(&mut conn).await.unwrap(), []);
         let balance = credits::balance(&mut conn, org).await.unwrap();
         assert!(balance.holds(), "{balance:?}");
-        assert_eq!(balance.held, Split { subscription: 0, prepaid: 15 });
-        assert_eq!(balance.spent, captured);
-        let ended = store.write(|tx| credits::release_expired(tx, NOW + 120_000, 100).scope_boxed()).await.unwrap();
-        assert_eq!((ended.holds, ended.credits), (2, 15));
-        let late = window(
-            3,
-            vec![],
-            vec![Settlement { org, hold: second.id, captured: Split::single(Bucket::Prepaid), released: Split::ZERO }],
-        );
-        assert_eq!(run(&store, &late).await.lapsed, [(org, second.id)]);
-        while store.write(|tx| credits::fold(tx, NOW + 10_000_000, 2).scope_boxed()).await.unwrap() > 0 {}
-        let found = credits::audit(&mut conn).await.unwrap();
-        // No usage is counted here, so only that rule is broken.
-        assert!(found.iter().all(|one| one.invariant == Invariant::AccountUsage), "{found:?}");
-        assert_eq!(credits::available(&mut conn, org).await.unwrap(), Split { subscription: 0, prepaid: 15 });
+        assert_eq!((balance.held, balance.spent), (Split::ZERO, Split { subscription: 30, prepaid: 20 }));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_window_that_runs_again_charges_once() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 0, 10).await;
+        let first = window(1, org, 3);
+        run(&store, &first).await;
+        let again = try_run(&store, &first).await;
+        assert!(matches!(again, Err(StoreError::Conflict)), "{again:?}");
+        let mut conn = store.read().await.unwrap();
+        assert_eq!(credits::available(&mut conn, org).await.unwrap().prepaid, 7);
+        assert_eq!(credits::audit(&mut conn).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_window_stands_whatever_it_has_charged_and_says_what() {
+    for_each_database(async |store| {
+        let org = org_with(&store, 1, 1).await;
+        let nobody = OrgNo(org.0.wrapping_add(1));
+        let free = Window { calls: BTreeMap::new(), ..window(4, org, 0) };
+        let unpaid = Window { calls: [(nobody, 1)].into(), witness: nobody, ..window(5, org, 0) };
+        // The second spends the last credits; the third, of the same organization, finds none.
+        for window in [window(1, org, 1), window(2, org, 3), window(3, org, 2), free, unpaid] {
+            let charged = run(&store, &window).await;
+            let again = try_run(&store, &window).await;
+            assert!(matches!(again, Err(StoreError::Conflict)), "{window:?}: {again:?}");
+            let mut said = credits::charged(&mut store.read().await.unwrap(), &window).await.unwrap();
+            said.retain(|org, _| *org != nobody);
+            assert_eq!(said, charged, "{window:?}");
+        }
+        assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_window_charges_many_and_each_its_own() {
+    for_each_database(async |store| {
+        let rich = org_with(&store, 5, 5).await;
+        let poor = Org::new(OrgId::new(NOW, [8; 10]), None, "metered".into(), NOW);
+        store.write(|tx| organization::insert(tx, &poor).scope_boxed()).await.unwrap();
+        let nobody = OrgNo(poor.no.0.wrapping_add(1));
+        let both = Window { calls: [(rich, 6), (poor.no, 2), (nobody, 1)].into(), ..window(1, rich, 0) };
+        let charged = run(&store, &both).await;
+        assert_eq!(charged[&rich].spent, Split { subscription: 5, prepaid: 1 });
+        assert_eq!(charged[&poor.no], Charged::default());
+        assert!(!charged.contains_key(&nobody), "who has no accounts is charged nothing");
+        assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
     })
     .await;
 }
@@ -205,7 +266,7 @@ async fn nodes_that_fold_at_once_count_each_row_once() {
     for_each_database(async |store| {
         let org = org_with(&store, 0, 1_000).await;
         for n in 0..200 {
-            run(&store, &window(n, vec![Asked { org, credits: 1 }], vec![])).await;
+            run(&store, &window(n, org, 1)).await;
         }
         let fold = async || {
             while store.write(|tx| credits::fold(tx, NOW + 10_000_000, 100).scope_boxed()).await.unwrap() > 0 {}
@@ -217,16 +278,16 @@ async fn nodes_that_fold_at_once_count_each_row_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_hundred_windows_at_once_hold_what_there_is_and_no_more() {
+async fn two_hundred_windows_at_once_charge_what_there_is_and_no_more() {
     for_each_database(async |store| {
         let org = org_with(&store, 30, 20).await;
         let windows = (0..200).map(|n| {
             let store = store.clone();
-            tokio::spawn(async move { run(&store, &window(n, vec![Asked { org, credits: 1 }], vec![])).await })
+            tokio::spawn(async move { run(&store, &window(n, org, 1)).await })
         });
         let done = futures_util::future::try_join_all(windows.collect::<Vec<_>>()).await.unwrap();
-        let held: i64 = done.iter().map(|done| done.granted[0].held.total()).sum();
-        assert_eq!(held, 50);
+        let spent: i64 = done.iter().map(|done| done[&org].spent.total()).sum();
+        assert_eq!(spent, 50);
         let mut conn = store.read().await.unwrap();
         assert_eq!(credits::audit(&mut conn).await.unwrap(), []);
         assert_eq!(credits::available(&mut conn, org).await.unwrap(), Split::ZERO);
@@ -239,7 +300,7 @@ async fn several_nodes_fold_at_once_and_the_books_agree() {
     for_each_database(async |store| {
         let org = org_with(&store, 0, 100).await;
         for n in 0..40 {
-            run(&store, &window(n, vec![Asked { org, credits: 2 }], vec![])).await;
+            run(&store, &window(n, org, 2)).await;
         }
         let fold_all = |at_most: u32| {
             let store = store.clone();
@@ -261,7 +322,7 @@ async fn several_nodes_fold_at_once_and_the_books_agree() {
         for node in nodes {
             taken += node.await.unwrap();
         }
-        assert_eq!(taken, 40, "each row once");
+        assert_eq!(taken, 80, "each row once: a hold and a capture of each window");
         assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
     })
     .await;

@@ -1,5 +1,7 @@
 //! Jobs: from the first block to the last result, who may settle, and what the books say.
 
+#[cfg(debug_assertions)]
+mod ahead;
 mod chunks;
 mod keeping;
 mod listing;

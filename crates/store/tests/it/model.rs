@@ -36,8 +36,8 @@ const MET: [&str; 11] = [
     "stay beside what is put off",
     "lost part",
     "lost import",
-    "lapsed call",
     "call",
+    "call without credits",
     "purged",
 ];
 

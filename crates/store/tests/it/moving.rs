@@ -189,6 +189,7 @@ fn node(n: u8, seen_at: Millis) -> Node {
         started_at: seen_at,
         seen_at,
         egress: String::new(),
+        ahead_ms: 0,
     }
 }
 

@@ -28,6 +28,7 @@ fn node(n: u128) -> Node {
         started_at: NOW,
         seen_at: NOW,
         egress: r#"{"asks":true}"#.into(),
+        ahead_ms: 0,
     }
 }
 
@@ -54,7 +55,8 @@ async fn a_node_is_listed_until_it_leaves_or_is_forgotten() {
         let (one, other) = (node(1), Node { started_at: NOW - 1, ..node(2) });
         beat(&store, &one).await;
         beat(&store, &other).await;
-        let later = Node { chunks: 3, imports: 1, egress: "{}".into(), seen_at: NOW + 5_000, ..one.clone() };
+        let later =
+            Node { chunks: 3, imports: 1, egress: "{}".into(), ahead_ms: -7, seen_at: NOW + 5_000, ..one.clone() };
         beat(&store, &later).await;
         assert_eq!(all(&store).await, [other, later.clone()], "the oldest first, and as it was last seen");
         take(&store, "schedule", id(1), NOW).await;

@@ -30,8 +30,20 @@ const OPEN: &str = "job_01m7zz1grafpg934278rsx9e4z";
 /// The name of the source from which the greylisting servers know their two addresses.
 const SOURCE: &str = "localhost.localdomain";
 
+/// A live call whose process died: earlier programs held a credit for each, with an end.
+const UNDER_WAY: &str = "INSERT INTO ledger (org_no, kind, ref, subscription, prepaid, at, fold_after) \
+    VALUES (7530014405771717095, 'hold', 'hld_01m7zz1mv1e90sjty1620b488h', 0, 1, 1795295335265, 1795295935265); \
+    INSERT INTO hold (org_no, id, subscription, prepaid, created_at, expires_at) \
+    VALUES (7530014405771717095, 'hld_01m7zz1mv1e90sjty1620b488h', 0, 1, 1795295335265, 1795295455265); \
+    UPDATE account SET available = 3, held = 1 WHERE org_no = 7530014405771717095 AND bucket = 'prepaid';";
+
 /// Runs a test against the first schema's database of each kind, which is not migrated yet.
 async fn for_each_first(test: impl AsyncFn(&Store)) {
+    for_each_first_with("SELECT 1", test).await;
+}
+
+/// The same, with these rows besides.
+async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
     let config = StoreConfig::new(Place::Sqlite(path.clone()));
@@ -40,6 +52,7 @@ async fn for_each_first(test: impl AsyncFn(&Store)) {
     let url = format!("sqlite://{}", path.display());
     let mut connection = SqliteConnection::connect(&url).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(SQLITE)).execute(&mut connection).await.unwrap();
+    sqlx::raw_sql(besides).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let store = Store::open(&config).await.unwrap();
     test(&store).await;
@@ -49,6 +62,10 @@ async fn for_each_first(test: impl AsyncFn(&Store)) {
     let database = cluster.create_database();
     let mut connection = PgConnection::connect(database.url()).await.unwrap();
     sqlx::raw_sql(AssertSqlSafe(POSTGRES)).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+    // On another connection: the dump takes all schemas out of the path of its own.
+    let mut connection = PgConnection::connect(database.url()).await.unwrap();
+    sqlx::raw_sql(besides).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
     let store = Store::open(&StoreConfig::new(Place::Postgres(database.url().to_owned()))).await.unwrap();
     test(&store).await;
@@ -88,6 +105,21 @@ async fn the_first_schema_is_upgraded_once_and_its_books_agree() {
         assert_eq!(store.migrate().await.unwrap(), all - FIRST);
         assert_eq!(store.migrate().await.unwrap(), 0);
         assert_eq!(store.schema_state().await.unwrap(), SchemaState::Current);
+        audited(store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_call_that_the_first_schemas_program_left_gets_its_credit_back() {
+    for_each_first_with(UNDER_WAY, async |store| {
+        store.migrate().await.unwrap();
+        let release = async || store.write(|tx| credits::release_expired(tx, NOW, 10).scope_boxed()).await.unwrap();
+        assert_eq!(release().await, credits::Released { holds: 1, credits: 1 });
+        assert_eq!(release().await, credits::Released::default());
+        let org = probity_store::OrgNo(7_530_014_405_771_717_095);
+        let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
+        assert_eq!([balance.available, balance.held].map(probity_core::credits::Split::total), [4, 0]);
         audited(store).await;
     })
     .await;

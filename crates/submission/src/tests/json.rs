@@ -36,14 +36,14 @@ fn the_right_spelling_of_the_url_wins() {
     let table = [
         (r#"{"emails":["a"]}"#, None),
         (r#"{"emails":["a"],"webhook_url":null}"#, None),
-        (r#"{"emails":["a"],"webhook_url":""}"#, None),
+        (r#"{"emails":["a"],"webhook_url":""}"#, Some("")),
         (r#"{"webhook_url":"https:\/\/x.com/\u00e9","emails":["a"]}"#, Some("https://x.com/é")),
         (r#"{"webhookUrl":"old","emails":["a"]}"#, Some("old")),
         (r#"{"webhookUrl":"old","emails":["a"],"webhook_url":"new"}"#, Some("new")),
         (r#"{"webhook_url":"new","emails":["a"],"webhookUrl":"old"}"#, Some("new")),
         (r#"{"webhook_url":null,"emails":["a"],"webhookUrl":"old"}"#, Some("old")),
-        (r#"{"webhook_url":"","emails":["a"],"webhookUrl":"old"}"#, Some("old")),
-        (r#"{"webhook_url":"","emails":["a"],"webhookUrl":""}"#, None),
+        (r#"{"webhook_url":"","emails":["a"],"webhookUrl":"old"}"#, Some("")),
+        (r#"{"webhook_url":null,"emails":["a"],"webhookUrl":""}"#, Some("")),
     ];
     for (body, expected) in table {
         assert_eq!(url(body).as_deref(), expected, "{body}");
@@ -152,8 +152,7 @@ fn judge(body: &[u8]) -> Option<(Option<String>, Vec<String>)> {
     let urls = [judge.webhook_url, judge.legacy];
     let fit = !judge.emails.is_empty() && urls.iter().flatten().all(|url| !url.contains('\0'));
     let [url, legacy] = urls;
-    let some = |url: Option<String>| url.filter(|url| !url.is_empty());
-    fit.then(|| (some(url).or(some(legacy)), judge.emails))
+    fit.then(|| (url.or(legacy), judge.emails))
 }
 
 /// A JSON text, mostly a right one.

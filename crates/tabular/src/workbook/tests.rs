@@ -93,53 +93,195 @@ fn cells_are_read_as_a_reader_sees_them() {
     }
 }
 
+/// What a workbook is refused for.
+fn refused(file: File) -> String {
+    let mut book = match Workbook::open(file) {
+        Ok(book) => book,
+        Err(fault) => return fault.to_string(),
+    };
+    let sheet = book.sheets()[0].clone();
+    book.read(&sheet, |_| Ok(())).unwrap_err().to_string()
+}
+
+/// Bounds that take long to reach are met in `tests/memory.rs`.
 #[test]
-fn a_bomb_is_refused_before_anything_understands_it() {
-    let zeros = vec![b' '; usize::try_from(UNPACKED).unwrap()];
-    let bomb = with_parts(list(), &[(SHEET, &zeros)]);
-    assert!(bomb.metadata().unwrap().len() < 2 << 20, "the bomb is small");
-    assert_eq!(read(bomb).unwrap_err(), "unpacks");
-    let styles = vec![b' '; 17 << 20];
-    assert_eq!(read(with_parts(list(), &[("xl/styles.xml", &styles)])).unwrap_err(), "unpacks");
+fn a_workbook_beyond_a_bound_is_refused_with_its_name() {
+    let shared = |items: &str| format!("<sst>{items}</sst>").into_bytes();
+    let styles = |items: &str| format!("<styleSheet>{items}</styleSheet>").into_bytes();
     let cell = format!("<row r=\"1\"><c r=\"A1\" t=\"inlineStr\"><is><t>{}</t></is></c></row>", "x".repeat(2 << 20));
-    assert_eq!(read(with_parts(list(), &[(SHEET, &sheet_of(&cell))])).unwrap_err(), "unpacks");
+    let quoted = format!("<row a=\"{}\"/>", "<x ".repeat(1 << 20));
+    let long = format!("<si><t>{}</t></si>", "x".repeat(60_000));
+    let names = "<sheet name='n' r:id='rId1'/>".repeat(1_001);
+    let formats: Vec<String> = (0..70_000).map(|n| format!("<numFmt numFmtId='{n}' formatCode='0'/>")).collect();
+    let relations = |pieces: &str| format!("<Relationships>{pieces}</Relationships>").into_bytes();
+    let unwanted = "<Relationship Id='x' Type='t/none' Target='none.xml'/>".repeat(2_001);
+    let table: [(&str, Vec<u8>, &str); 11] = [
+        ("xl/_rels/workbook.xml.rels", relations(&unwanted), "more than 2000 parts"),
+        ("xl/_rels/workbook.xml.rels", relations(&"<Relationship/>".repeat(2_001)), "more than 2000 parts"),
+        ("_rels/.rels", relations(&unwanted), "more than 2000 parts"),
+        ("xl/sharedStrings.xml", shared(&long.repeat(1_200)), "more than 64 MiB of shared texts"),
+        (
+            "xl/styles.xml",
+            styles(&format!("<cellXfs>{}</cellXfs>", "<xf/>".repeat(70_000))),
+            "more than 65536 cell formats",
+        ),
+        ("xl/styles.xml", styles(&format!("<numFmts>{}</numFmts>", formats.concat())), "more than 65536 cell formats"),
+        ("xl/workbook.xml", format!("<workbook>{names}</workbook>").into_bytes(), "more than 1000 sheets"),
+        (SHEET, sheet_of(&cell), "a tag or a text of more than 1 MiB"),
+        (SHEET, sheet_of(&quoted), "a tag or a text of more than 1 MiB"),
+        (SHEET, sheet_of(&"<a>".repeat(1_000)), "more than 256 elements within each other"),
+        (SHEET, vec![b' '; 2 << 20], "a tag or a text of more than 1 MiB"),
+    ];
+    for (name, part, expected) in table {
+        let file = with_parts(list(), &[(name, &part)]);
+        assert!(file.metadata().unwrap().len() < 2 << 20, "it is small: {expected}");
+        assert_eq!(refused(file), format!("the workbook has {expected}; save the table as CSV"), "{name}");
+    }
 }
 
-/// More than a part may unpack to.
-const UNPACKED: u64 = (512 << 20) + 1;
-
 #[test]
-fn an_archive_that_claims_many_parts_is_refused() {
-    let mut bytes = Vec::new();
-    list().read_to_end(&mut bytes).unwrap();
-    let end = bytes.len() - 22;
-    assert_eq!(&bytes[end..end + 4], b"PK\x05\x06");
-    bytes[end + 10..end + 12].copy_from_slice(&[0xff, 0xff]);
-    let mut file = tempfile::tempfile().unwrap();
-    file.write_all(&bytes).unwrap();
-    file.seek(SeekFrom::Start(0)).unwrap();
-    assert_eq!(read(file).unwrap_err(), "unpacks");
+fn each_sheet_is_the_first_part_that_has_its_id() {
+    let relation = |n: usize, part: usize| {
+        format!("<Relationship Id='r{n}' Type='t/worksheet' Target='/XL\\worksheets/sheet{part}.xml'/>")
+    };
+    let relations = (0..1_000).map(|n| relation(n, n % 2)).chain((0..999).map(|n| relation(n, 7)));
+    let relations = format!("<Relationships>{}</Relationships>", relations.collect::<String>());
+    let sheets: Vec<String> = (0..1_000).map(|n| format!("<sheet name='n{n}' r:id='r{n}'/>")).collect();
+    let book = format!("<workbook>{}</workbook>", sheets.concat());
+    let cell = |text: &str| sheet_of(&format!("<row><c t='str'><v>{text}</v></c></row>"));
+    let parts: [(&str, &[u8]); 4] = [
+        ("xl/_rels/workbook.xml.rels", relations.as_bytes()),
+        ("xl/workbook.xml", book.as_bytes()),
+        ("xl/worksheets/sheet0.xml", &cell("even")),
+        ("xl/worksheets/sheet1.xml", &cell("odd")),
+    ];
+    let mut opened = Workbook::open(with_parts(list(), &parts)).unwrap();
+    for (name, expected) in [("n0", "even"), ("n501", "odd"), ("n998", "even"), ("n999", "odd")] {
+        let mut rows = Vec::new();
+        let given = opened.read(name, |row| {
+            rows.push(row);
+            Ok(())
+        });
+        assert_eq!((given.unwrap(), rows), (1, vec![vec![expected.to_owned()]]), "{name}");
+    }
 }
 
 #[test]
-fn room_is_not_made_for_texts_that_are_only_claimed() {
+fn parts_that_nobody_needs_are_not_unpacked() {
+    let noise = vec![b'x'; 4 << 20];
+    let parts: [(&str, &[u8]); 2] = [("xl/media/image1.png", &noise), ("xl/worksheets/sheet9.xml", &noise)];
+    assert_eq!(read(with_parts(list(), &parts)).unwrap().len(), 2);
+}
+
+#[test]
+fn an_archive_that_claims_many_parts_or_long_names_is_refused() {
+    let with_end = |change: &dyn Fn(&mut Vec<u8>, usize)| {
+        let mut bytes = Vec::new();
+        list().read_to_end(&mut bytes).unwrap();
+        let end = bytes.len() - 22;
+        assert_eq!(&bytes[end..end + 4], b"PK\x05\x06");
+        change(&mut bytes, end);
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&bytes).unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        refused(file)
+    };
+    let many = with_end(&|bytes, end| bytes[end + 10..end + 12].copy_from_slice(&[0xff, 0xff]));
+    assert!(many.contains("more than 2000 parts"), "{many}");
+    // A second end, for directories of more than 65,534 parts, which says something else.
+    let large = with_end(&|bytes, end| {
+        let mut second = b"PK\x06\x06".to_vec();
+        second.extend(44_u64.to_le_bytes());
+        second.extend([0; 12]);
+        second.extend([50_000_000_u64.to_le_bytes(), 50_000_000_u64.to_le_bytes()].concat());
+        second.extend([0xff; 16]);
+        bytes.splice(end..end, second);
+    });
+    assert!(large.contains("more than 2000 parts"), "{large}");
+    let mut out = ZipWriter::new(tempfile::tempfile().unwrap());
+    for n in 0..100 {
+        out.start_file(format!("{n:0>60000}"), SimpleFileOptions::default()).unwrap();
+    }
+    assert!(refused(out.finish().unwrap()).contains("a directory of more than 4 MiB"));
+}
+
+#[test]
+fn what_a_part_claims_of_its_texts_is_not_believed() {
     let shared = |start: &str, end: &str| format!("{start}{}{end}", "<si><t>x</t></si>".repeat(4));
     let name = "xl/sharedStrings.xml";
-    let claims = [
-        ("<sst uniqueCount=\"100000000000000000\">", "</sst>", "unpacks"),
-        ("<s:sst xmlns:s='urn:s' uniqueCount = '9999999999999'>", "</s:sst>", "unpacks"),
-        ("<?xml version='1.0' encoding='ISO-2022-JP'?><sst unique\x1b(BCount=\"99999999999\">", "</sst>", "damaged"),
-    ];
-    for (start, end, word) in claims {
-        let part = shared(start, end);
-        assert_eq!(read(with_parts(list(), &[(name, part.as_bytes())])).unwrap_err(), word, "{start}");
+    for count in ["4", "100000000000000000", "-1", "x"] {
+        let part = shared(&format!("<sst count=\"{count}\" uniqueCount=\"{count}\">"), "</sst>");
+        assert_eq!(read(with_parts(list(), &[(name, part.as_bytes())])).unwrap()[0], ["x", "x"], "{count}");
     }
-    let wide = shared("<sst uniqueCount=\"100000000000000000\">", "</sst>").encode_utf16().collect::<Vec<u16>>();
+    let wide = shared("<sst>", "</sst>").encode_utf16().collect::<Vec<u16>>();
     let wide: Vec<u8> = [0xfeff].iter().chain(&wide).flat_map(|unit| unit.to_le_bytes()).collect();
     assert_eq!(read(with_parts(list(), &[(name, &wide)])).unwrap_err(), "damaged");
-    // Cells may well point to few texts many times.
-    let part = shared("<sst count=\"1000000\" uniqueCount=\"4\">", "</sst>");
-    assert!(read(with_parts(list(), &[(name, part.as_bytes())])).is_ok());
+    for part in ["<sst><si><t>x</t></si>", "<sst><si><t>x</si></t></sst>", "<sst><si><t>&nbsp;</t></si></sst>"] {
+        assert_eq!(read(with_parts(list(), &[(name, part.as_bytes())])).unwrap_err(), "damaged", "{part}");
+    }
+}
+
+#[test]
+fn texts_are_read_as_they_are_shown() {
+    let items = [
+        "<si><t> trimmed </t></si>",
+        "<si><t xml:space=\"preserve\"> kept </t></si>",
+        "<si><r><t>two </t></r><r><rPr><b/></rPr><t xml:space='preserve'> runs</t></r></si>",
+        "<si><t>&#x65E5;</t><rPh sb='0' eb='1'><t>reading</t></rPh></si>",
+        "<si><t>&lt;a&amp;b&gt;_x000D_<![CDATA[<&]]></t></si>",
+        "<x:si xmlns:x='urn:x'><x:t>prefixed</x:t></x:si>",
+    ];
+    let part = format!("<sst>{}</sst>", items.concat());
+    let cells = ["0", "1", "2", "3", "4", "5"].map(|n| format!("<row><c t=\"s\"><v>{n}</v></c></row>")).concat();
+    let rows = read(with_parts(list(), &[("xl/sharedStrings.xml", part.as_bytes()), (SHEET, &sheet_of(&cells))]));
+    let rows: Vec<String> = rows.unwrap().concat();
+    assert_eq!(rows, ["trimmed", " kept ", "two runs", "\u{65e5}", "<a&b>\r<&", "prefixed"]);
+}
+
+#[test]
+fn cells_that_say_less_or_something_else_are_read_or_refused() {
+    let row = |cells: &str| read(with_parts(list(), &[(SHEET, &sheet_of(&format!("<row>{cells}</row>")))]));
+    let table: [(&str, &[&str]); 8] = [
+        ("<c><v>1</v></c><c><f>SUM(A1)</f><v>2.50</v></c>", &["1", "2.5"]),
+        ("<c t='str'><f>A1</f><v>a_x0041_</v></c><c t='e'><v>#N/A</v></c><c><v>x</v></c>", &["aA", "", "x"]),
+        ("<c t='b'><v>1</v></c><c t='b'><v>0</v></c>", &["true", "false"]),
+        ("<c t='d'><v>2026-11-21</v></c>", &["2026-11-21"]),
+        ("<c t='inlineStr'><v>no</v><is><t>yes</t></is></c>", &["yes"]),
+        ("<c r='C1'><v>3</v></c><c><v>4</v></c>", &["", "", "3", "4"]),
+        ("<c/><c t='s'/><c><v>9</v><extLst><ext><v>no</v></ext></extLst></c>", &["", "", "9"]),
+        ("<c s='9999'><v>5</v></c>", &["5"]),
+    ];
+    for (cells, expected) in table {
+        assert_eq!(row(cells).unwrap(), [expected], "{cells}");
+    }
+    for cells in [
+        "<c t='s'><v>99</v></c>",
+        "<c t='s'><v>x</v></c>",
+        "<c t='b'><v>2</v></c>",
+        "<c t='?'><v>1</v></c>",
+        "<c r='1'/>",
+    ] {
+        assert_eq!(row(cells).unwrap_err(), "damaged", "{cells}");
+    }
+}
+
+#[test]
+fn a_sheet_that_breaks_off_is_never_taken_for_the_whole() {
+    let rows = "<row><c><v>1</v></c></row>".repeat(1_000);
+    let whole = sheet_of(&rows);
+    for end in [whole.len() - 5, whole.len() / 2, 100] {
+        assert_eq!(read(with_parts(list(), &[(SHEET, &whole[..end])])).unwrap_err(), "damaged", "{end}");
+    }
+    // One bit that fell over behind the rows.
+    let mut file = with_parts(list(), &[(SHEET, &[&whole[..], b"<!-- the end -->"].concat())]);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).unwrap();
+    let at = bytes.windows(4).rposition(|window| window == b"PK\x01\x02").unwrap() + 16;
+    bytes[at] ^= 1;
+    let mut damaged = tempfile::tempfile().unwrap();
+    damaged.write_all(&bytes).unwrap();
+    damaged.seek(SeekFrom::Start(0)).unwrap();
+    assert_eq!(read(damaged).unwrap_err(), "damaged");
 }
 
 #[test]

@@ -26,7 +26,7 @@ key_1  probity_rk_...aB3x  revoked 1970-01-01T00:00:00Z  never                 s
 "
     );
     let created = shown(Answer::NewKey(Box::new(key()), "probity_rk_secret".into()));
-    assert!(created.ends_with("shown only now.\n\n    probity_rk_secret\n"), "{created}");
+    assert!(created.ends_with("shown once.\n\n    probity_rk_secret\n"), "{created}");
     let account = |available, held, spent| Account { available, held, spent };
     let balance =
         Balance { organization: ORG.into(), subscription: account(5, 0, 0), prepaid: account(100, 2, 40), total: 105 };
@@ -61,7 +61,7 @@ fn programs_get_one_object_a_line() {
 fn an_audit_says_what_does_not_agree_and_fails() {
     let well = Answer::Audit(vec![]);
     let text = |answer: &Answer, style| answer.show(style).unwrap();
-    assert_eq!(text(&well, Style::Table { colours: false }), "Everything agrees.\n");
+    assert_eq!(text(&well, Style::Table { colours: false }), "Audit passed.\n");
     assert_eq!((text(&well, Style::Json).as_str(), well.exit()), ("", Exit::Done));
     let at = Discrepancy {
         organization: "org_1".into(),
@@ -134,7 +134,7 @@ dlv_1  delivered  2         204      never                 https://hooks.example
     };
     let answer = Answer::Delivery(Box::new(detail));
     let text = answer.show(table).unwrap();
-    assert!(text.contains("came to        timeout in 10000 ms\n"), "{text}");
+    assert!(text.contains("last result    timeout in 10000 ms\n"), "{text}");
     assert!(text.contains("before         1970-01-01T00:00:00Z 500 in 7 ms, https://hooks.example.com/old "), "{text}");
     assert!(text.contains("body           {\"id\":\"job_1\"}\n") && !text.contains('\u{1b}'), "{text}");
     let json: serde_json::Value = serde_json::from_str(&answer.show(Style::Json).unwrap()).unwrap();
@@ -167,13 +167,13 @@ job_2  queued     api     T        -     -       -              -      -
     assert!(text.contains("0    a\\u{1b}[2J@x.org  pending\n") && !text.contains('\u{1b}'), "{text}");
     assert_eq!(jobs.note(), None);
     let nothing = |objects: &[&str]| match told(objects, lists::table) {
-        Answer::Told(told) => Answer::Told(told.or_none("there is no such list")),
+        Answer::Told(told) => Answer::Told(told.or_none("no lists found")),
         other => other,
     };
-    assert_eq!((nothing(&[job]).note(), nothing(&[]).note()), (None, Some("there is no such list")));
+    assert_eq!((nothing(&[job]).note(), nothing(&[]).note()), (None, Some("no lists found")));
     assert_eq!(nothing(&[]).show(Style::Json).unwrap(), "");
     let none = told(&[r#"{"job":null}"#], settings::trials);
-    assert!(none.show(table).unwrap().starts_with("There is no completed list"));
+    assert!(none.show(table).unwrap().starts_with("No completed list"));
 }
 
 #[test]
@@ -184,10 +184,10 @@ fn a_forecast_says_what_is_not_known() {
         "time":{"low_s":3,"high_s":3,"slowest":"google"}}"#;
     let text = told(&[forecast], lists::forecasts).show(Style::Table { colours: false }).unwrap();
     for line in [
-        "will stay unknown 0 to not known\n",
-        "credits spent     0 to 3\n",
-        "credits there     2: not enough\n",
-        "seconds           3\n",
+        "expected unknown   0 to not known\n",
+        "cost in credits    0 to 3\n",
+        "available credits  2: not enough\n",
+        "time in seconds    3\n",
         "google    Google  3\n",
     ] {
         assert!(text.contains(line), "{line:?} in {text}");

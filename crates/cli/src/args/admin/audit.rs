@@ -1,4 +1,4 @@
-//! The command line of `audit`.
+//! Arguments of `audit`.
 
 use clap::Args;
 
@@ -7,13 +7,11 @@ use super::AdminOptions;
 /// Shown below the help of `audit`.
 pub(in crate::args) const AUDIT_EXAMPLES: &str = "\
 Examples:
-    probity audit                                    exit code 1 where something does not agree
+    probity audit                                    exit code 1 if there are discrepancies
     probity audit --json | jq -r .rule";
 
-/// `audit`.
 #[derive(Debug, Args)]
 pub(crate) struct AuditArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
 }

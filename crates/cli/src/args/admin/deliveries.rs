@@ -1,4 +1,4 @@
-//! The command line of `deliveries`.
+//! Arguments of `deliveries`.
 
 use clap::{Args, Subcommand};
 
@@ -12,45 +12,38 @@ Examples:
     probity deliveries show dlv_01h455vb4pex5vsknk084sn02q
     probity deliveries resend dlv_01h455vb4pex5vsknk084sn02q";
 
-/// `deliveries`.
 #[derive(Debug, Args)]
 pub(crate) struct DeliveriesArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
-    /// What to do.
     #[command(subcommand)]
     pub command: DeliveriesCommand,
 }
 
-/// The commands about messages to customers' servers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeliveriesCommand {
-    /// Lists them, the newest first
+    /// List deliveries, newest first
     List {
-        /// Whose.
         #[command(flatten)]
         org: SomeOrg,
-        /// Those of this state only
+        /// Filter by state
         #[arg(long, value_enum)]
         state: Option<DeliveryState>,
-        /// How many at most
+        /// Maximum number of deliveries
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         limit: u32,
     },
-    /// Shows one with its body and the beginning of the last answer
+    /// Show a delivery with its body and the beginning of the last response
     Show(OneDelivery),
-    /// Has one sent once more, now, with all its attempts before it; a running service does it
+    /// Resend a delivery, with all its attempts again; needs a running service
     Resend(OneDelivery),
 }
 
-/// The message that a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct OneDelivery {
-    /// The delivery's id
+    /// Delivery ID
     #[arg(value_name = "DELIVERY_ID")]
     pub delivery: String,
-    /// Whose it is.
     #[command(flatten)]
     pub org: SomeOrg,
 }

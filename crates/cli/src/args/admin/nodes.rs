@@ -1,4 +1,4 @@
-//! The command line of `nodes`.
+//! Arguments of `nodes`.
 
 use clap::Args;
 
@@ -10,10 +10,8 @@ Examples:
     probity nodes
     probity nodes --json | jq -r 'select(.alive) | .hostname'";
 
-/// `nodes`.
 #[derive(Debug, Args)]
 pub(crate) struct NodesArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
 }

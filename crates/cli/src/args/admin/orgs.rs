@@ -1,4 +1,4 @@
-//! The command line of `orgs`.
+//! Arguments of `orgs`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -16,94 +16,86 @@ Examples:
     probity orgs suspend org_01h455vb4pex5vsknk084sn02q --reason 'invoice 17 is open'
     probity orgs lift org_01h455vb4pex5vsknk084sn02q";
 
-/// `orgs`.
 #[derive(Debug, Args)]
 pub(crate) struct OrgsArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
-    /// What to do.
     #[command(subcommand)]
     pub command: OrgsCommand,
 }
 
-/// The commands about organizations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrgsCommand {
-    /// Creates an organization
+    /// Create an organization
     Create {
-        /// Its name, for people
+        /// Displayed name
         #[arg(value_parser = name)]
         name: String,
-        /// Its plan, of those that `plans` lists; default: credits.plan
+        /// Plan, one of those that `probity plans` lists; default: `credits.plan`
         #[arg(long)]
         plan: Option<String>,
     },
-    /// Lists all organizations
+    /// List all organizations
     List,
-    /// Shows one with its plan, its period and what is its own
+    /// Show an organization with its plan, its period and its own limits
     Show(OneOrg),
-    /// Changes one; `plan` in the place of a number gives it what its plan says
+    /// Change an organization; `plan` instead of a number restores the plan's value
     Change(OrgChangeArgs),
-    /// Suspends one: its keys are answered 403, until it is lifted
+    /// Suspend an organization: its keys get 403 until the suspension is lifted
     Suspend(Hold),
-    /// Pauses one: as suspended, at its own wish
+    /// Pause an organization at its own request; its keys get 403 until the pause is lifted
     Pause(Hold),
-    /// Bans one: as suspended, for good unless it is lifted
+    /// Ban an organization: cancel its jobs; its keys get 403 until the ban is lifted
     Ban(Hold),
-    /// Marks one as under review; it goes on
+    /// Mark an organization as under review; it keeps working
     Review(Hold),
-    /// Lifts a suspension, a pause, a ban or a review
+    /// Lift a suspension, pause, ban or review
     Lift(OneOrg),
 }
 
-/// `orgs change`.
 #[derive(Debug, Args)]
 pub(crate) struct OrgChangeArgs {
-    /// Which.
     #[command(flatten)]
     pub one: OneOrg,
-    /// Its name, for people
+    /// Displayed name
     #[arg(long, value_parser = name)]
     pub name: Option<String>,
-    /// Another plan, from today on: credits of the old plan's month end, those of the new one's are there
+    /// New plan, from today: the old plan's monthly credits expire, the new plan's are granted
     #[arg(long)]
     pub plan: Option<String>,
-    /// How many people may belong to it
+    /// Maximum number of team members
     #[arg(long, value_name = "N", value_parser = Own::parse)]
     pub seats: Option<Own>,
-    /// Requests a minute for all its keys
+    /// Requests per minute of all keys together
     #[arg(long, value_name = "PER_MINUTE", value_parser = Own::parse)]
     pub rate: Option<Own>,
-    /// Below how many credits its balance is low
+    /// Threshold below which the balance is low
     #[arg(long, value_name = "N", value_parser = Own::parse)]
     pub low_balance: Option<Own>,
-    /// What it may use, whatever its plan says; several may be given
+    /// Entitlement to grant, regardless of the plan; repeatable
     #[arg(long, value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
     pub entitle: Vec<String>,
-    /// What it may not use, whatever its plan says
+    /// Entitlement to deny, regardless of the plan; repeatable
     #[arg(long, value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
     pub deny: Vec<String>,
-    /// What it may use if its plan says so
+    /// Entitlement to leave to the plan again; repeatable
     #[arg(long, value_name = "ENTITLEMENT", value_parser = PossibleValuesParser::new(Entitlement::ALL.map(Entitlement::as_str)))]
     pub as_plan: Vec<String>,
 }
 
-/// An organization that is stopped or looked at.
+/// Restriction of an organization.
 #[derive(Debug, Args)]
 pub(crate) struct Hold {
-    /// Which.
     #[command(flatten)]
     pub one: OneOrg,
-    /// Why, for operators: no customer sees it
+    /// Reason, for operators; customers never see it
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<String>,
 }
 
-/// The organization that a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct OneOrg {
-    /// The organization's id
+    /// Organization ID
     #[arg(value_name = "ORG")]
     pub org: String,
 }

@@ -1,4 +1,4 @@
-//! The command line of `suppressions`.
+//! Arguments of `suppressions`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -15,54 +15,47 @@ Examples:
     probity suppressions add complained - < complaints.txt
     probity suppressions remove bounced --all";
 
-/// `suppressions`.
 #[derive(Debug, Args)]
 pub(crate) struct SuppressionsArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
-    /// What to do.
     #[command(subcommand)]
     pub command: SuppressionsCommand,
 }
 
-/// The commands about suppression lists.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SuppressionsCommand {
-    /// Says how many addresses each list has
+    /// Show the number of addresses per list
     Count(SomeOrg),
-    /// Says on which lists an address is, however it is spelled there
+    /// Show which lists have an address, in any spelling
     Find {
-        /// The address
+        /// Address to find
         #[arg(value_name = "ADDRESS")]
         email: String,
-        /// Whose lists.
         #[command(flatten)]
         org: SomeOrg,
     },
-    /// Puts addresses on a list
+    /// Add addresses to a list
     Add(TheseAddresses),
-    /// Takes addresses off a list
+    /// Remove addresses from a list
     Remove {
-        /// Which.
         #[command(flatten)]
         these: TheseAddresses,
-        /// Takes all off
+        /// Remove all addresses
         #[arg(long, conflicts_with = "addresses")]
         all: bool,
     },
 }
 
-/// A list, and addresses.
+/// Suppression list and addresses.
 #[derive(Debug, Args)]
 pub(crate) struct TheseAddresses {
-    /// Which list
+    /// Suppression list
     #[arg(value_name = "LIST", value_parser = PossibleValuesParser::new(List::ALL.map(List::as_str)))]
     pub list: String,
-    /// The addresses; `-` reads them from standard input, one a line
+    /// Addresses; `-` reads them from standard input, one per line
     #[arg(value_name = "ADDRESS")]
     pub addresses: Vec<String>,
-    /// Whose list.
     #[command(flatten)]
     pub org: SomeOrg,
 }

@@ -1,4 +1,4 @@
-//! The command line of `users`.
+//! Arguments of `users`.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
@@ -19,94 +19,85 @@ Examples:
     probity users remove usr_01h455vb4pex5vsknk084sn02q
     probity users identity ann@example.com verified
     probity users reset-link ann@example.com
-    probity users reset-link org_01h455vb4pex5vsknk084sn02q     its owner, who may have no address yet
+    probity users reset-link org_01h455vb4pex5vsknk084sn02q     the owner, who may have no address yet
     probity users reset-link ann@example.com --without-second-factor";
 
-/// `users`.
 #[derive(Debug, Args)]
 pub(crate) struct UsersArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
-    /// What to do.
     #[command(subcommand)]
     pub command: UsersCommand,
 }
 
-/// The person whom a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct OnePerson {
-    /// An address, or the id of a person
+    /// Email address or member ID
     #[arg(value_name = "WHO")]
     pub who: String,
-    /// The organization's id, where the address has people in several
+    /// Organization ID, if the address belongs to several organizations
     #[arg(long, value_name = "ORG")]
     pub org: Option<String>,
 }
 
-/// The commands about people.
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
-    /// Lists the members of an organization, the newest first
+    /// List the members of an organization, newest first
     List(SomeOrg),
-    /// Invites somebody and prints their link, once; or once more who has not accepted yet
+    /// Invite a member, or a pending one again, and print a one-time link
     Invite {
-        /// Their address
+        /// Email address
         email: String,
-        /// What they are called
+        /// Name of the member
         #[arg(long, value_parser = name)]
         name: Option<String>,
-        /// What they may do
+        /// Role of the member
         #[arg(long, default_value = "contributor", value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
         role: String,
-        /// The organization.
         #[command(flatten)]
         org: SomeOrg,
     },
-    /// Gives a member another role
+    /// Change a member's role
     Role {
-        /// Who.
         #[command(flatten)]
         one: OnePerson,
-        /// What they may do from now on
+        /// New role
         #[arg(value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
         role: String,
     },
-    /// Lists where somebody is signed in, the session that was used last first
+    /// List a member's sessions, most recently used first
     Sessions(OnePerson),
-    /// Signs somebody out, everywhere unless a session is named
+    /// End all sessions of a member, or one
     SignOut {
-        /// Who.
         #[command(flatten)]
         one: OnePerson,
-        /// The id of one of their sessions
+        /// ID of the only session to end
         #[arg(long, value_name = "SESSION_ID")]
         session: Option<String>,
     },
-    /// Pauses a member: they are signed out, and cannot sign in until they are resumed
+    /// Pause a member: end all sessions, and refuse sign-in until the member is resumed
     Pause(OnePerson),
-    /// Lets a paused member sign in again
+    /// Resume a paused member
     Resume(OnePerson),
-    /// Removes a member, or takes an invitation back; keys go on, and are revoked by `keys revoke`
+    /// Remove a member or withdraw an invitation; the member's keys keep working until `keys revoke`
     Remove(OnePerson),
-    /// Says what is known of who somebody is; their account shows it to them
+    /// Set the identity check of a member, which the account shows
     Identity {
-        /// Who.
         #[command(flatten)]
         one: OnePerson,
-        /// What is known
+        /// Result of the identity check
         #[arg(value_enum)]
         state: Identity,
     },
-    /// Makes a one-time link with which somebody sets a new password; it is shown once and lasts a day
+    /// Print a one-time link, valid for a day, that sets a member's new password
     ResetLink {
-        /// An address, or the id of a person or of an organization, whose owner is meant
+        /// Email address, member ID, or organization ID for its owner
         #[arg(value_name = "WHO")]
         who: String,
-        /// The organization's id, where the address has people in several
+        /// Organization ID, if the address belongs to several organizations
         #[arg(long, value_name = "ORG")]
         org: Option<String>,
-        /// Takes their second factor away too: they have lost it
+        /// Also remove two-factor authentication, if the member has lost access to it
         #[arg(long)]
         without_second_factor: bool,
     },

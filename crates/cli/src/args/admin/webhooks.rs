@@ -1,4 +1,4 @@
-//! The command line of `webhooks`.
+//! Arguments of `webhooks`.
 
 use clap::{Args, Subcommand};
 use probity_core::webhook::Topic;
@@ -13,63 +13,56 @@ Examples:
     probity webhooks pause whk_01h455vb4pex5vsknk084sn02q
     probity webhooks rotate whk_01h455vb4pex5vsknk084sn02q --json | jq -r .secret";
 
-/// `webhooks`.
 #[derive(Debug, Args)]
 pub(crate) struct WebhooksArgs {
-    /// What all of them take.
     #[command(flatten)]
     pub options: AdminOptions,
-    /// What to do.
     #[command(subcommand)]
     pub command: WebhooksCommand,
 }
 
-/// The webhook that a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct OneWebhook {
-    /// The webhook's id
+    /// Webhook ID
     #[arg(value_name = "WEBHOOK_ID")]
     pub webhook: String,
-    /// Whose it is.
     #[command(flatten)]
     pub org: SomeOrg,
 }
 
-/// The commands about webhooks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum WebhooksCommand {
-    /// Lists them, the newest first, without their secrets
+    /// List webhooks, newest first, without secrets
     List(SomeOrg),
-    /// Makes one and prints its secret, once
+    /// Create a webhook and print its secret once
     Create {
-        /// Where messages go
+        /// URL that receives the events
         url: String,
-        /// What it is called
+        /// Displayed name
         #[arg(long, value_parser = name)]
         name: String,
-        /// What it is told of; several may be given
+        /// Event to send; repeatable
         #[arg(long, required = true, value_name = "EVENT", value_parser = event)]
         event: Vec<Topic>,
-        /// Tells it of what test keys start, and of nothing else
+        /// Send only the events of test keys
         #[arg(long)]
         test: bool,
-        /// Whose.
         #[command(flatten)]
         org: SomeOrg,
     },
-    /// Tells one nothing until it is resumed, nor what waits for it
+    /// Pause a webhook: send nothing until it is resumed, and cancel pending deliveries
     Pause(OneWebhook),
-    /// Tells one again; how it fared before is forgotten
+    /// Resume a webhook and reset its failure count
     Resume(OneWebhook),
-    /// Has a message of the type `test` sent to one; a running service does it, and `deliveries list` shows what came of it
+    /// Send a test event; needs a running service, and `deliveries list` shows the outcome
     Test(OneWebhook),
-    /// Makes a new secret and prints it, once; for a day messages are signed with both
+    /// Create a new secret and print it once; both secrets sign for a day
     Rotate(OneWebhook),
-    /// Removes one with its log, for good
+    /// Remove a webhook and its log permanently
     Remove(OneWebhook),
 }
 
-/// Something that a webhook can be told of, as the API names it.
+/// Parses an event of the API.
 fn event(text: &str) -> Result<Topic, String> {
     text.parse().map_err(|_| {
         let names: Vec<String> = Topic::all().map(|topic| topic.to_string()).collect();

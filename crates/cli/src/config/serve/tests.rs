@@ -56,7 +56,7 @@ fn data_lies_where_the_system_keeps_that_of_its_kind() {
 #[test]
 fn what_cannot_be_is_refused_with_what_would_be_right() {
     let url = "server.public_url=https://verify.example.com";
-    let table: [(&[&str], &str); 22] = [
+    let table: [(&[&str], &str); 21] = [
         (&["server.listen=localhost:8080"], "--set: `server.listen`: \"localhost:8080\" is not an address"),
         (&["server.listen="], "at least one address"),
         (&["server.roles=api,work"], "`server.roles`: \"work\" is not one of api, worker, delivery, schedule"),
@@ -68,7 +68,6 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
         (&["server.brand="], "server.brand"),
         (&["server.trusted_proxies=10.0.0.0/40"], "server.trusted_proxies"),
         (&["server.request_timeout=1999ms"], "at least 2s"),
-        (&["credits.hold=75s"], "longer than server.request_timeout"),
         (&["rate.key_per_minute=30000"], "at least rate.key_per_minute, which is 30000"),
         (&["server.metrics_token=short"], "at least 16"),
         (&["admin.key=short"], "at least 32"),
@@ -83,7 +82,7 @@ fn what_cannot_be_is_refused_with_what_would_be_right() {
     for (set, message) in table {
         assert!(refused(set).contains(message), "{set:?}: {}", refused(set));
     }
-    assert!(settings(&["server.request_timeout=2s", "credits.hold=2001ms"]).is_ok());
+    assert!(settings(&["server.request_timeout=2s"]).is_ok());
     assert!(settings(&["rate.key_per_minute=30000", "rate.organization_per_minute=30000"]).is_ok());
 }
 

@@ -90,7 +90,7 @@ async fn on_lists(desk: &Desk, email: &str) -> Result<Told> {
 }
 
 /// What is said of an answer that cannot be read.
-const NO_JSON: &str = "an answer that is no JSON";
+const NO_JSON: &str = "the response is not JSON";
 
 fn read<'a, T: Deserialize<'a>>(answer: &'a str) -> Result<T> {
     serde_json::from_str(answer).context(NO_JSON)

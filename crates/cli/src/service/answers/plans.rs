@@ -42,7 +42,7 @@ pub(super) async fn change(admin: &Admin, org: &Org, change: &Change) -> Result<
         Own::Given(number) => Said::Given(number),
     };
     let entitled = |(name, allowed): &(String, Option<bool>)| {
-        let one = name.parse::<Entitlement>().map_err(|()| anyhow!("no entitlement is called {name:?}"))?;
+        let one = name.parse::<Entitlement>().map_err(|()| anyhow!("there is no entitlement {name:?}"))?;
         Ok((one, allowed.map_or(Said::Cleared, Said::Given)))
     };
     let wanted = OrgChange {

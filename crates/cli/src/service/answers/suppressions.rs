@@ -30,7 +30,7 @@ pub(super) async fn answer(admin: &Admin, org: &Org, wish: Wish) -> Result<Answe
 }
 
 fn named(list: &str) -> Result<List> {
-    List::from_name(list).with_context(|| format!("no list is called {list:?}"))
+    List::from_name(list).with_context(|| format!("there is no suppression list {list:?}"))
 }
 
 fn taken<'a>(admin: &'a Admin, org: &Org, list: &str, texts: &[String]) -> Result<Addresses<'a>> {

@@ -22,7 +22,7 @@ pub(super) async fn invite(
     name: Option<&str>,
     role: &str,
 ) -> Result<Answer> {
-    let role = Role::from_name(role).with_context(|| format!("no role is called {role:?}"))?;
+    let role = Role::from_name(role).with_context(|| format!("there is no role {role:?}"))?;
     let who = Invitee { email, name, role, life_ms: serve.invitation_ms, by_mail: serve.mail.is_some() };
     let (user, link) = admin.invite_user(org, who).await.map_err(refused)?;
     Ok(Answer::Link(admin::Link {
@@ -39,7 +39,7 @@ pub(super) async fn change(admin: &Admin, who: &str, org: Option<&str>, fate: Fa
         Fate::Pause => admin.set_user_status(&user, UserStatus::Paused).await,
         Fate::Resume => admin.set_user_status(&user, UserStatus::Active).await,
         Fate::Role(role) => {
-            let role = Role::from_name(&role).with_context(|| format!("no role is called {role:?}"))?;
+            let role = Role::from_name(&role).with_context(|| format!("there is no role {role:?}"))?;
             admin.set_user_role(&user, role).await
         }
         Fate::Remove => admin.remove_user(&user).await.map(|()| user),
@@ -65,7 +65,7 @@ pub(super) async fn sessions(admin: &Admin, serve: &ServeSettings, who: &str, or
 pub(super) async fn sign_out(admin: &Admin, who: &str, org: Option<&str>, session: Option<&str>) -> Result<Answer> {
     let (user, _) = super::person(admin, who, org).await?;
     let ended = admin.sign_out(&user, session).await.map_err(|error| match error {
-        StoreError::NotFound => anyhow!("they have no such session; `probity users sessions {who}` shows all"),
+        StoreError::NotFound => anyhow!("there is no such session; to list all: `probity users sessions {who}`"),
         other => super::failed(other),
     })?;
     Ok(Answer::SignedOut(admin::users::SignedOut { user: user.id.to_string(), ended }))

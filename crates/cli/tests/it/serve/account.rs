@@ -30,7 +30,7 @@ pub(crate) fn audit(installation: &Installation) {
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{}", ran.err);
 }
 
-/// Waits until no credit is held any more, which only a running service brings about; then the books must agree, every
+/// Waits until no job holds a credit any more, which only a running service brings about; then the books must agree, every
 /// credit must be available or spent, and nothing may be spent that no client was told of or may have missed.
 pub(crate) fn nothing_lost(installation: &Installation, granted: u64, seen: &Seen) -> Account {
     let account = wait_for("the end of all holds", || {

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::account::nothing_lost;
 use super::client::Answer;
-use super::node::{Installation, wait_for};
+use super::node::{Installation, Node, wait_for};
 use super::traffic::{Asking, Traffic};
 use crate::program::Place;
 
@@ -69,6 +69,14 @@ impl Drop for Small {
     }
 }
 
+/// Also where nobody asks any more: its sign of life needs room as well.
+fn is_not_ready(node: &Node) {
+    wait_for("the end of readiness", || {
+        let answer = node.client("").get("/readyz").unwrap();
+        (answer.status == 503 && answer.body.contains("writes")).then_some(())
+    });
+}
+
 #[test]
 fn a_full_disk_costs_answers_and_no_credits() {
     let installation = Installation::on_sqlite().metered(GRANTED);
@@ -81,8 +89,10 @@ fn a_full_disk_costs_answers_and_no_credits() {
         small.fill();
         one.until("503", Answer::is_unavailable);
         traffic.fails();
+        is_not_ready(&node);
         small.clear();
         one.until("a verdict", |answer| answer.status == 200);
+        wait_for("readiness", || (node.readiness() == Some(200)).then_some(()));
     }
     let mut seen = traffic.end();
     seen.add(one.seen);
@@ -123,6 +133,7 @@ fn a_disk_that_becomes_read_only_costs_answers_and_no_credits() {
         File::create(&read_only).unwrap();
         one.until("503", Answer::is_unavailable);
         traffic.fails();
+        is_not_ready(&node);
         let (retry_key, list) = (format!("list-{n}"), r#"{"emails":["valid@sandbox.test"]}"#);
         let refused = customer.post("/v1/batch-verify", &retry_key, list).unwrap();
         assert!(refused.is_unavailable(), "{refused:?}");

@@ -14,24 +14,25 @@ use super::traffic::Seen;
 const CLIENTS: u16 = 6;
 const GRANTED: u32 = 100;
 
-/// Four seconds are long enough to look around in, and hold a credit each.
+/// Four seconds are long enough to look around in.
 const SLOW: &str = "valid+delay-4s@sandbox.test";
 
 fn installation(on: Installation) -> Installation {
-    on.counted(GRANTED).set(&["server.request_timeout=6s", "credits.hold=7s"])
+    on.counted(GRANTED).set(&["server.request_timeout=6s"])
 }
 
 type Asking = Vec<JoinHandle<Result<Answer, Failed>>>;
 
 /// Clients with one slow request each, all of which are being worked on.
-fn in_flight(installation: &Installation, node: &Node) -> Asking {
+fn in_flight(node: &Node) -> Asking {
     let key = node.key("Live key");
     let asking = (0..CLIENTS).map(|_| {
         let mut client = Client::new(node.address, &key);
         std::thread::spawn(move || client.verify(SLOW))
     });
     let asking = asking.collect();
-    wait_for("the requests", || (Account::of(installation).held == u64::from(CLIENTS)).then_some(()));
+    let under_way = format!("probity_http_requests_in_flight {}\n", CLIENTS + 1);
+    wait_for("the requests", || node.client("").get("/metrics").unwrap().body.contains(&under_way).then_some(()));
     asking
 }
 
@@ -50,7 +51,7 @@ fn requests_in_flight_are_finished(installation: &Installation) {
     let mut node = installation.start();
     let mut waiting = node.client("");
     assert_eq!(waiting.get("/healthz").unwrap().status, 200);
-    let asking = in_flight(installation, &node);
+    let asking = in_flight(&node);
     told_to_stop(&node);
     let refused = node.client(&node.key("Live key")).verify("valid@sandbox.test").unwrap();
     assert!(refused.is_unavailable() && refused.head.contains("retry-after: 1"), "{refused:?}");
@@ -82,14 +83,13 @@ fn requests_in_flight_are_finished_in_postgresql() {
 fn what_outlasts_the_grace_is_cut_and_costs_nothing() {
     let installation = installation(Installation::on_sqlite()).set(&["server.shutdown_grace=500ms"]);
     let mut node = installation.start();
-    let asking = in_flight(&installation, &node);
+    let asking = in_flight(&node);
     let begun = Instant::now();
     told_to_stop(&node);
     let (status, _) = node.launched.ended();
     assert!(begun.elapsed() < Duration::from_secs(4), "it did not wait for them");
     assert_eq!(status.code(), Some(0));
     lost(asking);
-    // Their credits are given back before the end, not only when their holds would have ended.
     assert_eq!(Account::of(&installation), Account { available: u64::from(GRANTED), held: 0, spent: 0 });
 }
 
@@ -97,7 +97,7 @@ fn what_outlasts_the_grace_is_cut_and_costs_nothing() {
 fn a_second_signal_ends_it_at_once() {
     let installation = installation(Installation::on_sqlite());
     let mut node = installation.start();
-    let asking = in_flight(&installation, &node);
+    let asking = in_flight(&node);
     told_to_stop(&node);
     let begun = Instant::now();
     node.launched.signal(Signal::TERM);

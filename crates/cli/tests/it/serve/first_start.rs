@@ -60,7 +60,7 @@ fn starts_twice(installation: &Installation) {
     let ran = installation.run(&["users", "reset-link", "owner@example.com"]);
     assert!(ran.code == Some(0) && ran.out.contains("/#/link/") && !ran.out.contains(&link), "{ran:?}");
     let ran = installation.run(&["users", "reset-link", "nobody@example.com"]);
-    assert!(ran.code == Some(2) && ran.err.contains("there is nobody"), "{ran:?}");
+    assert!(ran.code == Some(2) && ran.err.contains("there is no member"), "{ran:?}");
 }
 
 /// A start that must fail: says how, and that nothing was promised to anybody.

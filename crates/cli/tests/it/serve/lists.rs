@@ -56,7 +56,7 @@ fn forecast_to_download(installation: Installation) {
     assert_eq!((&forecast["counts"]["distinct"], &forecast["counts"]["duplicates"]), (&json!(3), &json!(1)));
     assert_eq!(prepaid(&installation), before, "a forecast costs nothing");
     let nothing = installation.run(&["lists", "list", "--json"]);
-    assert_eq!((objects(&nothing), nothing.err.as_str()), (Vec::new(), "there is no such list\n"), "nor is it a list");
+    assert_eq!((objects(&nothing), nothing.err.as_str()), (Vec::new(), "no lists found\n"), "nor is it a list");
 
     let added = installation.ask(&["lists", "add", &file, "--json"]);
     let job = added["id"].as_str().unwrap().to_owned();
@@ -80,7 +80,7 @@ fn forecast_to_download(installation: Installation) {
     );
     downloads(&installation, &job);
     let cancelled = installation.run(&["lists", "cancel", &job]);
-    assert_eq!((cancelled.code, cancelled.err.contains("completed already")), (Some(2), true), "{}", cancelled.err);
+    assert_eq!((cancelled.code, cancelled.err.contains("already completed")), (Some(2), true), "{}", cancelled.err);
 
     let event = &objects(&installation.run(&["timeline", "--json"]))[0];
     assert_eq!((&event["trigger"], &event["source_action"]), (&json!("staff"), &json!("cli.upload")), "{event}");
@@ -96,7 +96,7 @@ fn what_test_keys_made_is_shown_where_it_is_asked_for() {
     let mut client = node.client(&node.key("Test key"));
     let accepted = client.post("/v1/batch-verify", "list", r#"{"emails":["valid@sandbox.test","nobody"]}"#).unwrap();
     let job = accepted.json()["id"].as_str().unwrap().to_owned();
-    assert_eq!(installation.run(&["lists", "list", "--json"]).err, "there is no such list\n");
+    assert_eq!(installation.run(&["lists", "list", "--json"]).err, "no lists found\n");
     let listed = objects(&installation.run(&["lists", "list", "--test", "--json"]));
     assert_eq!((listed.len(), &listed[0]["id"]), (1, &json!(job)));
     let shown = installation.run(&["lists", "show", &job]);

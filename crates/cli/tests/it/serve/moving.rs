@@ -102,7 +102,7 @@ fn a_moved_installation_goes_on_where_it_was() {
     assert!(ran.err.contains("pepper"), "{ran:?}");
     let again = installation.run(&["move", "--to", database.url()]);
     assert_eq!(again.code, Some(0), "{again:?}");
-    assert!(again.err.contains("was moved there at"), "{again:?}");
+    assert!(again.err.contains("Already moved there at"), "{again:?}");
 
     for command in [&["serve", "--sandbox", "--listen", "127.0.0.1:0"][..], &["keys", "list"]] {
         let refused = installation.run(command);
@@ -120,10 +120,10 @@ fn a_move_tells_what_is_wrong_and_never_the_password() {
     assert!(!installation.place.has("data/probity.db") && !installation.place.has("data/pepper"));
     installation.start().stop();
     let cases = [
-        (&["move"][..], 2, "where to?"),
+        (&["move"][..], 2, "no target"),
         (&["move", "--to", "mysql://probity:s3cret@127.0.0.1/x"], 2, "must look like"),
         (&["move", "--to", "postgres://probity:s3cret@127.0.0.1:1/x"], 5, "PostgreSQL database cannot be opened"),
-        (&["move", "--undo"], 0, "was not moved"),
+        (&["move", "--undo"], 0, "never moved"),
     ];
     for (command, code, told) in cases {
         let ran = installation.run(command);

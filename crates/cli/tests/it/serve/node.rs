@@ -83,10 +83,9 @@ impl Installation {
             .set(&["rate.key_per_minute=60000000", "rate.organization_per_minute=60000000"])
     }
 
-    /// Counts credits under deadlines so short that holds end within a test: a verification takes 2 s at most, a request 3 s,
-    /// a hold 4 s.
+    /// Counts credits under short deadlines: a verification takes 2 s at most, a request 3 s.
     pub(crate) fn metered(self, credits: u32) -> Self {
-        self.counted(credits).set(&["server.request_timeout=3s", "credits.hold=4s"])
+        self.counted(credits).set(&["server.request_timeout=3s"])
     }
 
     pub(super) fn command(&self, args: &[&str]) -> std::process::Command {
@@ -160,6 +159,18 @@ impl Installation {
     /// Starts `serve --sandbox` at an address, and waits for nothing.
     pub(crate) fn launch_at(&self, listen: &str) -> Launched {
         self.launch_with(&["serve", "--sandbox", "--listen", listen])
+    }
+
+    /// Starts `serve --sandbox` where only so many files may be open, and waits until it says that it listens.
+    pub(crate) fn start_with_few_files(&self, files: u32) -> Node {
+        let command = self.command(&SERVE);
+        let mut limited = std::process::Command::new("sh");
+        limited.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]);
+        limited.arg(command.get_program()).args(command.get_args());
+        limited.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        limited.current_dir(command.get_current_dir().unwrap());
+        let started = self.spawn(limited).listening();
+        started.unwrap_or_else(|ended| panic!("it ended without listening, after {:?}", ended.seen))
     }
 
     /// Starts a command that serves, and waits for nothing.

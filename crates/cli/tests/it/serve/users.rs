@@ -16,11 +16,23 @@ fn refused(installation: &Installation, args: &[&str]) -> String {
 #[test]
 fn members_are_invited_paused_and_removed() {
     let installation = Installation::on_sqlite();
-    installation.start().stop();
+    let node = installation.start();
+    let address = node.address;
+    node.stop();
     let owner = installation.ask(&["users", "list", "--json"]);
     assert_eq!((&owner["is_primary"], &owner["status"]), (&json!(true), &json!("active")));
     let invited = installation.ask(&["users", "invite", "Ann@example.com", "--name", "Ann", "--json"]);
-    assert!(invited["url"].as_str().unwrap().contains("/#/link/"), "{invited}");
+    // The system chose the port.
+    assert!(invited["url"].as_str().unwrap().starts_with(&format!("http://{address}/#/link/")), "{invited}");
+    let public = [
+        "users",
+        "reset-link",
+        owner["id"].as_str().unwrap(),
+        "--json",
+        "--set",
+        "server.public_url=https://v.example",
+    ];
+    assert!(installation.ask(&public)["url"].as_str().unwrap().starts_with("https://v.example/#/link/"));
     let again = installation.ask(&["users", "invite", "ann@example.com", "--role", "administrator", "--json"]);
     assert!(again["user"] == invited["user"] && again["url"] != invited["url"], "{again}");
     let id = invited["user"].as_str().unwrap();
@@ -38,7 +50,7 @@ fn members_are_invited_paused_and_removed() {
     assert!(refused(&installation, &["users", "pause", id]).contains("becomes active by accepting"));
     assert!(refused(&installation, &["users", "remove", owner]).contains("the primary user"));
     assert!(refused(&installation, &["users", "invite", "nonsense"]).contains("the address is none"));
-    assert!(refused(&installation, &["users", "remove", "nobody@example.com"]).contains("there is nobody"));
+    assert!(refused(&installation, &["users", "remove", "nobody@example.com"]).contains("there is no member"));
     for (said, known) in
         [("verified", json!("verified")), ("requires-input", json!("requires_input")), ("unknown", json!(null))]
     {
@@ -46,7 +58,7 @@ fn members_are_invited_paused_and_removed() {
         assert_eq!((&shown["id"], &shown["identity_verified"]), (&json!(id), &known), "{shown}");
     }
     assert!(
-        refused(&installation, &["users", "identity", "nobody@example.com", "verified"]).contains("there is nobody")
+        refused(&installation, &["users", "identity", "nobody@example.com", "verified"]).contains("there is no member")
     );
     let removed = installation.ask(&["users", "remove", "ANN@example.com", "--json"]);
     assert_eq!(removed["id"], id);

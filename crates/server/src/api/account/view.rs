@@ -12,44 +12,44 @@ use crate::api::timestamp::Timestamp;
 use crate::api::users::view::Line;
 use crate::openapi::schema::{line, line_or_null, one_of, user_id};
 
-/// A person's account.
+/// Account of a team member.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Account {
-    /// The person's id.
+    /// Member ID.
     #[schema(schema_with = user_id)]
     pub id: UserId,
-    /// What the person is called.
+    /// Member name.
     #[schema(required, examples("Ann Lee"))]
     pub name: Option<String>,
-    /// The person's address; empty for a primary user who has not given one yet.
+    /// Email address; empty while the owner has none.
     #[schema(examples("ann@example.com"))]
     pub email: String,
-    /// Whether a link that was sent to the address came back.
+    /// Whether the member has used a link that was sent to the address.
     pub email_verified: bool,
-    /// Whether the person signs in with a second factor.
+    /// Whether the member signs in with two-factor authentication.
     pub two_factor_enabled: bool,
     /// Whether it is known who the person is.
     #[serde(serialize_with = "identity_name")]
     #[schema(required, schema_with = identity)]
     pub identity_verified: Option<Identity>,
-    /// The person's telephone number.
+    /// Phone number.
     #[schema(required, examples("+49 30 123456"))]
     pub phone: Option<String>,
-    /// The company that the person names.
+    /// Company name.
     #[schema(required, examples("Example Ltd"))]
     pub organization: Option<String>,
-    /// The company's number for value added tax.
+    /// Company VAT ID.
     #[schema(required, examples("DE123456789"))]
     pub vat_id: Option<String>,
-    /// The company's country.
+    /// Company country.
     #[schema(required, examples("DE"))]
     pub country: Option<String>,
-    /// Where the company is.
+    /// Company address.
     #[schema(required)]
     pub address: Option<Postal>,
-    /// What the person wishes to be told of.
+    /// Email notification preferences.
     pub notifications: Notifications,
-    /// When the person was invited, or made the organization.
+    /// Time at which the member was invited or created the organization.
     pub created_at: Timestamp,
 }
 
@@ -60,34 +60,34 @@ pub struct Postal {
     /// Street and number.
     #[schema(required, examples("1 Example Street"))]
     pub line1: Option<String>,
-    /// What the first line has no room for.
+    /// Second address line.
     #[schema(required, examples("2nd floor"))]
     pub line2: Option<String>,
-    /// The town.
+    /// City.
     #[schema(required, examples("Berlin"))]
     pub city: Option<String>,
-    /// The state, county or province.
+    /// State, county or province.
     #[schema(required, examples("Berlin"))]
     pub state: Option<String>,
-    /// The code of the post.
+    /// Postal code.
     #[schema(required, examples("10115"))]
     pub postal_code: Option<String>,
-    /// The country.
+    /// Country.
     #[schema(required, examples("DE"))]
     pub country: Option<String>,
 }
 
-/// What somebody wishes to be told of. The wishes are kept for what sends such mail; this service sends none of it.
+/// Email notification preferences. Probity stores them but sends none of these emails.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has four independent wishes")]
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Notifications {
-    /// A list was cleaned.
+    /// Notice of a cleaned list.
     pub after_flossing: bool,
-    /// The week's numbers.
+    /// Weekly report.
     pub weekly_report: bool,
-    /// The month's numbers.
+    /// Monthly report.
     pub monthly_report: bool,
-    /// A payment.
+    /// Payment receipt.
     pub payment_receipts: bool,
 }
 
@@ -124,7 +124,7 @@ impl From<PostalAddress> for Postal {
     }
 }
 
-/// What to change of an account. Fields that are left out stay as they are, `null` clears one.
+/// Account fields to change. Omitted fields stay; null clears a field.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccountPatch {
@@ -170,7 +170,7 @@ impl From<OwnPatch> for AccountPatch {
     }
 }
 
-/// What to change of a postal address. One of which no line is left is null.
+/// Fields of a postal address to change. If no field is left, the address becomes null.
 #[derive(Clone, Debug, Default, Deserialize, ToSchema)]
 #[schema(as = PostalAddressPatch)]
 #[serde(deny_unknown_fields, default)]
@@ -189,7 +189,7 @@ pub struct PostalPatch {
     country: Said<Line>,
 }
 
-/// Which wishes to change. `null` is what a wish is from the start: true.
+/// Preferences to change. Null restores the default, true.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NotificationsPatch {
@@ -273,7 +273,7 @@ fn identity_name<S: Serializer>(identity: &Option<Identity>, to: S) -> Result<S:
 }
 
 fn identity() -> Object {
-    let means = "Whether it is known who the person is. Null where nobody has asked.";
+    let means = "Whether the member's identity is verified; null if it was never checked.";
     let mut schema = one_of(Identity::ALL.map(Identity::as_str), means);
     schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
     schema.enum_values.iter_mut().for_each(|names| names.push(serde_json::Value::Null));
@@ -281,33 +281,33 @@ fn identity() -> Object {
 }
 
 fn name() -> Object {
-    line("What the person is called.", "Ann Lee").build()
+    line("Member name.", "Ann Lee").build()
 }
 
 fn phone() -> Object {
-    line_or_null("The person's telephone number.", "+49 30 123456")
+    line_or_null("Phone number.", "+49 30 123456")
 }
 
 fn organization() -> Object {
-    line_or_null("The company that the person names.", "Example Ltd")
+    line_or_null("Company name.", "Example Ltd")
 }
 
 fn vat_id() -> Object {
-    line_or_null("The company's number for value added tax.", "DE123456789")
+    line_or_null("Company VAT ID.", "DE123456789")
 }
 
 fn country() -> Object {
-    line_or_null("The country.", "DE")
+    line_or_null("Country.", "DE")
 }
 
 fn postal_line() -> Object {
-    line_or_null("A line of the address.", "1 Example Street")
+    line_or_null("Line of the address.", "1 Example Street")
 }
 
 fn wish() -> Object {
     utoipa::openapi::schema::ObjectBuilder::new()
         .schema_type(SchemaType::from_iter([Type::Boolean, Type::Null]))
-        .description(Some("Whether the person wishes to be told."))
+        .description(Some("Whether to send this email."))
         .examples([true])
         .build()
 }

@@ -23,15 +23,15 @@ use crate::openapi::parameters::JobPath;
 
 /// Cancel a job
 ///
-/// What was not verified is credited back before this answers. Rows that have their verdicts keep them. A job that is
-/// completed cannot be cancelled: the answer is `error`.
+/// Stops the job. Releases the credits of unverified rows, then responds. Verified rows keep their verdicts. A completed
+/// job cannot be canceled: `status` is `error`.
 #[utoipa::path(
     post,
     path = "/v1/batch-verify/{id}/cancel",
     tag = "Verification",
     params(JobPath),
     security(("bearer" = ["write:jobs"])),
-    responses((status = 200, description = "Whether the job is cancelled.", body = BatchCancelled))
+    responses((status = 200, description = "Outcome of the cancellation.", body = BatchCancelled))
 )]
 pub(crate) async fn cancel_batch(
     State(app): State<Arc<App>>,

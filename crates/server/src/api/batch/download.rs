@@ -61,13 +61,12 @@ pub(crate) fn formats() -> impl Iterator<Item = &'static str> {
     FORMATS.iter().map(|(name, _)| *name)
 }
 
-/// Download a job
+/// Download job results
 ///
-/// All rows as CSV (RFC 4180, UTF-8), as a JSON object a line, or as a workbook. With `status` or `reason` only rows that have
-/// this verdict, with `provider` only those whose domains have their mail there. In CSV, text that a spreadsheet would run as a
-/// formula begins with `'`; programs ask for `format=raw`, which is CSV without that. A workbook has text in all of its cells,
-/// and no formulas. With `columns=original` the columns of the uploaded file that the job was made of come first, as long as
-/// that file is kept.
+/// Returns all rows as CSV (RFC 4180, UTF-8), as one JSON object per line, or as a workbook. `status`, `reason` and
+/// `provider` filter the rows. In CSV, cells that a spreadsheet would run as a formula begin with `'`; `format=raw` is
+/// CSV without that protection. All cells of a workbook are text. `columns=original` puts the columns of the uploaded
+/// file first, while that file is kept.
 #[utoipa::path(
     get,
     path = "/v1/batch-verify/{id}/download",
@@ -110,7 +109,7 @@ pub(crate) async fn download_batch(
     Ok((headers, file.send().await?).into_response())
 }
 
-/// A workbook of one sheet in Office Open XML.
+/// A workbook with one sheet, in Office Open XML.
 #[derive(utoipa::ToSchema)]
 #[schema(value_type = String, format = Binary, example = "PK...")]
 #[expect(dead_code, reason = "a form for the description, not a value")]

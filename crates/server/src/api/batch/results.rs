@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::openapi::parameters::{JobPath, ResultsParams};
-use crate::page::{Binding, PerPage};
+use crate::page::{Binding, CURSOR_RULE, PerPage};
 use crate::query::Query;
 
 /// How many rows a page has.
@@ -28,17 +28,17 @@ const ROW_BYTES: usize = 320;
 
 static DEPRECATION: HeaderName = HeaderName::from_static("deprecation");
 
-/// Read the rows of a job
+/// List job results
 ///
-/// Every submitted row in the order of submission, also while the job runs: rows that are not done have `processed: false`
-/// and no verdict. Verdicts are those after the organization's settings, and may differ from `GET /v1/verify`.
+/// Returns every row in submitted order, also while the job runs. A row without a result has `processed: false` and no
+/// verdict. The organization's settings are applied, so verdicts can differ from those of `GET /v1/verify`.
 #[utoipa::path(
     get,
     path = "/v1/batch-verify/{id}/results",
     tag = "Verification",
     params(JobPath, ResultsParams),
     security(("bearer" = ["read:jobs"])),
-    responses((status = 200, description = "One page of rows.", body = BatchResults))
+    responses((status = 200, description = "A page of rows.", body = BatchResults))
 )]
 pub(crate) async fn get_batch_results(
     State(app): State<Arc<App>>,
@@ -49,16 +49,16 @@ pub(crate) async fn get_batch_results(
     page(&app, &caller, id, &query).await.map(|page| json(&page))
 }
 
-/// Read the rows of a job, without their places
+/// List job results without indexes
 ///
-/// Deprecated: use `GET /v1/batch-verify/{id}/results`, which gives the same pages with `index`.
+/// Deprecated: use `GET /v1/batch-verify/{id}/results`, which returns the same pages with `index`.
 #[utoipa::path(
     get,
     path = "/v1/batch-verify/{id}",
     tag = "Verification",
     params(JobPath, ResultsParams),
     security(("bearer" = ["read:jobs"])),
-    responses((status = 200, description = "One page of rows.", body = BatchResults))
+    responses((status = 200, description = "A page of rows.", body = BatchResults))
 )]
 pub(crate) async fn get_batch_results_without_index(
     State(app): State<Arc<App>>,
@@ -103,5 +103,5 @@ fn json(page: &BatchResults) -> Response {
 /// The row at which a cursor goes on.
 fn index(place: &[u8]) -> Result<i64, ApiError> {
     let index = place.try_into().map(i64::from_be_bytes).ok().filter(|index| *index >= 0);
-    index.ok_or_else(|| ApiError::invalid("next", "must be a cursor that this list has given"))
+    index.ok_or_else(|| ApiError::invalid("next", CURSOR_RULE))
 }

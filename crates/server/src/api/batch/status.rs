@@ -13,16 +13,16 @@ use crate::auth::Caller;
 use crate::error::ApiError;
 use crate::openapi::parameters::JobPath;
 
-/// Look how far a job is
+/// Get job progress
 ///
-/// The counters are absent until processing begins. Progress is `emailsProcessed / numImported`.
+/// Returns the status and, once processing has begun, the counters. Progress is `emailsProcessed / numImported`.
 #[utoipa::path(
     get,
     path = "/v1/batch-verify/{id}/status",
     tag = "Verification",
     params(JobPath),
     security(("bearer" = ["read:jobs"])),
-    responses((status = 200, description = "Where the job stands.", body = BatchStatus))
+    responses((status = 200, description = "Progress of the job.", body = BatchStatus))
 )]
 pub(crate) async fn get_batch_status(
     State(app): State<Arc<App>>,

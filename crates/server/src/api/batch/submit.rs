@@ -29,11 +29,12 @@ use crate::openapi::schema;
 use crate::plans;
 use crate::query::Query;
 use crate::submission::format_of;
+use crate::webhooks::target::Refused;
 
 /// Blocks of one transaction: so few that it stays short.
 const BLOCKS_MAX: usize = 20;
 
-/// A job that was accepted.
+/// An accepted job.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct Submitted {
     /// The job's id.
@@ -43,15 +44,15 @@ pub(crate) struct Submitted {
 
 /// Verify a list
 ///
-/// Accepts 1 to 1,000,000 addresses and answers with the job's id when they are safely stored. Each row holds a credit;
-/// repeated addresses are verified and charged once. Also accepted: `text/csv` and `application/x-ndjson` (the column or
+/// Creates a job from 1 to 1,000,000 addresses and responds with its ID once they are stored durably. Each row holds 1
+/// credit; a repeated address is verified and charged once. Also accepts `text/csv` and `application/x-ndjson` (column or
 /// field `email`), with `webhook_url` in the query.
 #[utoipa::path(
     post,
     path = "/v1/batch-verify",
     tag = "Verification",
     params(crate::openapi::parameters::SubmitParams),
-    request_body(content = crate::openapi::batch::BatchSubmission, description = "The addresses."),
+    request_body(content = crate::openapi::batch::BatchSubmission, description = "Addresses to verify."),
     security(("bearer" = ["write:jobs"])),
     responses((status = 200, description = "The job.", body = Submitted))
 )]
@@ -60,7 +61,7 @@ pub(crate) async fn submit_batch(
     caller: Caller,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let format = format_of(request.headers())?;
+    let (format, request) = format_of(request).await?;
     let key = idempotency::key(request.headers())?;
     let path = request.uri().path().to_owned();
     let new = new_job(&app, &caller);
@@ -83,10 +84,14 @@ pub(crate) async fn submit_batch(
 
 /// The URL of the query, bounded as the body's is.
 fn in_query(query: &Query) -> Result<Option<String>, ApiError> {
-    let url = query.text("webhook_url")?.filter(|url| !url.is_empty());
+    let url = query.text("webhook_url")?;
     if url.as_ref().is_some_and(|url| url.len() > WEBHOOK_URL_MAX_BYTES) {
         let most = format_args!("may have at most {WEBHOOK_URL_MAX_BYTES} bytes");
         return Err(ApiError::invalid("webhook_url", most));
+    }
+    // Also where the body has another one.
+    if url.as_ref().is_some_and(|url| url.is_empty()) {
+        return Err(ApiError::invalid("webhook_url", Refused::Malformed));
     }
     Ok(url.map(Cow::into_owned))
 }
@@ -270,7 +275,6 @@ mod tests {
     fn the_url_of_the_query_is_bounded_as_that_of_the_body() {
         let read =
             |length: usize| in_query(&Query::of(&format!("/?webhook_url={}", "a".repeat(length)).parse().unwrap()));
-        assert_eq!(read(0).unwrap(), None);
         assert_eq!(read(WEBHOOK_URL_MAX_BYTES).unwrap().map(|url| url.len()), Some(WEBHOOK_URL_MAX_BYTES));
         assert_eq!(read(WEBHOOK_URL_MAX_BYTES + 1).unwrap_err().message(), "webhook_url: may have at most 2048 bytes");
     }

@@ -14,7 +14,7 @@ use crate::openapi::verdict::{ReasonName, StatusName};
 /// The words for where a job stands.
 const STATES: [&str; 5] = ["starting", "processing", "completed", "cancel", "force_stop"];
 
-/// Where a job stands. The counters are there once processing has begun.
+/// Progress of a job. The counters are present once processing begins.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct BatchStatus {
     #[serde(flatten)]
@@ -25,18 +25,18 @@ pub(crate) struct BatchStatus {
 
 schema::with_optional_part!(
     BatchStatus = StatusHead + Counters,
-    "Where a job stands. The counters come with processing."
+    "Progress of a job. The counters are present once processing begins."
 );
 
-/// What is always known of a job.
+/// Fields that every job has.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct StatusHead {
     /// The job's id.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
-    /// Whether the job is over, in whatever way.
+    /// Whether the job has ended: completed, canceled or stopped.
     processed: bool,
-    /// How far it is.
+    /// Job status.
     #[schema(schema_with = states)]
     status: &'static str,
 }
@@ -45,32 +45,33 @@ struct StatusHead {
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct Counters {
-    /// Rows that were submitted.
+    /// Submitted rows.
     #[schema(examples(3), minimum = 0)]
     num_imported: i64,
-    /// Rows that have their verdict.
+    /// Rows with a verdict.
     #[schema(examples(3), minimum = 0)]
     emails_processed: i64,
     /// Rows that passed.
     #[schema(examples(1), minimum = 0)]
     num_passed: i64,
-    /// Rows that did not pass: undeliverable, risky and unknown ones.
+    /// Rows that did not pass: undeliverable, risky or unknown.
     #[schema(examples(2), minimum = 0)]
     num_failed: i64,
-    /// Rows that are undeliverable.
+    /// Undeliverable rows.
     #[schema(examples(1), minimum = 0)]
     num_undeliverable: i64,
-    /// Rows about which nothing could be found out.
+    /// Rows whose status could not be determined.
     #[schema(examples(1), minimum = 0)]
     num_unknown: i64,
-    /// Rows that are deliverable, but flagged.
+    /// Rows that are deliverable but flagged.
     #[schema(examples(0), minimum = 0)]
     num_risky: i64,
 }
 
 fn states() -> Object {
-    let means = "`starting`: accepted, and being sorted. `processing`: addresses are being verified. `completed`: every row \
-        has its verdict. `cancel`: stopped by the customer. `force_stop`: stopped by the system. More may be added.";
+    let means = "Job status. `starting`: accepted and being imported. `processing`: verification in progress. \
+        `completed`: every row has a verdict. `cancel`: canceled by the customer. `force_stop`: stopped by the \
+        system. More values can be added.";
     schema::one_of(STATES, means)
 }
 
@@ -99,7 +100,7 @@ impl From<&Job> for BatchStatus {
     }
 }
 
-/// A submitted row. What belongs to its verdict is there when it has one.
+/// A submitted row, with its verdict once there is one.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct BatchRow {
     /// The row.
@@ -110,13 +111,13 @@ pub(crate) struct BatchRow {
     pub(crate) done: Option<RowDone>,
 }
 
-/// What is shown of a row that has its verdict.
+/// The part of a row that has a verdict.
 #[derive(Clone, Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum RowDone {
     /// All of it.
     Whole(RowVerdict),
-    /// What is left where the address was erased.
+    /// The part that remains after an erasure.
     Erased(RowOutcome),
 }
 
@@ -138,7 +139,7 @@ impl RowDone {
     }
 }
 
-/// What a row came to.
+/// Result of a row.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct RowOutcome {
     /// [`RowVerdict::reason`].
@@ -153,57 +154,60 @@ impl From<Reason> for RowOutcome {
     }
 }
 
-schema::with_optional_part!(BatchRow = RowHead + RowVerdict, "A submitted row. The verdict is there when it is known.");
+schema::with_optional_part!(
+    BatchRow = RowHead + RowVerdict,
+    "A submitted row. Its verdict is present once it is known."
+);
 
-/// What is always known of a row.
+/// Fields that every row has.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct RowHead {
-    /// The address as it was submitted, or `erased`: then of its verdict only `status` and `reason` are left.
+    /// Address as submitted, or `erased`. Of the verdict of an erased row, only `status` and `reason` remain.
     #[schema(examples("nobody@sandbox.test"))]
     pub(crate) email: String,
-    /// Whether the row has its verdict.
+    /// Whether the row has a verdict.
     #[schema(examples(true))]
     pub(crate) processed: bool,
-    /// The row's place in the submitted list, from 0. Not on the deprecated endpoint.
+    /// Position of the row in the submitted list, from 0. Absent on the deprecated endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples(0), minimum = 0)]
     pub(crate) index: Option<i64>,
 }
 
-/// What is known of a row once it has its verdict.
+/// Fields of a row that has a verdict.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has a flag for each action")]
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct RowVerdict {
-    /// The domain in lower-case A-labels, `""` where there is none.
+    /// Domain in lowercase A-labels; `""` if there is none.
     #[schema(examples("sandbox.test"))]
     pub(crate) domain: String,
     /// Whether the status is `passed`.
     pub(crate) passed: bool,
-    /// The reason for the status, after the organization's settings.
+    /// Reason for the status, after the organization's settings are applied.
     #[schema(value_type = ReasonName)]
     pub(crate) reason: &'static str,
-    /// What to do with the address, after the organization's settings.
+    /// Status of the address, after the organization's settings are applied.
     #[schema(value_type = StatusName)]
     pub(crate) status: &'static str,
-    /// When something last happened to the row.
+    /// Time of the last change to the row.
     pub(crate) completed_at: Timestamp,
-    /// A whole address that was perhaps meant, `""` where none is. Does not change the verdict.
+    /// Complete address that was probably intended; `""` if there is none. Does not change the verdict.
     #[schema(examples(""))]
     pub(crate) suggestion: String,
-    /// Whether the address was corrected in the connected platform.
+    /// Whether the address was corrected on the connected platform.
     fixed: bool,
-    /// Whether the contact was deleted there.
+    /// Whether the contact was deleted on the connected platform.
     deleted: bool,
-    /// Whether the contact was unsubscribed there.
+    /// Whether the contact was unsubscribed on the connected platform.
     unsubscribed: bool,
-    /// Whether the verdict was written there.
+    /// Whether the verdict was written to the connected platform.
     updated: bool,
-    /// Whether a tag with the verdict was written there.
+    /// Whether a tag with the verdict was written to the connected platform.
     tagged: bool,
 }
 
 impl RowVerdict {
-    /// What a row shows of its result.
+    /// Result of the row.
     pub(super) fn of(standing: &Standing, domain: String) -> Self {
         let result = &standing.result;
         let status = result.kind.reason.status();
@@ -223,18 +227,18 @@ impl RowVerdict {
     }
 }
 
-/// A page of rows, in the order in which they were submitted.
+/// A page of rows, in submitted order.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct BatchResults {
-    /// The rows.
+    /// Rows.
     pub(crate) data: Vec<BatchRow>,
-    /// To be sent back as `next` for the page that follows; absent on the last page.
+    /// Cursor of the next page, to send as `next`; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("AXsiMDFoNDU1dmI0cGV4NXZz"))]
     pub(crate) next: Option<String>,
 }
 
-/// Whether a job was cancelled.
+/// Outcome of a cancellation.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct BatchCancelled {
     /// `success`: the job is stopped, and what was not verified is credited back. `error`: it was completed before; nothing
@@ -244,7 +248,7 @@ pub(crate) struct BatchCancelled {
 }
 
 fn outcomes() -> Object {
-    let means = "`success`: the job is stopped, and what was not verified is credited back. `error`: it was completed before; \
-        nothing changes.";
+    let means = "`success`: the job is stopped, and credits for unverified rows are released. `error`: the job was \
+        already complete; nothing changes.";
     schema::one_of(["success", "error"], means)
 }

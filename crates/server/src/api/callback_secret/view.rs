@@ -5,13 +5,13 @@ use utoipa::ToSchema;
 
 use crate::api::timestamp::Timestamp;
 
-/// What the callbacks of batches are signed with.
+/// Secret that signs job callbacks.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CallbackSecret {
-    /// The secret: `whsec_` and the base64 of its bytes.
+    /// The secret: `whsec_` and its bytes in base64.
     #[schema(examples("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))]
     pub secret: String,
-    /// Until when callbacks are signed with the secret before this one too; absent where there is none.
+    /// Time until which the previous secret also signs callbacks; absent if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub previous_until: Option<Timestamp>,
 }

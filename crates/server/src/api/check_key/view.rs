@@ -3,23 +3,23 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a key is good for.
+/// Plan and credits of a key.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckedKey {
-    /// The key's name.
+    /// Key name.
     #[schema(examples("Sign-up form"))]
     pub name: String,
-    /// The name of the organization that the key belongs to.
+    /// Name of the organization that owns the key.
     #[schema(examples("Example Ltd"))]
     pub organization: String,
-    /// The organization's plan.
+    /// Plan of the organization.
     #[schema(examples("unlimited"))]
     pub plan_type: String,
-    /// How many credits of the subscription are left in this period.
+    /// Available subscription credits of this period.
     #[schema(examples(9_500))]
     pub free_matches: i64,
-    /// How many prepaid credits are left.
+    /// Available prepaid credits.
     #[schema(examples(25_000))]
     pub extra_credits: i64,
 }

@@ -16,7 +16,7 @@ use crate::openapi::schema;
 /// The most addresses of one request.
 pub(crate) const ADDRESSES_MAX: usize = 1_000;
 
-/// The addresses to erase.
+/// Addresses to erase.
 #[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateErasure {
@@ -38,7 +38,7 @@ fn emails() -> RefOr<Schema> {
         .items(email)
         .min_items(Some(1))
         .max_items(Some(ADDRESSES_MAX))
-        .description(Some("The addresses, as they were submitted or in any spelling of the same mailbox."))
+        .description(Some("Addresses, in any spelling of their mailboxes."))
         .examples([serde_json::json!(["nobody@sandbox.test"])])
         .into()
 }
@@ -48,49 +48,49 @@ fn webhook_url() -> RefOr<Schema> {
         .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
         .min_length(Some(1))
         .max_length(Some(WEBHOOK_URL_MAX_BYTES))
-        .description(Some("Where the receipt is POSTed to when everything is erased."))
+        .description(Some("URL that receives the receipt as a POST when the erasure is complete."))
         .examples(["https://www.example.com/erased"])
         .into()
 }
 
-/// An erasure that was taken down.
+/// An accepted erasure request.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct Requested {
     /// Always true.
     pub(super) success: bool,
-    /// The erasure's id.
+    /// Erasure ID.
     #[schema(schema_with = erasure_id)]
     pub(super) id: ErasureId,
 }
 
-/// What came of an erasure.
+/// Receipt of an erasure.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Receipt {
-    /// The erasure's id.
+    /// Erasure ID.
     #[schema(schema_with = erasure_id)]
     id: ErasureId,
     /// Whether it is done.
     #[schema(schema_with = states)]
     status: &'static str,
-    /// When it was wished. What was submitted later is not touched.
+    /// Time of the request. Rows submitted later are not erased.
     requested_at: Timestamp,
-    /// When everything was erased; null until then.
+    /// Completion time; null until then.
     #[schema(required)]
     completed_at: Option<Timestamp>,
-    /// How many addresses it is about, each counted once.
+    /// Number of addresses, without duplicates.
     #[schema(examples(1), minimum = 1)]
     addresses: i64,
-    /// How many entries were erased or emptied, by table.
+    /// Number of entries erased or emptied, by table.
     #[schema(examples(json!({"job_block": 2, "result_block": 2})))]
     removed: BTreeMap<String, u64>,
 }
 
 fn erasure_id() -> Object {
-    schema::id("era", "The erasure's id.")
+    schema::id("era", "Erasure ID.")
 }
 
 fn states() -> Object {
-    schema::one_of(["queued", "completed"], "`queued`: taken down, and on its way. `completed`: everything is erased.")
+    schema::one_of(["queued", "completed"], "`queued`: stored and in progress. `completed`: everything is erased.")
 }
 
 impl From<&Erasure> for Receipt {

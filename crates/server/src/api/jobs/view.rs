@@ -14,7 +14,7 @@ use crate::openapi::schema;
 
 /// The words for where a job stands.
 pub(crate) const STATUSES: [&str; 4] = ["queued", "processing", "completed", "cancelled"];
-/// Where the addresses of jobs come from.
+/// Sources of jobs.
 pub(crate) const SOURCES: [&str; 6] = ["api", "csv", "input", "widget", "zapier", "integration"];
 
 /// A job.
@@ -24,50 +24,50 @@ pub(crate) struct JobView {
     /// The job's id.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
-    /// Where it stands.
+    /// Job status.
     #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Where its addresses came from.
+    /// Source of the addresses.
     #[schema(schema_with = sources)]
     source: String,
-    /// The provider, where the source is `integration`.
+    /// Provider, if the source is `integration`.
     #[schema(required, examples(json!(null)))]
     source_integration: Option<String>,
-    /// When it was accepted.
+    /// Time at which the job was accepted.
     created_at: Timestamp,
-    /// When it was over; null before.
+    /// Finish time; null until then.
     #[schema(required)]
     finished_at: Option<Timestamp>,
-    /// What came out; null until it is completed, and where it was cancelled.
+    /// Results; null until the job is completed, and if it was canceled.
     #[schema(required)]
     results: Option<JobResults>,
 }
 
-/// What came out of a job, in rows.
+/// Rows of a job, counted by verdict.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct JobResults {
-    /// Rows that were submitted.
+    /// Submitted rows.
     #[schema(examples(3), minimum = 0)]
     total: i64,
-    /// Rows that have their verdict.
+    /// Rows with a verdict.
     #[schema(examples(3), minimum = 0)]
     processed: i64,
     /// Rows that passed.
     #[schema(examples(1), minimum = 0)]
     passed: i64,
-    /// Rows that did not pass: undeliverable, risky and unknown ones.
+    /// Rows that did not pass: undeliverable, risky or unknown.
     #[schema(examples(2), minimum = 0)]
     failed: i64,
-    /// Rows that are undeliverable.
+    /// Undeliverable rows.
     #[schema(examples(1), minimum = 0)]
     undeliverable: i64,
-    /// Rows that are deliverable, but flagged.
+    /// Rows that are deliverable but flagged.
     #[schema(examples(0), minimum = 0)]
     risky: i64,
-    /// Rows about which nothing could be found out.
+    /// Rows whose status could not be determined.
     #[schema(examples(1), minimum = 0)]
     unknown: i64,
-    /// Rows that did not pass, by reason. Not in lists.
+    /// Rows that did not pass, by reason. Absent in lists.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     reasons: Option<ReasonCounts>,
@@ -111,14 +111,14 @@ pub(crate) fn status(state: State) -> &'static str {
 }
 
 pub(crate) fn statuses() -> Object {
-    let means = "`queued`: accepted, not yet processing. `processing`: in flight. `completed`: finished. `cancelled`: stopped \
-        before its end, by the customer or by the system.";
+    let means = "Job status. `queued`: accepted, not yet processing. `processing`: in progress. `completed`: \
+        finished. `cancelled`: stopped early, by the customer or by the system.";
     schema::one_of(STATUSES, means)
 }
 
 pub(crate) fn sources() -> Object {
-    let means = "`api`: this API. `csv`: an uploaded file. `input`: pasted into the dashboard. `widget`: the widget. `zapier`: \
-        an automation. `integration`: a connected platform.";
+    let means = "Source of the addresses. `api`: this API. `csv`: an uploaded file. `input`: pasted into the \
+        dashboard. `widget`: the widget. `zapier`: an automation. `integration`: a connected platform.";
     schema::one_of(SOURCES, means)
 }
 
@@ -155,7 +155,7 @@ impl PartialSchema for ReasonCounts {
         let each =
             |object: ObjectBuilder, reason: Reason| object.property(reason.as_str(), rows()).required(reason.as_str());
         let object = ObjectBuilder::new()
-            .description(Some("Rows by reason; each of the 16 reasons other than `valid` is there."))
+            .description(Some("Rows by reason, with all 16 reasons other than `valid`."))
             .additional_properties(Some(AdditionalProperties::FreeForm(false)));
         counted().fold(object, each).into()
     }

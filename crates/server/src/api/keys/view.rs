@@ -20,58 +20,58 @@ use crate::api::timestamp::Timestamp;
 use crate::api::whole::Whole;
 use crate::openapi::schema;
 
-/// A key, without its secret.
+/// An API key, without its secret.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct ApiKey {
-    /// The key's id.
+    /// Key ID.
     #[schema(schema_with = schema::key_id)]
     pub id: KeyId,
-    /// What its owner calls it.
+    /// Display name.
     #[schema(examples("Sign-up form"))]
     pub name: String,
-    /// What it is for.
+    /// Kind of key.
     #[serde(serialize_with = "kind_name")]
     #[schema(schema_with = kind)]
     pub kind: KeyKind,
-    /// The visible beginning of the secret.
+    /// Visible beginning of the secret.
     #[schema(examples("probity_live_"))]
     pub prefix: String,
-    /// The last four characters of the secret.
+    /// Last 4 characters of the secret.
     #[schema(examples("x7Qa"))]
     pub last4: String,
-    /// What it may do.
+    /// Scopes of the key.
     #[schema(schema_with = schema::scopes)]
     pub scopes: Scopes,
     /// The origins from which a `pub` key may be used; empty for other kinds.
     #[schema(schema_with = schema::origins)]
     pub allowed_origins: Vec<String>,
-    /// Credits that a `pub` key may spend a day; null for other kinds, and where the service's own value counts.
+    /// Credits that a `pub` key can spend per day (UTC); null for other kinds, and if the operator's value applies.
     #[schema(required, minimum = 1, examples(json!(null)))]
     pub daily_cap: Option<i64>,
-    /// How many requests a minute it may make; null where the service's own value counts. It may be fewer than were asked for:
-    /// a key makes none that is faster than itself.
+    /// Requests per minute; null if the default applies. The limit is never higher than that of the key that created this
+    /// one.
     #[schema(required, minimum = 1, examples(json!(null)))]
     pub rate_limit_per_minute: Option<i64>,
-    /// When it was made.
+    /// Creation time.
     pub created_at: Timestamp,
-    /// When it stops working; null where it does not.
+    /// Expiry time; null if the key does not expire.
     #[schema(required)]
     pub expires_at: Option<Timestamp>,
-    /// When it was last used, to within a few minutes.
+    /// Time of last use, accurate to a few minutes; null if never used.
     #[schema(required)]
     pub last_used_at: Option<Timestamp>,
-    /// When it was revoked.
+    /// Revocation time; null if not revoked.
     #[schema(required)]
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A new key. Keep the secret: no other answer shows it.
+/// A new key. Save the secret: no other response shows it.
 #[derive(Clone, Serialize, ToSchema)]
 pub struct NewKey {
-    /// The key as the list shows it.
+    /// The key, as listed.
     #[serde(flatten)]
     pub key: ApiKey,
-    /// The whole key, for the `Authorization` header. Shown this once.
+    /// The whole key, for the `Authorization` header. Shown once.
     #[schema(examples("probity_live_4ZqKf0pX…"))]
     pub secret: String,
 }
@@ -80,24 +80,24 @@ pub struct NewKey {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreateKey {
-    /// What to call it: a name ([`mod@probity_core::name`]).
+    /// Display name ([`mod@probity_core::name`]).
     pub name: String,
-    /// What it is for.
+    /// Kind of key.
     #[serde(deserialize_with = "kind_of")]
     pub kind: KeyKind,
-    /// What it may do: for `rk` at least one scope; other kinds leave it out.
+    /// Scopes of an `rk` key, at least 1; omitted for other kinds.
     #[serde(default, deserialize_with = "given")]
     pub scopes: Option<Scopes>,
-    /// The origins from which it may be used; for `pub` only.
+    /// The origins from which it may be used: for `pub` at least one; other kinds leave it out.
     #[serde(default, deserialize_with = "given")]
     pub allowed_origins: Option<Vec<String>>,
-    /// How many credits it may spend a day (UTC); for `pub` only.
+    /// Credits that a `pub` key can spend per day (UTC).
     #[serde(default, deserialize_with = "given")]
     pub daily_cap: Option<Whole>,
-    /// When it stops working; never where left out.
+    /// Expiry time; if omitted, the key does not expire.
     #[serde(default, deserialize_with = "given")]
     pub expires_at: Option<Timestamp>,
-    /// How many requests a minute it may make, where that is fewer than the organization may.
+    /// Requests per minute, if lower than the organization's limit.
     #[serde(default, deserialize_with = "given")]
     pub rate_limit_per_minute: Option<Whole>,
 }
@@ -105,23 +105,23 @@ pub struct CreateKey {
 impl CreateKey {
     /// The fields that every kind has. The title names the form in generated clients.
     fn common(title: &str, kinds: &[KeyKind]) -> ObjectBuilder {
-        let name = schema::line("What to call it.", "Sign-up form");
+        let name = schema::line("Display name.", "Sign-up form");
         let rate = ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(1))
             .maximum(Some(u32::MAX))
-            .description(Some("How many requests a minute it may make, where that is fewer than the organization may."))
+            .description(Some("Requests per minute, if lower than the organization's limit."))
             .examples([600]);
         let expires_at = ObjectBuilder::new()
             .schema_type(Type::String)
             .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .description(Some("When it stops working: a time that is yet to come. Never where left out."))
+            .description(Some("Expiry time, in the future. If omitted, the key does not expire."))
             .examples(["2099-12-31T23:59:59Z"]);
         ObjectBuilder::new()
             .title(Some(title))
             .property("name", name)
             .required("name")
-            .property("kind", schema::one_of(kinds.iter().map(|kind| kind.as_str()), "What it is for."))
+            .property("kind", schema::one_of(kinds.iter().map(|kind| kind.as_str()), "Kind of key."))
             .required("kind")
             .property("expires_at", expires_at)
             .property("rate_limit_per_minute", rate)
@@ -138,13 +138,16 @@ impl PartialSchema for CreateKey {
             .schema_type(Type::Integer)
             .minimum(Some(1))
             .maximum(Some(u32::MAX))
-            .description(Some("How many credits it may spend a day (UTC); the service's own value where left out."))
+            .description(Some(
+                "Credits that the key can spend per day (UTC); if omitted, the operator's value applies.",
+            ))
             .examples([500]);
         let public = Self::common("CreateWidgetKey", &[KeyKind::Pub])
             .property("allowed_origins", schema::chosen_origins())
+            .required("allowed_origins")
             .property("daily_cap", daily_cap);
         OneOfBuilder::new()
-            .description(Some("The key to make."))
+            .description(Some("The key to create."))
             .item(Self::common("CreateFullKey", &[KeyKind::Live, KeyKind::Test]))
             .item(restricted)
             .item(public)
@@ -157,7 +160,7 @@ impl ToSchema for CreateKey {}
 /// A revoked key.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct DeletedKey {
-    /// The key's id.
+    /// Key ID.
     #[schema(schema_with = schema::key_id)]
     pub id: KeyId,
     /// Always true.
@@ -166,8 +169,8 @@ pub struct DeletedKey {
 }
 
 fn kind() -> Object {
-    let means = "What it is for. `live`: all scopes. `rk`: chosen scopes. `test`: all scopes, on sandbox data; spends \
-        nothing. `pub`: the widget only, from chosen origins.";
+    let means = "Kind of key. `live`: all scopes. `rk`: chosen scopes. `test`: all scopes, on the sandbox; spends \
+        nothing. `pub`: the widget only, from listed origins.";
     schema::one_of(KeyKind::ALL.map(KeyKind::as_str), means)
 }
 

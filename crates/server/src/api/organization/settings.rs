@@ -29,10 +29,10 @@ use crate::auth::{self, Caller};
 use crate::body::JsonBody;
 use crate::error::ApiError;
 
-/// Look at the settings
+/// Get the settings
 ///
-/// What the organization overrides in the verdicts of its batches, for how long it keeps them and its deliveries, and its own limit of
-/// requests.
+/// Returns the settings for list verdicts, for the retention of jobs and deliveries, and for the organization's own rate
+/// limit.
 #[utoipa::path(
     get,
     path = "/v1/organization/settings",
@@ -45,18 +45,18 @@ pub(crate) async fn get_settings(State(app): State<Arc<App>>, caller: Caller) ->
     Ok(Json(standing.into()))
 }
 
-/// Change the settings
+/// Update the settings
 ///
-/// A JSON merge patch: fields that are left out stay as they are, `null` clears one, and a list replaces the whole list. The
-/// changes count for every result from now on, also of jobs under way; results that are there stay. What is ignored, and what
-/// is not, never changes the price, nor what `GET /v1/verify` answers.
+/// Takes a JSON merge patch: omitted fields stay, null clears a field, and a list replaces the whole list. Changes apply
+/// to all later results, including those of running jobs; existing results stay. Settings change neither prices nor the
+/// verdicts of `GET /v1/verify`.
 #[utoipa::path(
     patch,
     path = "/v1/organization/settings",
     tag = "Account",
-    request_body(content = SettingsPatch, description = "What to change."),
+    request_body(content = SettingsPatch, description = "Fields to change."),
     security(("bearer" = ["write:account"])),
-    responses((status = 200, description = "The settings after the change.", body = SettingsShown))
+    responses((status = 200, description = "The updated settings.", body = SettingsShown))
 )]
 pub(crate) async fn patch_settings(
     State(app): State<Arc<App>>,

@@ -31,10 +31,10 @@ use crate::query::Query;
 use crate::submission::format_of;
 use crate::suppressions::{Change, Taken, tag_of};
 
-/// Look at a suppression list
+/// Get a suppression list
 ///
-/// How many addresses are on it and, where `email` is given, whether that one is. The addresses themselves are not kept, so
-/// they cannot be listed.
+/// Returns the number of addresses on the list and, with `email`, whether that address is listed. The service stores no
+/// addresses, only keyed hashes, so it cannot list them.
 #[utoipa::path(
     get,
     path = "/v1/organization/suppressions/{list}",
@@ -67,19 +67,19 @@ pub(crate) async fn get_suppressions(
     Ok(Json(SuppressionList::new(list, standing.first(), lookup)))
 }
 
-/// Add to a suppression list
+/// Add addresses to a suppression list
 ///
-/// Each address counts from now on in every batch, also in those under way. One that is on the list already stays as it is, and
-/// text that is no address is left out and counted. Also accepted: `text/csv` and `application/x-ndjson` (the column or field
-/// `email`).
+/// Adds addresses to the list. They affect all later results of lists, including those of running jobs. An address that
+/// is already listed stays unchanged. Text that is not an address is skipped and counted. Also accepts `text/csv` and
+/// `application/x-ndjson` (column or field `email`).
 #[utoipa::path(
     post,
     path = "/v1/organization/suppressions/{list}",
     tag = "Account",
     params(ListPath),
-    request_body(content = crate::openapi::batch::Suppressions, description = "The addresses."),
+    request_body(content = crate::openapi::batch::Suppressions, description = "Addresses to add."),
     security(("bearer" = ["write:account"])),
-    responses((status = 200, description = "What was added.", body = AddedTo))
+    responses((status = 200, description = "Outcome of the addition.", body = AddedTo))
 )]
 pub(crate) async fn add_suppressions(
     State(app): State<Arc<App>>,
@@ -87,7 +87,7 @@ pub(crate) async fn add_suppressions(
     PathId(list): PathId<List>,
     request: Request,
 ) -> Result<Response, ApiError> {
-    let format = format_of(request.headers())?;
+    let (format, request) = format_of(request).await?;
     let key = idempotency::key(request.headers())?;
     let path = request.uri().path().to_owned();
     let change = Change { org: caller.org(), list, actor: caller.actor(), at: app.now() };
@@ -144,17 +144,17 @@ async fn add(app: &App, change: &Change, taken: &Taken, once: &Once) -> Result<A
     Ok(added.await?)
 }
 
-/// Remove from a suppression list
+/// Remove addresses from a suppression list
 ///
-/// The addresses in the body, or with `all=true` and no body everything that is on the list.
+/// Removes the addresses in the body or, with `all=true` and no body, all addresses on the list.
 #[utoipa::path(
     delete,
     path = "/v1/organization/suppressions/{list}",
     tag = "Account",
     params(ListPath, RemovalParams),
-    request_body(content = Option<Removal>, description = "The addresses to remove; none with `all=true`."),
+    request_body(content = Option<Removal>, description = "Addresses to remove; omit the body with `all=true`."),
     security(("bearer" = ["write:account"])),
-    responses((status = 200, description = "What was removed.", body = RemovedFrom))
+    responses((status = 200, description = "Outcome of the removal.", body = RemovedFrom))
 )]
 pub(crate) async fn remove_suppressions(
     State(app): State<Arc<App>>,

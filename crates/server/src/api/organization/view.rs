@@ -9,91 +9,91 @@ use utoipa::openapi::schema::Object;
 use crate::api::timestamp::Timestamp;
 use crate::openapi::schema::one_of;
 
-/// The organization that a key belongs to.
+/// The organization that owns the key.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Organization {
-    /// The organization's name.
+    /// Name of the organization.
     #[schema(required, examples("Example Ltd"))]
     pub name: Option<String>,
-    /// The address at which the organization is reached.
+    /// Email address of the organization.
     #[schema(required, examples("owner@example.com"))]
     pub email: Option<String>,
-    /// The name of the plan.
+    /// Name of the plan.
     #[schema(examples("unlimited"))]
     pub plan: String,
-    /// The plan's id where plans are kept elsewhere.
+    /// ID of the configured plan; null for a built-in plan.
     #[schema(required, examples("plan_team"))]
     pub plan_id: Option<String>,
-    /// What is left to spend.
+    /// Available credits.
     pub credits: Credits,
-    /// What the current period has used.
+    /// Usage in the current period.
     pub usage: Usage,
-    /// The trial.
+    /// Trial period.
     pub trial: Trial,
-    /// When the organization was made.
+    /// Creation time of the organization.
     pub created_at: Timestamp,
     /// Whether the organization may use the service.
     #[serde(serialize_with = "status_name")]
     #[schema(schema_with = status)]
     pub status: OrgStatus,
-    /// What the plan includes.
+    /// Features that the plan includes.
     pub entitlements: Entitlements,
-    /// The members that the plan has room for.
+    /// Team seats.
     pub seats: Seats,
 }
 
-/// What is left to spend, in credits. What jobs in progress hold is not counted.
+/// Available credits. Credits held for running jobs are not included.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Credits {
-    /// Bought credits; they do not end with the period.
+    /// Prepaid credits; they do not end with the period.
     #[schema(examples(25_000))]
     pub prepaid: i64,
-    /// Credits of the current period; spent first.
+    /// Subscription credits of the current period; spent first.
     #[schema(examples(9_500))]
     pub subscription: i64,
-    /// Both together.
+    /// Sum of both.
     #[schema(examples(34_500))]
     pub total: i64,
 }
 
-/// What the current period has used.
+/// Usage in the current period.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Usage {
-    /// When the period began.
+    /// Start of the period.
     pub current_period_start: Timestamp,
-    /// When the period ends.
+    /// End of the period.
     pub current_period_end: Timestamp,
-    /// How many addresses were verified in it.
+    /// Addresses verified in the period.
     #[schema(examples(500), minimum = 0)]
     pub current_period_total: i64,
 }
 
-/// The trial.
+/// Trial period.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Trial {
     /// Whether a trial is running.
     pub active: bool,
-    /// When it began; null where there was none.
+    /// Start time; null without a trial.
     #[schema(required)]
     pub started_at: Option<Timestamp>,
-    /// When it ends or ended.
+    /// End time, past or future.
     #[schema(required)]
     pub ends_at: Option<Timestamp>,
 }
 
-/// What the plan includes.
+/// Features that the plan includes.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has nine independent entitlements")]
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Entitlements {
-    /// Event notifications.
+    /// Webhooks.
     pub webhooks: bool,
     /// Cleaning of new contacts as they arrive.
     pub instafloss: bool,
-    /// Correction of misspelt addresses.
+    /// Correction of misspelled addresses.
     pub typo_fixer: bool,
     /// Rules that exclude addresses.
     pub exclusions: bool,
-    /// Tags written back to a connection.
+    /// Tags written to a connected platform.
     pub update_tags: bool,
     /// Single sign-on.
     pub sso: bool,
@@ -101,7 +101,7 @@ pub struct Entitlements {
     pub autofloss: bool,
     /// Monthly re-verification.
     pub decay_basic: bool,
-    /// Re-verification by a schedule of one's own.
+    /// Re-verification on a custom schedule.
     pub decay_custom: bool,
 }
 
@@ -121,13 +121,13 @@ impl From<probity_core::plans::Entitlements> for Entitlements {
     }
 }
 
-/// The members that the plan has room for.
+/// Team seats.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub struct Seats {
-    /// How many are taken.
+    /// Seats in use.
     #[schema(examples(3), minimum = 0)]
     pub used: i64,
-    /// How many there are.
+    /// Number of seats.
     #[schema(examples(10), minimum = 0)]
     pub limit: i64,
 }
@@ -138,7 +138,7 @@ fn status_name<S: Serializer>(status: &OrgStatus, to: S) -> Result<S::Ok, S::Err
 }
 
 fn status() -> Object {
-    let means = "Whether the organization may use the service. `suspended`, `paused` and `banned` ones get 403 everywhere \
-        but on `/v1/check-key`; the others work.";
+    let means = "Status of the organization. `suspended`, `paused` and `banned` organizations get 403 everywhere \
+        except on `/v1/check-key`; the others can use the service.";
     one_of(OrgStatus::ALL.map(OrgStatus::as_str), means)
 }

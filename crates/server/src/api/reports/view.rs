@@ -11,19 +11,19 @@ use crate::api::jobs::view::ReasonCounts;
 use crate::api::timestamp::Timestamp;
 use crate::openapi::schema;
 
-/// The usage of a period.
+/// Usage in a period.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct UsageReport {
     /// The period.
     #[schema(schema_with = periods)]
     pub(crate) period: String,
-    /// The connection whose data is counted; null for all usage.
+    /// Connection that the report covers; null for all usage.
     #[schema(required, examples("conn_01h455vb4pex5vsknk084sn02q"))]
     pub(crate) connection_id: Option<String>,
-    /// From when and until when, in UTC; null for `lifetime`.
+    /// Time range in UTC; null for `lifetime`.
     #[schema(required)]
     pub(crate) range: Option<Range>,
-    /// Addresses that were verified.
+    /// Verified addresses.
     #[schema(examples(500), minimum = 0)]
     pub(crate) total: i64,
     /// Addresses by status.
@@ -32,31 +32,31 @@ pub(crate) struct UsageReport {
     pub(crate) reasons: ReasonCounts,
 }
 
-/// A span of time.
+/// A time range.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(crate) struct Range {
-    /// When it begins.
+    /// Start of the range.
     pub(crate) start: Timestamp,
-    /// When it ends: the beginning of the next one.
+    /// End of the range, exclusive.
     pub(crate) end: Timestamp,
 }
 
 /// Addresses by status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Statuses {
-    /// Those that passed.
+    /// Addresses that passed.
     #[schema(examples(400), minimum = 0)]
     passed: i64,
-    /// Those that did not: undeliverable, risky and unknown ones.
+    /// Addresses that did not pass: undeliverable, risky or unknown.
     #[schema(examples(100), minimum = 0)]
     failed: i64,
-    /// Hard failures.
+    /// Undeliverable addresses.
     #[schema(examples(60), minimum = 0)]
     undeliverable: i64,
-    /// Deliverable, but flagged.
+    /// Addresses that are deliverable but flagged.
     #[schema(examples(25), minimum = 0)]
     risky: i64,
-    /// Those about which nothing could be found out.
+    /// Addresses whose status could not be determined.
     #[schema(examples(15), minimum = 0)]
     unknown: i64,
 }
@@ -73,14 +73,14 @@ impl Statuses {
     }
 }
 
-/// The usage of one day.
+/// Usage on one day.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = UsageDay)]
 pub(crate) struct Day {
-    /// The day in UTC.
+    /// Day in UTC.
     #[schema(format = Date, examples("2026-11-21"))]
     date: String,
-    /// Addresses that were verified.
+    /// Verified addresses.
     #[schema(examples(500), minimum = 0)]
     total: i64,
     /// Addresses by status.
@@ -95,6 +95,6 @@ impl Day {
 }
 
 fn periods() -> Object {
-    let means = "`this_week`: since Monday. `this_month`, `this_year`: of the calendar. `lifetime`: all. In UTC.";
+    let means = "Period in UTC. `this_week`: since Monday. `this_month`, `this_year`: by calendar. `lifetime`: all.";
     schema::one_of(PERIODS, means)
 }

@@ -16,52 +16,52 @@ use crate::api::timestamp::Timestamp;
 use crate::error::ApiError;
 use crate::openapi::schema;
 
-/// What starts jobs.
+/// Triggers of jobs.
 const TRIGGERS: [&str; 8] = ["manual", "autofloss", "instafloss", "decay_protection", "api", "cron", "staff", "system"];
 
-/// What happened in the account.
+/// Account activity.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Timeline {
-    /// When this was put together.
+    /// Time at which the response was generated.
     pub(crate) generated_at: Timestamp,
-    /// The time that is looked at.
+    /// Time window.
     pub(crate) window: Window,
-    /// What happened in that time, counted.
+    /// Counts for the whole window.
     pub(crate) summary: Summary,
-    /// The newest events, newest first.
+    /// Newest events, newest first.
     pub(crate) events: Vec<Shown>,
 }
 
-/// A span of time.
+/// A time range.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineWindow)]
 pub(crate) struct Window {
-    /// From when.
+    /// Start of the window.
     pub(crate) since: Timestamp,
-    /// Until when.
+    /// End of the window.
     pub(crate) until: Timestamp,
-    /// How many days that are.
+    /// Length in days.
     #[schema(examples(30), minimum = 1, maximum = 90)]
     pub(crate) days: i64,
 }
 
-/// A window, counted.
+/// Event counts of a window.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineSummary)]
 pub(crate) struct Summary {
-    /// Jobs whose processing began, or that wait for it.
+    /// Jobs that started processing or are queued.
     #[schema(examples(1), minimum = 0)]
     jobs: u64,
-    /// How many jobs were started by what. Jobs of which that is not known are left out.
+    /// Jobs by trigger; jobs with an unknown trigger are not included.
     #[schema(schema_with = by_trigger)]
     jobs_by_trigger: BTreeMap<String, u64>,
-    /// Changes of settings.
+    /// Settings changes.
     #[schema(examples(0), minimum = 0)]
     settings_changes: u64,
-    /// What else happened to the account.
+    /// Account events.
     #[schema(examples(0), minimum = 0)]
     account_events: u64,
-    /// Whether more happened than `events` shows.
+    /// Whether there are more events than `events` shows.
     #[schema(examples(false))]
     truncated: bool,
 }
@@ -77,16 +77,16 @@ impl Summary {
     }
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(as = TimelineEvent)]
 pub(crate) enum Shown {
     /// A job.
     Job(Box<JobEvent>),
-    /// A change of a setting.
+    /// A settings change.
     Settings(SettingsEvent),
-    /// Something that happened to the account.
+    /// An account event.
     Account(AccountEvent),
 }
 
@@ -94,39 +94,39 @@ pub(crate) enum Shown {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineJobEvent)]
 pub(crate) struct JobEvent {
-    /// The kind of the event.
+    /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = job_kind)]
     kind: &'static str,
-    /// When its processing began; before that, when it was accepted.
+    /// Start of processing; until then, the time at which the job was accepted.
     at: Timestamp,
     /// The job.
     job: JobShown,
-    /// What started it; null where that is not known.
+    /// Trigger of the job; null if unknown.
     #[schema(schema_with = triggers)]
     trigger: Option<String>,
-    /// Whether that was recorded at its start; otherwise it was inferred later.
+    /// Whether the trigger was recorded at the start; otherwise it was inferred later.
     #[schema(examples(true))]
     trigger_explicit: bool,
-    /// Where it began, as a dotted path.
+    /// Origin of the job, as a dotted path.
     #[schema(required, examples("api.batch_verify"))]
     source_action: Option<String>,
-    /// Who started it; null where that is not known.
+    /// Actor that started the job; null if unknown.
     #[schema(required)]
     actor: Option<Actor>,
 }
 
-/// A change of a setting.
+/// A settings change.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineSettingsEvent)]
 pub(crate) struct SettingsEvent {
-    /// The kind of the event.
+    /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = settings_kind)]
     kind: &'static str,
-    /// When it was changed.
+    /// Time of the change.
     at: Timestamp,
-    /// Which setting, as a dotted path.
+    /// Setting, as a dotted path.
     #[schema(examples("organization.retention_days"))]
     setting: String,
     /// Its value before: as it was, `N entries` for a long list, or `redacted`.
@@ -139,61 +139,61 @@ pub(crate) struct SettingsEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(schema_with = connection_id)]
     connection_id: Option<ConnId>,
-    /// Who changed it; null where that is not known.
+    /// Actor that changed the setting; null if unknown.
     #[schema(required)]
     actor: Option<Actor>,
 }
 
-/// Something that happened to the account.
+/// An account event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineAccountEvent)]
 pub(crate) struct AccountEvent {
-    /// The kind of the event.
+    /// Type of event.
     #[serde(rename = "type")]
     #[schema(schema_with = account_kind)]
     event: &'static str,
-    /// When it happened.
+    /// Time of the event.
     at: Timestamp,
-    /// What happened.
+    /// Kind of account event.
     #[schema(schema_with = happenings)]
     kind: &'static str,
-    /// Who did it; null where that is not known.
+    /// Actor; null if unknown.
     #[schema(required)]
     actor: Option<Actor>,
 }
 
-/// A job in an event.
+/// Job of an event.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineJob)]
 struct JobShown {
     /// The job's id.
     #[schema(schema_with = schema::job_id)]
     id: JobId,
-    /// Where it stands.
+    /// Job status.
     #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Where its addresses came from.
+    /// Source of the addresses.
     #[schema(schema_with = sources)]
     source: String,
-    /// The provider, where the source is `integration`.
+    /// Provider, if the source is `integration`.
     #[schema(required, examples(json!(null)))]
     source_integration: Option<String>,
-    /// When its processing began; null before.
+    /// Start of processing; null until then.
     #[schema(required)]
     started_at: Option<Timestamp>,
-    /// When it was over; null before.
+    /// Finish time; null until then.
     #[schema(required)]
     finished_at: Option<Timestamp>,
-    /// What came out; null until it is completed.
+    /// Results; null until the job is completed.
     #[schema(required)]
     results: Option<ResultsShown>,
 }
 
-/// What came out of a job in an event, in rows.
+/// Rows of an event's job, counted by verdict.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = TimelineJobResults)]
 struct ResultsShown {
-    /// Rows that were submitted.
+    /// Submitted rows.
     #[schema(examples(3), minimum = 0)]
     total: i64,
     /// Rows that passed.
@@ -204,15 +204,15 @@ struct ResultsShown {
     failed: i64,
 }
 
-/// Who did something.
+/// Actor of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Actor)]
 pub(crate) struct Actor {
-    /// What they are.
+    /// Kind of actor.
     #[serde(rename = "type")]
     #[schema(schema_with = actors)]
     kind: &'static str,
-    /// Their id, where they have one.
+    /// Actor ID, if the actor has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("key_01h455vb4pex5vsknk084sn02q"))]
     id: Option<String>,
@@ -236,7 +236,7 @@ impl Shown {
         JobEvent::of(job).map(Box::new).map(Self::Job)
     }
 
-    /// What else happened.
+    /// Any other event.
     pub(super) fn of(event: Event) -> Self {
         let (at, actor) = (event.at.into(), event.actor.map(Actor::from));
         match event.what {
@@ -255,7 +255,7 @@ impl Shown {
         }
     }
 
-    /// When it happened.
+    /// Time of the event.
     pub(super) fn at(&self) -> Timestamp {
         match self {
             Self::Job(event) => event.at,
@@ -293,35 +293,35 @@ impl JobEvent {
 }
 
 fn job_kind() -> Object {
-    schema::one_of(["job"], "The kind of the event.")
+    schema::one_of(["job"], "Type of event.")
 }
 
 fn settings_kind() -> Object {
-    schema::one_of(["settings_change"], "The kind of the event.")
+    schema::one_of(["settings_change"], "Type of event.")
 }
 
 fn account_kind() -> Object {
-    schema::one_of(["account_event"], "The kind of the event.")
+    schema::one_of(["account_event"], "Type of event.")
 }
 
 fn happenings() -> Object {
-    schema::one_of(events::AccountEvent::ALL.map(events::AccountEvent::as_str), "What happened.")
+    schema::one_of(events::AccountEvent::ALL.map(events::AccountEvent::as_str), "Kind of account event.")
 }
 
 fn connection_id() -> Object {
-    schema::id("conn", "The connection's id.")
+    schema::id("conn", "Connection ID.")
 }
 
 fn value_before() -> Object {
     any_value(
-        "The value before: as it was; of lists that are too long how many `entries` there were and which were \
-        `removed`, or `N entries`; or `redacted`.",
+        "Previous value. For long lists, the number of `entries` and the `removed` ones, or `N entries`. Hidden \
+         values read `redacted`.",
         90,
     )
 }
 
 fn value_after() -> Object {
-    any_value("The value after, alike; of long lists it tells which entries were `added`.", 30)
+    any_value("New value, in the same form; for long lists, with the `added` entries.", 30)
 }
 
 fn any_value(means: &str, example: i64) -> Object {
@@ -330,13 +330,13 @@ fn any_value(means: &str, example: i64) -> Object {
 }
 
 fn actors() -> Object {
-    schema::one_of(["user", "api_key", "staff", "system"], "What they are.")
+    schema::one_of(["user", "api_key", "staff", "system"], "Kind of actor.")
 }
 
 fn triggers() -> Object {
-    let means = "`manual`: a person in the dashboard. `autofloss`: the daily schedule. `instafloss`: real-time. \
-        `decay_protection`: the monthly re-verification. `api`: this API. `staff`: support staff. `cron`, `system`: other \
-        work of the service. Null where that is not known.";
+    let means = "Trigger of the job. `manual`: a person in the dashboard. `autofloss`: the daily schedule. \
+        `instafloss`: real-time cleaning. `decay_protection`: the monthly re-verification. `api`: this API. \
+        `staff`: support staff. `cron`, `system`: other work of the service. Null if unknown.";
     let mut schema = schema::one_of(TRIGGERS, means);
     schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
     schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
@@ -347,7 +347,7 @@ fn triggers() -> Object {
 fn by_trigger() -> Object {
     let count = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
     ObjectBuilder::new()
-        .description(Some("How many jobs were started by what. Jobs of which that is not known are left out."))
+        .description(Some("Jobs by trigger; jobs with an unknown trigger are not included."))
         .additional_properties(Some(utoipa::openapi::RefOr::T(count().into())))
         .examples([serde_json::json!({"api": 1})])
         .build()

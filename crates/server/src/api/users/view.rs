@@ -18,26 +18,26 @@ use crate::openapi::schema::{self, one_of};
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = User)]
 pub struct Member {
-    /// The person's id.
+    /// Member ID.
     #[schema(schema_with = schema::user_id)]
     pub id: UserId,
-    /// The person's address; empty for a primary user who has not given one yet.
+    /// Email address; empty while the owner has none.
     #[schema(examples("ann@example.com"))]
     pub email: String,
-    /// What the person is called.
+    /// Member name.
     #[schema(required, examples("Ann Lee"))]
     pub name: Option<String>,
-    /// What the person may do.
+    /// Role of the member.
     #[serde(serialize_with = "role_name")]
     #[schema(schema_with = role)]
     pub role: Role,
-    /// Whether the organization is theirs. There is one such member, who cannot be removed, paused or given another role.
+    /// Whether the member is the owner. There is one owner, who cannot be removed, paused or given another role.
     pub is_primary: bool,
-    /// Where the person stands.
+    /// Member status.
     #[serde(serialize_with = "status_name")]
     #[schema(schema_with = status)]
     pub status: UserStatus,
-    /// When the person was invited.
+    /// Time of the invitation.
     pub created_at: Timestamp,
 }
 
@@ -55,20 +55,19 @@ impl From<User> for Member {
     }
 }
 
-/// A member who was just invited.
+/// A newly invited member.
 #[derive(Clone, Serialize, ToSchema)]
 #[schema(as = InvitedUser)]
 pub struct NewMember {
-    /// The member as the list shows them.
+    /// The member, as listed.
     #[serde(flatten)]
     pub member: Member,
-    /// The link with which the person joins, once. Shown this once. It begins with a `/` where the service does not know the
-    /// address at which it is reached.
+    /// One-time link for joining, shown only here. It begins with `server.public_url`, or with `/` if that is not set.
     #[schema(examples("https://verify.example.com/#/link/4ZqKf0pX…"))]
     pub invitation_url: String,
 }
 
-/// Whom to invite.
+/// The person to invite.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[schema(as = InviteUser)]
 #[serde(deny_unknown_fields)]
@@ -77,17 +76,17 @@ pub struct Invite {
     #[serde(deserialize_with = "email_of")]
     #[schema(schema_with = email)]
     pub email: String,
-    /// What the person is called.
+    /// Member name.
     #[serde(default, deserialize_with = "name_of")]
     #[schema(schema_with = name)]
     pub name: Option<String>,
-    /// What the person may do.
+    /// Role of the member.
     #[serde(deserialize_with = "role_of")]
     #[schema(schema_with = role)]
     pub role: Role,
 }
 
-/// What to change of a member. Fields that are left out stay as they are.
+/// Fields of a member to change. Omitted fields stay.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = UserPatch)]
 #[serde(deny_unknown_fields)]
@@ -103,11 +102,11 @@ pub struct MemberPatch {
     pub(super) status: Option<UserStatus>,
 }
 
-/// A member who was removed.
+/// A removed member.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = DeletedUser)]
 pub struct DeletedMember {
-    /// The person's id.
+    /// Member ID.
     #[schema(schema_with = schema::user_id)]
     pub id: UserId,
     /// Always true.
@@ -167,19 +166,18 @@ fn status_name<S: Serializer>(status: &UserStatus, to: S) -> Result<S::Ok, S::Er
 }
 
 fn role() -> Object {
-    let means = "What the person may do. `administrator`: everything. `contributor`: verify, submit and cancel jobs, and see \
-        the account, the team, reports, integrations and webhooks.";
+    let means = "Role of the member. `administrator`: everything. `contributor`: verify addresses, submit and \
+        cancel jobs, and view the account, the team, reports, integrations and webhooks.";
     one_of(Role::ALL.map(Role::as_str), means)
 }
 
 fn status() -> Object {
-    let means =
-        "Where the person stands. `active`: may sign in. `invited`: has yet to accept. `paused`: may not sign in.";
+    let means = "Member status. `active`: can sign in. `invited`: has not accepted yet. `paused`: cannot sign in.";
     one_of(UserStatus::ALL.map(UserStatus::as_str), means)
 }
 
 fn settable_status() -> Object {
-    one_of(["active", "paused"], "Whether the person may sign in.")
+    one_of(["active", "paused"], "Whether the member can sign in.")
 }
 
 fn email() -> Object {
@@ -188,11 +186,11 @@ fn email() -> Object {
         .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
         .min_length(Some(3))
         .max_length(Some(254))
-        .description(Some("The person's address. Names of private networks are taken, too."))
+        .description(Some("Email address. Domains of private networks are accepted."))
         .examples(["ann@example.com"])
         .build()
 }
 
 fn name() -> Object {
-    schema::line_or_null("What the person is called.", "Ann Lee")
+    schema::line_or_null("Member name.", "Ann Lee")
 }

@@ -25,16 +25,17 @@ use crate::query::Query;
 use crate::subscriptions;
 use crate::webhooks::send::Failure;
 
-/// List the deliveries of a webhook
+/// List a webhook's deliveries
 ///
-/// Messages, newest first. They are kept for as long as the installation keeps deliveries, those about rows for a week at most.
+/// Lists deliveries, newest first. They are kept as long as the installation keeps deliveries; those about rows for at
+/// most 7 days.
 #[utoipa::path(
     get,
     path = "/v1/webhooks/{id}/deliveries",
     tag = "Webhooks",
     params(WebhookPath, DeliveriesParams),
     security(("bearer" = ["read:webhooks"])),
-    responses((status = 200, description = "One page of deliveries.", body = List<WebhookDelivery>))
+    responses((status = 200, description = "A page of deliveries.", body = List<WebhookDelivery>))
 )]
 pub(crate) async fn list_webhook_deliveries(
     State(app): State<Arc<App>>,
@@ -59,17 +60,17 @@ pub(crate) async fn list_webhook_deliveries(
     Ok(Json(List::new(rows.into_iter().map(&mut shown).collect(), next)))
 }
 
-/// Try a webhook
+/// Send a test event
 ///
-/// Sends it a message of the type `test`, once, also where it is disabled. What came of it is among its deliveries a moment
-/// later. A test that fails does not count against the webhook. While ten wait to be sent, there is a conflict.
+/// Sends a message of the type `test`, once, even if the webhook is disabled. The outcome appears in its deliveries. A
+/// failed test does not count against the webhook. The response is 409 while 10 test messages are pending.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/test",
     tag = "Webhooks",
     params(WebhookPath),
     security(("bearer" = ["write:webhooks"])),
-    responses((status = 200, description = "The message.", body = WebhookDelivery))
+    responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn test_webhook(
     State(app): State<Arc<App>>,
@@ -92,16 +93,17 @@ pub(crate) async fn test_webhook(
     Ok(answer)
 }
 
-/// Send a delivery once more
+/// Resend a delivery
 ///
-/// Now, under the same `webhook-id`, with all the attempts of a new message, wherever it stood.
+/// Resends the message now, with the same `webhook-id` and all the attempts of a new message, whatever its status. The
+/// response is 409 while the webhook is disabled.
 #[utoipa::path(
     post,
     path = "/v1/webhooks/{id}/deliveries/{delivery_id}/redeliver",
     tag = "Webhooks",
     params(WebhookPath, DeliveryPath),
     security(("bearer" = ["write:webhooks"])),
-    responses((status = 200, description = "The message.", body = WebhookDelivery))
+    responses((status = 200, description = "The delivery.", body = WebhookDelivery))
 )]
 pub(crate) async fn redeliver(
     State(app): State<Arc<App>>,

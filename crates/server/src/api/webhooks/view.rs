@@ -16,43 +16,43 @@ use crate::api::timestamp::Timestamp;
 use crate::openapi::schema;
 use crate::webhooks::target::URL_MAX;
 
-/// A server that is told of what it has subscribed to.
+/// An endpoint and the events that it subscribes to.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = Webhook)]
 pub(crate) struct WebhookShown {
-    /// The webhook's id.
+    /// Webhook ID.
     #[schema(schema_with = webhook_id)]
     pub(crate) id: WebhookId,
-    /// What its owner calls it.
+    /// Display name.
     #[schema(examples("Our CRM"))]
     pub(crate) name: String,
-    /// Where messages go, each by a POST.
+    /// Endpoint URL, which receives each message as a POST.
     #[schema(examples("https://www.example.com/probity"))]
     pub(crate) url: String,
-    /// What it is told of.
+    /// Events that the endpoint receives.
     #[schema(schema_with = topics)]
     pub(crate) events: Vec<TopicName>,
-    /// Whether it is told anything.
+    /// Whether the webhook receives events.
     pub(crate) status: WebhookStatus,
-    /// When it was made.
+    /// Creation time.
     pub(crate) created_at: Timestamp,
-    /// When it last took a message; null where it never has.
+    /// Time of the last accepted message; null if there was none.
     #[schema(required)]
     pub(crate) last_delivery_at: Option<Timestamp>,
 }
 
-/// A new webhook. Keep the secret: no other answer shows it.
+/// A new webhook. Save the secret: no other response shows it.
 #[derive(Clone, Serialize, ToSchema)]
 pub(crate) struct NewWebhook {
-    /// The webhook as the list shows it.
+    /// The webhook, as listed.
     #[serde(flatten)]
     pub(crate) webhook: WebhookShown,
-    /// What its messages are signed with, as Standard Webhooks has it. Shown this once.
+    /// Signing secret in the form of Standard Webhooks. Shown once.
     #[schema(examples("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))]
     pub(crate) secret: String,
 }
 
-/// Whether a webhook is told anything. `disabled` is also one that has taken nothing for five days, or has answered 410.
+/// Status of a webhook. The service also sets `disabled` after a 410, or after 5 days without a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WebhookStatus {
@@ -62,7 +62,7 @@ pub(crate) enum WebhookStatus {
     Disabled,
 }
 
-/// The webhook to make.
+/// The webhook to create.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateWebhook {
@@ -74,7 +74,7 @@ pub(crate) struct CreateWebhook {
     pub(super) events: Vec<TopicName>,
 }
 
-/// What to change. Fields that are left out stay as they are.
+/// Fields to change. Omitted fields stay.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WebhookPatch {
@@ -87,13 +87,13 @@ pub(crate) struct WebhookPatch {
     #[serde(default, deserialize_with = "given")]
     #[schema(schema_with = chosen_topics, required = false)]
     pub(super) events: Option<Vec<TopicName>>,
-    /// Whether it is told anything.
+    /// Whether the webhook receives events.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, required = false)]
     pub(super) status: Option<WebhookStatus>,
 }
 
-/// The name of something that a webhook can be told of.
+/// Name of an event that a webhook can subscribe to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TopicName(pub(crate) Topic);
 
@@ -113,23 +113,23 @@ impl<'de> Deserialize<'de> for TopicName {
     }
 }
 
-/// The new secret of a webhook. Keep it: no other answer shows it.
+/// New secret of a webhook. Save it: no other response shows it.
 #[derive(Clone, Serialize, ToSchema)]
 pub(crate) struct WebhookSecret {
-    /// The webhook's id.
+    /// Webhook ID.
     #[schema(schema_with = webhook_id)]
     pub(crate) id: WebhookId,
-    /// The secret: `whsec_` and the base64 of its bytes.
+    /// The secret: `whsec_` and its bytes in base64.
     #[schema(examples("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))]
     pub(crate) secret: String,
-    /// Until when messages are signed with the secret before this one too.
+    /// Time until which the previous secret also signs messages.
     pub(crate) previous_until: Timestamp,
 }
 
 /// A deleted webhook.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct DeletedWebhook {
-    /// The webhook's id.
+    /// Webhook ID.
     #[schema(schema_with = webhook_id)]
     pub(crate) id: WebhookId,
     /// Always true.
@@ -137,41 +137,41 @@ pub(crate) struct DeletedWebhook {
     pub(crate) deleted: bool,
 }
 
-/// A message to a webhook.
+/// A delivery: one message to one webhook.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct WebhookDelivery {
-    /// The message's id.
+    /// Delivery ID.
     #[schema(schema_with = delivery_id)]
     pub(crate) id: DeliveryId,
-    /// What it tells of: the `type` in its body.
+    /// Event: the `type` in the message body.
     #[serde(rename = "type")]
     #[schema(examples("status.passed"))]
     pub(crate) kind: String,
-    /// Where it stands.
+    /// Delivery status.
     #[schema(schema_with = states)]
     pub(crate) status: &'static str,
-    /// Attempts that have come to an end, since it was last asked for.
+    /// Finished attempts since the message was created or last resent.
     #[schema(examples(1), minimum = 0)]
     pub(crate) attempts: i64,
-    /// When it was made.
+    /// Creation time.
     pub(crate) created_at: Timestamp,
-    /// When it is tried next; null where it is not.
+    /// Time of the next attempt; null if there is none.
     #[schema(required)]
     pub(crate) next_attempt_at: Option<Timestamp>,
-    /// What is sent.
+    /// The request that is sent.
     pub(crate) request: DeliveryRequest,
-    /// The last attempt; null where there was none.
+    /// Last attempt; null if there was none.
     #[schema(required)]
     pub(crate) last_attempt: Option<DeliveryAttempt>,
-    /// The attempts before that one, newest first, those before it was last asked for too: at most 19, with at most 512 bytes of
-    /// each answer.
+    /// Attempts before the last one, newest first, including those before a resend: at most 19, with at most 512 bytes of
+    /// each response.
     pub(crate) earlier_attempts: Vec<DeliveryAttempt>,
 }
 
-/// What is sent. Its body is made when it is sent; time and signature are new with each attempt.
+/// Request of a delivery. The body is built when it is sent; timestamp and signature are new for each attempt.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveryRequest {
-    /// Where it goes, or went at the last attempt.
+    /// URL of the next attempt, or of the last one.
     #[schema(examples("https://www.example.com/probity"))]
     pub(crate) url: String,
     /// The headers that are the same with each attempt.
@@ -180,29 +180,29 @@ pub(crate) struct DeliveryRequest {
     /// The job that it is about; null for a test.
     #[schema(required, schema_with = job_id_or_null)]
     pub(crate) job_id: Option<JobId>,
-    /// The indexes of the job's rows that it is about; null where it is not about rows.
+    /// Indexes of the job's rows in the message; null if the message is not about rows.
     #[schema(required, schema_with = row_indexes)]
     pub(crate) rows: Option<Vec<i64>>,
 }
 
-/// What an attempt came to.
+/// Outcome of an attempt.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct DeliveryAttempt {
-    /// When it began.
+    /// Start time.
     pub(crate) at: Timestamp,
-    /// Where it went.
+    /// URL of the attempt.
     #[schema(examples("https://www.example.com/probity"))]
     pub(crate) url: String,
-    /// The HTTP status; null where there was no answer.
+    /// HTTP status; null without a response.
     #[schema(required, examples(204), minimum = 100, maximum = 999)]
     pub(crate) status: Option<i64>,
-    /// How long it took, in milliseconds; null where there was no answer.
+    /// Duration in milliseconds; null without a response.
     #[schema(required, examples(87), minimum = 0)]
     pub(crate) took_ms: Option<i64>,
-    /// Why there was no answer; null where there was one.
+    /// Cause of the failure; null if there was a response.
     #[schema(required, examples(json!(null)))]
     pub(crate) error: Option<&'static str>,
-    /// The beginning of the answer's body, at most 4,096 bytes. Control characters are escaped.
+    /// Beginning of the response body, at most 4,096 bytes, with control characters escaped.
     #[schema(examples(""))]
     pub(crate) answer: String,
 }
@@ -218,11 +218,11 @@ pub(crate) fn fixed_headers(event: EventId) -> BTreeMap<&'static str, String> {
 }
 
 fn webhook_id() -> Object {
-    schema::id("whk", "The webhook's id.")
+    schema::id("whk", "Webhook ID.")
 }
 
 fn delivery_id() -> Object {
-    schema::id("dlv", "The message's id.")
+    schema::id("dlv", "Delivery ID.")
 }
 
 fn job_id_or_null() -> Object {
@@ -236,7 +236,7 @@ fn row_indexes() -> RefOr<Schema> {
     ArrayBuilder::new()
         .schema_type([Type::Array, Type::Null].into_iter().collect::<utoipa::openapi::schema::SchemaType>())
         .items(index)
-        .description(Some("The indexes of the job's rows that it is about; null where it is not about rows."))
+        .description(Some("Indexes of the job's rows in the message; null if the message is not about rows."))
         .examples([json!([0, 1])])
         .into()
 }
@@ -246,13 +246,13 @@ fn headers() -> Object {
     ["content-type", "user-agent", "webhook-id"]
         .into_iter()
         .fold(ObjectBuilder::new(), |object, name| object.property(name, value()).required(name))
-        .description(Some("The headers that are the same with each attempt. `webhook-id` names the event."))
+        .description(Some("Headers that are the same for each attempt. `webhook-id` identifies the event."))
         .build()
 }
 
 fn states() -> Object {
-    let means = "`waiting`: to be sent, now or later. `delivered`: the receiver took it. `exhausted`: it was tried as often \
-        as it is tried. `cancelled`: the webhook was disabled, or what it is about is gone.";
+    let means = "Delivery status. `waiting`: pending. `delivered`: accepted by the endpoint. `exhausted`: all \
+        attempts failed. `cancelled`: the webhook was disabled, or the subject of the message is gone.";
     schema::one_of(probity_store::outbox::State::ALL.map(probity_store::outbox::State::as_str), means)
 }
 
@@ -262,14 +262,14 @@ fn name() -> Object {
         .min_length(Some(1))
         .max_length(Some(200))
         .pattern(Some(schema::name_pattern()))
-        .description(Some("What to call it."))
+        .description(Some("Display name."))
         .examples(["Our CRM"])
         .build()
 }
 
 fn url() -> Object {
-    let means = "Where messages go: http or https, without credentials, and not leading to a private, loopback, \
-        link-local or otherwise special address.";
+    let means = "Endpoint URL: HTTP or HTTPS, without credentials. It must not lead to a private, loopback, \
+        link-local or other special-purpose address.";
     ObjectBuilder::new()
         .schema_type(Type::String)
         .min_length(Some(1))
@@ -281,15 +281,15 @@ fn url() -> Object {
 
 fn topic() -> Object {
     let names: Vec<String> = Topic::all().map(|topic| topic.to_string()).collect();
-    schema::one_of(names.iter().map(String::as_str), "What a webhook can be told of.")
+    schema::one_of(names.iter().map(String::as_str), "Event that a webhook can subscribe to.")
 }
 
 fn topics() -> RefOr<Schema> {
-    list_of_topics("What it is told of, in the order of this list.").unique_items(true).into()
+    list_of_topics("Events that the endpoint receives, in the order of this list.").unique_items(true).into()
 }
 
 fn chosen_topics() -> RefOr<Schema> {
-    list_of_topics("What it is told of. An event that is named twice counts once.").min_items(Some(1)).into()
+    list_of_topics("Events to subscribe to. Duplicates count once.").min_items(Some(1)).into()
 }
 
 fn list_of_topics(description: &str) -> ArrayBuilder {

@@ -16,7 +16,7 @@ pub struct JobPath;
 
 impl IntoParams for JobPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_id("The job's id, as its submission was answered.", "job_01h455vb4pex5vsknk084sn02q")]
+        vec![path_id("Job ID, as returned by the submission.", "job_01h455vb4pex5vsknk084sn02q")]
     }
 }
 
@@ -28,8 +28,8 @@ impl IntoParams for ResultsParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
         let per_page = OneOfBuilder::new().item(number).item(matching(POSITIVE_INTEGER)).default(Some(100.into()));
-        let per_page_means = "Rows on a page, 1 to 1,000; more is taken as 1,000.";
-        let next_means = "Where the page begins: `next` of the page before. Left out, or empty, for the first page.";
+        let per_page_means = "Rows per page, 1 to 1,000, default 100; higher values count as 1,000.";
+        let next_means = "Cursor: `next` of the previous page. Omit it, or leave it empty, for the first page.";
         vec![
             query("per_page", per_page_means, per_page, 100).build(),
             query("next", next_means, text(), "MDFoNDU1dmI0cGV4NXZzaw").build(),
@@ -43,17 +43,17 @@ pub struct DownloadParams;
 
 impl IntoParams for DownloadParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let raw_means = "Whether cells of CSV are left as they are, also where a spreadsheet would run them as formulas; \
-             `format=raw` says the same.";
-        let provider_means = "Only rows whose domain has its mail at this provider, by its id as `evidence.domain.provider` names it; \
-            `other`: at none that is known.";
-        let columns_mean = "`original`: before the columns of the results those of the file that somebody uploaded in the \
-            dashboard, without the address a second time; in JSON lines the file's own fields, with the result under `probity`. \
-            404 for a job that was made of no file, or of one that is no longer kept.";
+        let raw_means = "Whether to leave CSV cells unchanged, even if a spreadsheet would run them as formulas. \
+            The same as `format=raw`.";
+        let provider_means = "Only rows of this mail provider: an ID from `evidence.domain.provider`, or `other` \
+            for rows of no known provider.";
+        let columns_mean = "`original`: puts the columns of the file uploaded in the dashboard before the results, \
+            without repeating the address. In JSON lines, the fields of the file come first and the result is under \
+            `probity`. 404 if the job was not created from a file, or the file is no longer kept.";
         let flag = ObjectBuilder::new().schema_type(Type::Boolean).default(Some(false.into()));
         let format = names(download::formats()).default(Some("csv".into()));
         vec![
-            query("format", "The form of the file.", format, "csv").build(),
+            query("format", "File format, default `csv`.", format, "csv").build(),
             query("status", "Only rows with this status.", names(Status::ALL.map(Status::as_str)), "passed").build(),
             query("reason", "Only rows with this reason.", names(Reason::ALL.iter().map(|it| it.as_str())), "valid")
                 .build(),
@@ -72,8 +72,8 @@ impl IntoParams for JobsParams {
     fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let mut parameters = super::PageParams::into_params(place);
         parameters.extend([
-            query("source", "Only jobs whose addresses came from there.", names(SOURCES), "api").build(),
-            query("status", "Only jobs that stand so.", names(STATUSES), "completed").build(),
+            query("source", "Filter by source.", names(SOURCES), "api").build(),
+            query("status", "Filter by status.", names(STATUSES), "completed").build(),
             query("created_after", "Only jobs accepted at this time or later.", time(), "2026-11-01T00:00:00Z").build(),
             query("created_before", "Only jobs accepted before this time.", time(), "2026-12-01T00:00:00Z").build(),
         ]);
@@ -87,8 +87,8 @@ pub struct TimelineParams;
 
 impl IntoParams for TimelineParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let days_means = "How many days to look back, 1 to 90.";
-        let limit_means = "How many events to show at most, 1 to 200.";
+        let days_means = "Days to look back, 1 to 90, default 30.";
+        let limit_means = "Maximum number of events, 1 to 200, default 60.";
         vec![
             query("days", days_means, bounded(DAYS, "^0*([1-9]|[1-8][0-9]|90)$"), 30).build(),
             query("limit", limit_means, bounded(EVENTS, "^0*([1-9]|[1-9][0-9]|1[0-9]{2}|200)$"), 60).build(),

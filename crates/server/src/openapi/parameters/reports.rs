@@ -13,10 +13,10 @@ pub struct UsageParams;
 impl IntoParams for UsageParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let period = names(PERIODS).default(Some("this_month".into()));
-        let connection_means = "Only what was verified for this connection; not with `lifetime`.";
+        let connection_means = "Only verifications for this connection; not possible with `lifetime`.";
         let connection = "conn_01h455vb4pex5vsknk084sn02q";
         vec![
-            query("period", "The period, in UTC.", period, "this_week").build(),
+            query("period", "Period in UTC, default `this_month`.", period, "this_week").build(),
             query("connection_id", connection_means, text(), connection).build(),
         ]
     }
@@ -29,9 +29,10 @@ pub struct DailyUsageParams;
 impl IntoParams for DailyUsageParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
-        let connection_means = "Only what was verified for this connection.";
+        let connection_means = "Only verifications for this connection.";
         vec![
-            query("days", "How many days, today included, 1 to 366.", bounded(SERIES_DAYS, pattern), 30).build(),
+            query("days", "Number of days including today, 1 to 366, default 30.", bounded(SERIES_DAYS, pattern), 30)
+                .build(),
             query("connection_id", connection_means, text(), "conn_01h455vb4pex5vsknk084sn02q").build(),
         ]
     }

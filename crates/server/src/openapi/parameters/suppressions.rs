@@ -14,7 +14,7 @@ pub struct ListPath;
 impl IntoParams for ListPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let list = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(List::ALL.map(List::as_str)));
-        vec![path_part_of("list", "The list, by the reason that it gives.", list, "complained")]
+        vec![path_part_of("list", "Name of the list, which is also the reason that it gives.", list, "complained")]
     }
 }
 
@@ -24,7 +24,7 @@ pub struct SuppressionParams;
 
 impl IntoParams for SuppressionParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let means = "An address that is looked for on the list, at most 1,024 bytes.";
+        let means = "Address to look up on the list, at most 1,024 bytes.";
         let email = ObjectBuilder::new().schema_type(Type::String).max_length(Some(EMAIL_BYTES_MAX));
         vec![query("email", means, email, "ann@example.org").build()]
     }
@@ -37,6 +37,6 @@ pub struct RemovalParams;
 impl IntoParams for RemovalParams {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let all = names(["true", "false"]).default(Some("false".into()));
-        vec![query("all", "Whether everything goes; then there is no body.", all, "false").build()]
+        vec![query("all", "Whether to remove all addresses; then send no body.", all, "false").build()]
     }
 }

@@ -12,7 +12,7 @@ pub struct WebhookPath;
 
 impl IntoParams for WebhookPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_id("The webhook's id, as the list shows it.", "whk_01h455vb4pex5vsknk084sn02q")]
+        vec![path_id("Webhook ID, as listed.", "whk_01h455vb4pex5vsknk084sn02q")]
     }
 }
 
@@ -22,7 +22,7 @@ pub struct ErasurePath;
 
 impl IntoParams for ErasurePath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_id("The erasure's id, as its request was answered.", "era_01h455vb4pex5vsknk084sn02q")]
+        vec![path_id("Erasure ID, as returned by the request.", "era_01h455vb4pex5vsknk084sn02q")]
     }
 }
 
@@ -32,7 +32,7 @@ pub struct DeliveryPath;
 
 impl IntoParams for DeliveryPath {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![path_part("delivery_id", "The delivery's id, as the list shows it.", "dlv_01h455vb4pex5vsknk084sn02q")]
+        vec![path_part("delivery_id", "Delivery ID, as listed.", "dlv_01h455vb4pex5vsknk084sn02q")]
     }
 }
 
@@ -44,7 +44,7 @@ impl IntoParams for DeliveriesParams {
     fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let mut parameters = super::PageParams::into_params(place);
         let states = names(State::ALL.map(State::as_str));
-        parameters.push(query("status", "Only deliveries that stand so.", states, "exhausted").build());
+        parameters.push(query("status", "Filter by status.", states, "exhausted").build());
         parameters
     }
 }

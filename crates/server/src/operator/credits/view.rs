@@ -8,60 +8,60 @@ use utoipa::ToSchema;
 use crate::admin::Booked;
 use crate::api::timestamp::Timestamp;
 
-/// Credits to be put in.
+/// Credits to grant.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::operator) struct Grant {
-    /// `prepaid` ones stay, `subscription` ones are spent first.
+    /// `prepaid` credits stay; `subscription` credits are spent first.
     #[schema(examples("prepaid"))]
     pub(in crate::operator) bucket: String,
-    /// How many.
+    /// Number of credits.
     #[schema(examples(10_000), minimum = 1, maximum = 1_000_000_000_000_i64)]
     pub(in crate::operator) amount: i64,
-    /// When what is left of a subscription ends; left out for the end of the plan's month, or never.
+    /// End of the subscription credits. If omitted, they end with the plan's month, or never.
     #[serde(default)]
     pub(in crate::operator) until: Option<Timestamp>,
-    /// Your name for it, such as the number of an invoice: the same one books once.
+    /// Your name for the entry, such as an invoice number. The same name books once.
     #[schema(examples("INV-2027-001"), min_length = 1, max_length = 100)]
     pub(in crate::operator) reference: String,
 }
 
-/// A correction.
+/// A balance correction.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::operator) struct Adjustment {
     /// `prepaid` or `subscription`.
     #[schema(examples("prepaid"))]
     pub(in crate::operator) bucket: String,
-    /// How many more, or with a minus how many less; not zero.
+    /// Credits to add or, if negative, to remove; not 0.
     #[schema(examples(-250), minimum = -1_000_000_000_000_i64, maximum = 1_000_000_000_000_i64)]
     pub(in crate::operator) amount: i64,
-    /// Your name for it: the same one books once.
+    /// Your name for the entry. The same name books once.
     #[schema(examples("INV-2027-001-back"), min_length = 1, max_length = 100)]
     pub(in crate::operator) reference: String,
 }
 
-/// What was booked, and what there is now.
+/// Balance after a booking.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct Account {
-    /// Whether it was booked by this request; false where the reference had booked it before.
+    /// Whether this request booked the entry; false if its reference was already booked.
     pub(in crate::operator) booked: bool,
     /// Subscription credits.
     subscription: Amounts,
-    /// When the subscription credits end, all of them; null: they stay.
+    /// End of all subscription credits; null if they do not end.
     subscription_ends_at: Option<Timestamp>,
     /// Prepaid credits.
     prepaid: Amounts,
 }
 
-/// Credits of one kind.
+/// Credits of one bucket.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct Amounts {
-    /// Can be spent.
+    /// Available credits.
     available: i64,
-    /// Set aside for what is being done.
+    /// Credits on hold.
     held: i64,
-    /// Spent so far.
+    /// Credits spent so far.
     spent: i64,
 }
 
@@ -81,19 +81,19 @@ impl Account {
     }
 }
 
-/// A row of the ledger.
+/// A ledger entry.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct Entry {
-    /// When.
+    /// Booking time.
     at: Timestamp,
-    /// `grant`, `expire` or `adjust`.
+    /// Kind of entry: `grant`, `expire` or `adjust`.
     #[schema(examples("grant"))]
     kind: &'static str,
     /// Subscription credits.
     subscription: i64,
     /// Prepaid credits.
     prepaid: i64,
-    /// What caused it: `ref:` and a reference of yours, `plan:` a month of a plan, `refill:` a refill, and others.
+    /// Cause of the entry: `ref:` and your reference, `plan:` for a month of a plan, `refill:` for a refill, and others.
     #[schema(examples("ref:INV-2027-001"))]
     cause: String,
 }

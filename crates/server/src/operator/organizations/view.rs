@@ -13,64 +13,64 @@ use crate::api::merge_patch::given;
 use crate::api::timestamp::Timestamp;
 use crate::api::whole::Whole;
 
-/// An organization as the operator sees it.
+/// An organization.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct Customer {
-    /// Its id.
+    /// Organization ID.
     #[schema(examples("org_01h455vb4pex5vsknk084sn02q"))]
     id: String,
-    /// What it is called.
+    /// Organization name.
     #[schema(required, examples("Example Ltd"))]
     name: Option<String>,
-    /// Where it stands.
+    /// Status of the organization.
     #[schema(examples("active"))]
     status: &'static str,
-    /// Why it was stopped, or is looked at: for operators only.
+    /// Reason for the restriction or review, for operators only; null if none was given.
     #[schema(required)]
     hold_reason: Option<String>,
-    /// The name of its plan.
+    /// Name of the plan.
     #[schema(examples("team"))]
     plan: String,
-    /// Its period.
+    /// Current period.
     period: Span,
-    /// When credits of its plan are due.
+    /// Time of the plan's next credits; null if none are due.
     #[schema(required)]
     renews_at: Option<Timestamp>,
-    /// When its trial ends or ended.
+    /// End of the trial, past or future; null without a trial.
     #[schema(required)]
     trial_ends_at: Option<Timestamp>,
-    /// Whether its balance is low.
+    /// Whether the balance is low.
     is_low: bool,
-    /// What holds for it: its own, or its plan's.
+    /// Number of seats.
     seats: Limit,
-    /// Requests a minute for all its keys.
+    /// Requests per minute for all keys together.
     rate_limit_per_minute: Limit,
-    /// Below how many credits its balance is low.
+    /// Credits below which the balance is low.
     low_balance: Limit,
-    /// What it may use.
+    /// Entitlements in effect.
     entitlements: Vec<&'static str>,
-    /// Entitlements that it has or has not whatever its plan says.
+    /// Entitlements set for this organization, regardless of its plan.
     own_entitlements: BTreeMap<&'static str, bool>,
-    /// When it was made.
+    /// Creation time.
     created_at: Timestamp,
 }
 
 /// A period of time.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct Span {
-    /// Its first moment.
+    /// Start of the period.
     start: Timestamp,
-    /// The first moment after it.
+    /// End of the period, exclusive.
     end: Timestamp,
 }
 
-/// A number that an organization may have of its own.
+/// A limit that can be set for an organization.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct Limit {
-    /// Its own; null where the plan's counts.
+    /// The organization's own value; null if the plan's value applies.
     #[schema(required)]
     own: Option<i64>,
-    /// What counts; null where neither says.
+    /// Value in effect; null if neither the organization nor its plan sets one.
     #[schema(required)]
     effective: Option<i64>,
 }
@@ -110,89 +110,88 @@ fn names(set: Entitlements) -> Vec<&'static str> {
     set.iter().map(Entitlement::as_str).collect()
 }
 
-/// A customer to be.
+/// Organization to create.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::operator) struct NewCustomer {
-    /// What they are called.
+    /// Display name.
     #[schema(examples("Example Ltd"), min_length = 1, max_length = 100)]
     pub(in crate::operator) name: String,
-    /// The name of their plan; left out for that of new organizations.
+    /// Name of the plan; if omitted, the default plan.
     #[serde(default)]
     pub(in crate::operator) plan: Option<String>,
-    /// How many people may belong to them; left out where the plan says.
+    /// Number of seats; if omitted, the plan's value applies.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub(in crate::operator) seats: Option<Whole>,
-    /// Requests a minute for all their keys; left out where the plan says.
+    /// Requests per minute for all keys together; if omitted, the plan's value applies.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub(in crate::operator) rate_limit_per_minute: Option<Whole>,
-    /// Whether the answer has a first live key.
+    /// Whether to create a first live key.
     #[serde(default)]
     pub(in crate::operator) first_key: bool,
 }
 
-/// A customer that was made.
+/// A created organization.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct MadeCustomer {
     /// The organization.
     pub(in crate::operator) organization: Customer,
-    /// With which its owner sets their password; shown this once.
+    /// Link with which the owner sets a password; shown once.
     pub(in crate::operator) link: OneTimeLink,
-    /// The first live key, where one was wished for; shown this once.
+    /// First live key, if requested; shown once.
     #[schema(required)]
     pub(in crate::operator) key: Option<String>,
 }
 
-/// A link that works once.
+/// A one-time link.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct OneTimeLink {
-    /// Where a browser opens it. Without `server.public_url` it begins with `/`.
+    /// URL to open in a browser. It begins with `server.public_url`, or with `/` if that is not set.
     #[schema(examples("https://verify.example.com/#/link/abc"))]
     pub(in crate::operator) url: String,
-    /// From when on it opens nothing.
+    /// Expiry time.
     pub(in crate::operator) expires_at: Timestamp,
 }
 
-/// What to change. What is left out stays; null gives the organization what its plan says. A name and a plan it always has:
-/// neither may be null.
+/// Fields to change. Omitted fields stay; null restores the plan's value. `name` and `plan` cannot be null.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::operator) struct CustomerPatch {
-    /// What it is called.
+    /// Organization name.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, required = false, min_length = 1, max_length = 100)]
     pub(in crate::operator) name: Option<String>,
-    /// Another plan, from today on.
+    /// New plan, from today on.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, required = false)]
     pub(in crate::operator) plan: Option<String>,
-    /// How many people may belong to it.
+    /// Number of seats.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub(in crate::operator) seats: Said<Whole>,
-    /// Requests a minute for all its keys.
+    /// Requests per minute for all keys together.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub(in crate::operator) rate_limit_per_minute: Said<Whole>,
-    /// Below how many credits its balance is low.
+    /// Credits below which the balance is low.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1)]
     pub(in crate::operator) low_balance: Said<Whole>,
-    /// By name: true, it may use it; false, it may not; null, as its plan says.
+    /// Entitlements by name: true grants, false denies, null restores the plan's value.
     #[serde(default)]
     pub(in crate::operator) entitlements: BTreeMap<String, Option<bool>>,
 }
 
-/// A hold.
+/// A restriction.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::operator) struct Hold {
     /// `suspended`, `paused`, `banned` or `under_review`.
     #[schema(examples("suspended"))]
     pub(in crate::operator) status: String,
-    /// Why, for operators only.
+    /// Reason, for operators only.
     #[serde(default)]
     #[schema(max_length = 1_000)]
     pub(in crate::operator) reason: Option<String>,

@@ -6,25 +6,25 @@ use utoipa::ToSchema;
 
 use crate::api::timestamp::Timestamp;
 
-/// Somebody in an organization.
+/// A member of an organization.
 #[derive(Debug, Serialize, ToSchema)]
 pub(in crate::operator) struct Person {
-    /// Their id.
+    /// Member ID.
     #[schema(examples("usr_01h455vb4pex5vsknk084sn02q"))]
     id: String,
-    /// Their address; null where they have yet to say it.
+    /// Email address; null while the member has none.
     #[schema(required)]
     email: Option<String>,
-    /// What they are called.
+    /// Display name.
     #[schema(required)]
     name: Option<String>,
-    /// `administrator` or `contributor`.
+    /// Role: `administrator` or `contributor`.
     role: &'static str,
-    /// Whether the organization is theirs.
+    /// Whether the member is the owner.
     is_primary: bool,
-    /// `active`, `invited` or `paused`.
+    /// Status: `active`, `invited` or `paused`.
     status: &'static str,
-    /// When they were added.
+    /// Time at which the member was added.
     created_at: Timestamp,
 }
 
@@ -42,11 +42,11 @@ impl From<User> for Person {
     }
 }
 
-/// What the link is to do.
+/// Options of the link.
 #[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(in crate::operator) struct ResetWish {
-    /// Takes their second factor away too, at once: they have lost it.
+    /// Whether to disable the member's two-factor authentication at once, for a lost device.
     #[serde(default)]
     pub(in crate::operator) without_second_factor: bool,
 }

@@ -16,7 +16,6 @@ const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 /// Credits, keys, limits and idempotency.
 pub struct Accounts {
     credits: Counters<CreditMove>,
-    holds_lapsed: Counter,
     window_calls: Histogram,
     window_seconds: Histogram,
     window_failures: Counter,
@@ -29,12 +28,7 @@ pub struct Accounts {
 impl Accounts {
     pub(super) fn register(registry: &mut Registry) -> Self {
         let [window_calls, window_seconds] = [CALLS, SECONDS].map(Histogram::new);
-        let [window_failures, holds_lapsed, passwords_hashed] = std::array::from_fn(|_| Counter::default());
-        registry.register(
-            "probity_holds_lapsed",
-            "Holds that ended because nobody had settled them in time",
-            holds_lapsed.clone(),
-        );
+        let [window_failures, passwords_hashed] = std::array::from_fn(|_| Counter::default());
         registry.register("probity_ledger_window_calls", "Live calls in one write to the ledger", window_calls.clone());
         registry.register(
             "probity_ledger_window_seconds",
@@ -49,7 +43,6 @@ impl Accounts {
         registry.register("probity_passwords_hashed", "Passwords that were hashed", passwords_hashed.clone());
         Self {
             credits: Counters::register(registry, "probity_credits", "Credits by what became of them", "move"),
-            holds_lapsed,
             window_calls,
             window_seconds,
             window_failures,
@@ -78,11 +71,6 @@ impl Accounts {
     /// So many credits were moved.
     pub fn credits(&self, moved: CreditMove, credits: u64) {
         self.credits.of(moved).inc_by(credits);
-    }
-
-    /// So many holds ended by their time; their credits were given back.
-    pub fn holds_lapsed(&self, holds: usize) {
-        self.holds_lapsed.inc_by(u64::try_from(holds).unwrap_or(u64::MAX));
     }
 
     /// A window of the ledger with so many calls was written, or could not be.

@@ -1,6 +1,7 @@
 //! The nodes on one database, this one among them, and the jobs that they share.
 
 use std::fmt::Error;
+use std::time::Duration;
 
 use probity_store::jobs::Depth as Jobs;
 
@@ -24,8 +25,10 @@ pub struct Own {
     pub chunks: i64,
     /// Lists that it sorts.
     pub imports: i64,
-    /// Whether it may ask mail servers.
-    pub may_ask: bool,
+    /// Whether all of its sources belong to it.
+    pub holds_sources: bool,
+    /// By how much its clock is ahead of the database's at least, in milliseconds; below zero: behind.
+    pub clock_ahead_ms: i64,
     /// Whether it hears bells of other nodes.
     pub hears: bool,
 }
@@ -34,7 +37,14 @@ pub(super) fn own(to: &mut Writer<'_>, own: &Own) -> Result<(), Error> {
     let work = [("chunks", count(own.chunks)), ("imports", count(own.imports))];
     to.by("probity_working_on", "Pieces of jobs that this node works on", "work", work)?;
     let flag = |is: bool| if is { 1.0 } else { 0.0 };
-    to.gauge("probity_sources_held", "Whether all sources of this node belong to it", flag(own.may_ask))?;
+    to.gauge("probity_sources_held", "Whether all sources of this node belong to it", flag(own.holds_sources))?;
+    let ahead_s =
+        Duration::from_millis(own.clock_ahead_ms.unsigned_abs()).as_secs_f64().copysign(sign(own.clock_ahead_ms));
+    to.gauge(
+        "probity_clock_ahead_seconds",
+        "By how much this node's clock is ahead of the database's at least",
+        ahead_s,
+    )?;
     to.gauge("probity_bells_heard", "Whether this node hears of other nodes' work at once", flag(own.hears))
 }
 
@@ -47,6 +57,10 @@ pub(super) fn shared(to: &mut Writer<'_>, cluster: &Cluster) -> Result<(), Error
     let Jobs { queued, importing, ready, processing, .. } = cluster.jobs;
     let states = [("queued", queued), ("importing", importing), ("ready", ready), ("processing", processing)];
     to.by("probity_jobs_open", "Jobs that are not closed", "state", states.map(|(state, n)| (state, count(n))))
+}
+
+fn sign(n: i64) -> f64 {
+    if n < 0 { -1.0 } else { 1.0 }
 }
 
 fn count(n: i64) -> usize {

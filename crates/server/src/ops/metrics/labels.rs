@@ -62,14 +62,10 @@ labels! {
 }
 
 labels! {
-    /// What becomes of credits.
+    /// What becomes of credits of live calls.
     CreditMove {
-        /// Set aside for a question.
-        Held "held",
         /// Spent.
         Captured "captured",
-        /// Given back.
-        Released "released",
         /// Asked for and not there.
         Refused "refused",
     }

@@ -71,7 +71,7 @@ fn busy() -> Gauges {
         leases: vec![("source", 1)],
         jobs: probity_store::jobs::Depth { queued: 3, processing: 1, ..probity_store::jobs::Depth::default() },
     };
-    let own = Own { chunks: 5, imports: 1, may_ask: true, hears: false };
+    let own = Own { chunks: 5, imports: 1, holds_sources: true, clock_ahead_ms: -2_500, hears: false };
     let queues = vec![(Queue::Ledger, waiting)];
     Gauges { engine: Some(engine), database: Some(database), queues, own: Some(own), cluster: Some(cluster) }
 }
@@ -122,21 +122,19 @@ async fn verdicts_are_counted_by_reason_and_by_known_provider() {
 async fn accounts_are_counted() {
     let metrics = metrics();
     let accounts = metrics.accounts();
-    accounts.credits(CreditMove::Held, 50);
+    accounts.credits(CreditMove::Captured, 50);
     accounts.window(120, Duration::from_millis(3), true);
     accounts.window(1, Duration::from_millis(3), false);
-    accounts.holds_lapsed(3);
     accounts.idempotent(Idempotent::Replayed);
     accounts.limited(LimitedBy::Key);
     accounts.auth_failed(AuthFailure::Unknown);
     accounts.passwords_hashed().inc();
     let text = plain(&metrics).await;
-    has(&text, "probity_credits_total{move=\"held\"} 50");
+    has(&text, "probity_credits_total{move=\"captured\"} 50");
     has(&text, "probity_credits_total{move=\"refused\"} 0");
     has(&text, "probity_ledger_window_calls_bucket{le=\"100.0\"} 1");
     has(&text, "probity_ledger_window_calls_sum 121.0");
     has(&text, "probity_ledger_window_failures_total 1");
-    has(&text, "probity_holds_lapsed_total 3");
     has(&text, "probity_idempotent_requests_total{outcome=\"replayed\"} 1");
     has(&text, "probity_rate_limited_total{limit=\"key\"} 1");
     has(&text, "probity_auth_failures_total{why=\"unknown\"} 1");
@@ -164,6 +162,7 @@ async fn states_are_those_of_the_moment_and_name_only_known_providers() {
     has(&text, "probity_jobs_open{state=\"queued\"} 3.0");
     has(&text, "probity_working_on{work=\"chunks\"} 5.0");
     has(&text, "probity_sources_held 1.0");
+    has(&text, "probity_clock_ahead_seconds -2.5");
     has(&text, "probity_bells_heard 0.0");
     has(&text, "probity_build_info{version=\"1.2.3\"} 1");
     has(&text, "probity_process_start_time_seconds 1700000000.0");

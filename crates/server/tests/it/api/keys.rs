@@ -126,6 +126,8 @@ async fn what_is_wrong_with_a_wish_is_said_by_field() {
         (json!({"name": "a", "kind": "live", "allowed_origins": [origin]}), "allowed_origins"),
         (json!({"name": "a", "kind": "pub", "allowed_origins": [origin, "example.com"]}), "allowed_origins[1]"),
         (json!({"name": "a", "kind": "pub", "allowed_origins": vec![origin; 101]}), "allowed_origins"),
+        (json!({"name": "a", "kind": "pub"}), "allowed_origins"),
+        (json!({"name": "a", "kind": "pub", "allowed_origins": []}), "allowed_origins"),
         (json!({"name": "a", "kind": "live", "expires_at": "2020-01-01T00:00:00Z"}), "expires_at"),
         (json!({"name": "a", "kind": "live", "expires_at": "2099-01-01T00:00:00"}), "expires_at"),
         (json!({"name": "a", "kind": "live", "expires_at": 1}), "expires_at"),
@@ -192,7 +194,7 @@ async fn a_test_key_revokes_test_keys_only() {
     for body in [
         json!({"name": "a", "kind": "live"}),
         json!({"name": "a", "kind": "rk", "scopes": ["verify"]}),
-        json!({"name": "a", "kind": "pub"}),
+        json!({"name": "a", "kind": "pub", "allowed_origins": ["https://example.com"]}),
     ] {
         let id = id(&live, body.clone()).await;
         revoke(&test, &id).await.error(403, "forbidden_scope");
@@ -216,10 +218,10 @@ async fn nobody_makes_a_key_that_may_more_than_they() {
         (&restricted, json!({"name": "a", "kind": "live"})),
         (&restricted, json!({"name": "a", "kind": "test"})),
         (&restricted, json!({"name": "a", "kind": "rk", "scopes": ["read:jobs", "verify"]})),
-        (&restricted, json!({"name": "a", "kind": "pub"})),
+        (&restricted, json!({"name": "a", "kind": "pub", "allowed_origins": ["https://example.com"]})),
         (&test, json!({"name": "a", "kind": "live"})),
         (&test, json!({"name": "a", "kind": "rk", "scopes": ["verify"]})),
-        (&test, json!({"name": "a", "kind": "pub"})),
+        (&test, json!({"name": "a", "kind": "pub", "allowed_origins": ["https://example.com"]})),
     ] {
         make(&app, key, body).await.error(403, "forbidden_scope");
     }
@@ -250,7 +252,7 @@ async fn the_list_goes_page_by_page_from_the_newest_on() {
     TestApp::each(ServiceConfig::default(), async |app| {
         let (_, key) = app.customer().await;
         for n in 0..6 {
-            make(app, &key, json!({"name": format!("key {n}"), "kind": "pub"})).await.ok(201);
+            make(app, &key, json!({"name": format!("key {n}"), "kind": "test"})).await.ok(201);
         }
         let whole = app.get(&key, ROUTE).await.ok(200);
         assert_eq!(whole["pagination"], json!({"has_more": false, "next_cursor": null}));

@@ -1,13 +1,16 @@
 //! `/v1/organization/settings`: what can be wished, what is refused, and what comes of it in batches and nowhere else.
 
+use std::time::Duration;
+
 use probity_core::api_key::KeyKind;
 use probity_core::scope::Scope;
 use probity_core::verdict::Reason;
+use probity_server::app::ApiConfig;
 use probity_server::service::ServiceConfig;
 use serde_json::{Value, json};
 
 use super::batch::{done, submit};
-use crate::test_app::{Answer, Call, TestApp};
+use crate::test_app::{Answer, Call, TestApp, pass};
 
 const SETTINGS: &str = "/v1/organization/settings";
 
@@ -118,6 +121,32 @@ async fn an_organization_can_only_lower_its_limit() {
     set(&app, &key, json!({"rate_limit_per_minute": null})).await;
     assert_eq!(limit(&key).await, 10_000);
     app.stop().await;
+}
+
+#[tokio::test]
+async fn a_limit_of_ones_own_never_holds_back_the_route_that_raises_it() {
+    let api = ApiConfig { org_per_minute: 30, ..ApiConfig::default() };
+    TestApp::each(ServiceConfig { api, ..ServiceConfig::default() }, async |app| {
+        let (_, key) = app.customer().await;
+        set(app, &key, json!({"rate_limit_per_minute": 1})).await;
+        // What was used before the change stays used.
+        while app.get(&key, "/v1/jobs").await.status != 429 {}
+        let answer = app.get(&key, SETTINGS).await;
+        assert_eq!(answer.ok(200)["rate_limit_per_minute"], 1);
+        assert_eq!(answer.number("x-ratelimit-limit"), 30, "the operator's");
+        app.get(&key, "/v1/jobs").await.error(429, "rate_limited");
+        set(app, &key, json!({"rate_limit_per_minute": null})).await;
+        pass(Duration::from_mins(1)).await;
+        app.get(&key, "/v1/jobs").await.ok(200);
+        // The operator's limit holds there, too.
+        set(app, &key, json!({"rate_limit_per_minute": 29})).await;
+        let mut refused = false;
+        for _ in 0..60 {
+            refused |= app.get(&key, SETTINGS).await.status == 429;
+        }
+        assert!(refused);
+    })
+    .await;
 }
 
 #[tokio::test]

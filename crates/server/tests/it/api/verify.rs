@@ -44,9 +44,13 @@ async fn an_address_must_be_given_and_not_be_too_long() {
             assert!(message.starts_with("email: "), "{query}: {message}");
         }
         // Bytes count, not characters: "é" has two.
-        for (text, status) in
-            [("x".repeat(1_024), 200), ("x".repeat(1_025), 400), ("é".repeat(512), 200), ("é".repeat(513), 400)]
-        {
+        for (text, status) in [
+            ("x".repeat(1_024), 200),
+            ("x".repeat(1_025), 400),
+            ("x".repeat(20_000), 400),
+            ("é".repeat(512), 200),
+            ("é".repeat(513), 400),
+        ] {
             let answer = app.verify(&kind, &encoded(&text)).await;
             assert_eq!(answer.status, status, "{} bytes", text.len());
             if status == 200 {
@@ -89,6 +93,27 @@ async fn the_address_is_echoed_as_sent_and_its_domain_as_a_label() {
 }
 
 #[tokio::test]
+async fn the_suggestion_is_without_invisible_characters() {
+    let app = TestApp::start().await;
+    let (_, key) = app.customer().await;
+    for (sent, suggestion) in [
+        ("ann@gma\u{200b}il.com", "ann@gmail.com"),
+        ("ann@gmi\u{200b}al.com", "ann@gmail.com"),
+        ("ann@honest-\u{ad}mail.com", "ann@honest-mail.com"),
+        ("ann@honest-mail.com\u{200b}", "ann@honest-mail.com"),
+        ("ann@mailinator.con", ""),
+        ("ann@mailin\u{ad}ator.com", ""),
+    ] {
+        let verdict = app.verify(&key, &encoded(sent)).await.ok(200);
+        assert_verdict(&verdict);
+        assert_eq!((&verdict["email"], &verdict["suggestion"]), (&sent.into(), &suggestion.into()));
+        let is_invisible = sent.contains(['\u{200b}', '\u{ad}']);
+        assert!(!is_invisible || verdict["reason"] == "invalid", "{verdict}");
+    }
+    app.stop().await;
+}
+
+#[tokio::test]
 async fn every_outcome_has_its_status_its_flags_and_its_price() {
     let app = TestApp::start().await;
     // Address, reason, what it costs.
@@ -102,7 +127,9 @@ async fn every_outcome_has_its_status_its_flags_and_its_price() {
         ("ann@null-mx.com", "illegitimate", 1),
         ("ann@not-there.com", "illegitimate", 1),
         ("not an address", "invalid", 1),
-        ("jo@sandbox.test", "invalid", 1),
+        ("jo@other.test", "invalid", 1),
+        ("jo@sandbox.test", "invalid", 0),
+        ("jo@catchall.sandbox.test", "invalid", 0),
         ("ann@blocks-us.com", "failed_exchange", 0),
         ("ann@greylists.com", "unverified", 0),
         ("ann@stays-silent.com&timeout=0.1", "unverified", 0),
@@ -112,6 +139,7 @@ async fn every_outcome_has_its_status_its_flags_and_its_price() {
         let verdict = app.verify(&key, &email.replace(' ', "%20")).await.ok(200);
         assert_verdict(&verdict);
         assert_eq!(verdict["reason"], reason, "{email}: {verdict}");
+        assert_eq!(verdict["meta"] == "sandbox_name", email.ends_with("sandbox.test"), "{email}: {verdict}");
         assert_eq!(verdict["role"], email.starts_with("info@"), "{email}");
         let balance = app.balance(&org).await;
         assert_eq!((balance.spent.total(), balance.available.total()), (price, PLENTY - price), "{email}");
@@ -287,7 +315,6 @@ async fn a_verifier_that_panics_is_a_500_and_costs_nothing() {
     let app = TestApp::start().await;
     let (org, key) = app.customer().await;
     app.verify(&key, "panics@honest-mail.com").await.error(500, "server_error");
-    app.settled().await;
     assert_eq!(app.balance(&org).await.available.total(), PLENTY);
     assert!(app.usage(&org).await.is_empty());
     app.stop().await;

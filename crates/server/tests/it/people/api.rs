@@ -176,3 +176,17 @@ async fn people_cannot_look_at_a_key_that_they_do_not_name() {
     assert!(!Browser::new(&app).is_in().await);
     app.stop().await;
 }
+
+#[tokio::test]
+async fn the_limit_of_an_organizations_keys_does_not_hold_back_its_people() {
+    let app = TestApp::with(config()).await;
+    let (org, key) = app.customer().await;
+    let (_, mut browser) = signed_in(&app, &org, "owner@example.com", Role::Administrator).await;
+    let patch = Call::patch("/v1/organization/settings", json!({"rate_limit_per_minute": 1}).to_string());
+    app.send(patch.key(&key)).await.ok(200);
+    while app.get(&key, "/v1/jobs").await.status != 429 {}
+    for path in ["/app/v1/organization/settings", "/app/v1/jobs", "/app/sessions"] {
+        browser.get(path).await.ok(200);
+    }
+    app.stop().await;
+}

@@ -58,6 +58,15 @@ impl Rigged {
     }
 }
 
+impl Rigged {
+    /// Waits until so many calls were asked for.
+    pub(crate) async fn asked(&self, calls: usize) {
+        while self.timeouts.lock().unwrap().len() < calls {
+            super::real_moment().await;
+        }
+    }
+}
+
 fn world() -> Arc<World> {
     let plain = || Personality { tls: Tls::None, ..Personality::default() };
     let preset = |name| Personality { tls: Tls::None, ..Personality::preset(name).expect("a preset") };

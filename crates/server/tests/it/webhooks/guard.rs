@@ -2,15 +2,20 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use probity_core::time::Millis;
+use probity_engine::clock::Clock;
 use probity_engine::egress::DENIED;
+use probity_engine::net::BoxFuture;
+use probity_server::webhooks::guard::Unresolved;
 use probity_server::webhooks::send::Failure;
-use probity_server::webhooks::{Callbacks, NoNames, Refused};
+use probity_server::webhooks::{Callbacks, Names, NoNames, Refused};
 
 use super::receivers::{Manner, Receiver, Scripted, guard_allowing, message, open, sender, strict};
 
 /// Addresses of the operator's network as an attacker writes them.
-const SPELLINGS: [&str; 46] = [
+const SPELLINGS: [&str; 48] = [
     "127.0.0.1",
     "127.1",
     "127.0.1",
@@ -55,6 +60,8 @@ const SPELLINGS: [&str; 46] = [
     "[::127.0.0.1]",
     "[64:ff9b::7f00:1]",
     "[2002:7f00:1::]",
+    "[::ffff:0:7f00:1]",
+    "[2606:4700::5efe:7f00:1]",
     "[fe80::1]",
     "[fd00:ec2::254]",
 ];
@@ -129,4 +136,21 @@ async fn a_name_that_changes_never_leads_to_loopback() {
     assert_eq!(receiver.hits(), 0);
     assert!(sender.post(&receiver.target(), message()).await.is_err(), "nor does a literal");
     assert_eq!(receiver.hits(), 0);
+}
+
+/// A name server that never answers.
+struct Silent;
+
+impl Names for Silent {
+    fn addresses<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Vec<IpAddr>, Unresolved>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_does_not_resolve_delays_a_request_by_a_second_at_most() {
+    let callbacks = Callbacks::new(strict(Arc::new(Silent)));
+    let clock = Clock::starting_at(Millis(0));
+    callbacks.check("https://hooks.example.org/").await.unwrap();
+    assert!(clock.elapsed() <= Duration::from_secs(1), "{:?}", clock.elapsed());
 }

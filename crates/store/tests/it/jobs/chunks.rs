@@ -60,6 +60,34 @@ async fn chunks_are_found_by_their_destination_and_kept_for_their_source() {
 }
 
 #[tokio::test]
+async fn kinds_behind_many_chunks_show_when_those_have_no_room() {
+    for_each_database(async |store| {
+        let org = org(&store, 10).await;
+        let no = submit(&store, &new_job(org, 1), 6).await.unwrap();
+        import(&store, &claim_import(&store, NOW).await.unwrap(), 3).await.unwrap();
+        let claimed = claim(&store, org, no, NOW, 2).await;
+        let chunk = |destination: &str| NewChunk { destination: destination.into(), ..chunk_at(NOW) };
+        let many = usize::try_from(jobs::HEADS_AMONG).unwrap();
+        let mut chunks = vec![chunk("google"); many];
+        chunks.extend([chunk("@example.org"), chunk("google")]);
+        put_off(&store, &claimed[0], chunks).await;
+        assert_eq!(heads(&store, org, no, &[], &[], NOW).await, ["google/"]);
+        assert_eq!(heads(&store, org, no, &[], &["google "], NOW).await, ["@example.org/"]);
+        let google = Head { org, job: no, destination: "google".into(), source: String::new() };
+        let first = store.write(|tx| jobs::claim_chunks(tx, &google, NOW, LEASE_MS, 1).scope_boxed()).await.unwrap();
+        assert_eq!(
+            heads(&store, org, no, &[], &[], NOW).await,
+            ["google/", "@example.org/"],
+            "one less stands before it"
+        );
+        let next = store.write(|tx| jobs::claim_chunks(tx, &google, NOW, LEASE_MS, 2).scope_boxed()).await.unwrap();
+        let numbers: Vec<i64> = first.iter().chain(&next).map(|claimed| claimed.fence.chunk).collect();
+        assert!(numbers.is_sorted() && numbers.len() == 3, "the first are taken up first: {numbers:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_is_held_back_stays_where_it_is_and_remembers_since_when() {
     for_each_database(async |store| {
         let org = org(&store, 10).await;

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 /// Steps of a story.
 const STEPS: std::ops::Range<usize> = 1..240;
 
-/// A step. Jobs, claims, calls and holders are meant by their places, mostly one of the last.
+/// A step. Jobs, claims and holders are meant by their places, mostly one of the last.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     /// Somebody submits a list, of which so many addresses are distinct.
@@ -30,13 +30,11 @@ pub(super) enum Op {
     Cancel { job: u8 },
     /// The system stops a job.
     ForceStop { job: u8 },
-    /// A live call sets a credit aside.
+    /// A live call comes to its end and is charged.
     Call,
-    /// A live call comes to its end.
-    CallEnds { call: u8, charged: bool },
     /// Time goes by.
     Wait { ms: i64 },
-    /// Upkeep: submissions that broke off, holds that have ended, old rows of the ledger.
+    /// Upkeep: submissions that broke off, old rows of the ledger.
     Sweep,
     /// Results of closed jobs are packed.
     Pack,
@@ -99,8 +97,7 @@ fn op() -> impl Strategy<Value = Op> {
     ];
     let other = prop_oneof![
         2 => Just(Op::BreakOff),
-        4 => Just(Op::Call),
-        4 => (any::<u8>(), any::<bool>()).prop_map(|(call, charged)| Op::CallEnds { call, charged }),
+        8 => Just(Op::Call),
         8 => prop_oneof![Just(1_i64), Just(5_000), Just(60_000)].prop_map(|ms| Op::Wait { ms }),
         1 => Just(Op::Wait { ms: DAY_MS }),
         4 => Just(Op::Sweep),

@@ -8,7 +8,7 @@ mod working;
 use std::collections::BTreeMap;
 
 use probity_core::credits::Split;
-use probity_core::id::{HoldId, JobId};
+use probity_core::id::JobId;
 use probity_core::time::Millis;
 use probity_core::verdict::Reason;
 use probity_store::credits;
@@ -66,15 +66,6 @@ struct Holder {
     parts: u32,
 }
 
-/// A live call with a credit, or one that believes so.
-#[derive(Debug)]
-struct Call {
-    hold: HoldId,
-    ends_at: Millis,
-    /// Whether its credit was given back, because nobody settled it in time.
-    lapsed: bool,
-}
-
 pub(super) struct World {
     store: Store,
     org: OrgNo,
@@ -87,7 +78,6 @@ pub(super) struct World {
     unborn: Vec<Millis>,
     imports: Vec<(usize, ImportClaim)>,
     holders: Vec<Holder>,
-    calls: Vec<Call>,
     /// How often what has happened.
     seen: BTreeMap<String, u32>,
 }
@@ -109,7 +99,6 @@ impl World {
             unborn: Vec::new(),
             imports: Vec::new(),
             holders: Vec::new(),
-            calls: Vec::new(),
             seen: BTreeMap::new(),
         }
     }
@@ -134,7 +123,6 @@ impl World {
             Op::Cancel { job } => self.stop(job, State::Cancelled).await,
             Op::ForceStop { job } => self.stop(job, State::ForceStopped).await,
             Op::Call => self.call().await,
-            Op::CallEnds { call, charged } => self.call_ends(call, charged).await,
             Op::Wait { ms } => self.now = self.now + ms,
             Op::Sweep => self.sweep().await,
             Op::Pack => self.pack().await,
@@ -177,8 +165,7 @@ impl World {
             assert_eq!(store, model, "{job:?}");
             assert_eq!((read.finished_at, read.purged_at.is_some()), (job.finished_at, job.purged), "{job:?}");
         }
-        let live = self.calls.iter().filter(|call| !call.lapsed).count();
-        let held = self.jobs.iter().map(|job| job.held).sum::<i64>() + i64::try_from(live).unwrap();
+        let held = self.jobs.iter().map(|job| job.held).sum::<i64>();
         let spent = self.jobs.iter().map(|job| job.charged).sum::<i64>() + self.called;
         let balance = credits::balance(&mut conn, self.org).await.unwrap();
         let balance = [balance.available, balance.held, balance.spent].map(Split::total);

@@ -87,7 +87,7 @@ async fn going_on(desk: &Desk, new: &NewList, upload: &Upload, path: &str) -> Re
         change["header"] = if new.no_header { Value::Bool(false) } else { Value::Null };
         desk.send("PATCH", path, Some(&change)).await.map_err(refused)?;
     } else if upload.column.is_none() {
-        bail!("no column looks as if it had the addresses; name one with --column: {}", upload.columns.join(", "));
+        bail!("no column looks like addresses; set --column to one of: {}", upload.columns.join(", "));
     }
     if new.forecast {
         let forecast = desk.get(&*format!("{path}/forecast")).await.map_err(refused)?;
@@ -101,7 +101,9 @@ async fn going_on(desk: &Desk, new: &NewList, upload: &Upload, path: &str) -> Re
 
 fn used(error: DeskError) -> anyhow::Error {
     match error {
-        DeskError::Refused { status: REUSED, .. } => anyhow!("another list was added with this reference"),
+        DeskError::Refused { status: REUSED, .. } => {
+            anyhow!("--reference: already used for another list; choose another")
+        }
         other => refused(other),
     }
 }
@@ -113,7 +115,7 @@ fn column_of(columns: &[String], wanted: &str) -> Result<usize> {
     let named = named.or_else(|| columns.iter().position(|name| name.trim().eq_ignore_ascii_case(wanted.trim())));
     named
         .or_else(|| numbered().map(|number| number - 1))
-        .with_context(|| format!("there is no column {wanted:?}; there are: {}", columns.join(", ")))
+        .with_context(|| format!("--column: there is no column {wanted:?}; choose one of: {}", columns.join(", ")))
 }
 
 async fn list(desk: &Desk, wanted: &Listing) -> Result<Told> {
@@ -133,7 +135,7 @@ async fn list(desk: &Desk, wanted: &Listing) -> Result<Told> {
         }
     }
     objects.truncate(limit);
-    Ok(Told::all(objects, lists::table).or_none("there is no such list"))
+    Ok(Told::all(objects, lists::table).or_none("no lists found"))
 }
 
 async fn progress(desk: &Desk, job: &str) -> Result<Told> {
@@ -161,7 +163,7 @@ async fn rows(desk: &Desk, wanted: Rows) -> Result<Told> {
         objects.extend(data);
         after = next;
     }
-    Ok(Told::all(objects, lists::rows_table).or_none("there is no such row"))
+    Ok(Told::all(objects, lists::rows_table).or_none("no rows found"))
 }
 
 async fn find(desk: &Desk, text: &str, limit: u32) -> Result<Told> {
@@ -178,14 +180,14 @@ async fn find(desk: &Desk, text: &str, limit: u32) -> Result<Told> {
         }
     }
     objects.truncate(limit);
-    Ok(Told::all(objects, lists::places).or_none("it stands in no list whose rows are kept"))
+    Ok(Told::all(objects, lists::places).or_none("not found in any list whose rows are kept"))
 }
 
 async fn cancel(desk: &Desk, job: &str) -> Result<Told> {
     let path = format!("{}/cancel", of_batch(job));
     let cancelled: Value = read(&desk.send("POST", &*path, None).await.map_err(|error| missing(error, job))?)?;
     if cancelled["status"] != "success" {
-        bail!("{job} is completed already");
+        bail!("{job} is already completed");
     }
     progress(desk, job).await
 }
@@ -239,7 +241,7 @@ fn segment(job: &str) -> String {
 fn missing(error: DeskError, job: &str) -> anyhow::Error {
     match error {
         DeskError::Refused { status: NOT_FOUND, .. } => {
-            anyhow!("there is no list {job}; `probity lists list` shows them, with --test those of test keys")
+            anyhow!("there is no list {job}; to list all: `probity lists list`, for lists of test keys with --test")
         }
         other => refused(other),
     }

@@ -56,7 +56,6 @@ impl Trial {
         let installation = installation.counted(GRANTED).set(&[
             "batch.lease=1s",
             "server.request_timeout=3s",
-            "credits.hold=4s",
             "database.acquire_timeout=1s",
             "allow.networks=127.0.0.0/8",
             "log.level=info",

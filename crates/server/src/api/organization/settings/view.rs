@@ -24,20 +24,20 @@ pub const RETENTION_DAYS_MAX: u32 = 3_650;
 /// The words: not white space alone, and without U+0000, which not every database keeps.
 const WORD: &str = r"^[^\x00]*[^\s\x00][^\x00]*$";
 
-const REASONS_MEAN: &str = "Reasons that count as nothing in batches, by name (`complainers` stands for `complained`). The next \
-    finding about an address is reported in their place; an address of which nothing else was found is `valid`.";
-const STATUSES_MEAN: &str = "Statuses that count as nothing in batches, with every reason that has them.";
-const BANNED_MEAN: &str = "Words that make an address `banned_words` in batches. One of five characters or more is found \
-    anywhere in the local part, a shorter one as a word by itself. Upper and lower case are the same.";
-const ROLES_MEAN: &str = "Local parts that make an address `role_based` in batches, besides those that are known. What stands \
-    behind a `+` does not matter, nor does a number of one or two digits.";
-const RETENTION_MEANS: &str = "For how many days closed jobs are kept; null where the installation's value counts.";
-const DELIVERY_RETENTION_MEANS: &str = "For how many days a message stays in the log of deliveries after it was made, at most as many as \
-    the installation keeps them; null where that is the time.";
-const RATE_MEANS: &str = "How many requests a minute all keys together may make, at most as many as the operator allows; null \
-    where that is the limit.";
+const REASONS_MEAN: &str = "Reasons to ignore in lists, by name (`complainers` for `complained`). The verdict uses \
+    the next finding about the address, or `valid` if there is none.";
+const STATUSES_MEAN: &str = "Statuses to ignore in lists, with every reason that has that status.";
+const BANNED_MEAN: &str = "Words that give an address `banned_words` in lists. Words of 5 characters or more match \
+    anywhere in the local part, shorter ones only as separate words. Case-insensitive.";
+const ROLES_MEAN: &str = "Local parts that give an address `role_based` in lists, in addition to the built-in ones. \
+    They match up to a `+`, and with or without a number of 1 or 2 digits.";
+const RETENTION_MEANS: &str = "Days to keep closed jobs; null for the installation's value.";
+const DELIVERY_RETENTION_MEANS: &str = "Days to keep a message in the delivery log, from its creation. Null for the \
+    installation's value, which is also the maximum.";
+const RATE_MEANS: &str = "Requests per minute for all keys together, no higher than the operator's limit; null for \
+    that limit.";
 
-/// What an organization wishes.
+/// Settings of an organization.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = OrganizationSettings)]
 pub struct SettingsShown {
@@ -72,7 +72,7 @@ impl From<Settings> for SettingsShown {
     }
 }
 
-/// What to change. Fields that are left out stay as they are, `null` clears one, and a list replaces the whole list.
+/// Settings to change. Omitted fields stay, null clears a field, and a list replaces the whole list.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = OrganizationSettingsPatch)]
 #[serde(deny_unknown_fields)]
@@ -145,15 +145,11 @@ impl<'de> Deserialize<'de> for Word {
 }
 
 fn ignored_reasons() -> Array {
-    list(
-        one_of(Gate::ALL.map(Gate::as_str), "The name of a reason."),
-        REASONS_MEAN,
-        &json!(["accept_all", "role_based"]),
-    )
+    list(one_of(Gate::ALL.map(Gate::as_str), "Name of a reason."), REASONS_MEAN, &json!(["accept_all", "role_based"]))
 }
 
 fn ignored_statuses() -> Array {
-    list(one_of(IGNORABLE.map(Status::as_str), "The name of a status."), STATUSES_MEAN, &json!(["unknown"]))
+    list(one_of(IGNORABLE.map(Status::as_str), "Name of a status."), STATUSES_MEAN, &json!(["unknown"]))
 }
 
 fn banned_words() -> Array {
@@ -202,7 +198,7 @@ fn words(means: &str, example: &Value) -> Array {
         .min_length(Some(1))
         .max_length(Some(WORD_CHARS_MAX))
         .pattern(Some(WORD))
-        .description(Some("A word; outer white space is dropped."))
+        .description(Some("A word; surrounding white space is removed."))
         .examples(["casino"])
         .build();
     let mut words = list(word, means, example);

@@ -21,13 +21,13 @@ pub const REMOVED_MAX: usize = 10_000;
 pub struct SuppressionList {
     #[schema(schema_with = list)]
     list: &'static str,
-    /// How many addresses are on it.
+    /// Number of addresses on the list.
     #[schema(examples(120), minimum = 0)]
     count: i64,
-    /// When it was changed last; null while it is empty.
+    /// Time of the last change; null while the list is empty.
     #[schema(required)]
     changed_at: Option<Timestamp>,
-    /// Whether the address that was asked about is on it; null where none was.
+    /// Lookup of the address in `email`; null if none was given.
     #[schema(required)]
     lookup: Option<Lookup>,
 }
@@ -36,54 +36,54 @@ pub struct SuppressionList {
 #[derive(Clone, Debug, Serialize, ToSchema)]
 #[schema(as = SuppressionLookup)]
 pub struct Lookup {
-    /// The address as it was sent.
+    /// Address as sent.
     #[schema(examples("ann@example.org"))]
     email: String,
-    /// Whether it is on the list, however it is spelled there.
+    /// Whether the address is on the list, in any spelling.
     listed: bool,
-    /// Since when; null where it is not.
+    /// Time at which the address was added; null if it is not on the list.
     #[schema(required)]
     since: Option<Timestamp>,
 }
 
-/// What was added to a list.
+/// Outcome of an addition.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = SuppressionsAdded)]
 pub struct AddedTo {
     #[schema(schema_with = list)]
     list: &'static str,
-    /// How many texts were sent.
+    /// Number of submitted texts.
     #[schema(examples(3), minimum = 1)]
     submitted: i64,
-    /// How many addresses are new on the list.
+    /// Number of addresses added.
     #[schema(examples(1), minimum = 0)]
     added: i64,
-    /// How many were there already, or were sent twice.
+    /// Number of addresses already on the list or repeated in the request.
     #[schema(examples(1), minimum = 0)]
     present: i64,
-    /// How many were no addresses and were left out.
+    /// Number of texts skipped because they are not addresses.
     #[schema(examples(1), minimum = 0)]
     invalid: i64,
-    /// How many addresses are on the list now.
+    /// Number of addresses on the list now.
     #[schema(examples(121), minimum = 0)]
     count: i64,
 }
 
-/// What was removed from a list.
+/// Outcome of a removal.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[schema(as = SuppressionsRemoved)]
 pub struct RemovedFrom {
     #[schema(schema_with = list)]
     list: &'static str,
-    /// How many addresses were on the list and are not any more.
+    /// Number of addresses removed.
     #[schema(examples(1), minimum = 0)]
     removed: i64,
-    /// How many addresses are on the list now.
+    /// Number of addresses on the list now.
     #[schema(examples(120), minimum = 0)]
     count: i64,
 }
 
-/// What is to be removed from a list.
+/// Addresses to remove from a list.
 #[derive(Clone, Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = RemoveSuppressions)]
@@ -123,7 +123,7 @@ impl RemovedFrom {
 }
 
 fn list() -> Object {
-    one_of(List::ALL.map(List::as_str), "The list, which has the name of the reason that it gives.")
+    one_of(List::ALL.map(List::as_str), "Name of the list, which is also the reason that it gives.")
 }
 
 fn emails() -> Array {
@@ -136,9 +136,7 @@ fn emails() -> Array {
         .items(email)
         .min_items(Some(1))
         .max_items(Some(REMOVED_MAX))
-        .description(Some(
-            "The addresses. Those that are not on the list, and text that is no address, change nothing.",
-        ))
+        .description(Some("Addresses. Unlisted addresses, and text that is not an address, change nothing."))
         .examples([json!(["ann@example.org"])])
         .build()
 }

@@ -110,12 +110,22 @@ async fn what_is_wrong_with_a_body_comes_after_its_key() {
 }
 
 #[tokio::test]
-async fn an_empty_callback_is_none_wherever_it_stands() {
+async fn an_empty_callback_is_refused_wherever_it_is_given() {
     let app = TestApp::start().await;
     let (_, key) = app.tester().await;
-    let body = json!({ "emails": ["valid@sandbox.test"], "webhook_url": "" });
-    post(&app, &key, &body.to_string()).await.ok(200);
-    let call = Call::with_body("/v1/batch-verify?webhook_url=", "text/csv", "valid@sandbox.test\n");
-    app.send(call.key(&key)).await.ok(200);
+    let json = |path: &str, body: Value| Call::post(path, body.to_string());
+    let emails = ["valid@sandbox.test"];
+    let calls = [
+        json("/v1/batch-verify", json!({ "emails": emails, "webhook_url": "" })),
+        json("/v1/batch-verify", json!({ "emails": emails, "webhookUrl": "" })),
+        json("/v1/batch-verify", json!({ "emails": emails, "webhook_url": "", "webhookUrl": "https://example.org/" })),
+        Call::with_body("/v1/batch-verify?webhook_url=", "text/csv", "valid@sandbox.test\n"),
+        json("/v1/erasures", json!({ "emails": emails, "webhook_url": "" })),
+    ];
+    for call in calls {
+        let message = app.send(call.key(&key)).await.error(400, "invalid_request");
+        assert!(message.starts_with("webhook_url: must be a URL"), "{message}");
+    }
+    assert_eq!(app.get(&key, "/v1/jobs").await.ok(200)["data"], json!([]));
     app.stop().await;
 }

@@ -1,62 +1,38 @@
-//! Live calls, whose holds end by themselves, and upkeep.
+//! Live calls, which are charged at their end, and upkeep.
 
-use probity_core::credits::Split;
-use probity_core::id::HoldId;
+use probity_core::id::WindowId;
 use probity_core::verdict::Reason;
-use probity_store::credits::{self, Asked, Settlement, Window};
-use probity_store::usage::{self, Delta};
+use probity_store::credits::{self, Charges, Window};
+use probity_store::usage::Delta;
 use probity_store::{ScopedFutureExt as _, jobs};
 
-use super::super::acts::{LEASE_MS, among};
-use super::{Call, World};
-
-const ONE: Split = Split { subscription: 0, prepaid: 1 };
+use super::super::acts::LEASE_MS;
+use super::World;
 
 impl World {
-    fn window(&mut self) -> Window {
-        let id = HoldId::new(self.now, self.bytes());
-        Window { id, at: self.now, expires_at: self.now + LEASE_MS, asked: vec![], settled: vec![] }
-    }
-
     pub(super) async fn call(&mut self) {
-        let window = Window { asked: vec![Asked { org: self.org, credits: 1 }], ..self.window() };
-        let done = self.store.write(|tx| credits::settle_window(tx, &window).scope_boxed()).await.unwrap();
-        assert_eq!(done.granted[0].held.total(), self.available.min(1));
-        if self.available > 0 {
-            self.available -= 1;
-            self.calls.push(Call { hold: window.id, ends_at: window.expires_at, lapsed: false });
-        }
-    }
-
-    pub(super) async fn call_ends(&mut self, call: u8, charged: bool) {
-        let Some(place) = among(call, self.calls.len()) else { return };
-        let call = self.calls.remove(place);
-        let (captured, released) = if charged { (ONE, Split::ZERO) } else { (Split::ZERO, ONE) };
-        let settled = Settlement { org: self.org, hold: call.hold, captured, released };
-        let window = Window { settled: vec![settled], ..self.window() };
-        let charged = i64::from(charged && !call.lapsed);
-        let used = Delta {
-            org: self.org,
-            day: self.now.utc_day(),
-            source: "api".into(),
-            connection: None,
-            provider: None,
-            reason: Reason::Valid,
-            verified: 1,
-            charged,
+        let id = WindowId::new(self.now, self.bytes());
+        let window = Window { id, at: self.now, calls: [(self.org, 1)].into(), witness: self.org };
+        let (org, day) = (self.org, self.now.utc_day());
+        let used = |charged: &Charges| {
+            vec![Delta {
+                org,
+                day,
+                source: "api".into(),
+                connection: None,
+                provider: None,
+                reason: Reason::Valid,
+                verified: 1,
+                charged: charged[&org].spent.total(),
+            }]
         };
-        let done = self.store.write(|tx| {
-            async {
-                usage::add(tx, std::slice::from_ref(&used)).await?;
-                credits::settle_window(tx, &window).await
-            }
-            .scope_boxed()
-        });
-        let lapsed = done.await.unwrap().lapsed;
-        assert_eq!(lapsed.len(), usize::from(call.lapsed), "{call:?}");
-        self.met(if call.lapsed { "lapsed call" } else { "call" });
-        self.called += charged;
-        self.available += i64::from(!call.lapsed && charged == 0);
+        let charged = self.store.write(|tx| credits::charge(tx, &window, used).scope_boxed());
+        let charged = charged.await.unwrap()[&org];
+        let covered = self.available.min(1);
+        assert_eq!((charged.spent.total(), charged.available.total()), (covered, self.available - covered));
+        self.met(if covered == 1 { "call" } else { "call without credits" });
+        self.called += covered;
+        self.available -= covered;
     }
 
     pub(super) async fn sweep(&mut self) {
@@ -67,13 +43,7 @@ impl World {
         self.unborn.retain(|at| *at >= before);
         assert_eq!(swept, all - self.unborn.len());
         let ended = self.store.write(|tx| credits::release_expired(tx, now, 100).scope_boxed()).await.unwrap();
-        let mut lapsed = 0;
-        for call in self.calls.iter_mut().filter(|call| !call.lapsed && call.ends_at <= now) {
-            call.lapsed = true;
-            lapsed += 1;
-            self.available += 1;
-        }
-        assert_eq!(ended.holds, lapsed, "holds of jobs have no end");
+        assert_eq!(ended.holds, 0, "holds of jobs have no end");
         self.store.write(|tx| credits::fold(tx, now, 1_000).scope_boxed()).await.unwrap();
     }
 }

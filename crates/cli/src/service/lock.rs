@@ -1,0 +1,71 @@
+//! Who has the database of a data directory open: a lock that every command holds while it does, and a restore alone.
+//!
+//! SQLite's own locks belong to a file, and a restore puts another file in its place: whoever opened the old one just before
+//! would go on with it, and its log would spoil the new one.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::Path;
+
+use anyhow::{Result, anyhow};
+
+use crate::exit::{Ends, Exit};
+
+/// The file in the data directory.
+const FILE: &str = "lock";
+
+/// Held as long as this lives; nothing where the file system has no locks, or the file cannot be made.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _file: Option<File>,
+}
+
+/// Lets this process use the database beside others.
+pub(crate) fn share(data: &Path) -> Result<Held> {
+    taken(data, File::try_lock_shared, "a restore is running; retry when it has finished")
+}
+
+/// Lets this process alone use the database.
+pub(crate) fn alone(data: &Path) -> Result<Held> {
+    taken(data, File::try_lock, "the database is in use; stop the service and every other program that has it open")
+}
+
+fn taken(data: &Path, lock: fn(&File) -> Result<(), TryLockError>, taken: &'static str) -> Result<Held> {
+    let Some(file) = open(data) else { return Ok(Held { _file: None }) };
+    match lock(&file) {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(anyhow!("{}: {taken}", data.display()).context(Ends(Exit::Local)));
+        }
+        Err(TryLockError::Error(error)) => tracing::info!(%error, "the data directory cannot be locked"),
+    }
+    Ok(Held { _file: Some(file) })
+}
+
+/// The file, which nobody writes: everybody who may use the directory may lock it.
+fn open(data: &Path) -> Option<File> {
+    let path = data.join(FILE);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o644);
+    options.open(&path).or_else(|_| File::open(&path)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_share_and_one_is_alone() {
+        let data = tempfile::tempdir().unwrap();
+        let (one, two) = (share(data.path()).unwrap(), share(data.path()).unwrap());
+        let refused = alone(data.path()).unwrap_err();
+        assert!(format!("{refused:#}").contains("in use"), "{refused:#}");
+        drop((one, two));
+        let held = alone(data.path()).unwrap();
+        assert!(format!("{:#}", share(data.path()).unwrap_err()).contains("restore"));
+        drop(held);
+        assert!(share(data.path()).is_ok());
+        assert!(share(Path::new("/does/not/exist")).is_ok(), "whoever opens the database says what is wrong");
+    }
+}

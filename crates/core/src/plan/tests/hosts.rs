@@ -1,0 +1,77 @@
+//! The order of hosts and addresses, and what each failure to reach one means.
+
+use super::*;
+
+#[test]
+fn a_dead_host_is_followed_by_its_next_address_and_then_by_the_next_host() {
+    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, Known::default());
+    assert_eq!(plan.next(None), Action::Resolve { exchanger: 0 });
+    plan.resolved(0, Found::Addresses(vec![ip(1), ip(2), ip(3)]));
+    for n in [1, 2] {
+        assert_eq!(plan.next(None), Action::Dial { exchanger: 0, address: ip(n), clear: false });
+        plan.dial_failed(DialFault::Silent(Silence::Refused, None));
+    }
+    assert_eq!(plan.next(None), Action::Resolve { exchanger: 1 });
+    plan.resolved(1, Found::Addresses(vec![ip(9)]));
+    assert_eq!(plan.next(None), Action::Dial { exchanger: 1, address: ip(9), clear: false });
+    plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
+    assert_eq!(plan.next(None), Action::Done);
+    expect(&mut plan, &["later:timeout"]);
+}
+
+#[test]
+fn broken_tls_is_tried_once_in_the_clear() {
+    let mut plan = plan(1);
+    assert_eq!(plan.next(None), Action::Resolve { exchanger: 0 });
+    plan.resolved(0, Found::Addresses(vec![ip(1)]));
+    assert_eq!(plan.next(None), Action::Dial { exchanger: 0, address: ip(1), clear: false });
+    plan.dial_failed(DialFault::Tls);
+    assert_eq!(plan.next(None), Action::Dial { exchanger: 0, address: ip(1), clear: true });
+    plan.dial_failed(DialFault::Tls);
+    assert_eq!(plan.next(None), Action::Done);
+    expect(&mut plan, &["later:tls_failed"]);
+}
+
+#[test]
+fn hosts_without_addresses_make_the_domain_unroutable_only_by_authority() {
+    for (found, wanted) in [(Found::Nothing, "illegitimate"), (Found::Failed, "later:dns_temporary")] {
+        let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, Known::default());
+        assert_eq!(plan.next(None), Action::Resolve { exchanger: 0 });
+        plan.resolved(0, Found::Nothing);
+        assert_eq!(plan.next(None), Action::Resolve { exchanger: 1 });
+        plan.resolved(1, found);
+        assert_eq!(plan.next(None), Action::Done);
+        expect(&mut plan, &[wanted]);
+    }
+}
+
+#[test]
+fn an_exchanger_that_was_never_looked_up_may_take_mail() {
+    let meta = |hosts: u16| {
+        let hosts: Vec<MxHost> = (0..hosts).map(|n| mx(n, &format!("h{n}.example.com"))).collect();
+        let mut plan = plan_with(&hosts, 1, Known::default());
+        while let Action::Resolve { exchanger } = plan.next(None) {
+            plan.resolved(exchanger, Found::Nothing);
+        }
+        let fates = plan.take_fates();
+        let told = match &fates[..] {
+            [(0, Fate::Settled(told) | Fate::Later { told, .. })] => told,
+            other => panic!("{other:?}"),
+        };
+        judge(&told.mailbox).expect("a finding").meta.into_owned()
+    };
+    assert_eq!(meta(5), "mx_unroutable");
+    assert_eq!(meta(6), "dns_temporary");
+}
+
+#[test]
+fn a_host_that_is_not_responsible_is_followed_by_the_next() {
+    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, Known::default());
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    tell(&mut plan, &flight, &["554 5.7.1 Relay access denied", "554 5.7.1 Relay access denied"], None);
+    expect(&mut plan, &[]);
+    assert_eq!(plan.next(Some(100)), Action::Leave, "the session is with the wrong host");
+    plan.left();
+    assert_eq!(plan.next(None), Action::Resolve { exchanger: 1 });
+}

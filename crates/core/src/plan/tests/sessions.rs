@@ -1,0 +1,60 @@
+//! Sessions that end early or can't be trusted.
+
+use super::*;
+
+#[test]
+fn what_a_dying_session_did_not_answer_is_asked_again_and_then_silent() {
+    let mut plan = plan(2);
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    let closed = End::Closed { stage: Stage::Rcpt };
+    tell(&mut plan, &flight, &["-", "-", "-"], Some(&closed));
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    assert_eq!(flight.0, [0, 1]);
+    tell(&mut plan, &flight, &["-", "-", "-"], Some(&closed));
+    assert_eq!(plan.next(None), Action::Done);
+    expect(&mut plan, &["later:closed", "later:closed"]);
+}
+
+#[test]
+fn a_flight_that_breaks_off_is_asked_again_one_by_one_and_a_421_is_believed() {
+    let mut plan = plan(2);
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    let closed = End::Closed { stage: Stage::Rcpt };
+    tell(&mut plan, &flight, &[NO, "-", "-"], Some(&closed));
+    expect(&mut plan, &[]);
+    link(&mut plan);
+    for recipient in [0, 1] {
+        let flight = ask(&mut plan);
+        assert_eq!(flight, (vec![recipient], false));
+        tell(&mut plan, &flight, &[NO], None);
+        expect(&mut plan, &["nonexistent"]);
+    }
+    assert_eq!(plan.next(Some(10)), Action::Done);
+
+    let mut plan = self::plan(2);
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    let RcptAnswer::Reply(reply) = reply("421 4.7.0 too many errors") else { panic!("a reply") };
+    let sent_away = End::Refused { stage: Stage::Rcpt, reply };
+    tell(&mut plan, &flight, &[NO, "-", "-"], Some(&sent_away));
+    expect(&mut plan, &["nonexistent"]);
+}
+
+#[test]
+fn a_session_that_cannot_be_trusted_is_forgotten() {
+    let mut plan = plan(2);
+    link(&mut plan);
+    let flight = ask(&mut plan);
+    tell(&mut plan, &flight, &[YES, NO, NO], None);
+    assert_eq!((plan.catch_all(), plan.next(Some(10))), (CatchAll::No, Action::Done));
+    plan.distrust();
+    assert_eq!(plan.catch_all(), CatchAll::Unknown);
+    expect(&mut plan, &["valid", "nonexistent"]);
+    plan.ask_again_alone(&[0, 1]);
+    link(&mut plan);
+    assert_eq!(ask(&mut plan), (vec![0], false));
+    assert!(matches!(plan.withdrawn(), Fate::Later { why: "protocol", .. }));
+}

@@ -1,0 +1,86 @@
+//! What keeps a live call waiting when its deadline comes: a server, or a limit of ours.
+//!
+//! The call does not see where its probe stands. So waits for limits of ours are marked while they last ([`wait`]), for the task
+//! that waits; a task that nobody watches marks nothing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+tokio::task_local! {
+    static WATCHED: Held;
+}
+
+/// How many limits of ours a task waits for: it may do several things at a time, and each may wait.
+#[derive(Clone, Default)]
+pub(crate) struct Held(Arc<AtomicUsize>);
+
+impl Held {
+    /// Does the work and watches what it waits for.
+    pub(crate) async fn watch<T>(self, work: impl Future<Output = T>) -> T {
+        WATCHED.scope(self, work).await
+    }
+
+    /// Whether it waits for one now.
+    pub(crate) fn is_so(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+/// Waits for a limit of ours.
+pub(crate) async fn wait<T>(limit: impl Future<Output = T>) -> T {
+    let _marked = Marked::new();
+    limit.await
+}
+
+/// Stands until it is dropped; of none where nobody watches.
+struct Marked(Option<Held>);
+
+impl Marked {
+    fn new() -> Self {
+        let watched = WATCHED.try_with(Held::clone).ok();
+        if let Some(Held(waits)) = &watched {
+            waits.fetch_add(1, Ordering::Relaxed);
+        }
+        Self(watched)
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        if let Some(Held(waits)) = &self.0 {
+            waits.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::future::join;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[test]
+    fn a_task_is_held_until_the_last_of_its_waits_is_over() {
+        let held = Held::default();
+        let (first, one) = oneshot::channel::<()>();
+        let (last, other) = oneshot::channel::<()>();
+        let mut work = Box::pin(held.clone().watch(join(wait(one), wait(other))));
+        assert!(!held.is_so());
+        assert!((&mut work).now_or_never().is_none() && held.is_so());
+        first.send(()).expect("somebody waits");
+        assert!((&mut work).now_or_never().is_none() && held.is_so(), "the other one still waits");
+        last.send(()).expect("somebody waits");
+        assert!(work.now_or_never().is_some() && !held.is_so());
+    }
+
+    #[test]
+    fn a_wait_that_is_given_up_holds_nobody() {
+        let held = Held::default();
+        let mut work = Box::pin(held.clone().watch(wait(std::future::pending::<()>())));
+        assert!((&mut work).now_or_never().is_none() && held.is_so());
+        drop(work);
+        assert!(!held.is_so());
+    }
+}

@@ -1,0 +1,198 @@
+//! Ends of waits that a clock wrote which was ahead, set right ([`set_right`]).
+//!
+//! A process whose clock was a year ahead leaves leases, holds and pauses behind that end in a year. But each is of a kind that
+//! lasts so long at most, so one that ends later than that counts as over.
+//!
+//! A clock that is behind now looks the same: to it honest ends lie too far ahead. So only that is ended here which does no harm when
+//! it ends early: leases are fenced by epochs and runs, and after a pause something is tried sooner. What has happened is never
+//! rewritten: purges would remove it as soon as the clock is right. A time of that kind that lies in the future keeps its row for
+//! longer, and erasures reach it nevertheless (`erasures::wish`).
+//!
+//! All of it is in one table, [`rules`]: who adds a column that is waited for adds a line.
+
+use probity_core::time::Millis;
+use scoped_futures::ScopedFutureExt as _;
+
+use crate::clock;
+use crate::db::{Dialect, Statement, Store, args, statements};
+use crate::error::Result;
+
+/// By how much clocks of nodes may differ from the database's, in milliseconds.
+const SLACK_MS: i64 = 5_000;
+/// The longest pause before something is tried again, in milliseconds: a server may ask for a day.
+const PAUSE_MS: i64 = 25 * 3_600_000;
+/// How long a mail to a person is leased at most, in milliseconds.
+pub const MAIL_LEASE_MS: i64 = 20 * 60_000;
+/// How long a list that is packed is held at most, in milliseconds.
+pub const PACKING_MS: i64 = 60_000;
+/// How long a hold that ends by itself lasts at most, in milliseconds.
+const HOLDS_MS: i64 = 600_000;
+
+/// How long what is configured lasts at most, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Longest {
+    /// A lease of a node.
+    pub node_ms: i64,
+    /// A lease of work on jobs, messages and erasures.
+    pub work_ms: i64,
+    /// The lock of an Idempotency-Key.
+    pub lock_ms: i64,
+    /// What is believed of a domain.
+    pub facts_ms: i64,
+}
+
+// $1 now, which becomes the end of what ends later than $2; $3 how long what ends then lasts.
+statements! {
+    LEASE = "UPDATE lease SET held_until = $1 WHERE held_until > $2";
+    NODE = "UPDATE node SET seen_at = $1 WHERE seen_at > $2";
+    CHUNK = "UPDATE chunk SET leased_until = $1 WHERE leased_until > $2";
+    CHUNK_READY = "UPDATE chunk SET ready_at = $1 WHERE ready_at > $2";
+    IMPORT = "UPDATE job SET leased_until = $1 WHERE is_open = 1 AND leased_until > $2";
+    PACKING = "UPDATE job SET keeper_until = $1 WHERE packed < 2 AND keeper_until > $2";
+    HOLD = "UPDATE hold SET expires_at = $1 WHERE expires_at > $2";
+    // Locks end so long after they were made that the index of that time leads to them.
+    LOCK = "UPDATE idempotency SET locked_until = $1 WHERE status IS NULL AND created_at > CAST($2 AS BIGINT) - $3 - 1000 \
+            AND locked_until > $2";
+    OUTBOX = "UPDATE outbox SET lease_until = $1 WHERE state = 'waiting' AND lease_until > $2";
+    OUTBOX_NEXT = "UPDATE outbox SET next_at = $1 WHERE state = 'waiting' AND next_at > $2";
+    NOTICE = "UPDATE notice SET lease_until = $1 WHERE lease_until > $2";
+    NOTICE_NEXT = "UPDATE notice SET next_at = $1 WHERE next_at > $2";
+    MAIL = "UPDATE invitation SET mail_lease_until = $1 WHERE mail_lease_until > $2";
+    MAIL_NEXT = "UPDATE invitation SET mail_next_at = $1 WHERE mail_next_at > $2";
+    ERASURE = "UPDATE erasure SET leased_until = $1 WHERE completed_at IS NULL AND leased_until > $2";
+    FACT = "UPDATE domain_fact SET known_until = $1, catch_all_until = $1, accepted_until = $1 WHERE known_until > $2";
+}
+
+/// What ends too late.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    /// The end of what belongs to a process: over. Beside SQLite the process that starts is the only one.
+    Lease(i64),
+    /// The same, found by when it began.
+    Lock(i64),
+    /// The end of a wait: over.
+    Wait(i64),
+}
+
+fn rules(longest: &Longest) -> [(&'static Statement, Kind); 16] {
+    use Kind::{Lease, Lock, Wait};
+    let Longest { node_ms, work_ms, lock_ms, facts_ms } = *longest;
+    [
+        // Another process on this SQLite may have a node's lease and live: it is told apart by its sources.
+        (&LEASE, Wait(node_ms)),
+        // A sign of life, by which a node counts as alive for a while.
+        (&NODE, Wait(0)),
+        (&CHUNK, Lease(work_ms)),
+        (&CHUNK_READY, Wait(PAUSE_MS)),
+        (&IMPORT, Lease(work_ms)),
+        (&PACKING, Lease(PACKING_MS)),
+        (&HOLD, Wait(HOLDS_MS)),
+        (&LOCK, Lock(lock_ms)),
+        (&OUTBOX, Lease(work_ms)),
+        (&OUTBOX_NEXT, Wait(PAUSE_MS)),
+        (&NOTICE, Lease(MAIL_LEASE_MS)),
+        (&NOTICE_NEXT, Wait(PAUSE_MS)),
+        (&MAIL, Lease(MAIL_LEASE_MS)),
+        (&MAIL_NEXT, Wait(PAUSE_MS)),
+        (&ERASURE, Lease(work_ms)),
+        (&FACT, Wait(facts_ms)),
+    ]
+}
+
+/// When it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Before a process has taken anything up: beside SQLite nobody else has, and all leases on work are over.
+    AtStart,
+    /// While work is under way.
+    Running,
+}
+
+/// Ends every wait that ends later than it can, and says how many there were. `now` counts where the database has no
+/// clock of its own.
+pub async fn set_right(store: &Store, now: Millis, longest: &Longest, when: When) -> Result<u64> {
+    let now = clock::now(&mut store.read().await?, now).await?;
+    let alone = when == When::AtStart && store.dialect() == Dialect::Sqlite;
+    let mut changed = 0;
+    for (statement, kind) in rules(longest) {
+        let latest = match kind {
+            Kind::Lease(_) | Kind::Lock(_) if alone => now,
+            Kind::Lease(ms) | Kind::Lock(ms) | Kind::Wait(ms) => now + ms + SLACK_MS,
+        };
+        let values = move || {
+            if let Kind::Lock(ms) = kind { args![now, latest, ms] } else { args![now, latest] }
+        };
+        changed += store.write(|tx| async move { tx.execute(statement, values()).await }.scope_boxed()).await?;
+    }
+    Ok(changed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Longest, rules};
+    use crate::db::args;
+    use crate::{Place, Store, StoreConfig};
+
+    /// Times that stay as they are, and why.
+    const STAYING: &[(&str, &str)] = &[
+        (
+            "the books, and what a customer was promised",
+            "account.expires_at ledger.at ledger.fold_after ledger.asked_until",
+        ),
+        ("periods of plans", "org.trial_started_at org.trial_ends_at org.plan_since org.renews_at"),
+        ("somebody's wish", "api_key.expires_at api_key.revoked_at"),
+        (
+            "a lifetime that would be over for good when a clock that was behind is right again",
+            "callback_secret.previous_until invitation.expires_at webhook.previous_until",
+        ),
+        (
+            "kept for longer where it lies in the future; removed or forgotten too soon where a clock that was behind rewrote it",
+            "event.at idempotency.created_at job.created_at job.finished_at job.progress_at job.started_at outbox.created_at \
+             session.created_at session.seen_at upload.created_at upload.touched_at widget_nonce.expires_at",
+        ),
+        (
+            "erasures reach and follow what lies in the future",
+            "erasure.completed_at erasure.job_at erasure.known_at erasure.requested_at",
+        ),
+        ("a code must not work twice", "second_factor.used_step"),
+        ("attempts bound the wait, and the next one writes both anew", "attempt.forget_at attempt.next_at"),
+        ("patience that begins too late ends nothing too soon", "chunk.held_since webhook.failing_since"),
+        ("limits::PURGE removes what lies too far ahead", "rate_bucket.full_at_us"),
+        (
+            "shown, and not waited for",
+            "api_key.created_at api_key.last_used_at callback_secret.created_at hold.created_at invitation.created_at \
+             job.purged_at node.started_at notice.created_at org.created_at org_settings.changed_at outbox.first_at \
+             outbox.last_at outbox_attempt.at password.changed_at second_factor.confirmed_at suppression.added_at \
+             suppression_count.changed_at users.created_at webhook.created_at webhook.last_delivery_at",
+        ),
+    ];
+    const TIMES: &[&str] = &["_at", "_until", "_since", "_after", "_us", "_step", ".at"];
+
+    #[tokio::test]
+    async fn every_time_is_set_right_or_stays_for_a_reason() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place::Sqlite(directory.path().join("probity.db"));
+        let store = Store::open(&StoreConfig::new(place)).await.unwrap();
+        store.migrate().await.unwrap();
+        let text = "SELECT m.name || '.' || c.name AS name FROM sqlite_schema m JOIN pragma_table_info(m.name) c \
+                    WHERE m.type = 'table' AND c.type = 'BIGINT' AND m.name NOT LIKE '\\_%' ESCAPE '\\'";
+        let rows = store.read().await.unwrap().rows_made(text.into(), args![]).await.unwrap();
+        let all: BTreeSet<String> = rows.iter().map(|row| row.get("name").unwrap()).collect();
+        let times = all.iter().filter(|name| TIMES.iter().any(|end| name.ends_with(end)));
+        let longest = Longest { node_ms: 1, work_ms: 1, lock_ms: 1, facts_ms: 1 };
+        let is_set = |name: &str| {
+            let (table, column) = name.split_once('.').unwrap();
+            let update = format!("UPDATE {table} SET ");
+            let set = format!("{column} = $1");
+            rules(&longest).iter().any(|(rule, _)| {
+                let text = rule.text(store.dialect());
+                text.starts_with(&update) && text.contains(&set)
+            })
+        };
+        let stays = |name: &str| STAYING.iter().any(|(_, names)| names.split_whitespace().any(|one| one == name));
+        let wrong: Vec<&String> = times.filter(|name| is_set(name) == stays(name)).collect();
+        assert!(wrong.is_empty() && all.len() > 100, "neither, or both: {wrong:?}");
+    }
+}

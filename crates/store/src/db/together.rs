@@ -1,0 +1,114 @@
+//! Changes in one go: one round trip to PostgreSQL, one turn of SQLite's thread.
+//!
+//! The statements must not depend on each other, nor change the same row: PostgreSQL shows all of them the state before the
+//! first. SQLite runs a text of several statements. PostgreSQL takes a single one, so the others become parts of its `WITH`.
+//! PostgreSQL 15 runs those in the reverse order of the text, so writers lock rows in one order. The manual promises no order; a
+//! deadlock that another order could cause is retried like any other.
+//!
+//! If one of them fails, the transaction has to be given up, as after any other failure.
+
+use std::fmt::Write as _;
+
+use sqlx::AssertSqlSafe;
+
+use super::connection::{Args, Tx};
+use super::dialect::Dialect;
+#[cfg(debug_assertions)]
+use super::failpoint::When;
+use super::statement::Statement;
+use crate::error::Result;
+
+/// Changes that [`Tx::execute_together`] carries out in one go.
+#[derive(Default)]
+pub(crate) struct Together {
+    statements: Vec<&'static Statement>,
+    /// The arguments of all statements, one after the other.
+    args: Args,
+    /// How many arguments there are before those of each statement.
+    before: Vec<usize>,
+}
+
+impl Together {
+    /// Adds a change that does not begin with `WITH`.
+    pub(crate) fn add(&mut self, statement: &'static Statement, args: Args) {
+        self.before.push(self.args.len());
+        self.statements.push(statement);
+        self.args.append(args);
+    }
+
+    fn text(&self, dialect: Dialect) -> String {
+        let texts = self.statements.iter().zip(&self.before);
+        let mut texts = texts.map(|(statement, before)| renumbered(statement.text(dialect), *before));
+        match dialect {
+            Dialect::Sqlite => texts.collect::<Vec<_>>().join("; "),
+            Dialect::Postgres => {
+                let first = texts.next().unwrap_or_default();
+                let mut others: Vec<String> =
+                    texts.enumerate().map(|(n, text)| format!("also_{n} AS ({text})")).collect();
+                others.reverse();
+                if others.is_empty() { first } else { format!("WITH {} {first}", others.join(", ")) }
+            }
+        }
+    }
+}
+
+/// The text with `$1` as the argument that comes after so many others.
+fn renumbered(text: &str, before: usize) -> String {
+    let mut parts = text.split('$');
+    let mut renumbered = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let number: usize = part[..digits].parse().expect("a dollar sign begins an argument");
+        let _ = write!(renumbered, "${}{}", before + number, &part[digits..]);
+    }
+    renumbered
+}
+
+impl Tx {
+    /// Carries out changes in one go.
+    pub(crate) async fn execute_together(&mut self, together: Together) -> Result<()> {
+        if together.statements.is_empty() {
+            return Ok(());
+        }
+        let text = together.text(self.dialect());
+        #[cfg(debug_assertions)]
+        for statement in &together.statements {
+            self.pass(statement, When::Before)?;
+        }
+        self.change(AssertSqlSafe(text), together.args).await?;
+        #[cfg(debug_assertions)]
+        for statement in &together.statements {
+            self.pass(statement, When::After)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::args;
+
+    static FIRST: Statement = Statement::new("FIRST", "UPDATE a SET n = $1");
+    static SECOND: Statement = Statement::new("SECOND", "INSERT INTO b (x, y) SELECT $1, each.value FROM {each:$2}");
+    static THIRD: Statement = Statement::new("THIRD", "DELETE FROM c WHERE x = $1");
+
+    #[test]
+    fn each_statement_gets_its_own_arguments() {
+        let mut together = Together::default();
+        together.add(&FIRST, args![1_i64]);
+        together.add(&SECOND, args![2_i64, "[]"]);
+        together.add(&THIRD, args![3_i64]);
+        assert_eq!(
+            together.text(Dialect::Sqlite),
+            "UPDATE a SET n = $1; INSERT INTO b (x, y) SELECT $2, each.value FROM json_each($3) AS each; \
+             DELETE FROM c WHERE x = $4"
+        );
+        assert_eq!(
+            together.text(Dialect::Postgres),
+            "WITH also_1 AS (DELETE FROM c WHERE x = $4), also_0 AS (INSERT INTO b (x, y) SELECT $2, each.value FROM \
+             jsonb_array_elements(CAST(CAST($3 AS TEXT) AS JSONB)) AS each(value)) UPDATE a SET n = $1"
+        );
+        assert_eq!(together.args.len(), 4);
+    }
+}

@@ -1,0 +1,169 @@
+//! What a process held whose clock was a year ahead, and what a start costs whose clock is behind.
+
+use probity_core::id::NodeId;
+use probity_core::time::Millis;
+use probity_store::ahead::{self, Longest, When};
+use probity_store::attempts::{self, Backoff, Slot};
+use probity_store::facts::{self, Fact};
+use probity_store::idempotency::{self, Attempt, Begun};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, erasures, jobs, nodes};
+
+use super::{LEASE_MS, NOW, chunk_at, claim, claim_import, import, new_job, org, settle, submit};
+use crate::databases::for_each_database;
+
+const DAY_MS: i64 = 86_400_000;
+const YEAR_MS: i64 = 365 * DAY_MS;
+const LONGEST: Longest = Longest { node_ms: 30_000, work_ms: LEASE_MS, lock_ms: LEASE_MS, facts_ms: 90 * DAY_MS };
+
+async fn set_right(store: &Store, when: When) {
+    ahead::set_right(store, NOW, &LONGEST, when).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_list_is_gone_on_with() {
+    for_each_database(async |store| {
+        store.failpoints().go_by_callers_clock();
+        let (org, ahead) = (org(&store, 10).await, NOW + YEAR_MS);
+        let no = submit(&store, &new_job(org, 1), 6).await.unwrap();
+        claim_import(&store, ahead).await.unwrap();
+        assert!(claim_import(&store, NOW).await.is_none());
+        set_right(&store, When::Running).await;
+        import(&store, &claim_import(&store, NOW).await.unwrap(), 6).await.unwrap();
+
+        assert_eq!(claim(&store, org, no, ahead, 2).await.len(), 2);
+        assert!(claim(&store, org, no, NOW, 2).await.is_empty());
+        set_right(&store, When::Running).await;
+        let claimed = claim(&store, org, no, NOW, 2).await;
+        assert_eq!(claimed.len(), 2);
+        set_right(&store, When::Running).await;
+        assert!(claim(&store, org, no, NOW, 2).await.is_empty(), "these leases are as long as they may be");
+
+        // Rows that were put off until next year.
+        let put_off = super::Settled { put_off: vec![chunk_at(ahead)], done: true, ..super::Settled::default() };
+        settle(&store, &claimed[0], &put_off).await.unwrap();
+        set_right(&store, When::Running).await;
+        assert_eq!(claim(&store, org, no, NOW, 2).await.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn beside_sqlite_a_start_ends_all_leases_on_work() {
+    for_each_database(async |store| {
+        store.failpoints().go_by_callers_clock();
+        let org = org(&store, 10).await;
+        let no = submit(&store, &new_job(org, 1), 6).await.unwrap();
+        import(&store, &claim_import(&store, NOW).await.unwrap(), 6).await.unwrap();
+        let first = claim(&store, org, no, NOW, 2).await;
+        set_right(&store, When::AtStart).await;
+        let alone = store.dialect() == probity_store::Dialect::Sqlite;
+        assert_eq!(claim(&store, org, no, NOW, 2).await.len(), if alone { first.len() } else { 0 });
+    })
+    .await;
+}
+
+fn attempt(run: &str, now: Millis) -> Attempt {
+    Attempt {
+        org: OrgNo(3),
+        key_hash: [0xAB; 32],
+        body_hash: [1; 32],
+        run: run.into(),
+        now,
+        lease_ms: LEASE_MS,
+        keep_ms: DAY_MS,
+    }
+}
+
+async fn begin(store: &Store, attempt: &Attempt) -> Begun {
+    store.write(|tx| idempotency::begin(tx, attempt).scope_boxed()).await.unwrap()
+}
+
+#[tokio::test]
+async fn keys_and_the_leases_of_nodes_come_free() {
+    for_each_database(async |store| {
+        store.failpoints().go_by_callers_clock();
+        let (ahead, right) = (attempt("ahead", NOW + YEAR_MS), attempt("right", NOW));
+        assert_eq!(begin(&store, &ahead).await, Begun::Run);
+        assert_eq!(begin(&store, &right).await, Begun::InProgress);
+        let take = async |n: u128, now: Millis| {
+            let holder = NodeId::from_bits(n);
+            let taken = store.write(|tx| nodes::take(tx, "schedule", holder, now, now + 30_000).scope_boxed()).await;
+            taken.unwrap().holder == holder
+        };
+        assert!(take(1, NOW + YEAR_MS).await && !take(2, NOW).await);
+        set_right(&store, When::Running).await;
+        assert_eq!(begin(&store, &right).await, Begun::Run);
+        assert!(take(2, NOW).await);
+        set_right(&store, When::Running).await;
+        assert_eq!(begin(&store, &attempt("another", NOW)).await, Begun::InProgress, "this one is held rightly");
+        assert!(!take(1, NOW).await);
+    })
+    .await;
+}
+
+async fn answer(store: &Store, attempt: &Attempt) {
+    assert_eq!(begin(store, attempt).await, Begun::Run);
+    let kept = store.write(|tx| idempotency::keep_answer(tx, attempt.held(), 200, b"{}", true).scope_boxed());
+    kept.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_start_whose_clock_is_behind_costs_nothing_that_has_happened() {
+    for_each_database(async |store| {
+        store.failpoints().go_by_callers_clock();
+        let org = org(&store, 10).await;
+        let job = new_job(org, 1);
+        submit(&store, &job, 6).await.unwrap();
+        store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+        answer(&store, &attempt("answered", NOW)).await;
+        let slots = [Slot { no: 1, backoff: Backoff { free: 0, longest_ms: 300_000, forget_ms: 3_600_000 } }];
+        let tries = async |at| store.write(|tx| attempts::begin(tx, &slots, at).scope_boxed()).await.unwrap();
+        assert_eq!(tries(NOW).await, Ok(()));
+
+        for when in [When::AtStart, When::Running] {
+            for behind in [NOW + -60 * DAY_MS, Millis(0)] {
+                ahead::set_right(&store, behind, &LONGEST, when).await.unwrap();
+            }
+        }
+
+        assert!(jobs::due(&mut store.read().await.unwrap(), NOW + DAY_MS, 30, 10).await.unwrap().is_empty());
+        let purged = store.write(|tx| idempotency::purge(tx, NOW + -DAY_MS, 10).scope_boxed()).await.unwrap();
+        assert_eq!((purged, store.write(|tx| attempts::purge(tx, NOW, 10).scope_boxed()).await.unwrap()), (0, 0));
+        let repeated = begin(&store, &attempt("repeated", NOW + 1)).await;
+        assert!(matches!(repeated, Begun::Replay { status: 200, .. }), "{repeated:?}");
+        assert_eq!(tries(NOW + 1).await, Err(NOW + 1_000), "a failure that counts still");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_erasure_drops_answers_of_a_clock_that_was_ahead() {
+    for_each_database(async |store| {
+        answer(&store, &attempt("ahead", NOW + YEAR_MS)).await;
+        let dropped = store.write(|tx| erasures::drop_kept_answers(tx, OrgNo(3), NOW, 10).scope_boxed()).await;
+        assert_eq!(dropped.unwrap(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn facts_are_believed_for_as_long_as_is_configured_and_no_longer() {
+    for_each_database(async |store| {
+        store.failpoints().go_by_callers_clock();
+        let fact = |domain: &str, until| Fact {
+            domain: domain.into(),
+            host: "mx.example".into(),
+            catch_all: Some((true, until)),
+            accepted_until: None,
+        };
+        let (longest, ahead) = (fact("a.example", NOW + 90 * DAY_MS), fact("b.example", NOW + YEAR_MS));
+        let both = [longest.clone(), ahead];
+        store.write(|tx| facts::remember(tx, &both).scope_boxed()).await.unwrap();
+        set_right(&store, When::Running).await;
+        let wanted = [("a.example", "mx.example"), ("b.example", "mx.example")];
+        let mut left = facts::recall(&mut store.read().await.unwrap(), &wanted).await.unwrap();
+        left.retain(|fact| fact.catch_all.is_some_and(|(_, until)| until > NOW));
+        assert_eq!(left, [longest]);
+    })
+    .await;
+}

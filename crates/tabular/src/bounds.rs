@@ -1,0 +1,87 @@
+//! Bounds of workbooks.
+//!
+//! A zip archive of 100 KiB may unpack to gigabytes, and each byte of XML may cost many bytes in memory. So every quantity that
+//! costs memory or time has a bound here, and a reader that meets one stops with a [`Fault`] that names it. Only shared texts
+//! and the kinds of cell formats stay in memory: 85 MiB at most, whatever the file is.
+
+use std::fmt;
+
+use crate::Fault;
+
+/// Parts of the archive. A workbook of 100 sheets with drawings and comments has fewer.
+pub(crate) const PARTS_MAX: u64 = 2_000;
+/// Names, extra fields and comments of all parts, in bytes: the archive's directory is in memory.
+pub(crate) const DIRECTORY_MAX: u64 = 4 << 20;
+/// What the parts that are read unpack to. The largest sheet, 1,048,576 rows of a few columns, has about 300 MB.
+pub(crate) const UNPACKED_MAX: u64 = 512 << 20;
+/// One tag or one text between two tags. A cell has 32,767 characters at most.
+pub(crate) const RUN_MAX: usize = 1 << 20;
+/// Elements within elements. A sheet has fewer than 20.
+pub(crate) const DEPTH_MAX: usize = 256;
+/// Sheets that can be seen.
+pub(crate) const SHEETS_MAX: usize = 1_000;
+/// Texts that cells share: four columns of different texts in a full sheet.
+pub(crate) const TEXTS_MAX: usize = 4 << 20;
+/// What the shared texts take in memory, in bytes.
+pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
+/// Formats of cells, as many as a spreadsheet program takes.
+pub(crate) const FORMATS_MAX: usize = 1 << 16;
+/// Rows of all sheets that are read, those without text included. A sheet has 1,048,576.
+pub(crate) const ROWS_MAX: u64 = 1 << 21;
+/// Cells of all sheets that are read, those without text included.
+pub(crate) const CELLS_MAX: u64 = 20_000_000;
+
+/// What there is too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// Parts of the archive.
+    Parts,
+    /// Bytes of the archive's directory.
+    Directory,
+    /// Unpacked bytes.
+    Unpacked,
+    /// Bytes of one tag or one text.
+    Run,
+    /// Elements within elements.
+    Depth,
+    /// Sheets.
+    Sheets,
+    /// Texts that cells share.
+    Texts,
+    /// Bytes of these texts.
+    TextBytes,
+    /// Formats of cells.
+    Formats,
+    /// Rows, with those that are empty.
+    Rows,
+    /// Cells, with those that are empty.
+    Cells,
+    /// Bytes of text in all rows: many cells may share a long text.
+    Expanded,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mebibytes = |bytes: u64| bytes >> 20;
+        match self {
+            Self::Parts => write!(f, "more than {PARTS_MAX} parts"),
+            Self::Directory => write!(f, "a directory of more than {} MiB", mebibytes(DIRECTORY_MAX)),
+            Self::Unpacked => write!(f, "more than {} MiB when unpacked", mebibytes(UNPACKED_MAX)),
+            Self::Run => write!(f, "a tag or a text of more than {} MiB", mebibytes(RUN_MAX as u64)),
+            Self::Depth => write!(f, "more than {DEPTH_MAX} elements within each other"),
+            Self::Sheets => write!(f, "more than {SHEETS_MAX} sheets"),
+            Self::Texts => write!(f, "more than {TEXTS_MAX} shared texts"),
+            Self::TextBytes => write!(f, "more than {} MiB of shared texts", mebibytes(TEXT_BYTES_MAX as u64)),
+            Self::Formats => write!(f, "more than {FORMATS_MAX} cell formats"),
+            Self::Rows => write!(f, "more than {ROWS_MAX} rows, empty rows included"),
+            Self::Cells => write!(f, "more than {CELLS_MAX} cells, empty cells included"),
+            Self::Expanded => write!(f, "more text in its cells than can be stored"),
+        }
+    }
+}
+
+impl From<Bound> for Fault {
+    fn from(bound: Bound) -> Self {
+        Self::Unpacks(bound)
+    }
+}

@@ -1,0 +1,309 @@
+//! A sheet as rows of texts, cell by cell. The size that it claims for itself, merged ranges and looks are not read at all.
+//! Formulas are not run: their last result is the cell's value.
+
+use quick_xml::events::Event;
+
+use super::format::Formats;
+use super::package::Bounded;
+use super::shared::{Shared, SharedTexts};
+use super::xml::{Content, Xml, attributes};
+use crate::bounds::{Bound, CELLS_MAX, ROWS_MAX};
+use crate::split::RECORD_MAX;
+use crate::{CELL_MAX_BYTES, COLUMNS_MAX, Fault};
+
+/// The last row of a sheet, counted from 0.
+const ROW_LAST: u32 = (1 << 20) - 1;
+/// The last column of a sheet, counted from 0.
+const COLUMN_LAST: u32 = (1 << 14) - 1;
+
+/// How many rows and cells were met so far, with those that are empty, in all sheets of a workbook.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    rows: u64,
+    cells: u64,
+}
+
+/// A sheet that is read.
+pub(super) struct Sheet<'a, R> {
+    pub(super) part: Xml<R>,
+    pub(super) texts: &'a SharedTexts,
+    pub(super) formats: &'a Formats,
+    pub(super) counted: &'a mut Counted,
+}
+
+/// What the tag of a cell says.
+struct Tag {
+    /// Row and column, where it says them.
+    place: Option<(u32, u32)>,
+    format: Option<usize>,
+    kind: Kind,
+}
+
+/// What a cell's value is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A number, or where nothing says so, whatever it is.
+    Number,
+    Shared,
+    Inline,
+    /// The text of a formula, or a date as a text.
+    Text,
+    Bool,
+    Error,
+}
+
+impl<R: Bounded> Sheet<'_, R> {
+    /// Gives the rows to `take`; gives how many there were.
+    pub(super) fn rows(&mut self, take: &mut impl FnMut(Vec<String>) -> Result<(), Fault>) -> Result<u64, Fault> {
+        if !self.begin()? {
+            return Ok(0);
+        }
+        let mut rows = Rows { row: Vec::new(), at: 0, bytes: 0, given: 0, take };
+        let (mut row, mut column, mut content) = (0, 0, Content::default());
+        loop {
+            let tag = match self.part.next()? {
+                Event::Start(tag) => match tag.local_name().as_ref() {
+                    "row" => {
+                        count(&mut self.counted.rows, ROWS_MAX, Bound::Rows)?;
+                        let number = attributes(&tag, |name, value| (name == "r").then(|| value.parse::<u32>()))?;
+                        if let Some(number) = number {
+                            row = number.ok().and_then(|number| number.checked_sub(1)).ok_or(Fault::Damaged)?;
+                        }
+                        column = 0;
+                        continue;
+                    }
+                    "c" => Tag::read(&tag)?,
+                    _ => continue,
+                },
+                Event::End(tag) => match tag.local_name().as_ref() {
+                    "row" => {
+                        row += 1;
+                        continue;
+                    }
+                    "sheetData" => break,
+                    _ => continue,
+                },
+                Event::Eof => return Err(Fault::Damaged),
+                _ => continue,
+            };
+            count(&mut self.counted.cells, CELLS_MAX, Bound::Cells)?;
+            let place = tag.place.unwrap_or((row, column));
+            if place.0 > ROW_LAST || place.1 > COLUMN_LAST {
+                return Err(Fault::Damaged);
+            }
+            column = place.1 + 1;
+            content.clear();
+            self.content(tag.kind, &mut content)?;
+            self.value(&tag, place, &content, &mut rows)?;
+        }
+        rows.end()?;
+        self.part.end()?;
+        Ok(rows.given)
+    }
+
+    /// Reads up to the rows; whether there are any. A sheet of one chart has none.
+    fn begin(&mut self) -> Result<bool, Fault> {
+        let mut worksheet = false;
+        loop {
+            match self.part.next()? {
+                Event::Start(tag) => match tag.local_name().as_ref() {
+                    "worksheet" => worksheet = true,
+                    "sheetData" => return Ok(true),
+                    _ => {}
+                },
+                Event::Eof => return if worksheet { Err(Fault::Damaged) } else { Ok(false) },
+                _ => {}
+            }
+        }
+    }
+
+    /// Reads a cell to its end, and its text into `content`.
+    fn content(&mut self, kind: Kind, content: &mut Content) -> Result<(), Fault> {
+        let outside = self.part.depth() - 1;
+        let mut value = false;
+        loop {
+            let child = self.part.depth() == outside + 1;
+            match self.part.next()? {
+                Event::Start(tag) => match tag.local_name().as_ref() {
+                    "v" if child => value = kind != Kind::Inline,
+                    "is" if child => self.part.rich(content)?,
+                    _ => value = false,
+                },
+                Event::End(_) => {
+                    value = false;
+                    if self.part.depth() == outside {
+                        return Ok(());
+                    }
+                }
+                Event::Eof => return Err(Fault::Damaged),
+                event if value => content.take(&event)?,
+                _ => {}
+            }
+        }
+    }
+
+    fn value(
+        &self,
+        tag: &Tag,
+        (row, column): (u32, u32),
+        content: &Content,
+        rows: &mut Rows<'_, impl FnMut(Vec<String>) -> Result<(), Fault>>,
+    ) -> Result<(), Fault> {
+        let too_long = || Fault::CellTooLong(u64::from(row) + 1);
+        let text = content.text().ok_or_else(too_long)?;
+        match tag.kind {
+            Kind::Error => Ok(()),
+            Kind::Inline => rows.cell(row, column, text),
+            Kind::Text => rows.cell(row, column, &super::escapes::resolved(text)),
+            Kind::Shared if text.is_empty() => Ok(()),
+            Kind::Shared => match self.texts.get(text.trim().parse().map_err(|_| Fault::Damaged)?) {
+                Shared::Text(text) => rows.cell(row, column, text),
+                Shared::TooLong => Err(too_long()),
+                Shared::Nothing => Err(Fault::Damaged),
+            },
+            Kind::Bool => match text.trim() {
+                "" => Ok(()),
+                "1" | "true" => rows.cell(row, column, "true"),
+                "0" | "false" => rows.cell(row, column, "false"),
+                _ => Err(Fault::Damaged),
+            },
+            Kind::Number => match text.trim().parse::<f64>() {
+                Ok(number) if number.is_finite() => rows.cell(row, column, &self.formats.show(number, tag.format)),
+                _ => rows.cell(row, column, text),
+            },
+        }
+    }
+}
+
+fn count(counter: &mut u64, most: u64, bound: Bound) -> Result<(), Fault> {
+    *counter += 1;
+    if *counter > most { Err(bound.into()) } else { Ok(()) }
+}
+
+impl Tag {
+    fn read(tag: &quick_xml::events::BytesStart<'_>) -> Result<Self, Fault> {
+        let mut read = Self { place: None, format: None, kind: Kind::Number };
+        let mut damaged = false;
+        attributes(tag, |name, value| {
+            match name {
+                "r" => {
+                    read.place = place(value);
+                    damaged |= read.place.is_none();
+                }
+                "s" => read.format = value.parse().ok(),
+                "t" => match Kind::named(value) {
+                    Some(kind) => read.kind = kind,
+                    None => damaged = true,
+                },
+                _ => {}
+            }
+            None::<()>
+        })?;
+        if damaged { Err(Fault::Damaged) } else { Ok(read) }
+    }
+}
+
+impl Kind {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "n" => Self::Number,
+            "s" => Self::Shared,
+            "inlineStr" | "is" => Self::Inline,
+            "str" | "d" => Self::Text,
+            "b" => Self::Bool,
+            "e" => Self::Error,
+            _ => return None,
+        })
+    }
+}
+
+/// Row and column of a cell such as `B7`, counted from 0.
+fn place(name: &str) -> Option<(u32, u32)> {
+    let digits = name.find(|character: char| character.is_ascii_digit())?;
+    let (letters, number) = name.split_at(digits);
+    let mut column = 0_u32;
+    for letter in letters.bytes() {
+        let letter = letter.to_ascii_uppercase();
+        let value = letter.is_ascii_uppercase().then(|| u32::from(letter - b'A') + 1)?;
+        column = column.checked_mul(26)?.checked_add(value)?;
+    }
+    let number = number.bytes().all(|digit| digit.is_ascii_digit()).then(|| number.parse::<u32>().ok())??;
+    Some((number.checked_sub(1)?, column.checked_sub(1)?))
+}
+
+/// Rows in the making.
+struct Rows<'a, T> {
+    row: Vec<String>,
+    /// Which row that is.
+    at: u32,
+    /// How long its texts are together: many cells may share a long one.
+    bytes: usize,
+    given: u64,
+    take: &'a mut T,
+}
+
+impl<T: FnMut(Vec<String>) -> Result<(), Fault>> Rows<'_, T> {
+    fn cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), Fault> {
+        // Cells without text are everywhere where somebody coloured a column.
+        if text.trim().is_empty() {
+            return Ok(());
+        }
+        if row < self.at {
+            return Err(Fault::Damaged);
+        }
+        if row > self.at {
+            self.end()?;
+            self.at = row;
+        }
+        let number = u64::from(row) + 1;
+        let column = usize::try_from(column).ok().filter(|column| *column < COLUMNS_MAX);
+        let column = column.ok_or(Fault::TooManyColumns(number))?;
+        if text.len() > CELL_MAX_BYTES {
+            return Err(Fault::CellTooLong(number));
+        }
+        self.bytes += text.len();
+        if self.bytes > RECORD_MAX {
+            return Err(Fault::RowTooLong(number));
+        }
+        if self.row.len() <= column {
+            self.row.resize(column + 1, String::new());
+        }
+        text.clone_into(&mut self.row[column]);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Fault> {
+        if self.row.is_empty() {
+            return Ok(());
+        }
+        self.given += 1;
+        self.bytes = 0;
+        (self.take)(std::mem::take(&mut self.row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_letters_and_a_number() {
+        let table = [
+            ("A1", Some((0, 0))),
+            ("b7", Some((6, 1))),
+            ("XFD1048576", Some((1_048_575, 16_383))),
+            ("A0", None),
+            ("7", None),
+            ("A", None),
+            ("A-1", None),
+            ("A1B", None),
+            ("ZZZZZZZZZZZZ1", None),
+            ("A99999999999", None),
+            ("Ä1", None),
+            ("", None),
+        ];
+        for (name, expected) in table {
+            assert_eq!(place(name), expected, "{name}");
+        }
+    }
+}

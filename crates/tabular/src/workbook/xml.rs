@@ -1,0 +1,159 @@
+//! XML as events, with a bound on how deep it goes.
+//!
+//! A document type declaration is refused: spreadsheet programs write none, and entities are declared there.
+
+use quick_xml::Reader;
+use quick_xml::escape::resolve_xml_entity;
+use quick_xml::events::{BytesStart, Event};
+
+use super::package::Bounded;
+use crate::bounds::{Bound, DEPTH_MAX};
+use crate::{CELL_MAX_BYTES, Fault};
+
+/// A part as events.
+pub(super) struct Xml<R> {
+    reader: Reader<R>,
+    buffer: Vec<u8>,
+    depth: usize,
+}
+
+impl<R: Bounded> Xml<R> {
+    pub(super) fn new(part: R) -> Self {
+        let mut reader = Reader::from_reader(part);
+        reader.config_mut().expand_empty_elements = true;
+        Self { reader, buffer: Vec::new(), depth: 0 }
+    }
+
+    /// How many elements are open.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    /// The next event; elements without content have a start and an end, too.
+    pub(super) fn next(&mut self) -> Result<Event<'_>, Fault> {
+        self.buffer.clear();
+        self.reader.get_mut().begin();
+        let Ok(event) = self.reader.read_event_into(&mut self.buffer) else {
+            return Err(self.reader.get_ref().refused().map_or(Fault::Damaged, Fault::from));
+        };
+        match &event {
+            Event::Start(_) if self.depth == DEPTH_MAX => return Err(Bound::Depth.into()),
+            Event::Start(_) => self.depth += 1,
+            Event::End(_) => self.depth = self.depth.saturating_sub(1),
+            Event::DocType(_) => return Err(Fault::Damaged),
+            _ => {}
+        }
+        Ok(event)
+    }
+
+    /// Reads to the end, where the archive says whether the part is whole.
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
+        while self.next()? != Event::Eof {}
+        if self.depth == 0 { Ok(()) } else { Err(Fault::Damaged) }
+    }
+
+    /// Puts the text of a shared or an inline text into `out`, whose start was the last event; reads to its end. Texts may have
+    /// runs of different looks, and a reading of the characters, which is left out.
+    pub(super) fn rich(&mut self, out: &mut Content) -> Result<(), Fault> {
+        let outside = self.depth - 1;
+        let (mut text, mut phonetic) = (None, None);
+        let mut run = Content::default();
+        loop {
+            let depth = self.depth;
+            match self.next()? {
+                Event::Start(tag) => match tag.local_name().as_ref() {
+                    "rPh" if phonetic.is_none() => phonetic = Some(depth),
+                    "t" if phonetic.is_none() && text.is_none() => {
+                        let preserved =
+                            attributes(&tag, |name, value| (name == "xml:space" && value == "preserve").then_some(()))?;
+                        text = Some((depth, preserved.is_some()));
+                        run.clear();
+                    }
+                    _ => {}
+                },
+                Event::End(_) => {
+                    let depth = depth - 1;
+                    phonetic = phonetic.filter(|at| *at != depth);
+                    if let Some((_, preserved)) = text.filter(|(at, _)| *at == depth) {
+                        out.append(&run, preserved);
+                        text = None;
+                    }
+                    if depth == outside {
+                        return Ok(());
+                    }
+                }
+                Event::Eof => return Err(Fault::Damaged),
+                event if text.is_some() => run.take(&event)?,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The first attribute of a tag of which `wanted` makes something. It is given names and values as they are written.
+pub(super) fn attributes<T>(
+    tag: &BytesStart<'_>,
+    mut wanted: impl FnMut(&str, &str) -> Option<T>,
+) -> Result<Option<T>, Fault> {
+    for attribute in tag.attributes().with_checks(false) {
+        let attribute = attribute.map_err(|_| Fault::Damaged)?;
+        if let Some(found) = wanted(attribute.key.as_ref(), &attribute.value) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The text of a cell in the making: what is longer than a cell may be is not kept.
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    text: String,
+    too_long: bool,
+}
+
+impl Content {
+    pub(super) fn clear(&mut self) {
+        self.text.clear();
+        self.too_long = false;
+    }
+
+    /// The text; none where it is too long.
+    pub(super) fn text(&self) -> Option<&str> {
+        (!self.too_long).then_some(&self.text)
+    }
+
+    /// Takes what an event says.
+    pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), Fault> {
+        match event {
+            Event::Text(text) => self.push(&text.xml10_content()),
+            Event::CData(text) => self.push(&text.xml10_content()),
+            Event::GeneralRef(entity) => match resolve_xml_entity(entity.as_ref()) {
+                Some(text) => self.push(text),
+                None => match entity.resolve_char_ref() {
+                    Ok(Some(character)) => self.push(character.encode_utf8(&mut [0; 4])),
+                    Ok(None) | Err(_) => return Err(Fault::Damaged),
+                },
+            },
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, text: &str) {
+        // Escapes take seven bytes for one, so that a text may become shorter.
+        self.too_long |= self.text.len() + text.len() > 8 * CELL_MAX_BYTES;
+        if !self.too_long {
+            self.text.push_str(text);
+        }
+    }
+
+    /// Puts one run of a text behind the others.
+    fn append(&mut self, run: &Self, preserved: bool) {
+        let text = if preserved { &run.text } else { run.text.trim_matches([' ', '\t', '\r', '\n']) };
+        let text = super::escapes::resolved(text);
+        self.too_long |= run.too_long || self.text.len() + text.len() > CELL_MAX_BYTES;
+        if !self.too_long {
+            self.text.push_str(&text);
+        }
+    }
+}

