@@ -19,6 +19,9 @@ const ROUNDS: usize = 8;
 const ROOM: &str = "24m";
 /// The same beside the server's own tables.
 const ROOM_OF_POSTGRESQL: &str = "64m";
+/// What those log who meet the trouble behind the requests: small lists that were accepted last may still wait for their import.
+const AT_WORK: [&str; 4] =
+    ["a chunk could not be held for longer", "a chunk failed", "no work could be taken up", "an import failed"];
 
 impl Trial {
     /// Adds a list whose end is to be told.
@@ -69,12 +72,11 @@ impl Trial {
 
     /// Waits until a worker logs the trouble, too. False if the list ended first: its last writes found room.
     fn reaches_the_workers(&self, node: &Node, before: usize) -> bool {
-        let words = ["a chunk could not be held for longer", "a chunk failed", "no work could be taken up"];
         let mut client = node.client(&self.key);
         let ids: Vec<&String> = self.customers[0].jobs.iter().filter_map(|job| job.id.as_ref()).collect();
         wait_for("trouble at work", || {
             let log = self.installation.log();
-            let met = words.iter().any(|word| log[before..].contains(word));
+            let met = AT_WORK.iter().any(|words| log[before..].contains(words));
             let mut is_over = |id: &&String| {
                 let answer = client.get(&format!("/v1/batch-verify/{id}/status")).unwrap();
                 Miss::or_json(&answer).is_ok_and(|status| status["status"] == "completed")
