@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, bail};
-use probity_core::policy::Profile;
-use probity_core::verdict::Reason;
 use probity_engine::net::Source;
 use probity_engine::net::real::{RealNet, RealNetConfig};
 use probity_engine::{Engine, EngineConfig, Item, Outcome, Sink, Tries};
+use probity_mail::policy::Profile;
+use probity_mail::verdict::Reason;
 use probity_mailworld::{Bind, LoopbackWorld, load};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

@@ -5,8 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probity_core::address::{Address, MAX_PATH_BYTES};
-use probity_core::domain::{Domain, SpecialUse};
+use probity_mail::address::{Address, MAX_PATH_BYTES};
+use probity_mail::domain::{Domain, SpecialUse};
 
 fuzz_target!(|text: &str| {
     // Special-use names are let through, so that they are read to their end.

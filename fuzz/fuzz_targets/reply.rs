@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probity_core::smtp::reply::{Reply, ReplyError, ReplyParser, TEXT_MAX_BYTES};
+use probity_mail::smtp::reply::{Reply, ReplyError, ReplyParser, TEXT_MAX_BYTES};
 
 fn read(stream: &[u8], piece: usize) -> Vec<Result<Reply, ReplyError>> {
     let mut parser = ReplyParser::new();

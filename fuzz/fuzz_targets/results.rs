@@ -4,8 +4,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probity_core::block::results::ResultBlock;
-use probity_core::block::{ADDRESS_MAX_BYTES, ROWS_MAX};
+use probity_account::block::results::ResultBlock;
+use probity_account::block::{ADDRESS_MAX_BYTES, ROWS_MAX};
 
 /// The longest input that is taken as content.
 const CONTENT_MAX: usize = 1 << 16;

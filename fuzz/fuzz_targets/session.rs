@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use probity_core::smtp::session::{Config, Event, Flight, Recipient, Session, Step, Timeouts, TlsMode};
-use probity_core::time::Millis;
+use probity_mail::smtp::session::{Config, Event, Flight, Recipient, Session, Step, Timeouts, TlsMode};
+use probity_mail::time::Millis;
 
 const PATHS: [&str; 5] = ["a@x", "b@x", "\"c d\"@x", "e@y", "ü@x"];
 

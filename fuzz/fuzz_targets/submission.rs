@@ -5,8 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use probity_core::block::{ADDRESS_MAX_BYTES, Block};
-use probity_submission::{Fault, Format, Intake, Submission};
+use probity_account::block::{ADDRESS_MAX_BYTES, Block};
+use probity_lists::submission::{Fault, Format, Intake, Submission};
 
 fn read(format: Format, body: &[u8], piece: usize) -> Result<(Submission, Vec<Vec<u8>>), Fault> {
     let mut intake = Intake::new(format, 1_500);

@@ -1,7 +1,7 @@
 //! The refresh of the product data: pinned packages and our own files in, sorted text out.
 //!
 //! The same pins give the same bytes. Nothing here is read at run time; the outputs are committed, so that a build needs
-//! no registry. Our own input files lie in `xtask/data`, the outputs in `crates/core/data` beside the lists that are
+//! no registry. Our own input files lie in `xtask/data`, the outputs in `crates/mail/data` beside the lists that are
 //! written by hand there.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use probity_core::gibberish::{Layer, Model};
-use probity_core::lists::Lists;
+use probity_mail::gibberish::{Layer, Model};
+use probity_mail::lists::Lists;
 use serde_json::Value;
 
 use crate::disposable::{self, Domains, Sources};
@@ -60,7 +60,7 @@ const FREE_HEAD: &str =
     "Consumer mail domains. Made by the refresh command from our own list and what two of three public lists agree on.";
 
 fn data_dir() -> PathBuf {
-    crate::workspace().join("crates/core/data")
+    crate::workspace().join("crates/mail/data")
 }
 
 fn write(name: &str, head: &str, lines: &BTreeSet<String>) -> Result<()> {
@@ -101,15 +101,15 @@ pub(crate) fn quoted(source: &str, quote: char) -> Vec<&str> {
 
 /// Guarded, free, relay and popular domains: never disposable.
 fn real_domains(free: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-    let mut real = own("crates/core/data/guard.txt")?;
-    real.extend(own("crates/core/data/relay.txt")?);
+    let mut real = own("crates/mail/data/guard.txt")?;
+    real.extend(own("crates/mail/data/relay.txt")?);
     real.extend(popular()?);
     real.extend(free.iter().cloned());
     Ok(real)
 }
 
 fn popular() -> Result<BTreeSet<String>> {
-    let lines = own("crates/core/data/popular.txt")?;
+    let lines = own("crates/mail/data/popular.txt")?;
     Ok(lines.iter().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())
 }
 
@@ -124,7 +124,7 @@ fn free(sources: &Sources) -> Result<Domains> {
     let agreed = disposable::agreed(&free_lists()?.into_values().collect::<Vec<_>>());
     let own = own("xtask/data/free_own.txt")?;
     let popular = popular()?;
-    let guard = self::own("crates/core/data/guard.txt")?;
+    let guard = self::own("crates/mail/data/guard.txt")?;
     let mut free: Domains = agreed
         .into_iter()
         .filter(|d| {

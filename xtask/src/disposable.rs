@@ -86,7 +86,7 @@ impl Sources {
             .retain(|domain| !owned.contains(domain) && !is_of_institution(domain) && !is_sought_after(domain, &words));
         found.extend(self.careful());
         found.extend(own("xtask/data/disposable_own.txt")?);
-        found.extend(own("crates/core/data/disposable_exchangers.txt")?);
+        found.extend(own("crates/mail/data/disposable_exchangers.txt")?);
         let dropped = own("xtask/data/disposable_drop.txt")?;
         found.retain(|domain| !dropped.contains(domain) && !real.contains(domain));
         Ok(found.iter().filter(|domain| !has_parent(&found, domain)).cloned().collect())

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use probity_core::gibberish::Model;
-use probity_core::lists::Lists;
-use probity_core::rng::Rng;
+use probity_mail::gibberish::Model;
+use probity_mail::lists::Lists;
+use probity_mail::rng::Rng;
 use serde_json::Value;
 
 use crate::data;
@@ -65,7 +65,7 @@ pub(crate) fn people(file: &Path) -> Result<()> {
 }
 
 fn shipped_model() -> Result<Model> {
-    let text = std::fs::read_to_string(crate::workspace().join("crates/core/data/gibberish.txt"))?;
+    let text = std::fs::read_to_string(crate::workspace().join("crates/mail/data/gibberish.txt"))?;
     Model::parse(&text).map_err(|error| anyhow::anyhow!("gibberish.txt, line {}: {}", error.line, error.what))
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn suggest() -> Result<()> {
     let lists = Lists::embedded();
     for tier in ["1", "2", "3"] {
         let mut counts: BTreeMap<&str, (usize, usize, usize)> = BTreeMap::new();
-        for line in data::own("crates/core/data/popular.txt")? {
+        for line in data::own("crates/mail/data/popular.txt")? {
             let Some((domain, of)) = line.split_once('\t') else {
                 continue;
             };
@@ -192,7 +192,7 @@ pub(crate) fn suggest() -> Result<()> {
 
 /// The domains that are one or two edits away from a popular one.
 fn near_popular(domains: BTreeSet<String>) -> Result<BTreeSet<String>> {
-    let lines = data::own("crates/core/data/popular.txt")?;
+    let lines = data::own("crates/mail/data/popular.txt")?;
     let popular: Vec<&str> = lines.iter().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
     let is_near = |domain: &str| {
         popular.iter().any(|other| {

@@ -1,6 +1,6 @@
 //! Local parts as people choose them, and as hands make them up on a keyboard: the labelled sets of the gibberish model.
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 
 use crate::names::{Names, Region};
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use probity_core::classify::{Meaning, Parties, Rules, Stage, Undeliverable};
-use probity_core::smtp::reply::{Enhanced, Reply};
+use probity_mail::classify::{Meaning, Parties, Rules, Stage, Undeliverable};
+use probity_mail::smtp::reply::{Enhanced, Reply};
 
 const RECIPIENT: &str = "joe.doe@example.net";
 const SENDER: &str = "ask@probe.example";
@@ -32,7 +32,7 @@ struct Count {
 
 /// The figures of both shipped tables.
 pub(crate) fn shipped() -> Result<()> {
-    let data = crate::workspace().join("crates/core/tests/data");
+    let data = crate::workspace().join("crates/mail/tests/data");
     figures(&data.join("replies.txt"), false)?;
     figures(&data.join("replies_unseen.txt"), false)
 }

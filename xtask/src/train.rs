@@ -6,8 +6,8 @@
 
 mod learner;
 
-use probity_core::gibberish::Model;
-use probity_core::rng::Rng;
+use probity_mail::gibberish::Model;
+use probity_mail::rng::Rng;
 
 use crate::names::{Names, Region};
 use crate::people::{self, MASHES};

@@ -1,8 +1,8 @@
 //! Which crate may depend on which: the house's plan, kept by a test.
 //!
-//! `core <- engine <- server <- cli` and `core <- store <- server`; the simulated internet `mailworld` stands on core and
-//! engine, is a part of the program (`probity sandbox`), and otherwise serves integration tests. Any other edge between
-//! crates of the workspace fails, so that the core stays pure, and engine and store never see each other.
+//! `mail <- engine <- server <- cli` and `mail <- account <- store <- server`; the simulated internet `mailworld` stands on mail
+//! and engine, is a part of the program (`probity sandbox`), and otherwise serves integration tests. Any other edge between
+//! crates of the workspace fails, so that the pure crates stay pure, and engine and store never see each other.
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
@@ -16,17 +16,22 @@ struct Edge<'a> {
 
 /// What each crate may depend on, in its code and in its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
-    ("probity-engine", &["probity-core"]),
-    ("probity-store", &["probity-core"]),
-    // Lists as files; whoever reads a list uses it, and it knows nobody.
-    ("probity-tabular", &[]),
-    // What arrives as a list over HTTP: blocks of the core's, columns as in files.
-    ("probity-submission", &["probity-core", "probity-tabular"]),
+    // Knows nobody.
+    ("probity-mail", &[]),
+    ("probity-account", &["probity-mail"]),
+    // Mail servers are asked without a thought of who pays.
+    ("probity-engine", &["probity-mail"]),
+    ("probity-store", &["probity-account", "probity-mail"]),
+    // Every way a list comes in; addresses of jobs leave it in blocks.
+    ("probity-lists", &["probity-account"]),
     // A PostgreSQL server for tests; it knows nobody.
     ("probity-trialdb", &[]),
-    ("probity-mailworld", &["probity-core", "probity-engine"]),
-    ("probity-server", &["probity-core", "probity-engine", "probity-store", "probity-submission", "probity-tabular"]),
-    ("probity-cli", &["probity-core", "probity-engine", "probity-mailworld", "probity-server", "probity-tabular"]),
+    ("probity-mailworld", &["probity-engine", "probity-mail"]),
+    ("probity-server", &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-store"]),
+    (
+        "probity-cli",
+        &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-mailworld", "probity-server"],
+    ),
 ];
 
 /// What each crate may use in its tests besides.
@@ -69,7 +74,7 @@ fn edges(metadata: &Metadata) -> Vec<Edge<'_>> {
 fn crates_depend_on_each_other_as_planned() {
     let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
     let edges = edges(&metadata);
-    let known = Edge { from: "probity-engine", to: "probity-core", kind: DependencyKind::Normal };
+    let known = Edge { from: "probity-engine", to: "probity-mail", kind: DependencyKind::Normal };
     assert!(edges.contains(&known), "the edges are not seen: {edges:?}");
     assert_eq!(forbidden(&edges), [], "edges that ARCHITECTURE.md does not allow");
 }
@@ -79,7 +84,7 @@ fn every_member_has_a_place_in_the_plan() {
     let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
     for member in metadata.workspace_packages() {
         let name = member.name.as_str();
-        let placed = name == "probity-core" || OUTSIDE.contains(&name) || ALLOWED.iter().any(|(from, _)| *from == name);
+        let placed = OUTSIDE.contains(&name) || ALLOWED.iter().any(|(from, _)| *from == name);
         assert!(placed, "{name} is in no table of this test");
     }
 }
@@ -88,24 +93,26 @@ fn every_member_has_a_place_in_the_plan() {
 fn the_check_tells_allowed_from_forbidden_edges() {
     use DependencyKind::{Build, Development, Normal};
     let cases = [
-        ("probity-engine", "probity-core", Normal, true),
-        ("probity-store", "probity-core", Normal, true),
+        ("probity-engine", "probity-mail", Normal, true),
+        ("probity-account", "probity-mail", Normal, true),
+        ("probity-store", "probity-account", Normal, true),
         ("probity-server", "probity-store", Normal, true),
         ("probity-server", "probity-engine", Normal, true),
         ("probity-cli", "probity-mailworld", Normal, true),
         ("probity-cli", "probity-engine", Development, true),
         ("probity-mailworld", "probity-engine", Normal, true),
-        ("probity-server", "probity-tabular", Normal, true),
-        ("probity-tabular", "probity-core", Normal, false),
-        ("probity-server", "probity-submission", Normal, true),
-        ("probity-submission", "probity-server", Normal, false),
-        ("probity-store", "probity-tabular", Normal, false),
+        ("probity-server", "probity-lists", Normal, true),
+        ("probity-lists", "probity-account", Normal, true),
+        ("probity-lists", "probity-server", Normal, false),
+        ("probity-store", "probity-lists", Normal, false),
+        ("probity-engine", "probity-account", Normal, false),
         ("probity-engine", "probity-mailworld", Development, true),
         ("probity-benches", "probity-engine", Normal, true),
-        ("xtask", "probity-core", Normal, true),
-        // The core knows nobody, not even in its tests.
-        ("probity-core", "probity-engine", Normal, false),
-        ("probity-core", "probity-mailworld", Development, false),
+        ("xtask", "probity-mail", Normal, true),
+        // What mail is knows nobody, not even in its tests.
+        ("probity-mail", "probity-account", Normal, false),
+        ("probity-mail", "probity-engine", Normal, false),
+        ("probity-mail", "probity-mailworld", Development, false),
         // The simulated internet never gets into the engine or the server themselves.
         ("probity-engine", "probity-mailworld", Normal, false),
         ("probity-engine", "probity-mailworld", Build, false),
@@ -125,7 +132,7 @@ fn the_check_tells_allowed_from_forbidden_edges() {
         // Nothing uses the tools, and a crate that nobody planned may use nothing.
         ("probity-cli", "probity-benches", Development, false),
         ("xtask", "probity-benches", Normal, false),
-        ("probity-common", "probity-core", Normal, false),
+        ("probity-common", "probity-mail", Normal, false),
     ];
     for (from, to, kind, allowed) in cases {
         let edge = Edge { from, to, kind };

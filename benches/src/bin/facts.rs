@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use probity_core::lists::Lists;
-use probity_core::rng::Rng;
+use probity_mail::lists::Lists;
+use probity_mail::rng::Rng;
 
 /// Measures addresses a second.
 #[derive(Parser)]

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, bail};
-use probity_core::classify::Rules;
-use probity_core::lists::Lists;
-use probity_core::policy::Policies;
 use probity_engine::net::real::{RealNet, RealNetConfig};
 use probity_engine::{Engine, EngineConfig, Live};
+use probity_mail::classify::Rules;
+use probity_mail::lists::Lists;
+use probity_mail::policy::Policies;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -6,8 +6,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use probity_core::address::Address;
-use probity_core::rng::Rng;
+use probity_mail::address::Address;
+use probity_mail::rng::Rng;
 
 /// Reads a generated list of addresses and prints addresses a second and nanoseconds an address.
 #[derive(Parser)]

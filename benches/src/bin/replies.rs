@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use probity_core::smtp::reply::ReplyParser;
-use probity_core::smtp::session::{Config, Event, Flight, Recipient, Session, Step, Timeouts, TlsMode};
-use probity_core::time::Millis;
+use probity_mail::smtp::reply::ReplyParser;
+use probity_mail::smtp::session::{Config, Event, Flight, Recipient, Session, Step, Timeouts, TlsMode};
+use probity_mail::time::Millis;
 
 /// Reads replies and plays flights of a pipelining server, and prints nanoseconds for each.
 #[derive(Parser)]

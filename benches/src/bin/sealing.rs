@@ -6,10 +6,10 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use probity_core::address::Address;
-use probity_core::block::{Block, ROWS_MAX};
-use probity_core::domain::SpecialUse;
+use probity_account::block::{Block, ROWS_MAX};
 use probity_engine::clock::Clock;
+use probity_mail::address::Address;
+use probity_mail::domain::SpecialUse;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 

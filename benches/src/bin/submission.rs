@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Parser;
-use probity_core::block::{Filling, Unfit};
-use probity_core::rng::Rng;
-use probity_submission::{Format, Intake};
+use probity_account::block::{Filling, Unfit};
+use probity_lists::submission::{Format, Intake};
+use probity_mail::rng::Rng;
 
 /// Reads a generated list in each format and prints the fastest time and what the blocks take.
 #[derive(Parser)]

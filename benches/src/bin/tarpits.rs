@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use clap::Parser;
-use probity_core::policy::Profile;
 use probity_engine::net::Source;
 use probity_engine::net::real::{RealNet, RealNetConfig};
 use probity_engine::{Engine, EngineConfig, Item, Live, Tries};
+use probity_mail::policy::Profile;
 use probity_mailworld::{Bind, HostPlan, LoopbackWorld, MailboxState, Mailboxes, Personality, World, Zone};
 
 #[global_allocator]

@@ -28,7 +28,7 @@ pub(crate) mod webhooks;
 use std::io::Write as _;
 
 use anyhow::{Context, Result};
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::Serializer;
 
 pub(crate) use answer::Answer;

@@ -33,8 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
-use probity_core::time::Millis;
-use probity_core::verdict::Status;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Status;
 use probity_server::verifier::Verifier;
 use tokio::sync::watch;
 

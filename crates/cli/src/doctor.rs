@@ -16,9 +16,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use probity_core::dns::{Answer, Kind, MailRoute, Record, mail_route};
-use probity_core::domain::SpecialUse;
 use probity_engine::net::{BoxFuture, Net};
+use probity_mail::dns::{Answer, Kind, MailRoute, Record, mail_route};
+use probity_mail::domain::SpecialUse;
 use probity_server::egress::{Check, Checkup, Outcome};
 
 use crate::args::DoctorArgs;

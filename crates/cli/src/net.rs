@@ -39,9 +39,9 @@ impl Net for NoNet {
     fn lookup<'a>(
         &'a self,
         _: &'a str,
-        _: probity_core::dns::Kind,
-    ) -> probity_engine::net::BoxFuture<'a, probity_core::dns::Lookup> {
-        use probity_core::dns::{Answer, DnsFailure, Lookup};
+        _: probity_mail::dns::Kind,
+    ) -> probity_engine::net::BoxFuture<'a, probity_mail::dns::Lookup> {
+        use probity_mail::dns::{Answer, DnsFailure, Lookup};
         Box::pin(async { Lookup { answer: Answer::Failed(DnsFailure::Refused), ttl_ms: 0 } })
     }
 

@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 
-use probity_core::verdict::view::VerdictView;
-use probity_core::verdict::{Status, Verification};
+use probity_mail::verdict::view::VerdictView;
+use probity_mail::verdict::{Status, Verification};
 
 /// How verdicts are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,7 +219,7 @@ fn explanation(verification: &Verification) -> Vec<(&'static str, String)> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::verdict::{Evidence, Flags, Verdict};
+    use probity_mail::verdict::{Evidence, Flags, Verdict};
 
     use super::*;
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use probity_core::time::Millis;
-use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
 use probity_engine::{Counters, Engine, Item, Live, Manners, Outcome, Sink};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Verification;
 use probity_server::verifier::Verifier;
 
 /// An engine of which only syntax and lists are asked.

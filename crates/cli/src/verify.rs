@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use futures_util::StreamExt;
-use probity_core::domain::names_sandbox;
-use probity_core::verdict::{Status, Verification};
 use probity_engine::Live;
+use probity_mail::domain::names_sandbox;
+use probity_mail::verdict::{Status, Verification};
 use probity_server::verifier::Verifier;
 
 use crate::args::VerifyArgs;

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
 
-use probity_core::address::{Address, AddressError};
-use probity_core::facts::Facts;
-use probity_core::plan::Told;
-use probity_core::smtp::reply::TEXT_MAX_BYTES;
-use probity_core::verdict::{
+use probity_mail::address::{Address, AddressError};
+use probity_mail::facts::Facts;
+use probity_mail::plan::Told;
+use probity_mail::smtp::reply::TEXT_MAX_BYTES;
+use probity_mail::verdict::{
     CatchAll, Evidence, EvidenceSource, Finding, Flags, Mailbox, ProbeEvidence, Reason, Verdict, Verification, judge,
 };
 

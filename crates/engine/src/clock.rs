@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use tokio::time::Instant;
 
 /// Lets a debug build start with a clock that is ahead by so many milliseconds, or behind.

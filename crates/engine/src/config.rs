@@ -4,15 +4,15 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use probity_core::classify::Rules;
-use probity_core::lists::Lists;
-use probity_core::policy::Policies;
-use probity_core::time::Millis;
+use probity_mail::classify::Rules;
+use probity_mail::lists::Lists;
+use probity_mail::policy::Policies;
+use probity_mail::time::Millis;
 
 use crate::egress::{Guard, GuardConfig};
 use crate::net::Source;
 
-pub use probity_core::policy::Profile;
+pub use probity_mail::policy::Profile;
 
 /// Deadlines of one kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

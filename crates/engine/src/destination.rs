@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, MailRoute, Record, mail_route};
-use probity_core::domain::public_top_level;
-use probity_core::plan::Found;
-use probity_core::policy::{Mode, Policy};
-use probity_core::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
+use probity_mail::dns::{Answer, DnsFailure, Kind, MailRoute, Record, mail_route};
+use probity_mail::domain::public_top_level;
+use probity_mail::plan::Found;
+use probity_mail::policy::{Mode, Policy};
+use probity_mail::verdict::{DomainEvidence, Mailbox, MxHost, NotAsked};
 
 use crate::egress::Why;
 use crate::inner::Inner;

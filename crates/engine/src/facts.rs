@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use lru::LruCache;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::net::BoxFuture;
 

@@ -38,10 +38,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use probity_core::domain::SpecialUse;
-use probity_core::policy::Mode;
-use probity_core::time::Millis;
-use probity_core::verdict::Verification;
+use probity_mail::domain::SpecialUse;
+use probity_mail::policy::Mode;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Verification;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -98,7 +98,7 @@ impl Engine {
         let (lists, rules, policies) = (config.lists()?, config.rules()?, config.policies()?);
         let guard = config.guard()?;
         let tally = Arc::new(request::Tally::default());
-        let polite = config.profile == probity_core::policy::Profile::Polite;
+        let polite = config.profile == probity_mail::policy::Profile::Polite;
         let [sessions, sessions_batch, idle] = Inner::session_limits(config.sessions_max);
         let inner = Inner {
             clock,

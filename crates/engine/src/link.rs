@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::FutureExt;
-use probity_core::classify::{Rules, Stage};
-use probity_core::plan::DialFault;
-use probity_core::policy::Policy;
-use probity_core::smtp::session::{Config, End, Event, Flight, RcptAnswer, Said, Session, Step};
-use probity_core::time::Millis;
-use probity_core::verdict::Silence;
+use probity_mail::classify::{Rules, Stage};
+use probity_mail::plan::DialFault;
+use probity_mail::policy::Policy;
+use probity_mail::smtp::session::{Config, End, Event, Flight, RcptAnswer, Said, Session, Step};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Silence;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout_at;
 
@@ -80,7 +80,7 @@ impl Link {
         permit: SessionPermit,
         said: Option<&mut Vec<Said>>,
     ) -> Result<Self, Box<Refused>> {
-        let clear = config.tls == probity_core::smtp::session::TlsMode::Never;
+        let clear = config.tls == probity_mail::smtp::session::TlsMode::Never;
         let address = dial.address;
         let stream = match ground.net.connect(dial).await {
             Ok(stream) => stream,

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::address::Address;
-use probity_core::plan::{Fate, Told};
-use probity_core::verdict::{Finding, Reason, Verification};
+use probity_mail::address::Address;
+use probity_mail::plan::{Fate, Told};
+use probity_mail::verdict::{Finding, Reason, Verification};
 
 use crate::answer::{Subject, invalid};
 use crate::destination::Destination;

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_core::address::Address;
-use probity_core::plan::{Fate, Told};
-use probity_core::time::Millis;
-use probity_core::verdict::{Mailbox, NotAsked, Silence};
+use probity_mail::address::Address;
+use probity_mail::plan::{Fate, Told};
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Mailbox, NotAsked, Silence};
 use tokio::task::JoinSet;
 
 use crate::answer::{Subject, invalid};
@@ -137,7 +137,7 @@ fn settled(
     told: Told,
     asked: &Asked,
     started: Millis,
-) -> probity_core::verdict::Verification {
+) -> probity_mail::verdict::Verification {
     let attempts = member.tries.count + 1;
     let mut verification = member.subject.answer(inner, destination, told, asked, attempts);
     let total = inner.clock.now().since(member.tries.since.unwrap_or(started));

@@ -11,8 +11,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
-use probity_core::time::Millis;
-use probity_core::verdict::{EvidenceSource, Reason, Timings, Verification};
+use probity_mail::time::Millis;
+use probity_mail::verdict::{EvidenceSource, Reason, Timings, Verification};
 
 use crate::config::CacheTimes;
 
@@ -198,7 +198,7 @@ fn lasting(verification: &Verification) -> Verification {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::verdict::{Evidence, Flags, Verdict};
+    use probity_mail::verdict::{Evidence, Flags, Verdict};
 
     use super::*;
 

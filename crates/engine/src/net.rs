@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use probity_core::dns::{Kind, Lookup};
+use probity_mail::dns::{Kind, Lookup};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// A boxed future, as trait objects need it.

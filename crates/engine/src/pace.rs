@@ -19,7 +19,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
-use probity_core::policy::Policy;
+use probity_mail::policy::Policy;
 
 pub(crate) use budget::{Hold, WAIT_MS};
 pub(crate) use presence::Presence;

@@ -17,13 +17,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use probity_core::address::Address;
-use probity_core::classify::Parties;
-use probity_core::plan::{Action, Fate, Heard, Known, Plan, Reader};
-use probity_core::policy::Policy;
-use probity_core::smtp::session::{Flight, Recipient};
-use probity_core::time::Millis;
-use probity_core::verdict::{CatchAll, Mailbox, NotAsked, ProbeStep, Timings};
+use probity_mail::address::Address;
+use probity_mail::classify::Parties;
+use probity_mail::plan::{Action, Fate, Heard, Known, Plan, Reader};
+use probity_mail::policy::Policy;
+use probity_mail::smtp::session::{Flight, Recipient};
+use probity_mail::time::Millis;
+use probity_mail::verdict::{CatchAll, Mailbox, NotAsked, ProbeStep, Timings};
 
 use self::count::{Count, is_refusal};
 use crate::destination::Destination;

@@ -5,8 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use lru::LruCache;
-use probity_core::time::Millis;
-use probity_core::verdict::Silence;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Silence;
 
 /// Addresses that are remembered.
 const ADDRESSES_MAX: usize = 50_000;

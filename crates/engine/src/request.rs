@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use probity_core::time::Millis;
-use probity_core::verdict::Verification;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Verification;
 
 /// How a live question is to be answered.
 #[derive(Clone, Copy, Debug)]

@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use lru::LruCache;
-use probity_core::dns::{Answer, DnsFailure, Kind, Lookup};
-use probity_core::limits::Gcra;
-use probity_core::time::Millis;
+use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup};
+use probity_mail::limits::Gcra;
+use probity_mail::time::Millis;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use crate::clock::Clock;
@@ -265,7 +265,7 @@ fn parent_is_missing(answers: &mut LruCache<Key, Entry>, name: &str, now: Millis
 }
 
 fn registrable(name: &str) -> &str {
-    probity_core::domain::registrable(name)
+    probity_mail::domain::registrable(name)
 }
 
 fn size(n: usize) -> NonZeroUsize {

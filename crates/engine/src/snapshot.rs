@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, PoisonError};
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::BACKGROUND_MAX;
 use crate::inner::Inner;

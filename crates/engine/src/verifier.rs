@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use probity_core::time::Millis;
-use probity_core::verdict::Verification;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Verification;
 
 use crate::net::BoxFuture;
 use crate::snapshot::Snapshot;

@@ -7,7 +7,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use probity_core::dns::{Answer, Kind, Record};
+use probity_mail::dns::{Answer, Kind, Record};
 
 use crate::dialect::Dialect;
 use crate::mailbox::{MailboxState, Mailboxes};
@@ -119,7 +119,7 @@ pub fn world(domains: u32, exists_percent: u8) -> Arc<World> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use probity_core::dns::{Answer, Kind, Record};
+    use probity_mail::dns::{Answer, Kind, Record};
 
     use super::{address, domain, exists, world};
 

@@ -16,7 +16,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, Record as DnsRecord};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Record as DnsRecord};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::task::{JoinHandle, JoinSet};

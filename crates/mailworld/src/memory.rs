@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, Lookup};
-use probity_core::rng::Rng;
 use probity_engine::net::{BoxFuture, ConnectFailure, Dial, Net, Stream};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup};
+use probity_mail::rng::Rng;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::time::sleep;
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use probity_core::dns::Kind;
+use probity_mail::dns::Kind;
 
 use crate::mailbox::Hash64;
 use crate::personality::Personality;

@@ -21,7 +21,7 @@ pub use elsewhere::elsewhere;
 pub use verifier::{SEED, Sandbox, config};
 
 /// The sandbox's domain.
-pub const DOMAIN: &str = probity_core::domain::SANDBOX;
+pub const DOMAIN: &str = probity_mail::domain::SANDBOX;
 
 /// The longest delay that a local part can ask for, in seconds.
 const MAX_DELAY_S: u64 = 60;
@@ -102,7 +102,7 @@ fn is_sandbox(domain: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::verdict::Reason;
+    use probity_mail::verdict::Reason;
 
     use super::{SandboxOutcome, TABLE, is_sandbox, outcome, split_delay, world};
     use crate::mailbox::MailboxState;

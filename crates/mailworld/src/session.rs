@@ -13,7 +13,7 @@ mod recipient;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 
 use self::path::Path;
 use crate::dialect::{Dialect, Phrase, Scene, Text};

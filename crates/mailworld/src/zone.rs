@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use probity_core::dns::Kind;
+use probity_mail::dns::Kind;
 use serde::Deserialize;
 
 use crate::mailbox::Mailboxes;

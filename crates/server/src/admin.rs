@@ -14,10 +14,10 @@ mod webhooks;
 
 use std::sync::Arc;
 
-use probity_core::id::{DeliveryId, KeyId, OrgId};
-use probity_core::name::NameFault;
-use probity_core::plans::{Plan as CatalogPlan, Plans};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, KeyId, OrgId};
+use probity_account::name::NameFault;
+use probity_account::plans::{Plan as CatalogPlan, Plans};
+use probity_mail::time::Millis;
 use probity_store::audit::{self, Discrepancy};
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::keys::Key;
@@ -142,8 +142,8 @@ impl Admin {
         let mark = crate::secrets::hex(&crate::random::bytes::<8>());
         let org = new_org(name, &plan, now);
         let keys = [
-            ("First live key", probity_core::api_key::KeyKind::Live),
-            ("First test key", probity_core::api_key::KeyKind::Test),
+            ("First live key", probity_account::api_key::KeyKind::Live),
+            ("First test key", probity_account::api_key::KeyKind::Test),
         ]
         .map(|(name, kind)| self.mint(&org, NewKey::plain(name, kind), now));
         let owner = owner_of(&org);
@@ -175,7 +175,7 @@ impl Admin {
     /// Makes a key. The secret is nowhere else.
     pub async fn create_key(&self, org: &Org, wanted: NewKey) -> std::result::Result<(Key, SecretString), MakeError> {
         let now = self.now();
-        let wanted = NewKey { name: probity_core::name::name(&wanted.name)?.to_owned(), ..wanted };
+        let wanted = NewKey { name: probity_account::name::name(&wanted.name)?.to_owned(), ..wanted };
         let minted = self.mint(org, wanted, now);
         let made = self.instance.store.write(|tx| {
             async {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use probity_core::plans::Plans;
-use probity_core::time::Millis;
+use probity_account::plans::Plans;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::Store;
 
 use crate::dashboard::searches::Searches;
@@ -82,7 +82,7 @@ impl Default for ApiConfig {
             verification_max: VERIFICATION_MAX,
             failures_per_minute: 600,
             trusted_proxies: Vec::new(),
-            batch_rows_max: probity_submission::ROWS_MAX,
+            batch_rows_max: probity_lists::submission::ROWS_MAX,
             batch_body_max: 64 << 20,
             idempotency_lease_ms: 90_000,
             deliveries_keep_ms: DELIVERIES_KEEP_MS,

@@ -16,9 +16,9 @@ use axum::extract::{Request, State};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use probity_core::api_key::KeyKind;
-use probity_core::scope::Scope;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::scope::Scope;
+use probity_mail::time::Millis;
 use probity_store::keys::Known;
 
 use crate::app::App;

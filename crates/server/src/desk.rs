@@ -19,7 +19,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::{StreamExt as _, stream};
 use http_body_util::BodyExt as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use probity_core::scope::Scope;
+use probity_account::scope::Scope;
 use probity_store::organization::Org;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

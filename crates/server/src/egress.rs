@@ -7,10 +7,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_engine::net::BoxFuture;
 use probity_engine::snapshot::{Breakers, Snapshot};
+use probity_mail::time::Millis;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 

@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::ErasureId;
-use probity_core::time::Millis;
+use probity_account::id::ErasureId;
 use probity_engine::Forgotten;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::erasures::{self, NewErasure, Stage, Tag, Turn};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 use tokio::sync::Notify;

@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use probity_core::time::Millis;
 use probity_engine::facts::{DomainFacts, Learned, SharedError, SharedFacts};
 use probity_engine::net::BoxFuture;
+use probity_mail::time::Millis;
 use probity_store::facts::Fact;
 use probity_store::{ScopedFutureExt as _, Store, facts};
 use tokio::sync::{mpsc, oneshot};

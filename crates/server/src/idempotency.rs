@@ -18,7 +18,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
 use http_body_util::BodyExt as _;
-use probity_core::scope::Scopes;
+use probity_account::scope::Scopes;
 use probity_store::idempotency::{self, Attempt, Begun};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};
 use serde::Serialize;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::sealing::{self, Sealing as _};
 use probity_store::{SchemaState, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance, moving};
 

@@ -18,8 +18,8 @@ mod work;
 
 use std::sync::Arc;
 
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::jobs::Closed;
 use probity_store::{Result, Store, Tx, jobs, outbox};
 use tokio::sync::Notify;

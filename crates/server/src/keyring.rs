@@ -9,9 +9,9 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
-use probity_core::api_key::{Checksum, check};
-use probity_core::id::KeyId;
-use probity_core::time::Millis;
+use probity_account::api_key::{Checksum, check};
+use probity_account::id::KeyId;
+use probity_mail::time::Millis;
 use probity_store::keys::Known;
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, keys};
 
@@ -121,8 +121,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::api_key::KeyKind;
-    use probity_core::id::OrgId;
+    use probity_account::api_key::KeyKind;
+    use probity_account::id::OrgId;
     use probity_store::organization::OrgStatus;
 
     use super::*;

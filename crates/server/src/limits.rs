@@ -12,8 +12,8 @@ mod shared;
 
 use std::net::IpAddr;
 
-use probity_core::id::{KeyId, SessionId};
-use probity_core::time::Millis;
+use probity_account::id::{KeyId, SessionId};
+use probity_mail::time::Millis;
 use probity_store::{Dialect, OrgNo, Store};
 
 use crate::ops::metrics::LimitedBy;

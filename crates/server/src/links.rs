@@ -5,8 +5,8 @@
 //! from a seed in the database and the pepper: it can be sent again without being stored, and neither the database nor the
 //! pepper alone gives it.
 
-use probity_core::api_key::secret_text;
-use probity_core::time::Millis;
+use probity_account::api_key::secret_text;
+use probity_mail::time::Millis;
 use probity_store::users::User;
 use probity_store::users::invitations::{Invitation, Mailed};
 
@@ -57,7 +57,7 @@ pub fn url(public_url: Option<&str>, secret: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::id::UserId;
+    use probity_account::id::UserId;
     use probity_store::OrgNo;
     use probity_store::users::{Role, UserStatus};
 

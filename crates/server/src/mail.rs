@@ -15,7 +15,7 @@ use lettre::message::header::ContentType;
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Certificate, Tls, TlsParameters};
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 

@@ -1,7 +1,7 @@
 //! What two texts that name the same mailbox have in common.
 
-use probity_core::address::Address;
-use probity_core::domain::SpecialUse;
+use probity_mail::address::Address;
+use probity_mail::domain::SpecialUse;
 
 /// A text by which submitted rows are compared and addresses erased, and the domain in A-labels: for an address its normal form
 /// ([`Address::normalized`]), else the text itself behind a NUL, and no domain.

@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::credits::{Charged, Charges, Window};
 use probity_store::usage::Delta;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, credits};
@@ -279,7 +279,7 @@ impl Writer {
         self.metrics.accounts().credits(CreditMove::Refused, refused);
     }
 
-    async fn available(&self, orgs: &[OrgNo]) -> Result<BTreeMap<OrgNo, probity_core::credits::Split>, StoreError> {
+    async fn available(&self, orgs: &[OrgNo]) -> Result<BTreeMap<OrgNo, probity_account::credits::Split>, StoreError> {
         credits::balances(&mut self.store.read().await?, orgs).await
     }
 }

@@ -1,9 +1,9 @@
 //! Making API keys, for the API and the command line alike.
 
-use probity_core::api_key::{self, KeyKind};
-use probity_core::id::UserId;
-use probity_core::scope::Scopes;
-use probity_core::time::Millis;
+use probity_account::api_key::{self, KeyKind};
+use probity_account::id::UserId;
+use probity_account::scope::Scopes;
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::keys::Key;
 

@@ -21,9 +21,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::NodeId;
-use probity_core::time::Millis;
+use probity_account::id::NodeId;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::ahead::{self, Longest, When};
 use probity_store::nodes::{self, Lease, Node};
 use probity_store::{ScopedFutureExt as _, Store, StoreError, clock};

@@ -5,7 +5,7 @@
 //! request that would be refused, before it is. The plans are those of the configuration, and what is booked is in
 //! [`probity_store::plans`].
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::organization::Org;
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, StoreError, plans};
 

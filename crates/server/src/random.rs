@@ -1,7 +1,7 @@
 //! Random bytes of the operating system, for secrets and ids.
 
-use probity_core::id::{Id, IdKind};
-use probity_core::time::Millis;
+use probity_account::id::{Id, IdKind};
+use probity_mail::time::Millis;
 
 /// Fresh random bytes.
 pub(crate) fn bytes<const N: usize>() -> [u8; N] {

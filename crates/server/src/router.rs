@@ -10,7 +10,7 @@ use axum::Router;
 use axum::http::{Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, any};
-use probity_core::scope::Scope;
+use probity_account::scope::Scope;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter};
 use utoipa_axum::routes;

@@ -9,7 +9,7 @@ mod widget;
 
 use std::fmt;
 
-use probity_core::id::WebhookId;
+use probity_account::id::WebhookId;
 use probity_store::OrgNo;
 pub(crate) use probity_store::hex::hex;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
@@ -115,7 +115,7 @@ impl Secrets {
     }
 
     /// Under what an address is known where it must not be told: lists of suppressed addresses, tombstones of erased ones,
-    /// lookups. The address in its normal form ([`Address::normalized`](probity_core::address::Address::normalized)); the
+    /// lookups. The address in its normal form ([`Address::normalized`](probity_mail::address::Address::normalized)); the
     /// same one has another tag in each organization.
     pub fn address_tag(&self, org: OrgNo, normalized: &str) -> [u8; 16] {
         let whole = tag(&self.address_tags, &[&org.0.to_be_bytes(), normalized.as_bytes()]);

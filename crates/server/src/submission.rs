@@ -1,10 +1,10 @@
 //! Submissions over HTTP: which form the headers name, and what the client is told of one that cannot be read.
 //!
-//! The reading itself is `probity_submission`'s.
+//! The reading itself is `probity_lists::submission`'s.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, header};
-use probity_submission::{Fault, Format};
+use probity_lists::submission::{Fault, Format};
 
 use crate::body::pieces;
 use crate::error::{ApiError, Code};

@@ -3,10 +3,10 @@
 //! Each act is a part of the caller's transaction, so that the caller may keep an answer in it, and writes down for the timeline
 //! what was done and by whom. Whoever acts sees the webhooks of one sort: those of live keys, or those of test keys.
 
-use probity_core::id::WebhookId;
-use probity_core::plans::{Entitlement, Plans};
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::id::WebhookId;
+use probity_account::plans::{Entitlement, Plans};
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::outbox::{self, Logged};
 use probity_store::webhooks::{self, Webhook};

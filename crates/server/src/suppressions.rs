@@ -8,10 +8,10 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use probity_core::address::Address;
-use probity_core::domain::SpecialUse;
-use probity_core::suppression::List;
-use probity_core::time::Millis;
+use probity_account::suppression::List;
+use probity_mail::address::Address;
+use probity_mail::domain::SpecialUse;
+use probity_mail::time::Millis;
 use probity_store::events::{self, Actor, What};
 use probity_store::suppressions::{self, Changed, Tag};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, Tx};

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::ahead::{Longest, When};
 use probity_store::{
     Dialect, OrgNo, Result, ScopedFutureExt as _, Store, attempts, clock, credits, events, facts, idempotency, jobs,

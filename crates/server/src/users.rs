@@ -5,10 +5,10 @@
 
 mod power;
 
-use probity_core::id::UserId;
-use probity_core::plans::Plans;
-use probity_core::scope::Scopes;
-use probity_core::time::Millis;
+use probity_account::id::UserId;
+use probity_account::plans::Plans;
+use probity_account::scope::Scopes;
+use probity_mail::time::Millis;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::organization::Org;
 use probity_store::users::invitations;
@@ -205,7 +205,7 @@ pub(crate) async fn remove(tx: &mut Tx, act: Act, id: UserId) -> Done<()> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::scope::Scope;
+    use probity_account::scope::Scope;
 
     use super::*;
 

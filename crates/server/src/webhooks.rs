@@ -30,10 +30,10 @@ pub(crate) mod tell;
 
 use std::sync::Arc;
 
-use probity_core::id::{ErasureId, EventId, JobId};
-use probity_core::time::Millis;
+use probity_account::id::{ErasureId, EventId, JobId};
 use probity_engine::clock::Clock;
 use probity_engine::egress::{Guard, GuardConfig};
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::outbox::{Content, Delivery};
 use ring::digest;

@@ -10,7 +10,7 @@
 //!
 //! All of it is in one table, [`rules`]: who adds a column that is waited for adds a line.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use scoped_futures::ScopedFutureExt as _;
 
 use crate::clock;

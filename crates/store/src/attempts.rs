@@ -4,7 +4,7 @@
 //! and no more, whatever names an attacker makes up; two that fall on one slot share its waiting time, which is short, and nobody
 //! without the key can look for such two. Counting first makes a thousand attempts at once as slow as one after the other.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Tx, args, statements};
 use crate::error::{Result, StoreError};

@@ -14,7 +14,7 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Statement, Store};
 use crate::error::Result;

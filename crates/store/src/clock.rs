@@ -3,7 +3,7 @@
 //! Nodes bring their own time, and their clocks differ. What several of them count or hold together, leases and rate limits, goes
 //! by the database's clock where it is a server. SQLite is in this process and has the caller's.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Dialect, args, statements};
 use crate::error::{Result, StoreError};

@@ -24,8 +24,8 @@ pub mod hold;
 mod upkeep;
 mod window;
 
-use probity_core::credits::{Balance, Bucket, Split};
-use probity_core::time::Millis;
+use probity_account::credits::{Balance, Bucket, Split};
+use probity_mail::time::Millis;
 
 use crate::audit::Discrepancy;
 use crate::db::{Conn, Statement, Tx, args, statements};

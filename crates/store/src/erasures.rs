@@ -13,8 +13,8 @@ pub mod registry;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use probity_core::id::ErasureId;
-use probity_core::time::Millis;
+use probity_account::id::ErasureId;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};

@@ -6,8 +6,8 @@
 
 mod recorded;
 
-use probity_core::id::{ConnId, KeyId, UserId};
-use probity_core::time::Millis;
+use probity_account::id::{ConnId, KeyId, UserId};
+use probity_mail::time::Millis;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

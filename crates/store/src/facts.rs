@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::Serialize;
 use serde_json::json;
 

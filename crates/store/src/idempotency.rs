@@ -11,7 +11,7 @@
 //! spread, a part may hold a 64th of the bound, and the index answers. The bound is therefore strict, and the unluckiest
 //! hashes meet it from about nine tenths of it on.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

@@ -24,9 +24,9 @@ mod standing;
 mod summed;
 mod work;
 
-use probity_core::id::JobId;
-use probity_core::time::Millis;
-use probity_core::verdict::{Reason, Status};
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Reason, Status};
 
 use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};

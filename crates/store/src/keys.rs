@@ -1,9 +1,9 @@
 //! API keys: of each only a keyed hash is stored, with the parts that may be shown.
 
-use probity_core::api_key::KeyKind;
-use probity_core::id::{KeyId, OrgId, UserId};
-use probity_core::scope::Scopes;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::id::{KeyId, OrgId, UserId};
+use probity_account::scope::Scopes;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

@@ -15,7 +15,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use scoped_futures::ScopedFutureExt as _;
 
 use crate::audit::{self, Discrepancy};

@@ -5,8 +5,8 @@
 //! ([`crate::clock`]), and whoever relies on a lease stops a while before its end. A holder that was cut off for longer than its
 //! lease finds out by its next [`take`].
 
-use probity_core::id::NodeId;
-use probity_core::time::Millis;
+use probity_account::id::NodeId;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::Result;

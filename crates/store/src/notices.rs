@@ -6,7 +6,7 @@
 
 use std::str::FromStr;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

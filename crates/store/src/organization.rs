@@ -5,10 +5,10 @@
 //! locks accounts besides locks the organization first. A stopped organization keeps everything; that nothing is done for it any
 //! more is up to those who look at its status. Organizations are never removed.
 
-use probity_core::credits::Credits;
-use probity_core::id::OrgId;
-use probity_core::plans::{Entitlements, Period, Plan};
-use probity_core::time::Millis;
+use probity_account::credits::Credits;
+use probity_account::id::OrgId;
+use probity_account::plans::{Entitlements, Period, Plan};
+use probity_mail::time::Millis;
 
 use crate::db::{Args, Argument as _, Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

@@ -14,8 +14,8 @@ mod tried;
 use std::fmt;
 use std::str::FromStr;
 
-use probity_core::id::{DeliveryId, EventId, JobId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, EventId, JobId};
+use probity_mail::time::Millis;
 use serde_json::json;
 
 pub use callback_secret::{CallbackSecret, find_secret, rotate, secret_of};

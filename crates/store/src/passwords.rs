@@ -3,8 +3,8 @@
 //! A person belongs to one organization. An address that has a person in several has a password in each of them, and whoever
 //! invites into one learns and changes nothing in another.
 
-use probity_core::id::{OrgId, UserId};
-use probity_core::time::Millis;
+use probity_account::id::{OrgId, UserId};
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

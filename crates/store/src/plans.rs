@@ -8,9 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::credits::{Bucket, Credits, UNLIMITED};
-use probity_core::plans::{Period, Plan, Plans};
-use probity_core::time::Millis;
+use probity_account::credits::{Bucket, Credits, UNLIMITED};
+use probity_account::plans::{Period, Plan, Plans};
+use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::credits::{self, Booking, Left};

@@ -2,7 +2,7 @@
 //!
 //! Every sum is of one organization, and of whole days, UTC, counted from 1970-01-01.
 
-use probity_core::verdict::Reason;
+use probity_mail::verdict::Reason;
 
 use crate::db::{Conn, Row, args, statements};
 use crate::error::{Result, StoreError};

@@ -1,7 +1,7 @@
 //! Second factors: the sealed secret of each person's codes, which steps of time were used, and the codes of recovery.
 
-use probity_core::id::UserId;
-use probity_core::time::Millis;
+use probity_account::id::UserId;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};

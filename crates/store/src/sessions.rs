@@ -3,9 +3,9 @@
 //! A session counts as long as it was used lately, was begun not too long ago, and its person may sign in; each request asks,
 //! so that what is revoked on one node is over on all of them with the next request.
 
-use probity_core::id::{OrgId, SessionId, UserId};
-use probity_core::role::Role;
-use probity_core::time::Millis;
+use probity_account::id::{OrgId, SessionId, UserId};
+use probity_account::role::Role;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

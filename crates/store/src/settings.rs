@@ -2,9 +2,9 @@
 //!
 //! One row each, read in the transaction that settles results and by upkeep. An organization without a row has wished nothing.
 
-use probity_core::overrides::{Gate, Wishes};
-use probity_core::time::Millis;
-use probity_core::verdict::Status;
+use probity_account::overrides::{Gate, Wishes};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Status;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use probity_core::suppression::List;
-use probity_core::time::Millis;
+use probity_account::suppression::List;
+use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::db::{Conn, Row, Tx, args, statements};

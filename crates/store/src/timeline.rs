@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Store, args, statements};
 use crate::error::Result;

@@ -8,8 +8,8 @@
 
 mod rows;
 
-use probity_core::id::{JobId, UploadId, UserId};
-use probity_core::time::Millis;
+use probity_account::id::{JobId, UploadId, UserId};
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::erasures;

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_core::verdict::{Reason, Status};
+use probity_mail::verdict::{Reason, Status};
 use serde_json::json;
 
 use crate::db::{Together, Tx, args, statements};
@@ -35,7 +35,7 @@ statements! {
 pub struct Delta {
     /// Whose.
     pub org: OrgNo,
-    /// On which day, in days since 1970-01-01: [`probity_core::time::Millis::utc_day`].
+    /// On which day, in days since 1970-01-01: [`probity_mail::time::Millis::utc_day`].
     pub day: i64,
     /// What they came through, such as `api`; never a text of a user.
     pub source: String,

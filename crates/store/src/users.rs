@@ -11,11 +11,11 @@ pub mod profile;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
-use probity_core::address::Address;
-use probity_core::domain::SpecialUse;
-use probity_core::id::UserId;
-pub use probity_core::role::Role;
-use probity_core::time::Millis;
+use probity_account::id::UserId;
+pub use probity_account::role::Role;
+use probity_mail::address::Address;
+use probity_mail::domain::SpecialUse;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};

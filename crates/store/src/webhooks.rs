@@ -6,9 +6,9 @@
 //!
 //! The store counts how a webhook fares ([`delivered`], [`failed`]); when it has failed for too long is not its to say.
 
-use probity_core::id::{JobId, WebhookId};
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::id::{JobId, WebhookId};
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::db::{Conn, Row, Tx, args, statements};

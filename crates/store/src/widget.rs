@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_core::id::KeyId;
-use probity_core::time::Millis;
+use probity_account::id::KeyId;
+use probity_mail::time::Millis;
 use serde_json::json;
 
 use crate::db::{Conn, Row, Tx, args, statements};

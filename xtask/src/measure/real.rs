@@ -14,8 +14,8 @@ use crate::packages;
 /// zones that are public suffixes.
 pub(super) fn sets() -> Result<[(&'static str, Domains); 8]> {
     Ok([
-        ("guard list", own("crates/core/data/guard.txt")?),
-        ("consumer mail", own("crates/core/data/free.txt")?),
+        ("guard list", own("crates/mail/data/guard.txt")?),
+        ("consumer mail", own("crates/mail/data/free.txt")?),
         ("large sites", large_sites()?),
         ("universities", universities()?),
         ("software homepages", homepages()?),

@@ -1,8 +1,8 @@
-//! The model while it learns: the network of `probity_core::gibberish` with numbers that are not rounded yet, and the slopes
+//! The model while it learns: the network of `probity_mail::gibberish` with numbers that are not rounded yet, and the slopes
 //! that each example gives them.
 
-use probity_core::gibberish::{FORM, INPUTS, Layer, Model, PATTERNS, Signs, TOTAL_SHARE, TRIPLES, UNITS};
-use probity_core::rng::Rng;
+use probity_mail::gibberish::{FORM, INPUTS, Layer, Model, PATTERNS, Signs, TOTAL_SHARE, TRIPLES, UNITS};
+use probity_mail::rng::Rng;
 
 /// How fast it learns at first.
 const RATE: f32 = 0.1;

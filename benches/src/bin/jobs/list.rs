@@ -1,7 +1,7 @@
 //! Lists as customers have them: half of the addresses at a few large providers, the rest spread over many small domains,
 //! one in a hundred twice, in no order.
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 
 const LARGE: [&str; 5] = ["gmail.com", "yahoo.com", "outlook.com", "gmx.de", "icloud.com"];
 const NAMES: [&str; 8] = ["anna", "bernd.meyer", "c.dupont", "info", "j.smith", "sales", "maria.rossi", "li.wei"];

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use probity_benches::client::{Connection, get};
 use probity_benches::load::percentile_ms;
 use probity_benches::process::float;
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 
 use crate::job::Service;
 use crate::list;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::ValueEnum;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::{Request, moment_text, table};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use anyhow::{Context as _, Result, bail};
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::{Request, moment_text, table};

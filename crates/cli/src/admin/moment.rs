@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::config::duration;
 

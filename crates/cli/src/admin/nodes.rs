@@ -1,6 +1,6 @@
 //! The nodes on the database.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::{moment_text, table};

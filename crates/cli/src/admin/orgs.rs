@@ -1,7 +1,7 @@
 //! Organizations.
 
 use anyhow::{Result, bail};
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::{Request, moment_text, table};

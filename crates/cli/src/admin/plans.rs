@@ -1,6 +1,6 @@
 //! Plans, and organizations as they stand in theirs.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_server::admin::PlanShown;
 use serde::Serialize;
 

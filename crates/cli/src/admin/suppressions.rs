@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read};
 
 use anyhow::{Context as _, Result, bail};
-use probity_core::time::Millis;
-use probity_tabular::encoding::Decoded;
+use probity_lists::encoding::Decoded;
+use probity_mail::time::Millis;
 use serde::Serialize;
 use serde_json::Value;
 

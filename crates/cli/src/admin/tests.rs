@@ -3,9 +3,9 @@
 mod shown;
 
 use clap::Parser as _;
-use probity_core::time::Millis;
-use probity_core::verdict::Status;
-use probity_core::webhook::Topic;
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Status;
 
 use super::*;
 use crate::args::{Cli, Command};

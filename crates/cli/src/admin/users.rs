@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::{Request, moment_text, table};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::{Request, moment_text, table};

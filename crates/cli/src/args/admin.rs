@@ -15,7 +15,7 @@ mod users;
 mod webhooks;
 
 use clap::Args;
-use probity_core::name::NameFault;
+use probity_account::name::NameFault;
 
 pub(in crate::args) use audit::AUDIT_EXAMPLES;
 pub(crate) use audit::AuditArgs;
@@ -71,5 +71,5 @@ pub(crate) struct SomeOrg {
 
 /// Checks a name as the API does.
 fn name(text: &str) -> Result<String, NameFault> {
-    probity_core::name::name(text).map(str::to_owned)
+    probity_account::name::name(text).map(str::to_owned)
 }

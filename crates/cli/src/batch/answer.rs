@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use probity_core::time::Millis;
-use probity_core::verdict::{Flags, Reason, Verification};
 use probity_engine::Tries;
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Flags, Reason, Verification};
 
 /// Metas that are numbered; there are some hundreds, and a server cannot make us keep more.
 const METAS_MAX: usize = (1 << 11) - 1;

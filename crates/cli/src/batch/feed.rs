@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use probity_core::time::Millis;
 use probity_engine::{Item, Outcome, Sink, Tries};
+use probity_mail::time::Millis;
 use probity_server::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;

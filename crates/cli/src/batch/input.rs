@@ -11,11 +11,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, anyhow, bail};
-use probity_tabular::column::{NoColumn, Sample};
-use probity_tabular::encoding::{self, Decoded};
-use probity_tabular::json;
-use probity_tabular::rows::{self, Form, first_byte, line_end};
-use probity_tabular::split::{Splitter, fields, unquote};
+use probity_lists::column::{NoColumn, Sample};
+use probity_lists::encoding::{self, Decoded};
+use probity_lists::json;
+use probity_lists::rows::{self, Form, first_byte, line_end};
+use probity_lists::split::{Splitter, fields, unquote};
 use ring::digest;
 
 use super::order::{ROWS_MAX, Rows};

@@ -10,7 +10,7 @@
 use std::hash::BuildHasher;
 use std::ops::Range;
 
-use probity_core::address::Address;
+use probity_mail::address::Address;
 
 /// Addresses that are handed to the engine at once, at most; the engine groups within one call.
 pub(crate) const CALL_MAX: u32 = 2_000;

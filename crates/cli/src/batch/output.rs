@@ -16,11 +16,11 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use probity_core::address::Address;
-use probity_core::facts::Facts;
-use probity_core::lists::Lists;
-use probity_core::time::Millis;
-use probity_core::verdict::{Flags, Reason};
+use probity_mail::address::Address;
+use probity_mail::facts::Facts;
+use probity_mail::lists::Lists;
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Flags, Reason};
 
 use super::answer::{Answers, FLAG_NAMES, bits, plain_domain};
 use super::order::Order;

@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use probity_core::time::Millis;
-use probity_core::verdict::Status;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Status;
 
 use crate::log;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::verdict::{Reason, Status};
+use probity_mail::verdict::{Reason, Status};
 
 use crate::config::duration;
 

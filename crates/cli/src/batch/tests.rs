@@ -8,10 +8,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicI64;
 
 use clap::Parser;
-use probity_core::time::Millis;
-use probity_core::verdict::{Evidence, Finding, Flags, Reason, Verdict, Verification};
 use probity_engine::net::BoxFuture;
 use probity_engine::{Counters, Item, Live, Outcome, Sink, Tries};
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Evidence, Finding, Flags, Reason, Verdict, Verification};
 
 use super::*;
 use crate::args::{Cli, Command};

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use probity_tabular::split::Eol;
+use probity_lists::split::Eol;
 use serde::Serialize;
 
 use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM};

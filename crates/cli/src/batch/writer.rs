@@ -11,9 +11,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use anyhow::Result;
-use probity_core::time::Millis;
-use probity_core::verdict::{Reason, Verification};
 use probity_engine::Outcome;
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Reason, Verification};
 use probity_server::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::plans::{Entitlement, Entitlements, NAME_MAX, Plan, Plans, Refill, Trial, is_built_in, is_plan_name};
+use probity_account::plans::{
+    Entitlement, Entitlements, NAME_MAX, Plan, Plans, Refill, Trial, is_built_in, is_plan_name,
+};
 use toml::{Table, Value};
 
 use super::schema;

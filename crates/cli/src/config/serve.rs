@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use ipnet::IpNet;
-use probity_core::api_key::{BRAND_MAX_BYTES, is_brand};
-use probity_core::plans::Plans;
-use probity_core::time::DAY_MS;
+use probity_account::api_key::{BRAND_MAX_BYTES, is_brand};
+use probity_account::plans::Plans;
+use probity_mail::time::DAY_MS;
 use probity_server::links;
 use probity_server::mail::{MailConfig, NoMail};
 use probity_server::roles::{Role, Roles};

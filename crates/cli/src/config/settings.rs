@@ -204,7 +204,7 @@ fn mail_from(read: &Reader<'_>, helo: &str) -> Result<(String, bool)> {
     }
 }
 
-type Sources = (Vec<Arc<Source>>, Vec<Option<probity_core::time::Millis>>);
+type Sources = (Vec<Arc<Source>>, Vec<Option<probity_mail::time::Millis>>);
 
 fn sources(read: &Reader<'_>, helo: &str) -> Result<Sources> {
     if read.0.sources.is_empty() {

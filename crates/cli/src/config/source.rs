@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use probity_core::time::Millis;
 use probity_engine::net::{Proxy, Source};
+use probity_mail::time::Millis;
 use toml::{Table, Value};
 
 use super::{schema, secret};

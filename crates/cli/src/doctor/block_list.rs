@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use probity_core::dns::{Answer, Kind, Record};
 use probity_engine::net::real::reverse_name;
+use probity_mail::dns::{Answer, Kind, Record};
 
 use super::{Check, Patient};
 
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(listed(&[[127, 0, 0, 2]]), Listed::Yes("127.0.0.2".into()));
         assert_eq!(listed(&[[127, 255, 255, 254]]), Listed::Refused);
         assert_eq!(listed(&[[192, 0, 2, 1]]), Listed::Failed);
-        assert_eq!(read(&Answer::Failed(probity_core::dns::DnsFailure::TimedOut)), Listed::Failed);
+        assert_eq!(read(&Answer::Failed(probity_mail::dns::DnsFailure::TimedOut)), Listed::Failed);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use probity_core::dns::{Answer, Kind, Record};
 use probity_engine::net::Source;
 use probity_engine::net::real::reverse_name;
+use probity_mail::dns::{Answer, Kind, Record};
 
 use super::{Check, Patient};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::dns::MailRoute;
 use probity_engine::net::{Dial, Source};
+use probity_mail::dns::MailRoute;
 use tokio::io::AsyncReadExt;
 
 use super::{Check, Patient};

@@ -1,7 +1,7 @@
 //! Does each resolver answer, and how fast?
 
-use probity_core::dns::{Answer, Kind};
 use probity_engine::clock::Clock;
+use probity_mail::dns::{Answer, Kind};
 
 use super::{Check, Patient};
 

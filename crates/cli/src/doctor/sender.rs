@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use probity_core::dns::MailRoute;
-use probity_core::spf::{Answers, Outcome, Step, check as spf};
+use probity_mail::dns::MailRoute;
+use probity_mail::spf::{Answers, Outcome, Step, check as spf};
 
 use super::{Check, Patient};
 

@@ -9,10 +9,10 @@ mod users;
 mod webhooks;
 
 use anyhow::{Context, Result, anyhow, bail};
-use probity_core::api_key;
-use probity_core::credits as core;
-use probity_core::id::OrgId;
-use probity_core::scope::Scope;
+use probity_account::api_key;
+use probity_account::credits as core;
+use probity_account::id::OrgId;
+use probity_account::scope::Scope;
 use probity_server::admin::{Admin, Listed, MakeError, NewKey};
 use probity_server::instance::Instance;
 use probity_server::store::{Discrepancy, Key, Org, OrgStatus, StoreError, User};
@@ -224,7 +224,7 @@ fn wanted(key: admin::NewKey) -> Result<NewKey> {
     })
 }
 
-fn future(moment: Moment) -> Result<probity_core::time::Millis> {
+fn future(moment: Moment) -> Result<probity_mail::time::Millis> {
     let now = probity_engine::clock::Clock::system().now();
     moment.from(now).context("this time is in the past")
 }

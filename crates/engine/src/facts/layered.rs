@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use lru::LruCache;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use super::{DomainFacts, FactStore, key};
 use crate::clock::Clock;

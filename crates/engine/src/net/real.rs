@@ -11,7 +11,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use probity_core::dns::{Kind, Lookup};
+use probity_mail::dns::{Kind, Lookup};
 
 use super::{BoxFuture, ConnectFailure, Dial, Net, Stream};
 use crate::descriptors;

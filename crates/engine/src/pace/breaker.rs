@@ -1,7 +1,7 @@
 //! The circuit breaker: after a refusal of us a site is left alone for a while, each time twice as long.
 
-use probity_core::policy::Policy;
-use probity_core::time::Millis;
+use probity_mail::policy::Policy;
+use probity_mail::time::Millis;
 
 /// A pause that a server asks for is kept up to a day: beyond that its text was misread, or written by nobody in earnest.
 const ASKED_MAX_MS: i64 = 86_400_000;
@@ -62,7 +62,7 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::policy::{Policies, Profile};
+    use probity_mail::policy::{Policies, Profile};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! What may be asked of a site now: its rate, its budget of missing recipients, its governor and its breaker.
 
-use probity_core::limits::Gcra;
-use probity_core::time::Millis;
-use probity_core::verdict::NotAsked;
+use probity_mail::limits::Gcra;
+use probity_mail::time::Millis;
+use probity_mail::verdict::NotAsked;
 
 use super::Effort;
 use super::breaker::Breaker;

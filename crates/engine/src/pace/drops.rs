@@ -3,7 +3,7 @@
 //! What is asked behind a refusal gets lost there, so they are asked about one recipient a session. One broken connection proves
 //! nothing: it takes two of them with no session between that outlived a refusal.
 
-use probity_core::time::{HOUR_MS, Millis};
+use probity_mail::time::{HOUR_MS, Millis};
 
 /// Sessions that must have been dropped in a row.
 const IN_A_ROW: u32 = 2;

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use probity_core::policy;
-use probity_core::time::Millis;
+use probity_mail::policy;
+use probity_mail::time::Millis;
 
 /// Below this many recipients a share says nothing.
 const SAMPLE_MIN: usize = 50;

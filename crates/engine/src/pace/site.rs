@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use probity_core::limits::Gcra;
-use probity_core::plan::Heard;
-use probity_core::policy::Policy;
-use probity_core::time::{HOUR_MS, Millis};
-use probity_core::verdict::NotAsked;
+use probity_mail::limits::Gcra;
+use probity_mail::plan::Heard;
+use probity_mail::policy::Policy;
+use probity_mail::time::{HOUR_MS, Millis};
+use probity_mail::verdict::NotAsked;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::breaker::Breaker;
@@ -330,7 +330,7 @@ impl Drop for LiveWaits<'_> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::policy::{Policies, Profile};
+    use probity_mail::policy::{Policies, Profile};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 //! Receivers judge an address by its history, and a new one that asks much on its first day is blocked on its second. A
 //! tenth of every limit on the first day, twice as much on each further one: after four days all of it.
 
-use probity_core::time::{DAY_MS, Millis};
+use probity_mail::time::{DAY_MS, Millis};
 
 /// The share of the first day, in percent.
 const FIRST_DAY_PERCENT: u32 = 10;

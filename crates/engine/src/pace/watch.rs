@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, Weak};
 
 use lru::LruCache;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use super::breaker::Phase;
 use super::{Key, Site};
@@ -117,7 +117,7 @@ impl Watch {
 mod tests {
     use std::sync::Arc;
 
-    use probity_core::policy::{Policies, Policy, Profile};
+    use probity_mail::policy::{Policies, Policy, Profile};
 
     use super::*;
     use crate::pace::{Effort, Pace};

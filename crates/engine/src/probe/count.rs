@@ -1,10 +1,10 @@
 //! Whether a session's server counts its replies right, and what has to wait until that is known.
 
-use probity_core::address::Address;
-use probity_core::plan::Fate;
-use probity_core::smtp::session::{End, RcptAnswer};
-use probity_core::time::Millis;
-use probity_core::verdict::{Status, judge};
+use probity_mail::address::Address;
+use probity_mail::plan::Fate;
+use probity_mail::smtp::session::{End, RcptAnswer};
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Status, judge};
 
 use super::Probe;
 use crate::pace::Effort;

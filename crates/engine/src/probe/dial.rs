@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use probity_core::classify::Stage;
-use probity_core::plan::{DialFault, Found};
-use probity_core::policy::{Policy, TlsPolicy};
-use probity_core::smtp::session::{Config, Timeouts, TlsMode};
-use probity_core::verdict::{Mailbox, NotAsked};
+use probity_mail::classify::Stage;
+use probity_mail::plan::{DialFault, Found};
+use probity_mail::policy::{Policy, TlsPolicy};
+use probity_mail::smtp::session::{Config, Timeouts, TlsMode};
+use probity_mail::verdict::{Mailbox, NotAsked};
 
 use super::{CROWDED_MS, Probe, add};
 use crate::destination::addresses;

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use probity_core::classify::Stage;
-use probity_core::smtp::session::{End, RcptAnswer, Said};
-use probity_core::time::Millis;
-use probity_core::verdict::ProbeStep;
+use probity_mail::classify::Stage;
+use probity_mail::smtp::session::{End, RcptAnswer, Said};
+use probity_mail::time::Millis;
+use probity_mail::verdict::ProbeStep;
 
 use super::Probe;
 use crate::answer::redact;

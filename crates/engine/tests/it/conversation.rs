@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use probity_core::classify::Stage;
-use probity_core::verdict::{EvidenceSource, ProbeStep, Verification};
+use probity_mail::classify::Stage;
+use probity_mail::verdict::{EvidenceSource, ProbeStep, Verification};
 use probity_mailworld::{At, FaultKind, Mailboxes, Personality, Tls, World};
 
 use crate::world::Lab;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, Lookup};
 use probity_engine::net::{BoxFuture, ConnectFailure, Dial, Net, Stream};
 use probity_engine::{Engine, EngineConfig};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup};
 use probity_mailworld::{MemoryNet, World};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, ReadBuf};
 

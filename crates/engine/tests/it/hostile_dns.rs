@@ -6,11 +6,11 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use probity_core::dns::Kind;
-use probity_core::policy::Profile;
-use probity_core::verdict::Verification;
 use probity_engine::net::Source;
 use probity_engine::{Item, Outcome, Tries};
+use probity_mail::dns::Kind;
+use probity_mail::policy::Profile;
+use probity_mail::verdict::Verification;
 use probity_mailworld::{HostPlan, Mailboxes, Mx, Personality, Reach, World, Zone};
 
 use crate::evil::{Wrong, lab};

@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use probity_core::policy::Profile;
 use probity_engine::Live;
+use probity_mail::policy::Profile;
 use probity_mailworld::{At, FaultKind, Mailboxes, Personality, Recipients, Tls, World, Zone};
 
 use crate::evil::{Cut, Say, Script, Seen, Wrong, lab};

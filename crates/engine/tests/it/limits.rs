@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use probity_core::policy::Profile;
 use probity_engine::net::Source;
 use probity_engine::{Item, Live, Tries};
+use probity_mail::policy::Profile;
 use probity_mailworld::{At, Greylist, Happening, MailboxState, Mailboxes, Personality, Reach, Tls, World, Zone};
 
 use crate::evil::{Wrong, lab};

@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, PTR, TXT};
 use hickory_proto::rr::{Name, RData, Record};
-use probity_core::dns::{Answer, DnsFailure, Kind, Lookup, Record as Found};
 use probity_engine::egress::{Guard, GuardConfig};
 use probity_engine::net::Net;
 use probity_engine::net::real::{RealNet, RealNetConfig, reverse_name};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup, Record as Found};
 
 use crate::name_server::{NameServer, Via, asked, bytes, cname, mx, name, response, with_soa};
 

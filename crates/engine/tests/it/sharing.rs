@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use probity_core::time::Millis;
 use probity_engine::net::Source;
 use probity_engine::{Engine, HeldBack, Item, Live, Outcome, Room, Tries};
+use probity_mail::time::Millis;
 use probity_mailworld::{At, Greylist, MailboxState, Mailboxes, Personality, Tls, World, Zone};
 
 use crate::world::{Lab, brief};

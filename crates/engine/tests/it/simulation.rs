@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_core::policy::{Policies, Profile};
-use probity_core::rng::Rng;
-use probity_core::verdict::{Reason, Status, Verification};
+use probity_mail::policy::{Policies, Profile};
+use probity_mail::rng::Rng;
+use probity_mail::verdict::{Reason, Status, Verification};
 use probity_mailworld::{DnsFault, MailboxState, Mailboxes, Personality, Recipients, TraceHash, World, Zone};
 
 use crate::world::Lab;

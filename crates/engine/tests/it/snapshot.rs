@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use probity_core::policy::{Policies, Profile};
 use probity_engine::snapshot::{Breakers, Held, Limit, TEXTS_MAX, Usage};
 use probity_engine::{Item, Tries};
+use probity_mail::policy::{Policies, Profile};
 use probity_mailworld::{At, Greylist, Mailboxes, Personality, Tls, World, Zone};
 
 use crate::world::Lab;

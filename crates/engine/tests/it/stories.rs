@@ -4,10 +4,10 @@ mod budgets;
 mod dropped;
 mod greylisted;
 
-use probity_core::dns::Kind;
-use probity_core::policy::Profile;
 use probity_engine::net::Source;
 use probity_engine::{Item, Live, Outcome, Tries};
+use probity_mail::dns::Kind;
+use probity_mail::policy::Profile;
 use probity_mailworld::{
     AfterMisses, At, DnsFault, FaultKind, Greylist, MailboxState, Mailboxes, Misbehaviour, Personality, Pipelining,
     Recipients, Tls, World, Zone,

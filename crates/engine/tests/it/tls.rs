@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_engine::tls::{TlsClient, TlsFailure, TlsInfo};
+use probity_mail::time::Millis;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use probity_core::policy::Profile;
-use probity_core::verdict::Verification;
 use probity_engine::net::Source;
 use probity_engine::{Engine, EngineConfig, Item, Live, Outcome, Sink, Tries};
+use probity_mail::policy::Profile;
+use probity_mail::verdict::Verification;
 use probity_mailworld::{MemoryNet, World};
 
 /// A configuration for a world: one source with an address of its own, and every address may be dialled.
@@ -81,7 +81,7 @@ impl Lab {
                         assert!(done[key].replace(verification).is_none(), "two verdicts about one address");
                     }
                     Outcome::PutOff { not_before, tries, .. } => {
-                        soonest = Some(soonest.map_or(not_before, |at: probity_core::time::Millis| at.max(not_before)));
+                        soonest = Some(soonest.map_or(not_before, |at: probity_mail::time::Millis| at.max(not_before)));
                         next.push(item(key, tries));
                     }
                 }

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, Record};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Record};
 
 use super::is_silence;
 use crate::world::Found;

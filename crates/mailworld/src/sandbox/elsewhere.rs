@@ -5,7 +5,7 @@
 //! address, as a big-endian number, modulo 100. Four bytes, because a shell can do that sum. Changing a share would change
 //! the outcomes of everybody's tests; the table of literal addresses below is there to fail then.
 
-use probity_core::verdict::Reason;
+use probity_mail::verdict::Reason;
 use ring::digest::{SHA256, digest};
 
 /// A part of all addresses and what is said of them.
@@ -30,7 +30,7 @@ const SHARES: [Share; 7] = [
     share(4, Reason::Unverified, "timeout"),
 ];
 
-/// The outcome for a normalized address ([`probity_core::address::Address::normalized`]), with its token.
+/// The outcome for a normalized address ([`probity_mail::address::Address::normalized`]), with its token.
 pub fn elsewhere(normalized: &str) -> (Reason, &'static str) {
     of_remainder(remainder(normalized))
 }

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use probity_core::time::Millis;
-use probity_core::verdict::Verification;
 use probity_engine::net::BoxFuture;
 use probity_engine::verifier::Verifier;
 use probity_engine::{Counters, Forgotten, Item, Live, Room, Sink};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Verification;
 
 use super::Sandbox;
 

@@ -12,13 +12,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::address::Address;
-use probity_core::domain::SpecialUse;
-use probity_core::time::Millis;
-use probity_core::verdict::{EvidenceSource, Finding, Reason, Status, Verdict, Verification};
 use probity_engine::config::{ConfigError, EngineConfig, POLICIES_FILE, Profile, REPLIES_FILE};
 use probity_engine::net::Net;
 use probity_engine::{Engine, Item, Live, Outcome, Sink};
+use probity_mail::address::Address;
+use probity_mail::domain::SpecialUse;
+use probity_mail::time::Millis;
+use probity_mail::verdict::{EvidenceSource, Finding, Reason, Status, Verdict, Verification};
 use tokio::time::sleep;
 
 use super::{DOMAIN, SandboxOutcome, elsewhere, is_sandbox, outcome, split_delay};

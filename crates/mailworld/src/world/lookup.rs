@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, Lookup, Record};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup, Record};
 
 use super::World;
 use crate::zone::{DnsFault, Zone};
@@ -140,7 +140,7 @@ pub(crate) fn reverse(name: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::dns::{Answer, DnsFailure, Kind, Record};
+    use probity_mail::dns::{Answer, DnsFailure, Kind, Record};
 
     use super::reverse;
     use crate::mailbox::Mailboxes;

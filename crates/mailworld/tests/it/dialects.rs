@@ -1,7 +1,7 @@
 //! The dialects against the rules that judge replies: what a simulated server means is what the core reads.
 
-use probity_core::classify::{Meaning, Rules, Stage};
-use probity_core::smtp::reply::ReplyParser;
+use probity_mail::classify::{Meaning, Rules, Stage};
+use probity_mail::smtp::reply::ReplyParser;
 use probity_mailworld::{At, Dialect, MailboxState, Mailboxes, Personality, World};
 
 use crate::dialogue::Client;

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::dns::{Answer, Kind, Record};
 use probity_engine::net::{ConnectFailure, Dial, Net, Source, Stream};
+use probity_mail::dns::{Answer, Kind, Record};
 use probity_mailworld::MemoryNet;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, Record};
 use probity_engine::net::Net;
+use probity_mail::dns::{Answer, DnsFailure, Kind, Record};
 use probity_mailworld::{
     DnsFault, Happening, MailboxState, Mailboxes, MemoryNet, Personality, TraceHash, World, WorldError, Zone,
 };

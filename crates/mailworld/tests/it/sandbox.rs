@@ -1,7 +1,7 @@
 //! The sandbox's exchangers, as a client meets them.
 
-use probity_core::dns::{Answer, Kind, Record};
 use probity_engine::net::{ConnectFailure, Net};
+use probity_mail::dns::{Answer, Kind, Record};
 use probity_mailworld::sandbox;
 
 use crate::dialogue::{Client, dial, now, source};

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use probity_core::dns::{Kind, Lookup};
-use probity_core::verdict::{EvidenceSource, Status, Verification};
 use probity_engine::net::{BoxFuture, ConnectFailure, Dial, Net, Stream};
 use probity_engine::{Engine, EngineConfig, Item, Live, Outcome, Tries};
+use probity_mail::dns::{Kind, Lookup};
+use probity_mail::verdict::{EvidenceSource, Status, Verification};
 use probity_mailworld::World;
 use probity_mailworld::sandbox::Sandbox;
 use tokio::task::JoinSet;
@@ -270,7 +270,7 @@ fn live_engine() -> Engine {
          mailboxes = { named = { \"greta.lee\" = \"exists\" } }\n",
     );
     let net = world.unwrap().build().unwrap().net(1);
-    let config = EngineConfig { profile: probity_core::policy::Profile::Open, ..EngineConfig::default() };
+    let config = EngineConfig { profile: probity_mail::policy::Profile::Open, ..EngineConfig::default() };
     Engine::new(config, net).unwrap()
 }
 

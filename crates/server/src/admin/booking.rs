@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use probity_core::credits::{Balance, Bucket};
-use probity_core::id::Id;
-use probity_core::time::Millis;
+use probity_account::credits::{Balance, Bucket};
+use probity_account::id::Id;
+use probity_mail::time::Millis;
 pub use probity_store::credits::booked::Booked;
 use probity_store::credits::booked::{self, Kind};
 use probity_store::credits::{self, Booking};
@@ -209,7 +209,7 @@ impl Admin {
         if let Some(reference) = reference {
             return format!("ref:{}", reference.as_str());
         }
-        let id: Id<probity_core::id::Event> = crate::random::id(self.now());
+        let id: Id<probity_account::id::Event> = crate::random::id(self.now());
         format!("staff:{id}")
     }
 }

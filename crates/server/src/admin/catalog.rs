@@ -1,6 +1,6 @@
 //! The plans of the configuration as operators see them, at the command line and over the operator's API alike.
 
-use probity_core::plans::{Entitlement, Plan};
+use probity_account::plans::{Entitlement, Plan};
 use serde::Serialize;
 use utoipa::ToSchema;
 

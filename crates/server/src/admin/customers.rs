@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use probity_core::api_key::KeyKind;
-use probity_core::credits::{Balance, Credits};
-use probity_core::id::OrgId;
-use probity_core::name::name;
-use probity_core::plans::{Entitlement, Entitlements, Plan as CatalogPlan};
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::credits::{Balance, Credits};
+use probity_account::id::OrgId;
+use probity_account::name::name;
+use probity_account::plans::{Entitlement, Entitlements, Plan as CatalogPlan};
+use probity_mail::time::Millis;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::organization::{Org, OrgStatus, Own};
 use probity_store::users::User;

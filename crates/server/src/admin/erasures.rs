@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use probity_core::id::ErasureId;
+use probity_account::id::ErasureId;
 use probity_store::erasures::{self, Erasure, NewErasure, Tag};
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::organization::Org;

@@ -1,7 +1,7 @@
 //! One-time links from the operator: for the owner of a new installation, and for people who cannot get in any more.
 
-use probity_core::id::{OrgId, UserId};
-use probity_core::time::Millis;
+use probity_account::id::{OrgId, UserId};
+use probity_mail::time::Millis;
 use probity_store::events::{AccountEvent, Actor};
 use probity_store::organization;
 use probity_store::users::invitations::{self, Invitation};

@@ -1,8 +1,8 @@
 //! Suppression lists of an organization from the command line. They are counted and changed, and cannot be read: of an address
 //! only its keyed tag is kept.
 
-use probity_core::suppression::List;
-use probity_core::time::Millis;
+use probity_account::suppression::List;
+use probity_mail::time::Millis;
 use probity_store::events::Actor;
 use probity_store::organization::Org;
 use probity_store::{Result, suppressions};

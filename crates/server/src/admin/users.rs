@@ -1,8 +1,8 @@
 //! The team of an organization from the command line, by the rules that the API has.
 
-use probity_core::id::SessionId;
-use probity_core::name::{NameFault, name};
-use probity_core::role::Role;
+use probity_account::id::SessionId;
+use probity_account::name::{NameFault, name};
+use probity_account::role::Role;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::organization::Org;
 use probity_store::sessions::{self, Lifetimes, Session};

@@ -1,10 +1,10 @@
 //! Webhooks of an organization from the command line, by the rules that the API has. The operator sees those of live and of test
 //! keys alike.
 
-use probity_core::id::WebhookId;
-use probity_core::name::NameFault;
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::id::WebhookId;
+use probity_account::name::NameFault;
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
 use probity_store::events::Actor;
 use probity_store::organization::Org;
 use probity_store::outbox::Logged;
@@ -83,7 +83,7 @@ impl Admin {
         if wanted.events.is_empty() {
             return Err(WebhookError::NoEvents);
         }
-        let name = probity_core::name::name(&wanted.name)?.to_owned();
+        let name = probity_account::name::name(&wanted.name)?.to_owned();
         let url = callbacks.check(&wanted.url).await?;
         if !subscriptions::included(&mut self.instance.store.read().await?, &self.plans, org.no).await? {
             return Err(WebhookError::NotIncluded);

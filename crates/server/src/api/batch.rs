@@ -13,7 +13,7 @@ pub(crate) mod view;
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
-use probity_core::id::JobId;
+use probity_account::id::JobId;
 
 use crate::error::ApiError;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::api_key::KeyKind;
+use probity_account::api_key::KeyKind;
 use probity_store::{credits, keys, organization};
 
 use self::view::CheckedKey;

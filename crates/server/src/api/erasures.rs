@@ -8,12 +8,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use probity_core::id::ErasureId;
-use probity_core::time::Millis;
+use probity_account::id::ErasureId;
+use probity_lists::submission::ADDRESS_MAX_BYTES;
+use probity_mail::time::Millis;
 use probity_store::erasures::{self, NewErasure, Tag, Wished};
 use probity_store::events::{self, AccountEvent, What};
 use probity_store::{ScopedFutureExt as _, StoreError};
-use probity_submission::ADDRESS_MAX_BYTES;
 
 use self::view::{ADDRESSES_MAX, CreateErasure, Receipt, Requested};
 use crate::app::App;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::jobs::{self, Filter, State as JobState};
 
 use self::view::{JobView, SOURCES, STATUSES};

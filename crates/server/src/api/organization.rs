@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::plans::Plan;
-use probity_core::time::Millis;
+use probity_account::plans::Plan;
+use probity_mail::time::Millis;
 use probity_store::organization::Org;
 use probity_store::{credits, organization, reports, users};
 

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::id::ConnId;
-use probity_core::time::Millis;
+use probity_account::id::ConnId;
+use probity_mail::time::Millis;
 use probity_store::jobs::Counts;
 use probity_store::{Conn, reports};
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::time::DAY_MS;
+use probity_mail::time::DAY_MS;
 use probity_store::timeline;
 
 use self::view::{Shown, Summary, Timeline, Window};

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use jiff::civil::DateTime;
 use jiff::fmt::temporal::Pieces;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, Schema, SchemaFormat, Type};

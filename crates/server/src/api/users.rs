@@ -10,7 +10,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use probity_core::id::UserId;
+use probity_account::id::UserId;
 use probity_store::users::{self, User};
 use probity_store::{Conn, ScopedFutureExt as _};
 

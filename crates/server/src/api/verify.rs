@@ -11,11 +11,11 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
-use probity_core::credits::is_free;
-use probity_core::domain::names_sandbox;
-use probity_core::verdict::Verification;
-use probity_core::verdict::view::VerdictView;
+use probity_account::credits::is_free;
 use probity_engine::Live;
+use probity_mail::domain::names_sandbox;
+use probity_mail::verdict::Verification;
+use probity_mail::verdict::view::VerdictView;
 use probity_store::OrgNo;
 use probity_store::usage::Delta;
 

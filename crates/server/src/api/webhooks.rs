@@ -11,9 +11,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use probity_core::id::WebhookId;
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::id::WebhookId;
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
 use probity_store::webhooks::{self, Webhook};
 use probity_store::{ScopedFutureExt as _, StoreError};
 
@@ -119,7 +119,7 @@ async fn included(app: &App, caller: &Caller) -> Result<(), ApiError> {
 }
 
 fn name(text: &str) -> Result<String, ApiError> {
-    let name = probity_core::name::name(text).map_err(|fault| ApiError::invalid("name", fault.to_string()))?;
+    let name = probity_account::name::name(text).map_err(|fault| ApiError::invalid("name", fault.to_string()))?;
     Ok(name.to_owned())
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use probity_core::api_key::KeyKind;
-use probity_core::id::{OrgId, UserId};
-use probity_core::role::Role;
-use probity_core::scope::Scopes;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::id::{OrgId, UserId};
+use probity_account::role::Role;
+use probity_account::scope::Scopes;
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::events::Actor;
 use probity_store::keys::{Key, Known};

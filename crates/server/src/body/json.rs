@@ -3,7 +3,7 @@
 //! Messages never repeat a value: a value may be an address. Of the client's own words only names of fields appear, and only
 //! when they look like names. Messages that our own types give by `serde::de::Error::custom` are passed on as they are.
 
-use probity_submission::DEPTH_MAX;
+use probity_lists::submission::DEPTH_MAX;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::error::Category;

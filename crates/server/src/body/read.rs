@@ -169,7 +169,7 @@ mod tests {
     use std::convert::Infallible;
 
     use futures_util::stream;
-    use probity_core::time::Millis;
+    use probity_mail::time::Millis;
 
     use super::*;
     use crate::error::Code;

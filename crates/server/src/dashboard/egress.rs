@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::id::{NodeId, OrgId};
+use probity_account::id::{NodeId, OrgId};
 use probity_store::{clock, instance, nodes};
 use serde::Serialize;
 use serde_json::Value;

@@ -14,7 +14,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use probity_core::scope::Scope;
+use probity_account::scope::Scope;
 use tokio::sync::watch::Receiver;
 use tokio::time::{Interval, MissedTickBehavior};
 

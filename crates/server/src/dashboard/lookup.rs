@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::id::JobId;
-use probity_core::time::Millis;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
 use probity_store::jobs::{self, Filter, Job, JobNo};
 use probity_store::{Conn, OrgNo};
 use serde::Serialize;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::id::JobId;
-use probity_core::verdict::Reason;
+use probity_account::id::JobId;
+use probity_mail::verdict::Reason;
 use probity_store::jobs::{self, Counts, Job};
 use probity_store::{Conn, OrgNo, StoreError};
 use serde::ser::SerializeMap as _;

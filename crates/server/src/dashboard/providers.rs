@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::lists::Lists;
+use probity_mail::lists::Lists;
 use probity_store::reports::{self, OfProvider};
 use serde::Serialize;
 

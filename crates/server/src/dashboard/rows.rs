@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::verdict::{Reason, Status};
+use probity_mail::verdict::{Reason, Status};
 use probity_store::jobs::{self, Job, Standing};
 use serde::Serialize;
 

@@ -3,8 +3,8 @@
 //! A whole address is found in each spelling of it, as repeated ones are when a list is sorted: nearly all are plain text, and
 //! only what is not (quoted, in other letters than ASCII) has to be parsed to be compared.
 
-use probity_core::address::Address;
-use probity_core::domain::{Domain, SpecialUse};
+use probity_mail::address::Address;
+use probity_mail::domain::{Domain, SpecialUse};
 
 use crate::error::ApiError;
 use crate::query::Query;

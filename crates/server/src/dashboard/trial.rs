@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::id::JobId;
-use probity_core::overrides::{Gate, IGNORABLE, Overrides, Wishes};
-use probity_core::verdict::{Finding, Reason, Verdict};
+use probity_account::id::JobId;
+use probity_account::overrides::{Gate, IGNORABLE, Overrides, Wishes};
+use probity_mail::verdict::{Finding, Reason, Verdict};
 use probity_store::jobs::{self, Filter, Job, Kind};
 use probity_store::{organization, settings};
 use serde::Serialize;

@@ -9,7 +9,7 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use probity_core::id::{JobId, SessionId};
+use probity_account::id::{JobId, SessionId};
 use probity_store::{OrgNo, StoreError};
 use tokio::sync::watch::{Receiver, Sender, channel};
 use tokio_util::sync::CancellationToken;

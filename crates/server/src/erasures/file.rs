@@ -12,8 +12,8 @@ use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, Se
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use probity_core::id::ErasureId;
-use probity_core::time::Millis;
+use probity_account::id::ErasureId;
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::erasures::{NewErasure, Tag};
 use serde::{Deserialize, Serialize};

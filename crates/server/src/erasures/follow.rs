@@ -9,8 +9,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::ErasureId;
-use probity_core::time::Millis;
+use probity_account::id::ErasureId;
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::erasures::{self, Erasure, NewErasure, Stage};
 use tokio_util::sync::CancellationToken;

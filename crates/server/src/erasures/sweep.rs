@@ -9,8 +9,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::block::{Block, ERASED};
-use probity_core::time::Millis;
+use probity_account::block::{Block, ERASED};
+use probity_mail::time::Millis;
 use probity_store::erasures::registry::{Eraser, HOLDING};
 use probity_store::erasures::{self, Claimed, Tag, drop_kept_answers, empty_receivers_answers, record};
 use probity_store::jobs::{self, Erased, JobNo, Results};

@@ -1,16 +1,16 @@
 //! The body of a chunk: rows of work, as they are stored between import, put-offs and workers.
 //!
-//! A block of addresses ([`probity_core::block`]) behind a JSON list with a row's numbers: index, copies, tries. A body never
+//! A block of addresses ([`probity_account::block`]) behind a JSON list with a row's numbers: index, copies, tries. A body never
 //! changes; which of its rows are left is said beside it, a bit each.
 
-use probity_core::block::{Block, BlockError, ERASED};
-use probity_core::time::Millis;
+use probity_account::block::{Block, BlockError, ERASED};
 use probity_engine::Tries;
+use probity_mail::time::Millis;
 use probity_store::jobs::NewChunk;
 use serde::{Deserialize, Serialize};
 
 /// The most rows of a chunk.
-pub(super) const ROWS_MAX: usize = probity_core::block::ROWS_MAX;
+pub(super) const ROWS_MAX: usize = probity_account::block::ROWS_MAX;
 
 /// A row of work.
 #[derive(Clone, Debug, PartialEq, Eq)]

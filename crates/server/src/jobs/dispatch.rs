@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use probity_core::time::Millis;
 use probity_engine::Room;
+use probity_mail::time::Millis;
 use probity_store::jobs::{self, Claimed, Head, Open};
 use probity_store::{ScopedFutureExt as _, StoreError};
 use tokio::task::JoinSet;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use probity_core::credits::is_free;
-use probity_core::overrides::Overrides;
-use probity_core::suppression::{self, List};
-use probity_core::verdict::{Flags, Reason, Verdict, Verification};
+use probity_account::credits::is_free;
+use probity_account::overrides::Overrides;
+use probity_account::suppression::{self, List};
+use probity_mail::verdict::{Flags, Reason, Verdict, Verification};
 use probity_store::jobs::{Kind, RowResult};
 
 use super::chunk::Row;

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
-use probity_core::overrides::{Overrides, Wishes};
+use probity_account::overrides::{Overrides, Wishes};
 use probity_store::OrgNo;
 
 /// Organizations whose overrides are kept; the largest take a few megabytes.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::jobs::{NewChunk, Stay};
 
 use super::chunk::{self, ROWS_MAX, Row};

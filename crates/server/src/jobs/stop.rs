@@ -3,7 +3,7 @@
 //! Whoever bans an organization stops its jobs before the ban is answered ([`stop_jobs_of`]), one transaction a job. Where that
 //! breaks off, and for jobs whose acceptance was under way, the rounds of upkeep stop what is left ([`stop_jobs`]).
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::jobs::JobNo;
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, jobs};
 

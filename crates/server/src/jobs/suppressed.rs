@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_core::suppression::List;
+use probity_account::suppression::List;
 use probity_store::suppressions::{self, Tag};
 use probity_store::{Conn, OrgNo, Result};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use probity_core::overrides::Overrides;
+use probity_account::overrides::Overrides;
 use probity_engine::{Item, Outcome, Sink};
 use probity_store::erasures::Tag;
 use probity_store::jobs::{self, Claimed, Fence, Settled, Stay};

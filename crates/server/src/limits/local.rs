@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Mutex, PoisonError};
 
 use lru::LruCache;
-use probity_core::limits::Gcra;
-use probity_core::time::Millis;
+use probity_mail::limits::Gcra;
+use probity_mail::time::Millis;
 
 use super::{Bucket, Limit, MINUTE_MS, State};
 

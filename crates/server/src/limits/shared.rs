@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lru::LruCache;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::limits::{Take, Taken};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, clock, limits};
 
@@ -199,7 +199,7 @@ fn name(bucket: Bucket) -> String {
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt as _;
-    use probity_core::id::KeyId;
+    use probity_account::id::KeyId;
     use probity_store::{Place, StoreConfig};
 
     use super::*;

@@ -207,7 +207,7 @@ impl HttpBody for Tracked {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::time::Millis;
+    use probity_mail::time::Millis;
 
     use super::*;
 

@@ -7,7 +7,7 @@
 use lettre::Message;
 use lettre::message::Mailbox;
 use lettre::message::header::ContentType;
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::notices::{self, Claimed, Notice};
 use probity_store::{ScopedFutureExt as _, StoreError};
 

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::users::invitations::mail::{self, Claimed, Outcome};
 use probity_store::{ScopedFutureExt as _, Store, StoreError};
 use tokio_util::sync::CancellationToken;
@@ -120,7 +120,7 @@ fn outcome(handed: &Handed, claimed: &Claimed, now: Millis) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::id::UserId;
+    use probity_account::id::UserId;
     use probity_store::OrgNo;
 
     use super::*;

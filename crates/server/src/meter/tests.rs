@@ -1,9 +1,9 @@
 //! Windows against both databases: what calls get, and what the books say afterwards.
 
 use futures_util::future::join_all;
-use probity_core::credits::Bucket;
-use probity_core::id::OrgId;
-use probity_core::verdict::Reason;
+use probity_account::credits::Bucket;
+use probity_account::id::OrgId;
+use probity_mail::verdict::Reason;
 use probity_store::credits::{Booking, audit, available};
 use probity_store::organization::{self, Org};
 use probity_store::reports;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::{StoreError, clock, jobs, nodes};
 
 use super::{SCHEDULE, SOURCE, Work, is_alive};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
-use probity_core::id::NodeId;
-use probity_core::time::Millis;
+use probity_account::id::NodeId;
+use probity_mail::time::Millis;
 use probity_store::nodes::{self, Lease, Node};
 use probity_store::{ScopedFutureExt as _, Store, StoreError, clock};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use probity_core::id::JobId;
+use probity_account::id::JobId;
 use probity_store::nodes::all;
 use probity_store::{OrgNo, Place, StoreConfig, outbox};
 

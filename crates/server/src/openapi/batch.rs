@@ -1,7 +1,7 @@
 //! What `/v1/batch-verify` and suppression lists take, as the document describes it. The service reads it piece by piece
-//! (`probity_submission`), so no type of it is ever made.
+//! (`probity_lists::submission`), so no type of it is ever made.
 
-use probity_submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
+use probity_lists::submission::{ADDRESS_MAX_BYTES, ROWS_MAX, WEBHOOK_URL_MAX_BYTES};
 use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Schema, SchemaType, Type};

@@ -8,7 +8,7 @@ mod reports;
 mod suppressions;
 mod webhooks;
 
-use probity_submission::WEBHOOK_URL_MAX_BYTES;
+use probity_lists::submission::WEBHOOK_URL_MAX_BYTES;
 use serde_json::Value;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};

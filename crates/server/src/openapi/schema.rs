@@ -1,7 +1,7 @@
 //! Schemas that no Rust type says by itself: names from a frozen list, ids, scopes, origins.
 
-use probity_core::name;
-use probity_core::scope::Scope;
+use probity_account::name;
+use probity_account::scope::Scope;
 use serde_json::json;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
@@ -30,7 +30,7 @@ pub fn id(prefix: &str, description: &str) -> Object {
         .build()
 }
 
-/// A line of text of 1 to 200 characters, as names are ([`probity_core::name`]).
+/// A line of text of 1 to 200 characters, as names are ([`probity_account::name`]).
 pub fn line(description: &str, example: &str) -> ObjectBuilder {
     ObjectBuilder::new()
         .schema_type(Type::String)
@@ -118,7 +118,7 @@ fn origin_pattern() -> String {
     format!("^https?://({host})(:({port}))?$")
 }
 
-/// Names as [`mod@probity_core::name`] takes them, as a pattern: characters that can be seen, each perhaps with selectors; between two
+/// Names as [`mod@probity_account::name`] takes them, as a pattern: characters that can be seen, each perhaps with selectors; between two
 /// of them a joiner, white space, or nothing; white space around all.
 pub fn name_pattern() -> String {
     let class = |ranges: &[(char, char)]| ranges.iter().map(|&(first, last)| range(first, last)).collect::<String>();

@@ -1,12 +1,12 @@
 //! The schema of a verdict.
 //!
-//! The verdict itself is `probity_core::verdict::view::VerdictView`, whose crate knows nothing of OpenAPI. The types here
+//! The verdict itself is `probity_mail::verdict::view::VerdictView`, whose crate knows nothing of OpenAPI. The types here
 //! describe its JSON and are never made; a test below validates real verdicts against them, in both directions: a field that
 //! one side has and the other has not fails it.
 
 use std::borrow::Cow;
 
-use probity_core::verdict::{EvidenceSource, Reason, Status};
+use probity_mail::verdict::{EvidenceSource, Reason, Status};
 use serde_json::{Value, json};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};

@@ -4,9 +4,9 @@ mod view;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::credits::{Balance, Bucket};
-use probity_core::id::OrgId;
-use probity_core::time::Millis;
+use probity_account::credits::{Balance, Bucket};
+use probity_account::id::OrgId;
+use probity_mail::time::Millis;
 use probity_store::StoreError;
 use probity_store::organization::Org;
 
@@ -23,7 +23,7 @@ use crate::query::Query;
 /// What a cursor of the ledger is good for, together with the organization.
 const LEDGER: &str = "/admin/v1/organizations/{id}/credits/ledger";
 /// The most credits of one booking: what an unlimited plan has.
-const CREDITS_MAX: i64 = probity_core::credits::UNLIMITED;
+const CREDITS_MAX: i64 = probity_account::credits::UNLIMITED;
 
 /// Grant credits
 ///

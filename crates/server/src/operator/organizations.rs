@@ -5,8 +5,8 @@ pub(super) mod view;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use probity_core::id::OrgId;
-use probity_core::plans::Entitlement;
+use probity_account::id::OrgId;
+use probity_account::plans::Entitlement;
 use probity_store::ScopedFutureExt as _;
 use probity_store::organization::{Org, OrgStatus};
 

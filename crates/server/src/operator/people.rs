@@ -5,7 +5,7 @@ mod view;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use probity_core::id::{OrgId, UserId};
+use probity_account::id::{OrgId, UserId};
 use probity_store::users;
 
 use self::view::{Person, ResetWish};

@@ -7,8 +7,8 @@ use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt as _;
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 

@@ -3,8 +3,8 @@
 //! A list is read with one row more than the page has: that row only tells that the list goes on. The cursor names the page's
 //! last row, so rows that come or go meanwhile neither repeat others nor hide them.
 
-use probity_core::id::Id;
-use probity_core::time::Millis;
+use probity_account::id::Id;
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::jobs::JobNo;
 
@@ -120,7 +120,7 @@ impl<'a, P: Place> Asked<'a, P> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::id::WebhookId;
+    use probity_account::id::WebhookId;
 
     use super::*;
 

@@ -9,8 +9,8 @@
 use std::net::IpAddr;
 
 use axum::extract::Request;
-use probity_core::id::UserId;
-use probity_core::time::Millis;
+use probity_account::id::UserId;
+use probity_mail::time::Millis;
 use probity_store::attempts::{self, Backoff, Slot};
 use probity_store::passwords::Hash;
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError, Tx};

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, HeaderValue, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use probity_core::id::UserId;
+use probity_account::id::UserId;
 use probity_store::OrgNo;
 use subtle::ConstantTimeEq as _;
 use url::Url;

@@ -12,7 +12,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
 use axum::{Extension, Json};
-use probity_core::name;
+use probity_account::name;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::users::invitations::{self, Found};
 use probity_store::users::{self, User, UserStatus};

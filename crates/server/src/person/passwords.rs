@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use argon2::{Algorithm, Argon2, Params, Version};
-use probity_core::id::UserId;
+use probity_account::id::UserId;
 use probity_store::OrgNo;
 use probity_store::passwords::{Candidate, Cost, Hash, Password};
 use prometheus_client::metrics::counter::Counter;

@@ -6,7 +6,7 @@ use axum::Router;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, delete, get, patch, post};
-use probity_core::scope::Scope;
+use probity_account::scope::Scope;
 
 use crate::app::App;
 use crate::auth::{Caller, Guard, Need, Pace};

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use axum::{Extension, Json};
-use probity_core::id::SessionId;
+use probity_account::id::SessionId;
 use probity_store::events::AccountEvent;
 use probity_store::passwords::{self, Password};
 use probity_store::sessions::{self, SignedIn};

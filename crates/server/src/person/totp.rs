@@ -1,6 +1,6 @@
 //! Codes that change every half minute (RFC 6238), as every authenticator makes them: HMAC-SHA-1, six digits, steps of 30 s.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use ring::hmac;
 use subtle::ConstantTimeEq as _;
 

@@ -1,7 +1,7 @@
 //! What the routes of the dashboard show and take.
 
-use probity_core::id::{OrgId, SessionId, UserId};
-use probity_core::role::Role;
+use probity_account::id::{OrgId, SessionId, UserId};
+use probity_account::role::Role;
 use probity_store::passwords::Candidate;
 use probity_store::sessions::{Session, SignedIn};
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //! Nothing is kept of how far it has come: a node that takes upkeep over, or is started, walks from the beginning, past what is sealed.
 //! It walks again each day, because a node that had no master key yet may have gone on writing without one.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::sealing::earlier::{Behind, find, seal};
 use probity_store::{Result, ScopedFutureExt as _, Store};
 

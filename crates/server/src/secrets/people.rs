@@ -1,6 +1,6 @@
 //! What people sign in with: hashes under one key, each use told apart by its name, and sealed secrets of second factors.
 
-use probity_core::id::UserId;
+use probity_account::id::UserId;
 use probity_store::OrgNo;
 use probity_store::passwords::Hash;
 

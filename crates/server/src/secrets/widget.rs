@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use probity_core::id::KeyId;
+use probity_account::id::KeyId;
 use probity_store::OrgNo;
 
 use super::{Secrets, tag};
@@ -34,7 +34,7 @@ impl Secrets {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::time::Millis;
+    use probity_mail::time::Millis;
 
     use super::*;
 

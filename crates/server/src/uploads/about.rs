@@ -1,6 +1,6 @@
 //! What is known of a file besides its rows.
 
-use probity_tabular::COLUMNS_MAX;
+use probity_lists::COLUMNS_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ApiError;

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use probity_core::block::ADDRESS_MAX_BYTES;
-use probity_core::block::table::TableBlock;
+use probity_account::block::ADDRESS_MAX_BYTES;
+use probity_account::block::table::TableBlock;
+use probity_lists::json;
 use probity_store::Conn;
 use probity_store::uploads::{self, Upload};
-use probity_tabular::json;
 
 use super::about::{About, Kind};
 use crate::error::ApiError;

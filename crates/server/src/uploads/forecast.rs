@@ -8,10 +8,10 @@ mod mix;
 mod pace;
 mod unknown;
 
-use probity_core::credits::is_free;
-use probity_core::lists::Lists;
-use probity_core::time::Millis;
-use probity_core::verdict::Status;
+use probity_account::credits::is_free;
+use probity_mail::lists::Lists;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Status;
 use probity_store::uploads::Upload;
 use probity_store::{OrgNo, credits, facts, plans, reports};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 //! What is marked is seen by nobody; rows are removed in short transactions, so that nobody waits long for the writer, and
 //! whichever node comes first goes on with what another left.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::{Result, ScopedFutureExt as _, uploads};
 
 use crate::app::App;

@@ -13,13 +13,13 @@ use std::io::{self, Read};
 use std::time::Duration;
 
 use axum::body::Bytes;
-use probity_core::block::table::TableFilling;
+use probity_account::block::table::TableFilling;
+use probity_lists::column::Sample;
+use probity_lists::content::{self, HEAD_BYTES};
+use probity_lists::json;
+use probity_lists::rows::{Form, TextRows};
+use probity_lists::{Bound, Fault};
 use probity_store::uploads::{Choice, Content};
-use probity_tabular::column::Sample;
-use probity_tabular::content::{self, HEAD_BYTES};
-use probity_tabular::json;
-use probity_tabular::rows::{Form, TextRows};
-use probity_tabular::{Bound, Fault};
 #[cfg(feature = "xlsx")]
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
@@ -194,7 +194,7 @@ impl Table {
     fn workbook(&mut self, mut from: impl Read) -> Result<(), Unread> {
         use std::io::{Seek as _, SeekFrom};
 
-        use probity_tabular::workbook::Workbook;
+        use probity_lists::workbook::Workbook;
 
         let mut file = tempfile::tempfile()?;
         io::copy(&mut from, &mut file)?;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
-use probity_core::id::UploadId;
+use probity_account::id::UploadId;
+use probity_lists::Fault;
 use probity_store::uploads::{self, NewUpload, UploadNo};
 use probity_store::{ScopedFutureExt as _, StoreError};
-use probity_tabular::Fault;
 use tokio::sync::mpsc;
 
 #[cfg(feature = "xlsx")]

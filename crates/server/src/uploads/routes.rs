@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use probity_core::id::{JobId, UploadId};
+use probity_account::id::{JobId, UploadId};
 use probity_store::jobs::JobNo;
 use probity_store::uploads::{self, Change, Choice, NewUpload, Upload};
 use probity_store::{Conn, OrgNo, ScopedFutureExt as _, StoreError, settings};

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use probity_core::block::{Filling, Packed};
-use probity_core::id::{JobId, UploadId};
+use probity_account::block::{Filling, Packed};
+use probity_account::id::{JobId, UploadId};
 use probity_store::erasures;
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::uploads::{self, Choice, Upload};

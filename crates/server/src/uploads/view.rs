@@ -1,7 +1,7 @@
 //! What `/app/uploads` shows.
 
-use probity_core::id::{JobId, UploadId};
-use probity_core::time::DAY_MS;
+use probity_account::id::{JobId, UploadId};
+use probity_mail::time::DAY_MS;
 use probity_store::uploads::{Content, Upload};
 use serde::{Deserialize, Serialize};
 

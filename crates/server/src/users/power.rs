@@ -3,8 +3,8 @@
 //! Judged by how a member stands when the team is locked, not by how they stood when somebody looked: between the two another
 //! may have made an administrator a contributor.
 
-use probity_core::role::Role;
-use probity_core::scope::Scopes;
+use probity_account::role::Role;
+use probity_account::scope::Scopes;
 use probity_store::users::{User, UserStatus};
 
 use super::Refused;
@@ -68,9 +68,9 @@ pub(super) fn raises(before: &User, after: &User) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::id::UserId;
-    use probity_core::scope::Scope;
-    use probity_core::time::Millis;
+    use probity_account::id::UserId;
+    use probity_account::scope::Scope;
+    use probity_mail::time::Millis;
     use probity_store::OrgNo;
 
     use super::*;

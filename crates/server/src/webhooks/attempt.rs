@@ -12,7 +12,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::outbox::{self, Attempt, Claimed, Content, State};
 use probity_store::webhooks::Receiver;
 use probity_store::{ScopedFutureExt as _, StoreError};
@@ -256,7 +256,7 @@ fn pause_ms(nth: i64, random: u16) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::id::{DeliveryId, EventId};
+    use probity_account::id::{DeliveryId, EventId};
     use probity_store::OrgNo;
 
     use super::super::JOB_FINISHED;

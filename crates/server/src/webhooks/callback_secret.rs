@@ -3,7 +3,7 @@
 //! For [`OVERLAP_MS`] after a rotation messages are signed with both secrets, so that a receiver can change over without
 //! losing one. A rotation within that time replaces the newer one. In the database they are encrypted.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::outbox::{self, CallbackSecret};
 use probity_store::webhooks::Receiver;
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, Tx};

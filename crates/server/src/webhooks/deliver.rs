@@ -19,9 +19,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::WebhookId;
-use probity_core::time::Millis;
+use probity_account::id::WebhookId;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_store::outbox::{self, Claimed, Room};
 use probity_store::webhooks::{self, Receiver};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};

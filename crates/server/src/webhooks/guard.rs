@@ -9,9 +9,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::dns::{Answer, DnsFailure, Kind, Record};
 use probity_engine::egress::Guard;
 use probity_engine::net::{BoxFuture, Net};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Record};
 
 use super::target::{Place, Refused, Target};
 

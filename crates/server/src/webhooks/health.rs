@@ -5,8 +5,8 @@
 //! webhook can only speak for it. A batch's own URL has no webhook, is never disabled, and
 //! a 410 of it is a failure like others.
 
-use probity_core::id::WebhookId;
-use probity_core::time::Millis;
+use probity_account::id::WebhookId;
+use probity_mail::time::Millis;
 use probity_store::events::{self, AccountEvent, Actor, What};
 use probity_store::outbox::{Attempt, Claimed, State};
 use probity_store::webhooks::{self, Failing};

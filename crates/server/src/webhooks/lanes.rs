@@ -12,8 +12,8 @@
 
 use std::collections::HashMap;
 
-use probity_core::limits::Gcra;
-use probity_core::time::Millis;
+use probity_mail::limits::Gcra;
+use probity_mail::time::Millis;
 
 /// What one receiver is spared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

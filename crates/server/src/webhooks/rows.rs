@@ -3,8 +3,8 @@
 //! A row that was erased reads so; of a job whose rows were purged nothing is left to say, and neither is of rows that say
 //! something else by now than what the message is about. Such a message is dropped.
 
-use probity_core::id::JobId;
-use probity_core::webhook::Topic;
+use probity_account::id::JobId;
+use probity_account::webhook::Topic;
 use probity_store::outbox::Claimed;
 use probity_store::{Store, StoreError, jobs};
 use serde::Serialize;

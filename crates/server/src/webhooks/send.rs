@@ -22,7 +22,7 @@ use hyper::client::conn::http1;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, Uri};
 use hyper_util::rt::TokioIo;
-use probity_core::id::EventId;
+use probity_account::id::EventId;
 use probity_engine::clock::Clock;
 use probity_engine::net::Stream;
 use rustls::pki_types::ServerName;

@@ -5,9 +5,9 @@
 //! Messages about rows name rows and hold no addresses ([`super::rows`] reads them when it sends): what is erased or purged
 //! meanwhile is not told.
 
-use probity_core::id::WebhookId;
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::id::WebhookId;
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
 use probity_store::jobs::{Closed, Fence, RowResult};
 use probity_store::outbox::{self, Content, Delivery};
 use probity_store::webhooks::{self, Listener};
@@ -132,8 +132,8 @@ fn to(org: OrgNo, listener: &Listener, now: Millis) -> Delivery {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::id::JobId;
-    use probity_core::verdict::{Reason, Status};
+    use probity_account::id::JobId;
+    use probity_mail::verdict::{Reason, Status};
     use probity_store::jobs::Kind;
 
     use super::*;

@@ -1,7 +1,7 @@
 //! What a visitor is told of an address: whether it may stay, should be corrected, or will not do. Never the verdict, its
 //! reason, or what was found: the widget must not be a cheap way to the API.
 
-use probity_core::verdict::{Status, Verification};
+use probity_mail::verdict::{Status, Verification};
 use serde::Serialize;
 
 /// The answer to a check.

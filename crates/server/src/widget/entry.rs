@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, header};
-use probity_core::api_key::KeyKind;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::keys::Known;
 

@@ -6,8 +6,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use probity_core::id::KeyId;
-use probity_core::time::Millis;
+use probity_account::id::KeyId;
+use probity_mail::time::Millis;
 use subtle::ConstantTimeEq as _;
 
 use crate::secrets::Secrets;

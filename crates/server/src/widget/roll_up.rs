@@ -5,8 +5,8 @@
 //! way. It takes the marks away and records the job in one transaction, and the job's id follows from organization and day: two
 //! nodes that both believe to have the lease, or one that comes back from a crash, record it once.
 
-use probity_core::id::{Id, JobId};
-use probity_core::time::{DAY_MS, Millis};
+use probity_account::id::{Id, JobId};
+use probity_mail::time::{DAY_MS, Millis};
 use probity_store::events::Actor;
 use probity_store::jobs::{self, Summed};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Tx, reports, widget};

@@ -1,6 +1,6 @@
 //! What the command line does, beside a service or before its first start.
 
-use probity_core::api_key::KeyKind;
+use probity_account::api_key::KeyKind;
 use probity_server::admin::{MakeError, NewKey, Plan};
 
 use crate::test_app::TestApp;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use probity_core::api_key::{self, Checksum, KeyKind};
+use probity_account::api_key::{self, Checksum, KeyKind};
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
 use probity_store::failpoint::When;

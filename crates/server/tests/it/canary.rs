@@ -3,7 +3,7 @@
 
 use axum::body::Body;
 use axum::http::Request;
-use probity_core::api_key::{self, KeyKind};
+use probity_account::api_key::{self, KeyKind};
 use probity_server::admin::NewKey;
 use probity_server::ops::log::capture::{Capture, holds};
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! Credits under load and under clients that go away. That the books agree is checked where every test stops its service.
 
 use futures_util::future::join_all;
-use probity_core::api_key::KeyKind;
-use probity_core::credits::{Bucket, Split};
+use probity_account::api_key::KeyKind;
+use probity_account::credits::{Bucket, Split};
 use probity_server::service::ServiceConfig;
 
 use crate::test_app::{TestApp, real_moment};

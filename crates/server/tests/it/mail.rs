@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::credits::Bucket;
-use probity_core::plans::{Plan, Plans};
+use probity_account::api_key::KeyKind;
+use probity_account::credits::Bucket;
+use probity_account::plans::{Plan, Plans};
 use probity_server::app::ApiConfig;
 use probity_server::mail::MailConfig;
 use probity_server::secrets::Secrets;

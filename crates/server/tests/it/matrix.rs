@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::Request;
-use probity_core::api_key::KeyKind;
-use probity_core::id::UserId;
-use probity_core::scope::Scope;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::id::UserId;
+use probity_account::scope::Scope;
+use probity_mail::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;

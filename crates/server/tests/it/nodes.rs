@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::id::NodeId;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::id::NodeId;
+use probity_mail::time::Millis;
 use probity_server::nodes::NodeConfig;
 use probity_server::roles::Role;
 use probity_server::service::ServiceConfig;

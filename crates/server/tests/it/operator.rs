@@ -4,7 +4,7 @@ mod bans;
 mod credits;
 mod customers;
 
-use probity_core::plans::{Entitlement, Plan, Plans};
+use probity_account::plans::{Entitlement, Plan, Plans};
 use probity_server::app::ApiConfig;
 use probity_server::openapi::operations;
 use probity_server::operator::{OperatorConfig, document};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use probity_core::api_key::KeyKind;
+use probity_account::api_key::KeyKind;
 use probity_server::admin::NewKey;
 
 use crate::test_app::{Call, TestApp, every_byte_encoded};

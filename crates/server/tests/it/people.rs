@@ -13,8 +13,8 @@ mod sign_in;
 mod sweep;
 mod uploads;
 
-use probity_core::id::UserId;
-use probity_core::role::Role;
+use probity_account::id::UserId;
+use probity_account::role::Role;
 use probity_server::person::PeopleConfig;
 use probity_server::service::ServiceConfig;
 use probity_store::organization::Org;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::credits::Bucket;
-use probity_core::plans::{Entitlement, Entitlements, Plan, Plans, Refill, Trial};
+use probity_account::api_key::KeyKind;
+use probity_account::credits::Bucket;
+use probity_account::plans::{Entitlement, Entitlements, Plan, Plans, Refill, Trial};
 use probity_server::app::ApiConfig;
 use probity_server::service::ServiceConfig;
 use probity_store::organization::Org;

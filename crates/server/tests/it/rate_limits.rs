@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::scope::Scope;
+use probity_account::api_key::KeyKind;
+use probity_account::scope::Scope;
 use probity_engine::clock::Clock;
 use probity_server::admin::NewKey;
 use probity_server::app::ApiConfig;

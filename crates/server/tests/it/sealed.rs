@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::{DeliveryId, EventId, UploadId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, EventId, UploadId};
+use probity_mail::time::Millis;
 use probity_server::instance::{Instance, OpenError};
 use probity_server::ops::log::capture::holds;
 use probity_server::sealing::MasterKey;
@@ -34,7 +34,7 @@ fn canaries_in(app: &TestApp) -> Vec<&'static str> {
 }
 
 async fn is_packed(app: &TestApp) -> bool {
-    let later = probity_core::time::Millis(i64::MAX / 2);
+    let later = probity_mail::time::Millis(i64::MAX / 2);
     app.store.write(|tx| jobs::claim_packing(tx, later, -i64::MAX / 2).scope_boxed()).await.unwrap().is_none()
 }
 

@@ -1,8 +1,8 @@
 //! Other organizations' things: whoever names one learns no more than who makes an id up.
 
-use probity_core::api_key::{self, KeyKind};
-use probity_core::id::{Erasure, Id, Job, Key, User, Webhook};
-use probity_core::time::Millis;
+use probity_account::api_key::{self, KeyKind};
+use probity_account::id::{Erasure, Id, Job, Key, User, Webhook};
+use probity_mail::time::Millis;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
 use probity_store::organization::Org;

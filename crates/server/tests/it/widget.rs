@@ -5,7 +5,7 @@ mod limits;
 mod roll_up;
 mod script;
 
-use probity_core::api_key::KeyKind;
+use probity_account::api_key::KeyKind;
 use probity_server::admin::NewKey;
 use probity_store::organization::Org;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::verdict::Reason;
+use probity_mail::verdict::Reason;
 
 use super::{Discrepancy, Invariant};
 use crate::db::{Conn, args, statements};

@@ -1,6 +1,6 @@
 //! Jobs as a whole: their credits, their work, their counters, their messages; without their rows.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use super::{Discrepancy, Invariant, differing};
 use crate::db::{Conn, Statement, args, statements};

@@ -2,10 +2,10 @@
 
 use std::sync::Mutex;
 
-use probity_core::credits::Bucket;
-use probity_core::id::{DeliveryId, EventId, JobId, OrgId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::credits::Bucket;
+use probity_account::id::{DeliveryId, EventId, JobId, OrgId};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_trialdb::postgres;
 
 use super::{Discrepancy, Invariant, everything};

@@ -1,7 +1,7 @@
 //! What put credits into an account or took them out, but for what was spent: the rows of the ledger that people ask about.
 
-use probity_core::credits::{Bucket, Split};
-use probity_core::time::Millis;
+use probity_account::credits::{Bucket, Split};
+use probity_mail::time::Millis;
 
 use super::Booking;
 use crate::db::{Conn, Row, Tx, args, statements};

@@ -1,7 +1,7 @@
 //! Holds of jobs: as long as the job lives, settled in parts.
 
-use probity_core::credits::Split;
-use probity_core::time::Millis;
+use probity_account::credits::Split;
+use probity_mail::time::Millis;
 
 use super::{Entry, book, lock};
 use crate::db::{Conn, Tx, args, statements};

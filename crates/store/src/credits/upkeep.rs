@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::credits::Split;
-use probity_core::time::Millis;
+use probity_account::credits::Split;
+use probity_mail::time::Millis;
 use serde_json::json;
 
 use super::{Entry, book, part};

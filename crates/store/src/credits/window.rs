@@ -12,9 +12,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::credits::Split;
-use probity_core::id::WindowId;
-use probity_core::time::Millis;
+use probity_account::credits::Split;
+use probity_account::id::WindowId;
+use probity_mail::time::Millis;
 use serde_json::{Value, json};
 
 use crate::db::{Conn, Row, Together, Tx, args, statements};

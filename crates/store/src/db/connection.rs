@@ -337,13 +337,13 @@ impl<const N: usize> Argument for &[u8; N] {
     }
 }
 
-impl Argument for probity_core::time::Millis {
+impl Argument for probity_mail::time::Millis {
     fn add(self, args: &mut Args) {
         self.0.add(args);
     }
 }
 
-impl Argument for Option<probity_core::time::Millis> {
+impl Argument for Option<probity_mail::time::Millis> {
     fn add(self, args: &mut Args) {
         self.map(|at| at.0).add(args);
     }

@@ -3,7 +3,7 @@
 //! Neither can be searched: a server may have repeated an address in any form, and a kept answer opens only with its
 //! Idempotency-Key. So all go: answers of servers that are older than the erasure, and kept ones that are older than their dropping.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Tx, args, statements};
 use crate::error::Result;

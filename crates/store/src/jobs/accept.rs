@@ -1,7 +1,7 @@
 //! From the first block to the moment at which the caller has the job's id.
 
-use probity_core::id::JobId;
-use probity_core::time::Millis;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
 
 use super::{JobNo, State, lock, purge};
 use crate::credits::hold;

@@ -1,7 +1,7 @@
 //! The end of a job, by its last result, its customer, or the system.
 
-use probity_core::id::JobId;
-use probity_core::time::Millis;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
 
 use super::{JobNo, State, lock};
 use crate::credits::hold;

@@ -1,6 +1,6 @@
 //! How much waits, for the metrics: counted up to a limit, by what the indexes hold.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, args, statements};
 use crate::error::Result;

@@ -1,6 +1,6 @@
 //! Erasing addresses from what jobs keep: submitted rows, rows of work, results.
 //!
-//! A row stays, with its place and its reason. In the block of addresses [`ERASED`](probity_core::block::ERASED) stands in the
+//! A row stays, with its place and its reason. In the block of addresses [`ERASED`](probity_account::block::ERASED) stands in the
 //! place of the address, and its result keeps what is counted (reason, price, provider) and its time; a suggestion that is an erased address goes from
 //! other rows' results, too. Each change is a short transaction that locks the job and reads what it changes again, so
 //! two runs at once, or one that is repeated, do no harm.
@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use probity_core::block::results::{Outcome, ResultBlock};
-use probity_core::time::Millis;
+use probity_account::block::results::{Outcome, ResultBlock};
+use probity_mail::time::Millis;
 
 use super::kind::Kind;
 use super::{JobNo, State, lock, part};

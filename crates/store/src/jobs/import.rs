@@ -1,6 +1,6 @@
 //! The import: addresses become chunks. It is one holder's work; a holder that dies is followed by another, which begins anew.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use super::standing::LATELY_MS;
 use super::{JobNo, State, lock, packing};

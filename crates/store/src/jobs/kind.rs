@@ -3,7 +3,7 @@
 //! Of a million results most differ in nothing but their row, so whatever keeps results, a part or a block, keeps each kind
 //! that occurs in it once.
 
-use probity_core::verdict::Reason;
+use probity_mail::verdict::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};

@@ -15,9 +15,9 @@
 
 use std::collections::HashMap;
 
-use probity_core::block::ROWS_MAX;
-use probity_core::block::results::{Outcome, ResultBlock};
-use probity_core::time::Millis;
+use probity_account::block::ROWS_MAX;
+use probity_account::block::results::{Outcome, ResultBlock};
+use probity_mail::time::Millis;
 use scoped_futures::ScopedFutureExt as _;
 
 use super::{JobNo, results, sheet};

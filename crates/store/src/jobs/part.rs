@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use probity_core::block::ROWS_MAX;
-use probity_core::block::results::{Outcome, ResultBlock};
-use probity_core::time::Millis;
+use probity_account::block::ROWS_MAX;
+use probity_account::block::results::{Outcome, ResultBlock};
+use probity_mail::time::Millis;
 
 use super::kind::Kind;
 use super::results::{self, RowResult};
@@ -144,7 +144,7 @@ fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use probity_core::verdict::Reason;
+    use probity_mail::verdict::Reason;
     use proptest::prelude::*;
 
     use super::*;

@@ -7,7 +7,7 @@
 //!
 //! Whether there is something to do is asked of a reader: on SQLite a transaction would take the writer's turn for it.
 
-use probity_core::time::{DAY_MS, Millis};
+use probity_mail::time::{DAY_MS, Millis};
 
 use super::{JobNo, State};
 use crate::db::{Conn, Row, Tx, args, statements};

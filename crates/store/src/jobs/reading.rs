@@ -1,8 +1,8 @@
 //! Jobs as customers see them.
 
-use probity_core::id::JobId;
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 
 use super::{Counts, Job, JobNo, columns, read};
 use crate::credits::hold;

@@ -6,8 +6,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use probity_core::block::results::{Outcome, ResultBlock};
-use probity_core::time::Millis;
+use probity_account::block::results::{Outcome, ResultBlock};
+use probity_mail::time::Millis;
 
 use super::kind::Kind;
 use super::packing::BLOCK;

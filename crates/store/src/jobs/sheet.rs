@@ -15,7 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex as Short, PoisonError};
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use tokio::sync::Mutex;
 
 use super::kind::Kind;

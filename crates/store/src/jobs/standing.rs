@@ -7,7 +7,7 @@
 //!
 //! Jobs of organizations that are stopped cannot be taken up at all. Their time runs from the stop ([`waits`]).
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use super::{JobNo, lock};
 use crate::db::{Conn, Row, Tx, args, statements};

@@ -1,8 +1,8 @@
 //! Jobs that sum up what was verified without one: they are born completed, hold no credits, and have no rows to read.
 
-use probity_core::id::JobId;
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 
 use super::{Closed, Counts, JobNo, State};
 use crate::db::{Tx, args, statements};

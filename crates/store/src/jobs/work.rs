@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use serde_json::json;
 
 use super::close::{self, Closed};

@@ -1,6 +1,6 @@
 //! The secrets with which organizations' batch callbacks are signed. The store holds them as it is given them: encrypted.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};

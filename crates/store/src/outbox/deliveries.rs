@@ -1,7 +1,7 @@
 //! The log of messages: what was sent where, what came of it, and sending once more.
 
-use probity_core::id::{DeliveryId, EventId, JobId, WebhookId};
-use probity_core::time::{DAY_MS, Millis};
+use probity_account::id::{DeliveryId, EventId, JobId, WebhookId};
+use probity_mail::time::{DAY_MS, Millis};
 
 use super::{Content, State, tried};
 use crate::db::{Conn, Row, Tx, args, statements};

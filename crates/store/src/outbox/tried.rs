@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::DeliveryId;
-use probity_core::time::Millis;
+use probity_account::id::DeliveryId;
+use probity_mail::time::Millis;
 use serde_json::json;
 
 use super::Claimed;

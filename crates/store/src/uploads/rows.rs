@@ -1,6 +1,6 @@
 //! An upload's rows: how they come, are read, rewritten, and go.
 
-use probity_core::time::{DAY_MS, Millis};
+use probity_mail::time::{DAY_MS, Millis};
 
 use super::{UploadNo, about_of};
 use crate::db::{Conn, Tx, args, statements};

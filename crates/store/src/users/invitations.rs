@@ -7,8 +7,8 @@
 
 pub mod mail;
 
-use probity_core::id::{OrgId, UserId};
-use probity_core::time::Millis;
+use probity_account::id::{OrgId, UserId};
+use probity_mail::time::Millis;
 
 use super::{User, UserStatus};
 use crate::db::{Conn, Row, Statement, Tx, args, statements};

@@ -1,7 +1,7 @@
 //! What people say of themselves, and what is known of them: the part of a person that only they and those who run the
 //! installation see.
 
-use probity_core::id::UserId;
+use probity_account::id::UserId;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Conn, Tx, args, statements};

@@ -1,9 +1,9 @@
 //! Organizations, their people and their keys.
 
-use probity_core::api_key::KeyKind;
-use probity_core::id::{KeyId, OrgId, UserId};
-use probity_core::scope::Scopes;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::id::{KeyId, OrgId, UserId};
+use probity_account::scope::Scopes;
+use probity_mail::time::Millis;
 use probity_store::keys::Key;
 use probity_store::organization::{Org, OrgStatus};
 use probity_store::users::{Role, User, UserStatus};

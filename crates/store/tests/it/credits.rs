@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::credits::{Bucket, Split};
-use probity_core::id::{OrgId, WindowId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::credits::{Bucket, Split};
+use probity_account::id::{OrgId, WindowId};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::ScopedFutureExt as _;
 use probity_store::credits::booked::{self, Kind};
 use probity_store::credits::{Booking, Charged, Charges, Window};

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use futures_util::future::join_all;
-use probity_core::id::{DeliveryId, ErasureId, EventId, JobId, OrgId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, ErasureId, EventId, JobId, OrgId};
+use probity_mail::time::Millis;
 use probity_store::erasures::{self, Claimed, NewErasure, Stage, THROUGH, Tag, Turn, Wished};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::organization::{self, Org};

@@ -1,7 +1,7 @@
 //! Events: what is written comes back newest first, is counted whole, and goes when it is old.
 
-use probity_core::id::{ConnId, KeyId, UserId};
-use probity_core::time::Millis;
+use probity_account::id::{ConnId, KeyId, UserId};
+use probity_mail::time::Millis;
 use probity_store::events::{self, AccountEvent, Actor, Event, What};
 use probity_store::timeline::{self, Counted};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};

@@ -1,6 +1,6 @@
 //! Facts about domains.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::facts::{self, Fact};
 use probity_store::{ScopedFutureExt as _, Store};
 

@@ -1,6 +1,6 @@
 //! Keys of requests: who runs, who waits, who is told what was answered.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::idempotency::{self, Attempt, Begun, KEPT_MAX};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, instance};
 

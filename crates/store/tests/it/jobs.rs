@@ -7,10 +7,10 @@ mod keeping;
 mod listing;
 mod standing;
 
-use probity_core::credits::Split;
-use probity_core::id::JobId;
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::credits::Split;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::credits;
 use probity_store::jobs::{
     self, Claimed, Counts, Head, ImportClaim, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State,

@@ -1,7 +1,7 @@
 //! Token buckets that nodes share.
 
-use probity_core::limits::Gcra;
-use probity_core::time::Millis;
+use probity_mail::limits::Gcra;
+use probity_mail::time::Millis;
 use probity_store::limits::{self, Take, Taken};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 use proptest::prelude::*;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use probity_core::id::{NodeId, OrgId};
-use probity_core::time::Millis;
+use probity_account::id::{NodeId, OrgId};
+use probity_mail::time::Millis;
 use probity_store::credits;
 use probity_store::moving::{MoveError, Outcome, move_to, moved_at, take_back};
 use probity_store::nodes::{self, Node};

@@ -1,8 +1,8 @@
 //! Nodes and their leases.
 
 use futures_util::future::join_all;
-use probity_core::id::NodeId;
-use probity_core::time::Millis;
+use probity_account::id::NodeId;
+use probity_mail::time::Millis;
 use probity_store::nodes::{self, Lease, Node};
 use probity_store::{ScopedFutureExt as _, Store};
 

@@ -1,8 +1,8 @@
 //! Organizations as most tests begin with them: on the plan without months, with credits or without.
 
-use probity_core::credits::Bucket;
-use probity_core::id::OrgId;
-use probity_core::time::Millis;
+use probity_account::credits::Bucket;
+use probity_account::id::OrgId;
+use probity_mail::time::Millis;
 use probity_store::credits::{self, Booking};
 use probity_store::organization::{self, Org};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store};

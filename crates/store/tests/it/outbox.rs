@@ -1,7 +1,7 @@
 //! Messages: put once, sent by one run at a time, recorded by the run that holds them.
 
-use probity_core::id::{DeliveryId, EventId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, EventId};
+use probity_mail::time::Millis;
 use probity_store::outbox::{
     self, ANSWER_MAX, Attempt, Claimed, Content, Delivery, Depth, EARLIER_ANSWER_MAX, Logged, Room, State,
 };

@@ -1,7 +1,7 @@
 //! Passwords, sessions, second factors and attempts, as the database keeps them.
 
-use probity_core::id::{OrgId, SessionId, UserId};
-use probity_core::time::Millis;
+use probity_account::id::{OrgId, SessionId, UserId};
+use probity_mail::time::Millis;
 use probity_store::attempts::{self, Backoff, Slot};
 use probity_store::organization::Org;
 use probity_store::passwords::{self, Cost, Password};

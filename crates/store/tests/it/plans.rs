@@ -9,9 +9,9 @@ mod once;
 mod refills;
 mod unlimited;
 
-use probity_core::credits::Split;
-use probity_core::plans::{Plan, Plans, Refill, Trial};
-use probity_core::time::{Date, Millis, days_from_civil};
+use probity_account::credits::Split;
+use probity_account::plans::{Plan, Plans, Refill, Trial};
+use probity_mail::time::{Date, Millis, days_from_civil};
 use probity_store::{OrgNo, Store, audit, plans};
 
 use crate::databases::for_each_database;

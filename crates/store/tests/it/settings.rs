@@ -1,7 +1,7 @@
 //! Settings: what was wished comes back, for one's own organization only.
 
-use probity_core::overrides::{Gate, IGNORABLE, Wishes};
-use probity_core::time::Millis;
+use probity_account::overrides::{Gate, IGNORABLE, Wishes};
+use probity_mail::time::Millis;
 use probity_store::settings::{self, Settings};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 

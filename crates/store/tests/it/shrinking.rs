@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::{Place, ScopedFutureExt as _, Store, StoreConfig, events};
 use sqlx::{ConnectOptions as _, Executor as _};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use probity_core::suppression::List;
-use probity_core::time::Millis;
+use probity_account::suppression::List;
+use probity_mail::time::Millis;
 use probity_store::suppressions::{self, Changed, Listed, Standing, Tag};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 

@@ -1,9 +1,9 @@
 //! A database that the first schema's program has written: it comes up to the present schema, keeps what it promised, and its
 //! work goes on. The databases are those of `tests/fixtures`, whose README tells how they came about.
 
-use probity_core::id::{DeliveryId, EventId, OrgId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::id::{DeliveryId, EventId, OrgId};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::jobs::{self, Closed, Head, Job, Kind, RowResult, Settled, State};
 use probity_store::organization::{self, Org};
 use probity_store::outbox::{self, Content, Delivery};
@@ -119,7 +119,7 @@ async fn a_call_that_the_first_schemas_program_left_gets_its_credit_back() {
         assert_eq!(release().await, credits::Released::default());
         let org = probity_store::OrgNo(7_530_014_405_771_717_095);
         let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
-        assert_eq!([balance.available, balance.held].map(probity_core::credits::Split::total), [4, 0]);
+        assert_eq!([balance.available, balance.held].map(probity_account::credits::Split::total), [4, 0]);
         audited(store).await;
     })
     .await;
@@ -165,7 +165,7 @@ async fn accounts_of_the_first_schema_stand_as_before() {
         let mut conn = store.read().await.unwrap();
         assert_eq!((org.name.as_deref(), &*org.plan), (Some("Müller & Söhne"), "metered"));
         let balance = credits::balance(&mut conn, org.no).await.unwrap();
-        let totals = [balance.available, balance.held, balance.spent].map(probity_core::credits::Split::total);
+        let totals = [balance.available, balance.held, balance.spent].map(probity_account::credits::Split::total);
         assert_eq!((totals, balance.holds()), ([986, 2, 12], true));
         let keys = keys::page(&mut conn, org.no, None, 100).await.unwrap();
         assert_eq!((keys.len(), keys.iter().filter(|key| key.revoked_at.is_some()).count()), (6, 1));

@@ -1,6 +1,6 @@
 //! Usage counters.
 
-use probity_core::verdict::Reason;
+use probity_mail::verdict::Reason;
 use probity_store::reports::{self, OfProvider, Sum};
 use probity_store::usage::{self, Delta};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};

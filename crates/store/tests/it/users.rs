@@ -1,7 +1,7 @@
 //! The members of an organization, their profiles and the links with which they come in.
 
-use probity_core::id::UserId;
-use probity_core::time::Millis;
+use probity_account::id::UserId;
+use probity_mail::time::Millis;
 use probity_store::events::{AccountEvent, Actor, What};
 use probity_store::organization::Org;
 use probity_store::users::invitations::mail::{self, Outcome};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use probity_core::id::{DeliveryId, EventId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, EventId};
+use probity_mail::time::Millis;
 use probity_store::outbox::{self, Content, Delivery};
 use probity_store::wake::{Bell, Listener};
 use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};

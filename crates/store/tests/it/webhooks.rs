@@ -1,9 +1,9 @@
 //! Webhooks: their rows, who is told of a job, how they fare, and their messages in the outbox.
 
-use probity_core::id::{DeliveryId, EventId, JobId, WebhookId};
-use probity_core::time::Millis;
-use probity_core::verdict::{Reason, Status};
-use probity_core::webhook::{ContactChange, Topic};
+use probity_account::id::{DeliveryId, EventId, JobId, WebhookId};
+use probity_account::webhook::{ContactChange, Topic};
+use probity_mail::time::Millis;
+use probity_mail::verdict::{Reason, Status};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::outbox::{self, Content, Delivery, Room, State};
 use probity_store::webhooks::{self, Failing, Webhook};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::{JobId, KeyId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::id::{JobId, KeyId};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::jobs::{self, Counts, State, Summed};
 use probity_store::widget::{self, Asked, KeyDay, Leave};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, audit};

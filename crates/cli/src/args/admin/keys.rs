@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use probity_core::scope::Scope;
+use probity_account::scope::Scope;
 
 use super::{AdminOptions, SomeOrg, name};
 use crate::admin::{KeyKind, Moment};

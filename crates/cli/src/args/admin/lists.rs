@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
-use probity_core::verdict::{Reason, Status};
+use probity_mail::verdict::{Reason, Status};
 
 use super::{AdminOptions, SomeOrg};
 

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use probity_core::plans::Entitlement;
+use probity_account::plans::Entitlement;
 
 use super::{AdminOptions, name};
 use crate::admin::Own;

@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use probity_core::suppression::List;
+use probity_account::suppression::List;
 
 use super::{AdminOptions, SomeOrg};
 

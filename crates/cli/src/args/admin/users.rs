@@ -2,7 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use probity_core::role::Role;
+use probity_account::role::Role;
 
 use super::{AdminOptions, SomeOrg, name};
 use crate::admin::Identity;

@@ -1,7 +1,7 @@
 //! Arguments of `webhooks`.
 
 use clap::{Args, Subcommand};
-use probity_core::webhook::Topic;
+use probity_account::webhook::Topic;
 
 use super::{AdminOptions, SomeOrg, name};
 

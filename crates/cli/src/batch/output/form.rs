@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use probity_core::verdict::Reason;
-use probity_tabular::json::ANSWER_KEY;
-use probity_tabular::split::{Eol, fields, unquote};
+use probity_lists::json::ANSWER_KEY;
+use probity_lists::split::{Eol, fields, unquote};
+use probity_mail::verdict::Reason;
 
 use super::{BOM, Protect, Reply, column_names};
 use crate::args::Format;
@@ -264,7 +264,7 @@ fn cell(text: &str, delimiter: u8, protect: bool, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use probity_tabular::encoding::Encoding;
+    use probity_lists::encoding::Encoding;
 
     fn form(input: Format, output: Format, protect: Protect, width: u32) -> Form {
         let imported = Imported {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use probity_tabular::encoding::Encoding;
-use probity_tabular::split::Eol;
+use probity_lists::encoding::Encoding;
+use probity_lists::split::Eol;
 use serde::{Deserialize, Serialize};
 
 use crate::args::Format;

@@ -6,7 +6,7 @@ mod lists;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
-use probity_core::suppression::List;
+use probity_account::suppression::List;
 use probity_server::desk::{Ask, Desk, DeskError};
 use probity_server::instance::Instance;
 use probity_server::service::Verifiers;

@@ -1,7 +1,7 @@
 //! Requests about plans, and about organizations as they stand in theirs.
 
 use anyhow::{Context as _, Result, anyhow};
-use probity_core::plans::{Entitlement, Entitlements};
+use probity_account::plans::{Entitlement, Entitlements};
 use probity_server::admin::{Admin, Asked, BookError, OrgChange, Reference, Said, Until};
 use probity_server::store::Org;
 

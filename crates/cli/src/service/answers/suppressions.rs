@@ -1,7 +1,7 @@
 //! Requests about the suppression lists of an organization.
 
 use anyhow::{Context as _, Result};
-use probity_core::suppression::List;
+use probity_account::suppression::List;
 use probity_server::admin::{Addresses, Admin, ListChange, ListCount};
 use probity_server::store::Org;
 

@@ -1,7 +1,7 @@
 //! Requests about the members of an organization.
 
 use anyhow::{Context as _, Result, anyhow};
-use probity_core::role::Role;
+use probity_account::role::Role;
 use probity_server::admin::{Admin, Invitee, TeamError};
 use probity_server::store::{Identity, Org, Session, StoreError, User, UserStatus};
 use secrecy::ExposeSecret as _;

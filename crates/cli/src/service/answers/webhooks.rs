@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
 use probity_server::admin::{Admin, NewWebhook, WebhookError};
 use probity_server::store::{Org, StoreError, Webhook};
 use probity_server::webhooks::Callbacks;

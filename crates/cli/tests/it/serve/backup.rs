@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 use probity_trialdb::postgres;
 
 use super::account::audit;

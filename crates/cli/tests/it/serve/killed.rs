@@ -2,7 +2,7 @@
 //!
 //! The moments are drawn from a seed: `PROBITY_CRASH_SEED` takes another one, `PROBITY_CRASH_ROUNDS` more rounds.
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 use probity_trialdb::postgres;
 
 use super::account::{audit, settled};

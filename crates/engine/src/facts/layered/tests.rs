@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 
 use super::{Layered, LayeredConfig, LayeredCounters, Learned, SharedError, SharedFacts};
 use crate::clock::Clock;

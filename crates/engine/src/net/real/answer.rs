@@ -8,7 +8,7 @@
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::{Name, RData, RecordType};
 use hickory_resolver::net::NoRecords;
-use probity_core::dns::{Answer, DnsFailure, Kind, Lookup, Record};
+use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup, Record};
 
 use super::names;
 

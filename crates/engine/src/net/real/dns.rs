@@ -22,7 +22,7 @@ use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::xfer::{DnsHandle, FirstAnswer};
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::{NameServerPool, PoolContext, TlsConfig, system_conf};
-use probity_core::dns::{DnsFailure, Kind, Lookup};
+use probity_mail::dns::{DnsFailure, Kind, Lookup};
 use tokio::sync::Semaphore;
 
 use super::answer::{Chain, Reading, failed, record_type};

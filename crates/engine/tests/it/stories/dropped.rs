@@ -1,7 +1,7 @@
 //! Servers that drop a session without a word once they have refused somebody in it.
 
-use probity_core::policy::Profile;
 use probity_engine::{Item, Tries};
+use probity_mail::policy::Profile;
 use probity_mailworld::{AfterRefusal, Mailboxes, Personality, Pipelining, Tls, World, Zone};
 
 use crate::world::{Lab, brief};

@@ -1,6 +1,6 @@
 //! Greylisting at the scale of lists.
 
-use probity_core::policy::Profile;
+use probity_mail::policy::Profile;
 use probity_mailworld::{Greylist, Mailboxes, Personality, Tls, World};
 
 use crate::world::{Lab, brief};

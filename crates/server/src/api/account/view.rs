@@ -1,6 +1,6 @@
 //! What `/v1/account` shows and takes.
 
-use probity_core::id::UserId;
+use probity_account::id::UserId;
 use probity_store::users::User;
 use probity_store::users::profile::{self, Identity, PostalAddress, Profile};
 use serde::{Deserialize, Serialize, Serializer};

@@ -18,7 +18,7 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, Method, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use probity_core::verdict::{Reason, Status};
+use probity_mail::verdict::{Reason, Status};
 #[cfg(feature = "xlsx")]
 use probity_store::OrgNo;
 use probity_store::jobs::{self, Job, Standing};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use probity_core::id::JobId;
+use probity_account::id::JobId;
 use probity_store::jobs;
 
 use super::view::BatchResults;

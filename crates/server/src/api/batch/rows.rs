@@ -3,9 +3,9 @@
 //! Costs the same at any depth: a page reads the blocks and the results of its own indexes. While a job runs, a row shows its
 //! verdict as soon as its part is settled.
 
-use probity_core::block::{Block, ERASED, ROWS_MAX};
-use probity_core::domain::{Domain, SpecialUse};
-use probity_core::verdict::Reason;
+use probity_account::block::{Block, ERASED, ROWS_MAX};
+use probity_mail::domain::{Domain, SpecialUse};
+use probity_mail::verdict::Reason;
 use probity_store::Conn;
 use probity_store::jobs::{self, Job, Standing};
 

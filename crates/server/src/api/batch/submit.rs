@@ -12,11 +12,11 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use probity_core::block::Packed;
-use probity_core::id::JobId;
+use probity_account::block::Packed;
+use probity_account::id::JobId;
+use probity_lists::submission::{Format, Intake, WEBHOOK_URL_MAX_BYTES};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
-use probity_submission::{Format, Intake, WEBHOOK_URL_MAX_BYTES};
 use serde::Serialize;
 use utoipa::ToSchema;
 

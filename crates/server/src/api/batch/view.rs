@@ -1,7 +1,7 @@
 //! What `/v1/batch-verify/{id}` shows.
 
-use probity_core::id::JobId;
-use probity_core::verdict::{Reason, Status};
+use probity_account::id::JobId;
+use probity_mail::verdict::{Reason, Status};
 use probity_store::jobs::{Job, Standing, State};
 use serde::Serialize;
 use utoipa::ToSchema;

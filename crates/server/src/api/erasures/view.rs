@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::ErasureId;
+use probity_account::id::ErasureId;
+use probity_lists::submission::{ADDRESS_MAX_BYTES, WEBHOOK_URL_MAX_BYTES};
 use probity_store::erasures::Erasure;
-use probity_submission::{ADDRESS_MAX_BYTES, WEBHOOK_URL_MAX_BYTES};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;

@@ -1,7 +1,7 @@
 //! A job as `/v1/jobs` shows it, and as the callback of a batch carries it.
 
-use probity_core::id::JobId;
-use probity_core::verdict::Reason;
+use probity_account::id::JobId;
+use probity_mail::verdict::Reason;
 use probity_store::jobs::{Job, State};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use probity_core::api_key::KeyKind;
-use probity_core::id::KeyId;
-use probity_core::scope::Scopes;
+use probity_account::api_key::KeyKind;
+use probity_account::id::KeyId;
+use probity_account::scope::Scopes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{
@@ -80,7 +80,7 @@ pub struct NewKey {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CreateKey {
-    /// Display name ([`mod@probity_core::name`]).
+    /// Display name ([`mod@probity_account::name`]).
     pub name: String,
     /// Kind of key.
     #[serde(deserialize_with = "kind_of")]

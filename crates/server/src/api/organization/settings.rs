@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use probity_core::overrides::{Gate, IGNORABLE, Wishes};
-use probity_core::time::DAY_MS;
-use probity_core::verdict::Status;
+use probity_account::overrides::{Gate, IGNORABLE, Wishes};
+use probity_mail::time::DAY_MS;
+use probity_mail::verdict::Status;
 use probity_store::events::{self, What};
 use probity_store::organization::Org;
 use probity_store::settings::{self, Settings};

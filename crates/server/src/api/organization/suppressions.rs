@@ -13,11 +13,11 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use probity_core::block::{Block, Packed};
-use probity_core::suppression::List;
+use probity_account::block::{Block, Packed};
+use probity_account::suppression::List;
+use probity_lists::submission::{ADDRESS_MAX_BYTES, Format, Intake};
 use probity_store::ScopedFutureExt as _;
 use probity_store::suppressions as lists;
-use probity_submission::{ADDRESS_MAX_BYTES, Format, Intake};
 
 use self::view::{AddedTo, Lookup, REMOVED_MAX, Removal, RemovedFrom, SuppressionList};
 use crate::app::App;

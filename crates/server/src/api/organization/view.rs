@@ -1,6 +1,6 @@
 //! The answer of `GET /v1/organization`. Every field is always present; what is not known is `null`.
 
-use probity_core::plans::Entitlement;
+use probity_account::plans::Entitlement;
 use probity_store::organization::OrgStatus;
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
@@ -105,8 +105,8 @@ pub struct Entitlements {
     pub decay_custom: bool,
 }
 
-impl From<probity_core::plans::Entitlements> for Entitlements {
-    fn from(set: probity_core::plans::Entitlements) -> Self {
+impl From<probity_account::plans::Entitlements> for Entitlements {
+    fn from(set: probity_account::plans::Entitlements) -> Self {
         Self {
             webhooks: set.contains(Entitlement::Webhooks),
             instafloss: set.contains(Entitlement::Instafloss),

@@ -1,6 +1,6 @@
 //! Reports as JSON shows them.
 
-use probity_core::time::civil_from_days;
+use probity_mail::time::civil_from_days;
 use probity_store::jobs::Counts;
 use serde::Serialize;
 use utoipa::ToSchema;

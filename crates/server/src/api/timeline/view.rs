@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::{ConnId, JobId};
+use probity_account::id::{ConnId, JobId};
 use probity_store::events::{self, Event, What};
 use probity_store::jobs::{Job, State};
 use probity_store::timeline::Counted;

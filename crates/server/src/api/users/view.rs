@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use probity_core::id::UserId;
-use probity_core::role::Role;
+use probity_account::id::UserId;
+use probity_account::role::Role;
 use probity_store::users::{User, UserStatus, email_key};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use utoipa::ToSchema;
@@ -121,7 +121,7 @@ pub(crate) struct Line(pub(crate) String);
 impl<'de> Deserialize<'de> for Line {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(from)?;
-        probity_core::name::name(&text).map(|line| Self(line.to_owned())).map_err(de::Error::custom)
+        probity_account::name::name(&text).map(|line| Self(line.to_owned())).map_err(de::Error::custom)
     }
 }
 

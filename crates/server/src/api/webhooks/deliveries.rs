@@ -9,7 +9,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use probity_core::id::{DeliveryId, WebhookId};
+use probity_account::id::{DeliveryId, WebhookId};
 use probity_store::outbox::{self, Content, Logged, Tried};
 use probity_store::{ScopedFutureExt as _, webhooks};
 

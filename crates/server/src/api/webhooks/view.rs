@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use probity_core::id::{DeliveryId, EventId, JobId, WebhookId};
-use probity_core::webhook::Topic;
+use probity_account::id::{DeliveryId, EventId, JobId, WebhookId};
+use probity_account::webhook::Topic;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::json;
 use utoipa::ToSchema;

@@ -3,10 +3,10 @@
 //! A cell may hold more than an address, as a submitted row may ([`super::names`]), and a whole JSON object. What is known of a
 //! file besides its rows has the cells of its first row, and its name.
 
-use probity_core::block::table::{TableBlock, TableFilling};
+use probity_account::block::table::{TableBlock, TableFilling};
+use probity_lists::json;
 use probity_store::uploads::{self, UploadNo};
 use probity_store::{ScopedFutureExt as _, StoreError};
-use probity_tabular::json;
 
 use super::{BODIES, Eraser, Matcher, Millis, Stop, Sweep, record};
 use crate::uploads::About;

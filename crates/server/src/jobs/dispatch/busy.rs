@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::OrgNo;
 use probity_store::jobs::{Head, JobNo, Open};
 use tokio::task::Id;

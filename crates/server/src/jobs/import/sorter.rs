@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use probity_core::block::{Block, ERASED};
+use probity_account::block::{Block, ERASED};
 use probity_engine::Tries;
 
 use super::super::chunk::{ROWS_MAX, Row};

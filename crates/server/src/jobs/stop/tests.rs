@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
-use probity_core::credits::Bucket;
-use probity_core::id::{JobId, OrgId};
+use probity_account::credits::Bucket;
+use probity_account::id::{JobId, OrgId};
 use probity_store::credits::{self, Booking};
 use probity_store::failpoint::{Action, Armed, Point, When};
 use probity_store::jobs::{NewJob, State};

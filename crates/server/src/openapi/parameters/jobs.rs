@@ -1,6 +1,6 @@
 //! Parameters of jobs and of the timeline.
 
-use probity_core::verdict::{Reason, Status};
+use probity_mail::verdict::{Reason, Status};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};

@@ -1,6 +1,6 @@
 //! Parameters of suppression lists.
 
-use probity_core::suppression::List;
+use probity_account::suppression::List;
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};

@@ -2,10 +2,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use probity_core::classify::Stage;
-use probity_core::smtp::reply::Enhanced;
-use probity_core::verdict::view::VerdictView;
-use probity_core::verdict::{
+use probity_mail::classify::Stage;
+use probity_mail::smtp::reply::Enhanced;
+use probity_mail::verdict::view::VerdictView;
+use probity_mail::verdict::{
     DomainEvidence, Evidence, Finding, Flags, MxHost, ProbeEvidence, ProbeStep, Verdict, Verification,
 };
 

@@ -1,7 +1,7 @@
 //! What is booked, and how accounts and their ledgers are shown.
 
-use probity_core::credits::{Balance, Bucket};
-use probity_core::time::Millis;
+use probity_account::credits::{Balance, Bucket};
+use probity_mail::time::Millis;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 

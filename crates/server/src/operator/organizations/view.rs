@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::plans::{Entitlement, Entitlements, Plan};
-use probity_core::time::Millis;
+use probity_account::plans::{Entitlement, Entitlements, Plan};
+use probity_mail::time::Millis;
 use probity_store::organization::{Org, OrgStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

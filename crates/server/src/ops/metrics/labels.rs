@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use probity_core::verdict::{Reason, Status};
+use probity_mail::verdict::{Reason, Status};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use probity_core::verdict::Reason;
 use probity_engine::Snapshot;
 use probity_engine::snapshot::{Breakers, HeldSite, TightBudget};
 use probity_engine::snapshot::{Held, Limit, Sessions, Usage};
+use probity_mail::verdict::Reason;
 use probity_store::PoolUse;
 
 use super::*;

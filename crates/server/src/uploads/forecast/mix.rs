@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use probity_core::lists::Lists;
-use probity_core::policy::Mode;
-use probity_core::time::Millis;
 use probity_engine::Manners;
 use probity_engine::snapshot::HeldSite;
+use probity_mail::lists::Lists;
+use probity_mail::policy::Mode;
+use probity_mail::time::Millis;
 use probity_store::facts::Fact;
 use serde::Serialize;
 

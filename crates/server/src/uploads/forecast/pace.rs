@@ -4,8 +4,8 @@
 //! recipients that do not exist, by the organization's own share of them, and one patience for what servers put off. What
 //! other lists ask of the same providers at the same time is not foreseen.
 
-use probity_core::time::Millis;
 use probity_engine::Manners;
+use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::Day;

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::DeliveryId;
-use probity_core::time::Millis;
+use probity_account::id::DeliveryId;
+use probity_mail::time::Millis;
 use probity_store::{OrgNo, ScopedFutureExt as _, outbox};
 
 use super::{Admission, Errand, LanesOf, Sort, Target, Worker};

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use axum::http::HeaderValue;
 use futures_util::future::join_all;
-use probity_core::api_key::KeyKind;
+use probity_account::api_key::KeyKind;
 use probity_server::service::ServiceConfig;
 use serde_json::{Value, json};
 
@@ -149,7 +149,7 @@ async fn rows_are_shown_while_the_job_runs_and_a_cancel_credits_the_rest_back() 
         assert_eq!(first.ok(200), json!({"status": "success"}));
         let balance = app.balance(&org).await;
         assert_eq!(
-            [balance.available, balance.held, balance.spent].map(probity_core::credits::Split::total),
+            [balance.available, balance.held, balance.spent].map(probity_account::credits::Split::total),
             [PLENTY - 1, 0, 1]
         );
         let replayed = app.send(call()).await;

@@ -1,7 +1,7 @@
 //! `GET /v1/check-key`: what a key is good for.
 
-use probity_core::api_key::KeyKind;
-use probity_core::credits::Bucket;
+use probity_account::api_key::KeyKind;
+use probity_account::credits::Bucket;
 use probity_server::admin::NewKey;
 use serde_json::json;
 

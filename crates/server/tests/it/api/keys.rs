@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use probity_core::api_key::{self, Checksum, KeyKind};
-use probity_core::id::KeyId;
-use probity_core::scope::Scope;
+use probity_account::api_key::{self, Checksum, KeyKind};
+use probity_account::id::KeyId;
+use probity_account::scope::Scope;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use probity_core::api_key::KeyKind;
-use probity_core::scope::Scope;
+use probity_account::api_key::KeyKind;
+use probity_account::scope::Scope;
 use probity_server::admin::Plan;
 use serde_json::{Value, json};
 

@@ -1,9 +1,9 @@
 //! Reports: what was verified, by period and by day.
 
-use probity_core::api_key::KeyKind;
-use probity_core::id::ConnId;
-use probity_core::scope::Scope;
-use probity_core::verdict::Reason;
+use probity_account::api_key::KeyKind;
+use probity_account::id::ConnId;
+use probity_account::scope::Scope;
+use probity_mail::verdict::Reason;
 use probity_server::service::ServiceConfig;
 use probity_store::usage::{self, Delta};
 use probity_store::{OrgNo, ScopedFutureExt as _};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::scope::Scope;
-use probity_core::verdict::Reason;
+use probity_account::api_key::KeyKind;
+use probity_account::scope::Scope;
+use probity_mail::verdict::Reason;
 use probity_server::app::ApiConfig;
 use probity_server::service::ServiceConfig;
 use serde_json::{Value, json};

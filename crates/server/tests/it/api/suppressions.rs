@@ -1,7 +1,7 @@
 //! Suppression lists: what is put on them and taken off, and what comes of it in batches and nowhere else.
 
-use probity_core::api_key::KeyKind;
-use probity_core::scope::Scope;
+use probity_account::api_key::KeyKind;
+use probity_account::scope::Scope;
 use probity_server::service::ServiceConfig;
 use serde_json::{Value, json};
 

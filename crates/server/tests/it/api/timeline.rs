@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
 use futures_util::future::join_all;
-use probity_core::api_key::KeyKind;
-use probity_core::credits::Bucket;
+use probity_account::api_key::KeyKind;
+use probity_account::credits::Bucket;
 use probity_server::admin::NewKey;
 use probity_server::ops::log::capture::holds;
 use probity_server::service::ServiceConfig;

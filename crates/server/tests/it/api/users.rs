@@ -3,10 +3,10 @@
 mod invitations;
 mod raising;
 
-use probity_core::api_key::{self, KeyKind};
-use probity_core::id::{KeyId, SessionId, UserId};
-use probity_core::scope::Scopes;
-use probity_core::time::Millis;
+use probity_account::api_key::{self, KeyKind};
+use probity_account::id::{KeyId, SessionId, UserId};
+use probity_account::scope::Scopes;
+use probity_mail::time::Millis;
 use probity_server::secrets::Secrets;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use probity_core::api_key::KeyKind;
-use probity_core::verdict::Reason;
+use probity_account::api_key::KeyKind;
 use probity_engine::clock::Clock;
+use probity_mail::verdict::Reason;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 mod deliveries;
 mod telling;
 
-use probity_core::api_key::KeyKind;
+use probity_account::api_key::KeyKind;
 use probity_server::service::ServiceConfig;
 use probity_server::webhooks::sign::Secret;
 use serde_json::{Value, json};

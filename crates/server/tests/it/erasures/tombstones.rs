@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use futures_util::future::join_all;
-use probity_core::id::{DeliveryId, EventId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, EventId};
+use probity_mail::time::Millis;
 use probity_server::erasures::restore;
 use probity_server::instance::Instance;
 use probity_store::erasures::{self, Erasure, NewErasure, Turn};

@@ -1,8 +1,8 @@
 //! What may be wished, how far a wish reaches, and what it says it has removed.
 
 use futures_util::future::join_all;
-use probity_core::api_key::KeyKind;
-use probity_core::id::ErasureId;
+use probity_account::api_key::KeyKind;
+use probity_account::id::ErasureId;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::erasures::{self, NewErasure};

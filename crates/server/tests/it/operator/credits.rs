@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use probity_core::credits::Bucket;
-use probity_core::time::Millis;
+use probity_account::credits::Bucket;
+use probity_mail::time::Millis;
 use probity_server::admin::{Asked, BookError, Reference, Until};
 use probity_store::ScopedFutureExt as _;
 use probity_store::credits::hold;

@@ -1,8 +1,8 @@
 //! The API behind a session: the same routes, with the scopes of the person's role.
 
-use probity_core::api_key::KeyKind;
-use probity_core::role::Role;
-use probity_core::scope::Scope;
+use probity_account::api_key::KeyKind;
+use probity_account::role::Role;
+use probity_account::scope::Scope;
 use probity_store::organization::OrgStatus;
 use serde_json::{Value, json};
 

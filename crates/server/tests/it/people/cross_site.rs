@@ -1,6 +1,6 @@
 //! Requests that pages elsewhere make a browser send: every route that changes something refuses them.
 
-use probity_core::role::Role;
+use probity_account::role::Role;
 use probity_server::person::routes::{Access, ROUTES};
 use serde_json::{Value, json};
 

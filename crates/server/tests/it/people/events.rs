@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use axum::body::BodyDataStream;
 use futures_util::StreamExt as _;
-use probity_core::api_key::KeyKind;
-use probity_core::role::Role;
+use probity_account::api_key::KeyKind;
+use probity_account::role::Role;
 use probity_server::nodes::NodeConfig;
 use probity_server::roles;
 use probity_store::organization::{Org, OrgStatus};

@@ -1,6 +1,6 @@
 //! The preview of the widget in the dashboard.
 
-use probity_core::role::Role;
+use probity_account::role::Role;
 use serde_json::json;
 
 use super::{config, signed_in};

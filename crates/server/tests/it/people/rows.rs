@@ -1,6 +1,6 @@
 //! Rows of lists by what they say, and where an address stands in all lists.
 
-use probity_core::role::Role;
+use probity_account::role::Role;
 use probity_server::admin::Plan;
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};

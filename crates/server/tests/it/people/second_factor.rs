@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use probity_core::role::Role;
+use probity_account::role::Role;
 use probity_server::person::totp;
 use probity_store::organization::Org;
 use secrecy::ExposeSecret as _;

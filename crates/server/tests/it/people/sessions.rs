@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use probity_core::role::Role;
+use probity_account::role::Role;
 use serde_json::json;
 
 use super::browser::Browser;

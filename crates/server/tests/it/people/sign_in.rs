@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use probity_core::role::Role;
+use probity_account::role::Role;
 use probity_server::admin::Plan;
 use probity_server::person::PeopleConfig;
 use probity_server::service::ServiceConfig;

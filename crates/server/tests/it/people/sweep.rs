@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::credits::Bucket;
-use probity_core::plans::{Entitlements, Plan, Plans, Refill};
-use probity_core::role::Role;
+use probity_account::api_key::KeyKind;
+use probity_account::credits::Bucket;
+use probity_account::plans::{Entitlements, Plan, Plans, Refill};
+use probity_account::role::Role;
 use probity_server::admin::OrgChange;
 use probity_server::ops::log::capture::holds;
 use probity_store::events::AccountEvent;

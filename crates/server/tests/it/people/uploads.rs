@@ -5,7 +5,7 @@ mod keeping;
 mod reading;
 mod starting;
 
-use probity_core::role::Role;
+use probity_account::role::Role;
 use probity_server::service::ServiceConfig;
 use serde_json::Value;
 

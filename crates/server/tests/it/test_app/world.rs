@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use probity_core::policy::Profile;
-use probity_core::time::Millis;
-use probity_core::verdict::Verification;
 use probity_engine::net::{BoxFuture, Source};
 use probity_engine::{Counters, Engine, EngineConfig, Forgotten, Item, Live, Manners, Room, Sink};
+use probity_mail::policy::Profile;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Verification;
 use probity_mailworld::{At, MailboxState, Mailboxes, MemoryNet, Personality, Tls, World, Zone};
 use probity_server::verifier::Verifier;
 use tokio::sync::Semaphore;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::{DeliveryId, JobId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, JobId};
 use probity_engine::clock::Clock;
 use probity_engine::net::BoxFuture;
+use probity_mail::time::Millis;
 use probity_server::ops::metrics::{Metrics, Start};
 use probity_server::secrets::Secrets;
 use probity_server::webhooks::SCHEDULE_MS;

@@ -6,10 +6,10 @@ mod moved_clock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_core::id::{DeliveryId, EventId, OrgId, WebhookId};
-use probity_core::time::Millis;
-use probity_core::webhook::Topic;
+use probity_account::id::{DeliveryId, EventId, OrgId, WebhookId};
+use probity_account::webhook::Topic;
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_server::webhooks::sign::Secret;
 use probity_server::webhooks::{DeliveryConfig, SCHEDULE_MS, SendLimits};
 use probity_store::organization::{self, Org};

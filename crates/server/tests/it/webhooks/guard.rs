@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::time::Millis;
 use probity_engine::clock::Clock;
 use probity_engine::egress::DENIED;
 use probity_engine::net::BoxFuture;
+use probity_mail::time::Millis;
 use probity_server::webhooks::guard::Unresolved;
 use probity_server::webhooks::send::Failure;
 use probity_server::webhooks::{Callbacks, Names, NoNames, Refused};

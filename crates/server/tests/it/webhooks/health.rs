@@ -1,9 +1,9 @@
 //! When a webhook is told nothing any more, over days of a moved clock.
 
-use probity_core::id::{DeliveryId, EventId, JobId, OrgId, WebhookId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
-use probity_core::webhook::Topic;
+use probity_account::id::{DeliveryId, EventId, JobId, OrgId, WebhookId};
+use probity_account::webhook::Topic;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_server::secrets::Secrets;
 use probity_server::webhooks::sign::Secret;
 use probity_server::webhooks::{SCHEDULE_MS, TEST};

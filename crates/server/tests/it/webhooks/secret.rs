@@ -32,11 +32,11 @@ async fn start() -> Api {
     let admin = Admin::new(instance.clone(), "probity");
     let first = admin.first_start("First", Plan::Unlimited).await.unwrap().unwrap();
     let org = admin.list_orgs().await.unwrap().remove(0);
-    let scopes = Some(vec![probity_core::scope::Scope::Verify].into_iter().collect());
-    let wanted = NewKey { scopes, ..NewKey::plain("narrow", probity_core::api_key::KeyKind::Rk) };
+    let scopes = Some(vec![probity_account::scope::Scope::Verify].into_iter().collect());
+    let wanted = NewKey { scopes, ..NewKey::plain("narrow", probity_account::api_key::KeyKind::Rk) };
     let (_, restricted) = admin.create_key(&org, wanted).await.unwrap();
     let second = admin.create_org("Second", Plan::Unlimited).await.unwrap();
-    let wanted = NewKey::plain("other", probity_core::api_key::KeyKind::Live);
+    let wanted = NewKey::plain("other", probity_account::api_key::KeyKind::Live);
     let (_, other) = admin.create_key(&second, wanted).await.unwrap();
     let verifier = crate::sandbox::verifier();
     let verifiers = Verifiers { live: verifier.clone(), sandbox: verifier };

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use probity_core::id::{DeliveryId, EventId, OrgId, WebhookId};
-use probity_core::webhook::Topic;
+use probity_account::id::{DeliveryId, EventId, OrgId, WebhookId};
+use probity_account::webhook::Topic;
 use probity_server::webhooks::sign::Secret;
 use probity_server::webhooks::{DeliveryConfig, LaneConfig, SendLimits};
 use probity_store::ScopedFutureExt as _;

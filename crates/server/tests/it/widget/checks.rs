@@ -1,7 +1,7 @@
 //! One check: who may make it, what it says, and what it costs.
 
-use probity_core::api_key::KeyKind;
-use probity_core::verdict::Reason;
+use probity_account::api_key::KeyKind;
+use probity_mail::verdict::Reason;
 use probity_server::service::ServiceConfig;
 use probity_store::organization::OrgStatus;
 use probity_store::reports;
@@ -101,7 +101,7 @@ async fn keys_of_other_kinds_are_refused_here_and_public_ones_elsewhere() {
     for (key, status, code) in [
         (live, 403, "forbidden_scope"),
         (app.key(&org, KeyKind::Test).await, 403, "forbidden_scope"),
-        (app.restricted(&org, [probity_core::scope::Scope::Verify]).await, 403, "forbidden_scope"),
+        (app.restricted(&org, [probity_account::scope::Scope::Verify]).await, 403, "forbidden_scope"),
         ("probity_pub_garbage".to_owned(), 401, "invalid_api_key"),
         (String::new(), 401, "missing_api_key"),
     ] {

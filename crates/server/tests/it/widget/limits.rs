@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
-use probity_core::api_key::KeyKind;
+use probity_account::api_key::KeyKind;
 use probity_server::app::ApiConfig;
 use probity_server::service::ServiceConfig;
 use probity_server::widget::WidgetConfig;

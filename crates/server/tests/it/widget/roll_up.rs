@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::role::Role;
+use probity_account::api_key::KeyKind;
+use probity_account::role::Role;
 use probity_server::service::ServiceConfig;
 use probity_store::failpoint::{Action, Armed, Point, When};
 use probity_store::{audit, widget};

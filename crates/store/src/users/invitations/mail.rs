@@ -3,8 +3,8 @@
 //! An invitation that is replaced, used or withdrawn takes its mail with it, so nobody is ever sent a link that has ended.
 //! [`claim`] leases mail that is due to one run, [`record`] writes what came of it and is fenced by the run's name.
 
-use probity_core::id::UserId;
-use probity_core::time::Millis;
+use probity_account::id::UserId;
+use probity_mail::time::Millis;
 
 use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};

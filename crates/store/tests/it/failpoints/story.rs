@@ -7,10 +7,10 @@ mod client;
 
 use std::collections::BTreeMap;
 
-use probity_core::credits::Split;
-use probity_core::id::{DeliveryId, EventId, JobId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::credits::Split;
+use probity_account::id::{DeliveryId, EventId, JobId};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::credits;
 use probity_store::jobs::{self, Claimed, Closed, Fence, Job, JobNo, Kind, NewChunk, RowResult, Settled, State, Stay};
 use probity_store::outbox::{self, Content, Delivery, Room};

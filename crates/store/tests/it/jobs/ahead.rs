@@ -1,7 +1,7 @@
 //! What a process held whose clock was a year ahead, and what a start costs whose clock is behind.
 
-use probity_core::id::NodeId;
-use probity_core::time::Millis;
+use probity_account::id::NodeId;
+use probity_mail::time::Millis;
 use probity_store::ahead::{self, Longest, When};
 use probity_store::attempts::{self, Backoff, Slot};
 use probity_store::facts::{self, Fact};

@@ -1,7 +1,7 @@
 //! Chunks that wait: for their destination, for their source, for our own limits.
 
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::jobs::{self, Claimed, Head, JobNo, NewChunk, Settled, Stay};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 

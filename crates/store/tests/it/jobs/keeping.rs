@@ -1,7 +1,7 @@
 //! What becomes of closed jobs: their results are packed, and in time removed.
 
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 #[cfg(debug_assertions)]
 use probity_store::failpoint::When;
 use probity_store::jobs::{self, JobNo, NewChunk, NewJob, Settled};

@@ -1,6 +1,6 @@
 //! Jobs as they are listed and counted.
 
-use probity_core::id::JobId;
+use probity_account::id::JobId;
 use probity_store::jobs::{self, NewJob};
 use probity_store::{ScopedFutureExt as _, timeline};
 

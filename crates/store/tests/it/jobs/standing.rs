@@ -1,6 +1,6 @@
 //! Jobs that wait: whose turn it is not, which ones stand still, and which ones are to be stopped.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_store::jobs::{self, Fence, JobNo, NewChunk, Settled};
 use probity_store::organization::{self, OrgStatus};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
@@ -114,7 +114,7 @@ async fn only_what_comes_on_counts_as_progress() {
         assert_eq!(stalled(&store, now).await, expected);
         // A result is progress, and so is an address that is put off.
         let claimed = claim(&store, org, imported, now, 1).await.remove(0);
-        let part = Settled { results: vec![result(0, 1, probity_core::verdict::Reason::Valid)], ..Settled::default() };
+        let part = Settled { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..Settled::default() };
         settle(&store, claimed.fence, part, now).await;
         assert_eq!(stalled(&store, now).await, [importing]);
     })
@@ -146,7 +146,7 @@ async fn a_job_that_waits_for_its_turn_does_not_stand_still() {
         let org = org(&store, 100).await;
         let job = ready(&store, org, 1).await;
         let first = claim(&store, org, job, NOW, 1).await.remove(0);
-        let part = Settled { results: vec![result(0, 1, probity_core::verdict::Reason::Valid)], ..Settled::default() };
+        let part = Settled { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..Settled::default() };
         settle(&store, first.fence, Settled { done: true, ..part }, NOW).await;
         // Others are before it, for longer than a job may stand still.
         let turn = NOW + 2 * WEEK;

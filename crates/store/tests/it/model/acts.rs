@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::{DeliveryId, EventId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::id::{DeliveryId, EventId};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::jobs::{self, Closed, Kind, NewChunk, RowResult};
 use probity_store::outbox::{self, Content, Delivery, Room};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};

@@ -7,10 +7,10 @@ mod working;
 
 use std::collections::BTreeMap;
 
-use probity_core::credits::Split;
-use probity_core::id::JobId;
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::credits::Split;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::credits;
 use probity_store::jobs::{self, Counts, Fence, ImportClaim, JobNo, State};
 use probity_store::{OrgNo, Store};

@@ -1,9 +1,9 @@
 //! An organization on a plan of the catalogue, and what happens to it.
 
-use probity_core::credits::{Bucket, Split};
-use probity_core::id::{OrgId, UserId};
-use probity_core::time::Millis;
-use probity_core::verdict::Reason;
+use probity_account::credits::{Bucket, Split};
+use probity_account::id::{OrgId, UserId};
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
 use probity_store::credits::booked::{self, Booked, Kind};
 use probity_store::credits::{Booking, hold};
 use probity_store::events::{AccountEvent, Actor, Event, What};

@@ -1,6 +1,6 @@
 //! From one plan to another, and what was granted by hand beside a plan.
 
-use probity_core::credits::Bucket;
+use probity_account::credits::Bucket;
 use probity_store::{ScopedFutureExt as _, credits};
 
 use super::account::Account;

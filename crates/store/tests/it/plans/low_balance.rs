@@ -1,9 +1,9 @@
 //! Balances that become low, and the notices of it.
 
 use futures_util::future::join_all;
-use probity_core::credits::Bucket;
-use probity_core::plans::Plans;
-use probity_core::time::Millis;
+use probity_account::credits::Bucket;
+use probity_account::plans::Plans;
+use probity_mail::time::Millis;
 use probity_store::events::AccountEvent;
 use probity_store::notices::{self, Claimed, Notice};
 use probity_store::organization::{Org, Own};

@@ -1,7 +1,7 @@
 //! Months that begin, once each, and trials that end.
 
 use futures_util::future::{join, join_all};
-use probity_core::plans::{Period, Plans};
+use probity_account::plans::{Period, Plans};
 use probity_store::credits::booked::Kind;
 use probity_store::organization::OrgStatus;
 use probity_store::{ScopedFutureExt as _, plans};

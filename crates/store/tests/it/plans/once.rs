@@ -1,6 +1,6 @@
 //! Whatever fails once while plans go by, each month and each refill is granted once.
 
-use probity_core::plans::Plans;
+use probity_account::plans::Plans;
 use probity_store::credits::booked::Kind;
 use probity_store::events::AccountEvent;
 use probity_store::failpoint::{Action, Armed};

@@ -1,7 +1,7 @@
 //! The unlimited plan takes with it what it gave, and nothing else.
 
-use probity_core::credits::Bucket;
-use probity_core::plans::Period;
+use probity_account::credits::Bucket;
+use probity_account::plans::Period;
 use probity_store::StoreError;
 
 use super::account::Account;

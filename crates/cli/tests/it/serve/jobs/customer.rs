@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 use serde_json::Value;
 
 use super::receiver::Receiver;

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 use probity_trialdb::Setup;
 
 use super::trial::Trial;

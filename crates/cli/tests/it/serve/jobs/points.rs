@@ -8,7 +8,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 use probity_trialdb::postgres;
 use rustix::process::Signal;
 

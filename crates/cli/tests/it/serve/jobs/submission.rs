@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use probity_core::rng::Rng;
+use probity_mail::rng::Rng;
 use serde_json::{Value, json};
 
 use super::customer::Miss;

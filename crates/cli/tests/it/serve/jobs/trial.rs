@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use probity_core::verdict::Reason;
-use probity_core::webhook::Topic;
+use probity_account::webhook::Topic;
+use probity_mail::verdict::Reason;
 use serde_json::json;
 
 use super::customer::{Customer, OrUnavailable as _, Seen, listed};

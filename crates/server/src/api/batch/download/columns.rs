@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use probity_lists::json;
 use probity_store::Conn;
 use probity_store::uploads::{self, Upload};
-use probity_tabular::json;
 use serde_json::value::RawValue;
 
 use crate::api::batch::view::{BatchRow, RowDone};

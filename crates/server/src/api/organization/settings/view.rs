@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use probity_core::overrides::{Gate, IGNORABLE};
-use probity_core::verdict::Status;
+use probity_account::overrides::{Gate, IGNORABLE};
+use probity_mail::verdict::Status;
 use probity_store::settings::Settings;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! What `/v1/organization/suppressions/{list}` shows and takes.
 
-use probity_core::suppression::List;
-use probity_core::time::Millis;
+use probity_account::suppression::List;
+use probity_lists::submission::ADDRESS_MAX_BYTES;
+use probity_mail::time::Millis;
 use probity_store::suppressions::Standing;
-use probity_submission::ADDRESS_MAX_BYTES;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;

@@ -1,7 +1,7 @@
 //! A list of known composition, with the manners that ship with the program.
 
-use probity_core::policy::{Policies, Profile};
 use probity_engine::snapshot::{Held, HeldSite};
+use probity_mail::policy::{Policies, Profile};
 use probity_store::facts::Fact;
 
 use super::super::unknown::Unknowns;

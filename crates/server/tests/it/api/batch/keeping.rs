@@ -1,6 +1,6 @@
 //! What becomes of a closed job: packed it reads as before, and when it is old nothing of its addresses is left.
 
-use probity_core::time::Millis;
+use probity_mail::time::Millis;
 use probity_server::ops::log::capture;
 use probity_store::{ScopedFutureExt as _, jobs};
 

@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use probity_core::api_key::KeyKind;
-use probity_core::block::Block;
-use probity_core::credits::Split;
-use probity_core::id::JobId;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::block::Block;
+use probity_account::credits::Split;
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
 use probity_server::sealing::{MASTER_KEY_BYTES, MasterKey};
 use probity_server::service::ServiceConfig;
 use probity_server::store::Sealing as _;

@@ -1,9 +1,9 @@
 //! Who can be invited, and what an invitation's link is.
 
-use probity_core::api_key::KeyKind;
-use probity_core::id::{OrgId, UserId};
-use probity_core::scope::Scope;
-use probity_core::time::Millis;
+use probity_account::api_key::KeyKind;
+use probity_account::id::{OrgId, UserId};
+use probity_account::scope::Scope;
+use probity_mail::time::Millis;
 use probity_server::secrets::Secrets;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;

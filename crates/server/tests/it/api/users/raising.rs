@@ -1,7 +1,7 @@
 //! Nobody gives a member more than they have themselves.
 
-use probity_core::api_key::KeyKind;
-use probity_core::scope::Scope;
+use probity_account::api_key::KeyKind;
+use probity_account::scope::Scope;
 use probity_server::admin::NewKey;
 use probity_server::service::ServiceConfig;
 use probity_store::ScopedFutureExt as _;

@@ -1,7 +1,7 @@
 //! A webhook's messages: how many wait, whose they are, and that they are told again.
 
-use probity_core::id::{DeliveryId, EventId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, EventId};
+use probity_mail::time::Millis;
 use probity_server::webhooks::TEST;
 use probity_store::ScopedFutureExt as _;
 use probity_store::outbox::{self, Content, Delivery};

@@ -1,7 +1,7 @@
 //! Results as people take them away: with the columns of their file, in its form.
 
 use calamine::{Reader as _, Xlsx};
-use probity_core::role::Role;
+use probity_account::role::Role;
 use serde_json::{Value, json};
 
 use super::{put, put_up, swollen, with_ann};

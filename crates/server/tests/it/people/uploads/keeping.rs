@@ -2,8 +2,8 @@
 
 use axum::body::{Body, Bytes};
 use futures_util::stream;
-use probity_core::role::Role;
-use probity_core::time::Millis;
+use probity_account::role::Role;
+use probity_mail::time::Millis;
 use probity_server::uploads::UploadsConfig;
 use probity_store::ScopedFutureExt as _;
 use probity_store::settings::{self, Settings};

@@ -1,7 +1,7 @@
 //! What a file is taken for, and what is no list.
 
 use futures_util::future::join_all;
-use probity_core::role::Role;
+use probity_account::role::Role;
 use serde_json::{Value, json};
 
 use super::{put, put_up, swollen, with_ann};

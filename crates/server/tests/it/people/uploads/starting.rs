@@ -1,9 +1,9 @@
 //! From a file to its job: what it will cost, and that there is one of it.
 
-use probity_core::id::{JobId, UploadId};
-use probity_core::plans::{Plan, Plans, Refill};
-use probity_core::role::Role;
-use probity_core::time::Millis;
+use probity_account::id::{JobId, UploadId};
+use probity_account::plans::{Plan, Plans, Refill};
+use probity_account::role::Role;
+use probity_mail::time::Millis;
 use probity_store::uploads::{self, Choice, Content, UploadNo};
 use probity_store::{ScopedFutureExt as _, StoreError};
 use serde_json::{Value, json};

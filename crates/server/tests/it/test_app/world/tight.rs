@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use probity_core::time::Millis;
 use probity_engine::{Engine, HeldBack, Item, Outcome, Room, Sink, Tries};
+use probity_mail::time::Millis;
 
 /// The domain.
 const DOMAIN: &str = "@tight-mail.com";

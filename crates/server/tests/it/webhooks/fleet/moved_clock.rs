@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_core::id::{DeliveryId, EventId, WebhookId};
-use probity_core::time::Millis;
+use probity_account::id::{DeliveryId, EventId, WebhookId};
 use probity_engine::clock::Clock;
+use probity_mail::time::Millis;
 use probity_server::webhooks::{DeliveryConfig, LaneConfig, SCHEDULE_MS, Worker};
 use probity_store::events::{AccountEvent, Actor, What};
 use probity_store::outbox::{self, Logged, State};

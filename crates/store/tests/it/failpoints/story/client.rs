@@ -1,6 +1,6 @@
 //! Who submits jobs, and repeats a request under the same key until it is answered.
 
-use probity_core::id::JobId;
+use probity_account::id::JobId;
 use probity_store::idempotency::{self, Attempt, Begun};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{Result, ScopedFutureExt as _, StoreError};

@@ -1,7 +1,7 @@
 //! Live calls, which are charged at their end, and upkeep.
 
-use probity_core::id::WindowId;
-use probity_core::verdict::Reason;
+use probity_account::id::WindowId;
+use probity_mail::verdict::Reason;
 use probity_store::credits::{self, Charges, Window};
 use probity_store::usage::Delta;
 use probity_store::{ScopedFutureExt as _, jobs};

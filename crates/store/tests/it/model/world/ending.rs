@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::{DeliveryId, EventId};
+use probity_account::id::{DeliveryId, EventId};
 use probity_store::ScopedFutureExt as _;
 use probity_store::jobs::{self, Closed, JobNo, State};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use probity_core::id::JobId;
+use probity_account::id::JobId;
 use probity_store::ScopedFutureExt as _;
 use probity_store::StoreError;
 use probity_store::jobs::{self, Counts, ImportClaim, JobNo, NewChunk, NewJob, State};

@@ -2,8 +2,8 @@
 
 use std::collections::btree_map::Entry;
 
-use probity_core::id::DeliveryId;
-use probity_core::time::Millis;
+use probity_account::id::DeliveryId;
+use probity_mail::time::Millis;
 use probity_store::jobs::{self, Claimed, Closed, Fence, Head, NewChunk, Settled, State, Stay};
 use probity_store::{Result, ScopedFutureExt as _};
 

@@ -1,0 +1,255 @@
+//! Ids of things that clients see: `job_01h455vb4pex5vsknk084sn02q`.
+//!
+//! `TypeID` 0.3: a prefix that says what the thing is, `_`, and the 128 bits of a `UUIDv7` (RFC 9562 5.7) in 26 characters of
+//! Crockford's base32, lower case. An id sorts by its time of birth as text, as bits and in an index, and an id of a job
+//! cannot be handed to a function that wants a key: the kind is a part of the type.
+//!
+//! Reading is strict: one text for each id, so that two texts are the same thing exactly when they are equal. Crockford's
+//! aliases (`I` for `1`, upper case) and every other length are refused. The version of the UUID is not checked, as
+//! `TypeID` demands of readers: to clients an id is opaque.
+
+use std::{fmt, hash, marker::PhantomData, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use probity_mail::time::Millis;
+
+/// Crockford's base32, which leaves out `i`, `l`, `o` and `u`.
+const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+
+/// Characters of the part behind the prefix: 26 times 5 bits hold 128 bits and two zeros in front of them.
+const SUFFIX_CHARS: usize = 26;
+
+/// The latest time that the 48 bits of a `UUIDv7` hold, in the year 10889.
+const LATEST_MS: i64 = (1 << 48) - 1;
+
+/// The lower `bits` bits of a number.
+const fn low_bits(bits: u32) -> u128 {
+    (1 << bits) - 1
+}
+
+/// What an id stands for.
+pub trait IdKind {
+    /// The text in front of the underscore: lower-case letters.
+    const PREFIX: &'static str;
+}
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident $prefix:literal $alias:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug)]
+            pub enum $kind {}
+
+            impl IdKind for $kind {
+                const PREFIX: &'static str = $prefix;
+            }
+
+            #[doc = concat!("An id `", $prefix, "_...`.")]
+            pub type $alias = Id<$kind>;
+        )*
+
+        #[cfg(test)]
+        const PREFIXES: &[&str] = &[$($prefix),*];
+    };
+}
+
+kinds! {
+    /// An organization: the customer, who owns everything else.
+    Org "org" OrgId;
+    /// A person who signs in.
+    User "usr" UserId;
+    /// An API key.
+    Key "key" KeyId;
+    /// A batch of addresses.
+    Job "job" JobId;
+    /// A connection to a list provider.
+    Conn "conn" ConnId;
+    /// A rule that overrides verdicts.
+    Rule "rule" RuleId;
+    /// A webhook endpoint.
+    Webhook "whk" WebhookId;
+    /// One delivery to a webhook endpoint.
+    Delivery "dlv" DeliveryId;
+    /// An event that webhooks tell of.
+    Event "evt" EventId;
+    /// An erasure of a person's data.
+    Erasure "era" ErasureId;
+    /// Charges of live calls that are written together.
+    Window "win" WindowId;
+    /// A process of this program that shares a database with others.
+    Node "node" NodeId;
+    /// A person's session in a browser.
+    Session "ses" SessionId;
+    /// A list that somebody put up as a file.
+    Upload "upl" UploadId;
+}
+
+/// The id of a thing of kind `K`. Ids order by time of birth, to the millisecond.
+pub struct Id<K> {
+    bits: u128,
+    // `fn() -> K` makes an id Send and Sync whatever the marker is.
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: IdKind> Id<K> {
+    /// A new id: a `UUIDv7` of the time and 74 of the 80 random bits (version and variant take the place of the others).
+    ///
+    /// The random bytes must come from the operating system's generator. Times before 1970 and after the year 10889 count
+    /// as the nearest time that the layout holds.
+    pub fn new(now: Millis, random: [u8; 10]) -> Self {
+        let ms = u128::try_from(now.0.clamp(0, LATEST_MS)).expect("clamped to what is not negative");
+        let [a0, a1, b @ ..] = random;
+        let rand_a = u128::from(u16::from_be_bytes([a0, a1])) & low_bits(12);
+        let rand_b = u128::from(u64::from_be_bytes(b)) & low_bits(62);
+        let (version, variant) = (7 << 76, 0b10 << 62);
+        Self::from_bits(ms << 80 | version | rand_a << 64 | variant | rand_b)
+    }
+}
+
+impl<K> Id<K> {
+    /// The id with these bits, as a database keeps them.
+    pub const fn from_bits(bits: u128) -> Self {
+        Self { bits, kind: PhantomData }
+    }
+
+    /// The 128 bits of the UUID, its first byte uppermost.
+    pub const fn bits(self) -> u128 {
+        self.bits
+    }
+
+    /// When the id was made, by the clock that [`Id::new`] was given; without meaning for ids that were made elsewhere.
+    pub fn created_at(self) -> Millis {
+        Millis(i64::try_from(self.bits >> 80).expect("48 bits"))
+    }
+}
+
+/// Why a text is no id of the wanted kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdError {
+    /// The text does not begin with the kind's prefix and an underscore.
+    #[error("the id must begin with `{0}_`")]
+    Prefix(&'static str),
+    /// The part behind the prefix is too short or too long.
+    #[error("the id must have {SUFFIX_CHARS} characters behind its prefix")]
+    Length,
+    /// A character that base32 does not have; upper case is one.
+    #[error("the id has a character that ids do not have")]
+    Character,
+    /// The first character is above `7`: more than 128 bits.
+    #[error("the id is larger than any id")]
+    TooLarge,
+}
+
+impl<K: IdKind> FromStr for Id<K> {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        let suffix = text.strip_prefix(K::PREFIX).and_then(|rest| rest.strip_prefix('_'));
+        let suffix = suffix.ok_or(IdError::Prefix(K::PREFIX))?.as_bytes();
+        if suffix.len() != SUFFIX_CHARS {
+            return Err(IdError::Length);
+        }
+        let bits =
+            suffix.iter().try_fold(0u128, |bits, &byte| Some(bits << 5 | digit(byte)?)).ok_or(IdError::Character)?;
+        // The two bits above the 128 have been shifted out by now, so they are looked at where they came in.
+        if suffix.first().is_some_and(|&first| first > b'7') {
+            return Err(IdError::TooLarge);
+        }
+        Ok(Self::from_bits(bits))
+    }
+}
+
+/// The value of a base32 character.
+fn digit(byte: u8) -> Option<u128> {
+    ALPHABET.iter().position(|&letter| letter == byte).and_then(|place| u128::try_from(place).ok())
+}
+
+/// The base32 text of 128 bits.
+fn suffix(bits: u128) -> [u8; SUFFIX_CHARS] {
+    let mut text = [b'0'; SUFFIX_CHARS];
+    let mut rest = bits;
+    for place in text.iter_mut().rev() {
+        let five = usize::try_from(rest & low_bits(5)).expect("five bits");
+        *place = ALPHABET[five];
+        rest >>= 5;
+    }
+    text
+}
+
+impl<K: IdKind> fmt::Display for Id<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = suffix(self.bits);
+        write!(f, "{}_{}", K::PREFIX, str::from_utf8(&suffix).expect("base32 is ASCII"))
+    }
+}
+
+impl<K: IdKind> fmt::Debug for Id<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl<K: IdKind> Serialize for Id<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de, K: IdKind> Deserialize<'de> for Id<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text<K>(PhantomData<fn() -> K>);
+
+        impl<K: IdKind> de::Visitor<'_> for Text<K> {
+            type Value = Id<K>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "an id that begins with `{}_`", K::PREFIX)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Id<K>, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text(PhantomData))
+    }
+}
+
+// Written out because `derive` would ask the same of the marker `K`.
+impl<K> Clone for Id<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Id<K> {}
+
+impl<K> PartialEq for Id<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits == other.bits
+    }
+}
+
+impl<K> Eq for Id<K> {}
+
+impl<K> PartialOrd for Id<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K> Ord for Id<K> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.bits.cmp(&other.bits)
+    }
+}
+
+impl<K> hash::Hash for Id<K> {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        self.bits.hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+//! Lists of addresses that an organization has had trouble with: spam traps, people who complained, mail that came back.
+//!
+//! No mail server tells any of this, so the engine never finds it; a batch adds it to what was found ([`judged`]) before the
+//! organization's overrides are applied. It changes neither the price nor what a live call is told.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use probity_mail::verdict::{Finding, Reason, Verdict};
+
+/// One of the lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum List {
+    /// Spam traps and spam accounts.
+    Spam,
+    /// People who have complained.
+    Complained,
+    /// Addresses from which mail has come back.
+    Bounced,
+}
+
+impl List {
+    /// Every list, in the order of their reasons.
+    pub const ALL: [Self; 3] = [Self::Spam, Self::Complained, Self::Bounced];
+
+    /// The name in the contract, which is that of the reason.
+    pub fn as_str(self) -> &'static str {
+        self.reason().as_str()
+    }
+
+    /// The list of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|list| list.as_str() == name)
+    }
+
+    /// What is found of an address on it.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Spam => Reason::Spam,
+            Self::Complained => Reason::Complained,
+            Self::Bounced => Reason::Bounced,
+        }
+    }
+
+    /// The rule that a finding names.
+    fn rule(self) -> &'static str {
+        match self {
+            Self::Spam => "suppressions.spam",
+            Self::Complained => "suppressions.complained",
+            Self::Bounced => "suppressions.bounced",
+        }
+    }
+}
+
+impl fmt::Display for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// No list has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no list has this name")]
+pub struct NoSuchList;
+
+impl FromStr for List {
+    type Err = NoSuchList;
+
+    fn from_str(name: &str) -> Result<Self, NoSuchList> {
+        Self::from_name(name).ok_or(NoSuchList)
+    }
+}
+
+/// The verdict about an address that is on these lists. What the engine has found already stays as it found it.
+pub fn judged(raw: &Verdict, lists: &[List]) -> Verdict {
+    let mut findings = raw.findings.clone();
+    for list in lists {
+        if findings.iter().all(|finding| finding.reason != list.reason()) {
+            findings.push(Finding {
+                reason: list.reason(),
+                meta: Cow::Borrowed("suppressed"),
+                rule: list.rule().into(),
+            });
+        }
+    }
+    Verdict::of(findings, &raw.rule)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overrides::{Gate, Overrides, Wishes};
+
+    fn found(reasons: &[Reason]) -> Verdict {
+        let finding = |reason: &Reason| Finding { reason: *reason, meta: "found".into(), rule: "engine".into() };
+        Verdict::of(reasons.iter().map(finding).collect(), &"smtp.accepted".into())
+    }
+
+    fn reported(raw: &[Reason], lists: &[List]) -> (Reason, String, String) {
+        let verdict = judged(&found(raw), lists);
+        (verdict.reason, verdict.meta.into_owned(), verdict.rule.to_string())
+    }
+
+    #[test]
+    fn a_listed_address_is_reported_where_its_reason_stands_in_the_contracts_order() {
+        use Reason::{AcceptAll, Bounced, Disposable, Nonexistent, Spam, Unverified, Valid};
+        let cases: [(&[Reason], &[List], Reason, &str); 8] = [
+            (&[], &[], Valid, "smtp.accepted"),
+            (&[], &[List::Bounced], Bounced, "suppressions.bounced"),
+            (&[], &[List::Bounced, List::Spam], Spam, "suppressions.spam"),
+            (&[Unverified], &[List::Bounced], Bounced, "suppressions.bounced"),
+            (&[AcceptAll], &[List::Complained], Reason::Complained, "suppressions.complained"),
+            (&[Disposable], &[List::Bounced], Bounced, "suppressions.bounced"),
+            (&[Nonexistent], &[List::Spam], Nonexistent, "engine"),
+            (&[Bounced], &[List::Bounced], Bounced, "engine"),
+        ];
+        for (raw, lists, reason, rule) in cases {
+            let (got, _, by) = reported(raw, lists);
+            assert_eq!((got, by.as_str()), (reason, rule), "{raw:?} on {lists:?}");
+        }
+        assert_eq!(reported(&[], &[List::Spam]).1, "suppressed");
+        assert_eq!(reported(&[], &[]).1, "");
+    }
+
+    #[test]
+    fn overrides_see_lists_as_any_other_finding() {
+        let ignoring = |gate| {
+            let wishes = Wishes { ignored_reasons: vec![Gate::from_name(gate).unwrap()], ..Wishes::default() };
+            Overrides::new(&wishes)
+        };
+        let listed = judged(&found(&[Reason::AcceptAll]), &[List::Complained]);
+        let verdict = ignoring("complainers").apply(&listed, "a@example.org");
+        assert_eq!(verdict.reason, Reason::AcceptAll);
+        let alone = ignoring("complainers").apply(&judged(&found(&[]), &[List::Complained]), "a@example.org");
+        assert_eq!((alone.reason, &*alone.rule), (Reason::Valid, "settings.ignored"));
+    }
+
+    #[test]
+    fn lists_have_the_names_of_their_reasons() {
+        assert_eq!(List::ALL.map(List::as_str), ["spam", "complained", "bounced"]);
+        for list in List::ALL {
+            assert_eq!(List::from_name(list.as_str()), Some(list));
+        }
+        assert_eq!("nonexistent".parse::<List>(), Err(NoSuchList));
+    }
+}

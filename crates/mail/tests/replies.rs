@@ -1,0 +1,385 @@
+//! The table of `data/replies.txt`, and what must hold for every reply around it.
+
+use std::{
+    collections::BTreeSet,
+    fmt::Write,
+    net::{IpAddr, Ipv4Addr},
+    sync::LazyLock,
+};
+
+use probity_mail::{
+    classify::{AboutUs, Meaning, Parties, Reading, Rules, Stage},
+    smtp::reply::{Enhanced, Reply},
+};
+use proptest::prelude::*;
+
+const TABLE: &str = include_str!("data/replies.txt");
+/// Replies that no rule was written from.
+const UNSEEN: &str = include_str!("data/replies_unseen.txt");
+const ADDRESS: &str = "joe.doe@example.net";
+
+const US: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::new(192, 0, 2, 25))];
+const PARTIES: Parties<'_> =
+    Parties { recipient: ADDRESS, sender: "ask@probe.example", helo: "mx1.probe.example", addresses: US };
+
+fn read(reply: &Reply, stage: Stage, provider: Option<&str>) -> Reading {
+    Rules::embedded().read_between(reply, stage, provider, &PARTIES)
+}
+
+/// One line of the table.
+#[derive(Clone, Debug)]
+struct Case {
+    line: usize,
+    meaning: Meaning,
+    stage: Stage,
+    provider: Option<String>,
+    reply: Reply,
+    /// Any meaning of the same kind will do: undeliverable or not.
+    any: bool,
+    wait_s: Option<i64>,
+    rule: Option<&'static str>,
+}
+
+fn cases() -> Vec<Case> {
+    cases_of(TABLE)
+}
+
+fn cases_of(table: &'static str) -> Vec<Case> {
+    let (mut cases, mut section) = (Vec::new(), "");
+    for (number, line) in (1..).zip(table.lines()) {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+            Some(name) => section = name,
+            None => cases.push(case(number, line, section)),
+        }
+    }
+    cases
+}
+
+fn case(line: usize, text: &'static str, section: &str) -> Case {
+    let (text, notes) = text.split_once(" ## ").unwrap_or((text, ""));
+    let mut words = text.splitn(4, ' ');
+    let mut word = || words.next().unwrap_or_default();
+    let (stage, provider, code) = (word(), word(), word());
+    Case {
+        line,
+        meaning: meaning_of(section),
+        stage: stage_of(stage),
+        provider: Some(provider.to_owned()).filter(|name| name != "-"),
+        reply: reply(&code[..3], word()),
+        any: notes == "any" || section == "harmless",
+        rule: notes.strip_prefix("rule="),
+        wait_s: notes.strip_prefix("wait=").map(|wait| wait.parse().expect("seconds")),
+    }
+}
+
+fn reply(code: &str, rest: &str) -> Reply {
+    let rest = rest.replace("{a}", ADDRESS).replace("{ip}", "192.0.2.25").replace("{us}", PARTIES.sender);
+    let (first, tail) = rest.split_once(' ').unwrap_or((&rest, ""));
+    let enhanced = enhanced(first);
+    let text = if enhanced.is_some() { tail.to_owned() } else { rest.clone() };
+    Reply { code: code.parse().expect("a code"), enhanced, text, nonconforming: false }
+}
+
+fn enhanced(word: &str) -> Option<Enhanced> {
+    let numbers: Vec<u16> = word.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    match numbers[..] {
+        [class @ (2 | 4 | 5), subject, detail] => Some(Enhanced { class: u8::try_from(class).ok()?, subject, detail }),
+        _ => None,
+    }
+}
+
+fn stage_of(name: &str) -> Stage {
+    match name {
+        "connect" => Stage::Connect,
+        "ehlo" => Stage::Ehlo,
+        "starttls" => Stage::StartTls,
+        "mail" => Stage::Mail,
+        "rcpt" => Stage::Rcpt,
+        _ => panic!("no stage is called {name}"),
+    }
+}
+
+/// The meaning that a section is named after; of [harmless], one of those that it may be.
+fn meaning_of(name: &str) -> Meaning {
+    if name == "harmless" {
+        return Meaning::Unmatched;
+    }
+    Meaning::from_name(name).unwrap_or_else(|| panic!("no meaning is called {name}"))
+}
+
+/// Cases that must never become undeliverable, however they are dressed up.
+static HARMLESS: LazyLock<Vec<Case>> = LazyLock::new(|| {
+    let harmless = |case: &Case| case.meaning.makes_undeliverable().is_none();
+    cases().into_iter().filter(harmless).collect()
+});
+
+#[test]
+fn every_reply_of_the_table_reads_as_it_says() {
+    let mut wrong = String::new();
+    for case in cases() {
+        let reading = read(&case.reply, case.stage, case.provider.as_deref());
+        let undeliverable = |meaning: Meaning| meaning.makes_undeliverable().is_some();
+        let same = reading.meaning == case.meaning
+            || case.any && undeliverable(reading.meaning) == undeliverable(case.meaning);
+        let wait = case.wait_s.is_none_or(|wait| reading.retry_after_ms == Some(wait * 1000));
+        let rule = case.rule.is_none_or(|rule| *reading.rule == *rule);
+        if !same || !wait || !rule {
+            writeln!(wrong, "line {}: {:?}, not {:?}: {:?}", case.line, reading, case.meaning, case.reply.text)
+                .expect("a string takes all");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+#[test]
+fn rules_hold_for_replies_that_they_were_not_written_from() {
+    let (mut all, mut right, mut wrong) = (0, 0, String::new());
+    for case in cases_of(UNSEEN) {
+        let reading = read(&case.reply, case.stage, case.provider.as_deref());
+        let (got, wanted) = (reading.meaning.makes_undeliverable(), case.meaning.makes_undeliverable());
+        if wanted.is_some() {
+            all += 1;
+            right += usize::from(got == wanted);
+        } else if got.is_some() {
+            writeln!(wrong, "line {}: {reading:?}: {:?}", case.line, case.reply.text).expect("a string takes all");
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(right * 100 >= all * 92, "{right} of {all}");
+}
+
+#[test]
+fn every_rule_has_a_case() {
+    let rules = Rules::embedded();
+    let rule_of = |case: &Case| read(&case.reply, case.stage, case.provider.as_deref()).rule.to_string();
+    let used: BTreeSet<String> = cases().iter().map(rule_of).collect();
+    let unused: Vec<&str> = rules.ids().filter(|id| !used.contains(*id)).collect();
+    assert!(unused.is_empty(), "rules that no case of the table reaches: {unused:?}");
+}
+
+#[test]
+fn a_missing_mailbox_is_only_read_from_a_final_answer_to_rcpt() {
+    for case in cases() {
+        let provider = case.provider.as_deref();
+        for stage in [Stage::Connect, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Unsolicited] {
+            let reading = read(&case.reply, stage, provider);
+            assert_eq!(reading.meaning.makes_undeliverable(), None, "line {} at {stage:?}: {reading:?}", case.line);
+        }
+        if case.reply.code >= 500 {
+            let milder = Reply { code: case.reply.code - 100, ..case.reply.clone() };
+            let reading = read(&milder, Stage::Rcpt, provider);
+            assert_eq!(reading.meaning.makes_undeliverable(), None, "line {} as 4xx: {reading:?}", case.line);
+        }
+    }
+}
+
+#[test]
+fn a_missing_mailbox_is_recognized_without_its_enhanced_code_and_without_a_provider() {
+    let (mut all, mut missed) = (0, Vec::new());
+    for case in cases() {
+        // Where the code or the provider is the message, there is nothing left without it.
+        let telling = case.reply.text.chars().any(char::is_alphabetic) && !case.any;
+        if case.meaning != Meaning::NoSuchUser || !telling {
+            continue;
+        }
+        all += 1;
+        let bare = Reply { enhanced: None, ..case.reply.clone() };
+        let reading = read(&bare, Stage::Rcpt, None);
+        if reading.meaning.makes_undeliverable().is_none() {
+            missed.push(format!("line {}: {} by {}", case.line, bare.text, reading.rule));
+        }
+    }
+    assert!(missed.len() * 20 <= all, "{} of {all}: {missed:#?}", missed.len());
+}
+
+#[test]
+fn mixed_texts_are_never_about_the_recipient() {
+    // Each telling text about a missing mailbox, next to each telling word about us.
+    let about_us = [
+        "your IP is on a block list",
+        "listed by zen.spamhaus.org",
+        "blocked due to spam",
+        "SPF check failed",
+        "sender not accepted",
+        "no PTR record",
+        "bad HELO",
+        "too many connections",
+        "rate limit exceeded",
+        "policy violation",
+        "poor reputation",
+        "relaying denied",
+        "authentication required",
+        "STARTTLS required",
+        "try again later",
+        "DMARC",
+        "greylisted",
+        "virus found",
+    ];
+    for case in cases().iter().filter(|case| case.meaning.makes_undeliverable().is_some()) {
+        for words in about_us {
+            for text in [format!("{} {words}", case.reply.text), format!("{words}: {}", case.reply.text)] {
+                // A full mailbox and "try again later" do not contradict each other.
+                if case.meaning == Meaning::InboxFull && words == "try again later" {
+                    continue;
+                }
+                let reply = Reply { text, ..case.reply.clone() };
+                for provider in [None, case.provider.as_deref()] {
+                    let reading = read(&reply, Stage::Rcpt, provider);
+                    let verdict = reading.meaning.makes_undeliverable();
+                    assert_eq!(verdict, None, "line {} with {words:?}: {reading:?}", case.line);
+                }
+            }
+        }
+    }
+}
+
+/// Codes that speak of a mailbox, or of nothing.
+const FOREIGN_CODES: [(u16, u16); 12] =
+    [(0, 0), (1, 0), (1, 1), (1, 3), (1, 6), (1, 10), (2, 0), (2, 1), (2, 2), (4, 1), (5, 0), (7, 13)];
+
+#[test]
+fn a_code_of_another_makes_no_refusal_undeliverable() {
+    let mut wrong = String::new();
+    let says_something = |case: &Case| case.reply.code >= 400 && case.reply.text.contains(char::is_alphabetic);
+    for case in HARMLESS.iter().filter(|case| case.stage == Stage::Rcpt && says_something(case)) {
+        let read = |reply: &Reply| read(reply, Stage::Rcpt, case.provider.as_deref());
+        // Only where the table itself names no meaning may a text leave the word to its code.
+        let said = read(&Reply { code: 550, enhanced: None, ..case.reply.clone() }).meaning;
+        let is_left_to_code = case.meaning == Meaning::Unmatched && !case.any && said == Meaning::Unmatched;
+        if is_left_to_code || said.makes_undeliverable().is_some() {
+            continue;
+        }
+        for (subject, detail) in FOREIGN_CODES {
+            for code in [550, 521, 552, 554] {
+                let enhanced = Some(Enhanced { class: 5, subject, detail });
+                let reading = read(&Reply { code, enhanced, ..case.reply.clone() });
+                let certain = &*reading.rule == "rcpt.no_such_user.certain";
+                if reading.meaning.makes_undeliverable().is_some() && !certain {
+                    let (line, text) = (case.line, &case.reply.text);
+                    writeln!(wrong, "line {line} as {code} 5.{subject}.{detail}: {} reads {text}", reading.rule)
+                        .expect("a string takes all");
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// The names in a dialogue, and what texts with them say.
+struct Dialogue {
+    recipient: &'static str,
+    sender: &'static str,
+    helo: &'static str,
+    texts: &'static [(&'static str, Meaning)],
+}
+
+const DIALOGUES: &[Dialogue] = &[
+    Dialogue {
+        recipient: "joe@example.net",
+        sender: "ask@probe.example",
+        helo: "mx1.probe.example",
+        texts: &[
+            ("No such user <ask@probe.example>", Meaning::AboutUs(AboutUs::Sender)),
+            ("<Ask@Probe.Example>: user unknown", Meaning::AboutUs(AboutUs::Sender)),
+            ("5.1.1 mailbox ask@probe.example does not exist", Meaning::AboutUs(AboutUs::Sender)),
+            ("mailbox ask@probe.example is full", Meaning::AboutUs(AboutUs::Sender)),
+            ("account ask@probe.example is disabled", Meaning::AboutUs(AboutUs::Sender)),
+            ("5.2.1 <ask@probe.example>", Meaning::AboutUs(AboutUs::Sender)),
+            ("unknown user postmaster@mx1.probe.example", Meaning::AboutUs(AboutUs::Sender)),
+            ("user unknown (mx1.probe.example)", Meaning::AboutUs(AboutUs::Policy)),
+            ("5.1.1 no such user at probe.example", Meaning::AboutUs(AboutUs::Policy)),
+            ("5.1.1 [192.0.2.25] unknown user", Meaning::AboutUs(AboutUs::Policy)),
+            ("<joe@example.net>: no such user <ask@probe.example>", Meaning::AboutUs(AboutUs::Sender)),
+            ("<joe@example.net> rejected: <ask@probe.example> does not exist", Meaning::AboutUs(AboutUs::Sender)),
+            ("<joe@example.net>... User unknown (from mx1.probe.example [192.0.2.25])", Meaning::NoSuchUser),
+            ("<JOE@example.net>: user unknown, from=<ask@probe.example> ip=192.0.2.25", Meaning::NoSuchUser),
+            ("5.1.1 from ask@probe.example to joe@example.net: no such mailbox", Meaning::NoSuchUser),
+            ("5.1.1 <joe@backend.example>: no such user [192.0.2.25]", Meaning::NoSuchUser),
+            ("no such user, see https://example.net/why?ip=192.0.2.25", Meaning::NoSuchUser),
+            ("no such user <task@probe.example.org>", Meaning::NoSuchUser),
+            ("no such user [192.0.2.251]", Meaning::NoSuchUser),
+        ],
+    },
+    Dialogue {
+        recipient: "joe@example.net",
+        sender: "ask@example.net",
+        helo: "example.net",
+        texts: &[
+            ("no such user at example.net", Meaning::NoSuchUser),
+            ("<joe@example.net>: user unknown", Meaning::NoSuchUser),
+            ("<joe.doe@example.net>: user unknown", Meaning::NoSuchUser),
+            ("<ask@example.net>: user unknown", Meaning::AboutUs(AboutUs::Sender)),
+        ],
+    },
+    Dialogue {
+        recipient: "ask@example.net",
+        sender: "ask@example.net",
+        helo: "mx1.example.net",
+        texts: &[("no such user <ASK@example.net>", Meaning::NoSuchUser)],
+    },
+    Dialogue {
+        recipient: "joe@example.net",
+        sender: "",
+        helo: "mx1.probe.example",
+        texts: &[("no such user <>", Meaning::NoSuchUser)],
+    },
+];
+
+#[test]
+fn a_reply_that_names_us_and_not_the_recipient_is_about_us() {
+    for Dialogue { recipient, sender, helo, texts } in DIALOGUES {
+        let parties = Parties { recipient, sender, helo, addresses: US };
+        for (text, meaning) in *texts {
+            for provider in [None, Some("google"), Some("yandex")] {
+                let reading = Rules::embedded().read_between(&reply("550", text), Stage::Rcpt, provider, &parties);
+                assert_eq!(reading.meaning, *meaning, "{text} to {recipient}: {}", reading.rule);
+            }
+        }
+    }
+}
+
+/// Random case of letters, by the bits of a number.
+fn recase(text: &str, bits: u64) -> String {
+    let pick = |(index, c): (usize, char)| {
+        if bits >> (index % 64) & 1 == 1 { c.to_ascii_uppercase() } else { c }
+    };
+    text.chars().enumerate().map(pick).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// However a harmless reply is dressed up, it does not make an address undeliverable.
+    #[test]
+    fn harmless_replies_stay_harmless(
+        pick in any::<prop::sample::Index>(),
+        bits in any::<u64>(),
+        local in "(no\\.such\\.user|user\\.unknown|mailbox\\.full|disabled|invalid|not-found|[a-z]{1,8})",
+        provider in prop::sample::select(vec!["google", "outlook", "microsoft365", "yahoo", "icloud", "mailru", "yandex",
+            "proofpoint", "mimecast", "barracuda", "cisco", "gmx", "orange", "free", "qq", "netease", "titan", "nobody"]),
+        before in prop::sample::select(vec!["", "Error: ", "mx1.example.com ", "[a1b2] ", "<> ", "said: ", "5xx - "]),
+        with_provider in any::<bool>(),
+    ) {
+        let case = &HARMLESS[pick.index(HARMLESS.len())];
+        let text = format!("{before}{} <{local}@example.net>", recase(&case.reply.text, bits));
+        // A provider's own rule may know better than general wording: only cases without one change providers.
+        let provider = if case.provider.is_some() { case.provider.as_deref() } else { Some(provider).filter(|_| with_provider) };
+        let reading = read(&Reply { text, ..case.reply.clone() }, Stage::Rcpt, provider);
+        if case.stage == Stage::Rcpt {
+            prop_assert_eq!(reading.meaning.makes_undeliverable(), None, "line {}: {:?}", case.line, reading);
+        }
+    }
+
+    /// No text at all breaks the reader, and none makes an address undeliverable from a 4xx.
+    #[test]
+    fn any_text_can_be_read(text in "\\PC{0,700}", code in 200_u16..600, detail in 0_u16..1000) {
+        let enhanced = Some(Enhanced { class: 5, subject: detail % 8, detail });
+        let reply = Reply { code, enhanced, text, nonconforming: true };
+        let reading = Rules::embedded().read(&reply, Stage::Rcpt, None);
+        prop_assert!(code >= 500 || reading.meaning.makes_undeliverable().is_none());
+        prop_assert!(reading.retry_after_ms.is_none_or(|wait| (0..=86_400_000).contains(&wait)));
+    }
+}
