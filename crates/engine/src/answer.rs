@@ -18,7 +18,7 @@ use crate::destination::Destination;
 use crate::inner::Inner;
 use crate::probe::Asked;
 
-/// The names of rules that lists make, shared by all verdicts.
+/// Names of list rules, shared by all verdicts.
 struct ListRules {
     role: Arc<str>,
     disposable: Arc<str>,
@@ -35,7 +35,7 @@ static LIST_RULES: LazyLock<ListRules> = LazyLock::new(|| ListRules {
     accepted: "plan.accepted".into(),
 });
 
-/// One address that is being verified.
+/// Address being verified.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     pub(crate) email: Arc<str>,
@@ -49,7 +49,7 @@ impl Subject {
         Self { email, domain, facts }
     }
 
-    /// What is said when asking about it came to `told`.
+    /// Builds the verdict from a probe's fate.
     pub(crate) fn answer(
         self,
         inner: &Inner,
@@ -70,7 +70,7 @@ impl Subject {
         self.verification(Verdict::of(findings, &valid_rule), evidence, disposable)
     }
 
-    /// What is said without asking anybody.
+    /// Builds the verdict of an address that was not probed.
     pub(crate) fn without_probe(self, why: Finding) -> Verification {
         let mut findings = self.listed(false, false);
         findings.push(why);
@@ -78,7 +78,7 @@ impl Subject {
         self.verification(Verdict::of(findings, &LIST_RULES.accepted), Evidence::default(), disposable)
     }
 
-    /// What lists find: `disposable` and `parked` are what they say of the exchangers.
+    /// Findings of the lists: `disposable` and `parked` are theirs about the MX hosts.
     fn listed(&self, disposable: bool, parked: bool) -> Vec<Finding> {
         let rules = &*LIST_RULES;
         let found = [
@@ -113,7 +113,7 @@ impl Subject {
     }
 }
 
-/// What is said of a text that is no address.
+/// Builds the verdict of a text that is not an address.
 pub(crate) fn invalid(inner: &Inner, email: Arc<str>, error: &AddressError) -> Verification {
     let rule: Arc<str> = Arc::from(format!("syntax.{}", error.reason.token()));
     let finding = Finding { reason: Reason::Invalid, meta: Cow::Borrowed("syntax"), rule: rule.clone() };
@@ -164,8 +164,8 @@ fn evidence(
     Evidence { domain: Some(place.evidence.clone()), probe, timings: asked.timings, source, age_s: 0 }
 }
 
-/// A reply's text without addresses: neither mailboxes (servers like to repeat them) nor our own network addresses and names. What
-/// stands for them may be longer; the text stays as short as it may be.
+/// Removes mailboxes (which servers often repeat) and our own network addresses and names from a reply's text. Placeholders may be
+/// longer; the text still keeps its maximum length.
 pub(crate) fn redact(text: String, inner: &Inner) -> String {
     let text = if text.contains('@') { without_mailboxes(&text) } else { text };
     let names = inner.config.sources.iter().map(|source| source.helo.as_str());
@@ -174,15 +174,15 @@ pub(crate) fn redact(text: String, inner: &Inner) -> String {
     text
 }
 
-/// What stands for the name by which we introduce ourselves.
+/// Placeholder for our HELO name.
 const OUR_NAME: &str = "<our name>";
 
-/// A text without these names, as whole words.
+/// Replaces these names in a text, as whole words.
 fn without_own_names<'a>(mut text: String, own: impl Iterator<Item = &'a str>) -> String {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     for name in own.map(|name| name.trim_matches(['.', '[', ']'])).filter(|name| !name.is_empty()) {
         let mut at = 0;
-        // Lower case of ASCII alone, so that places in one are places in the other.
+        // ASCII lower case only, so that positions in both texts agree.
         while let Some(found) = text[at..].to_ascii_lowercase().find(&name.to_ascii_lowercase()) {
             let (start, end) = (at + found, at + found + name.len());
             let before = text.as_bytes()[..start].last().is_some_and(|byte| is_part(*byte));
@@ -198,10 +198,10 @@ fn without_own_names<'a>(mut text: String, own: impl Iterator<Item = &'a str>) -
     text
 }
 
-/// What stands for one of our network addresses.
+/// Placeholder for one of our network addresses.
 const OURS: &str = "<our address>";
 
-/// A text without these addresses, however they are written, also turned around as block lists have them in names.
+/// Replaces these addresses in a text, in any notation, including the reversed one of block-list names.
 fn without_own_addresses(mut text: String, own: &[IpAddr]) -> String {
     let is_part = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
     let is_ours = |word: &str| word.parse::<IpAddr>().is_ok_and(|address| own.contains(&address.to_canonical()));

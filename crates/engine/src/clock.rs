@@ -1,10 +1,10 @@
-//! The clock: the only place that reads one.
+//! The clock: the only code that reads one.
 //!
-//! Everything else is handed a [`Clock`] or a [`Millis`]. Time passes by tokio's clock, so that a test or a simulation which
-//! pauses that clock owns time; the wall clock is read once, at the start, and only says where counting begins. A step of the
-//! wall clock (NTP, an operator) therefore never moves deadlines, cache times or pacing; in exchange a long-lived process
-//! may differ from the wall clock by the drift since its start. The time for which the machine was suspended counts: what ended
-//! meanwhile has ended, though no timer has run.
+//! All other code receives a [`Clock`] or a [`Millis`]. Time passes by tokio's clock, so a test or a simulation that pauses that
+//! clock controls time. The wall clock is read once, at the start, and only sets the origin. So a step of the wall clock (NTP, an
+//! operator) never moves deadlines, cache times or pacing. In exchange, a long-lived process may differ from the wall clock by the
+//! drift since its start. Time while the machine was suspended counts: what would have expired has expired, though no timer has
+//! run.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,11 +12,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use probity_mail::time::Millis;
 use tokio::time::Instant;
 
-/// Lets a debug build start with a clock that is ahead by so many milliseconds, or behind.
+/// Starts a debug build with a clock that is ahead by this many milliseconds, or behind if negative.
 #[cfg(debug_assertions)]
 const AHEAD_VARIABLE: &str = "PROBITY_CLOCK_AHEAD_MS";
 
-/// A clock that counts milliseconds from a chosen beginning. Copies agree with each other.
+/// A clock that counts milliseconds from a chosen origin. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Millis,
@@ -24,13 +24,13 @@ pub struct Clock {
     suspended: Suspended,
 }
 
-/// For how long the machine was suspended while the clock was running, which the runtime's clock does not count.
+/// Time that the machine was suspended while the clock was running, which the runtime's clock does not count.
 #[derive(Clone, Copy, Debug)]
 enum Suspended {
     Never,
-    /// This machine, that long before the clock began, in milliseconds.
+    /// This machine; its suspended time before the clock's start, in milliseconds.
     Machine(i64),
-    /// As somebody says, in milliseconds.
+    /// A given value, in milliseconds.
     Told(&'static AtomicI64),
 }
 
@@ -38,30 +38,30 @@ impl Clock {
     /// A clock that counts from the Unix epoch, set by the system's clock.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
     pub fn system() -> Self {
-        // A system clock before 1970 counts as 1970: only labels of points in time suffer, no interval does.
+        // A system clock before 1970 counts as 1970: only displayed times suffer, no interval does.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let origin = Millis(whole_ms(since_epoch));
         #[cfg(debug_assertions)]
         let origin = origin + std::env::var(AHEAD_VARIABLE).ok().and_then(|ms| ms.parse::<i64>().ok()).unwrap_or(0);
-        // A thread that pauses between the two clocks of one reading reads too little, and later readings would count the
-        // difference as time suspended. The largest of three readings is right unless the thread pauses in each.
+        // A thread that pauses between the two clocks of one reading gets too little, and later readings would count the difference
+        // as suspended. The largest of three readings is right unless the thread pauses in each.
         let before = [suspended_ms(), suspended_ms(), suspended_ms()].into_iter().max().unwrap_or(0);
         Self { suspended: Suspended::Machine(before), ..Self::starting_at(origin) }
     }
 
-    /// The same, on a machine that is suspended as somebody says, in milliseconds in all: for tests.
+    /// The same clock on a machine suspended for `told` milliseconds in total: for tests.
     #[must_use]
     pub fn suspended(self, told: &'static AtomicI64) -> Self {
         Self { suspended: Suspended::Told(told), ..self }
     }
 
-    /// A clock that says `origin` now. Simulations start where they like.
+    /// A clock that reads `origin` now. Simulations choose their start.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the runtime's clock")]
     pub fn starting_at(origin: Millis) -> Self {
         Self { origin, start: Instant::now(), suspended: Suspended::Never }
     }
 
-    /// The current point in time. Never goes backwards.
+    /// The current time. Never goes backwards.
     pub fn now(&self) -> Millis {
         self.origin + whole_ms(self.elapsed()) + self.slept_ms()
     }
@@ -74,33 +74,33 @@ impl Clock {
         }
     }
 
-    /// How long this clock has been running, in full precision, while the machine was. Never goes backwards.
+    /// Time that this clock has been running, at full precision, without suspended time. Never goes backwards.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// The instant of the runtime at which this clock says `point`, for `tokio::time::sleep_until` and its kin; the start
-    /// when `point` lies before it. Timers do not run while the machine is suspended: theirs comes late by what is slept after this.
+    /// The runtime's instant at which this clock reads `point`, for `tokio::time::sleep_until` and its kin; the start if `point`
+    /// lies before it. Timers do not run while the machine is suspended: later suspension delays them.
     pub fn instant(&self, point: Millis) -> Instant {
         let after_start = u64::try_from(point.since(self.origin) - self.slept_ms()).unwrap_or_default();
         self.start + Duration::from_millis(after_start)
     }
 }
 
-/// For how long this machine was suspended since it was started, in milliseconds. Never goes backwards.
+/// Time that this machine was suspended since it started, in milliseconds. Never goes backwards.
 #[cfg(target_os = "linux")]
 fn suspended_ms() -> i64 {
     use rustix::time::{ClockId, Timespec, clock_gettime};
     static KNOWN: AtomicI64 = AtomicI64::new(0);
     let ms = |at: Timespec| i128::from(at.tv_sec) * 1_000_000_000 + i128::from(at.tv_nsec);
-    // In this order what passes between the two readings makes it less, never more.
+    // In this order, time between the two readings makes the difference smaller, never larger.
     let boot_time = ms(clock_gettime(ClockId::Boottime));
     let slept = (boot_time - ms(clock_gettime(ClockId::Monotonic))) / 1_000_000;
     let slept = i64::try_from(slept).unwrap_or(0);
     KNOWN.fetch_max(slept, Ordering::Relaxed).max(slept)
 }
 
-/// On other systems nothing tells how long the machine slept: it counts as awake all the time.
+/// Other systems do not report suspended time: the machine counts as awake.
 #[cfg(not(target_os = "linux"))]
 fn suspended_ms() -> i64 {
     0
@@ -155,7 +155,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_system_clock_counts_from_1970() {
-        // 2024-01-01 and 2100-01-01: a unit mistaken for another would fall outside.
+        // 2024-01-01 and 2100-01-01: a confused unit would fall outside.
         let now = Clock::system().now();
         assert!(now > Millis(1_704_067_200_000) && now < Millis(4_102_444_800_000), "{now:?}");
     }

@@ -1,4 +1,4 @@
-//! What an operator decides about the engine. Every time is in milliseconds.
+//! Engine configuration. All times are in milliseconds.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -17,98 +17,92 @@ pub use probity_mail::policy::Profile;
 /// Deadlines of one kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// For a TCP connection.
+    /// TCP connection.
     pub connect_ms: i64,
-    /// For the banner.
+    /// Banner.
     pub banner_ms: i64,
-    /// For each command.
+    /// Each command.
     pub command_ms: i64,
-    /// For a whole session.
+    /// Whole session.
     pub session_ms: i64,
 }
 
-/// How long facts are kept.
+/// Lifetimes of cached facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheTimes {
-    /// A verdict of a mailbox that takes mail.
+    /// Verdict of a mailbox that accepts mail.
     pub good_ms: i64,
-    /// Any other verdict about the mailbox or the domain (never a refusal of us).
+    /// Any other verdict about the mailbox or the domain (never a client refusal).
     pub bad_ms: i64,
-    /// That a domain accepts any local part.
+    /// That a domain is a catch-all.
     pub catch_all_yes_ms: i64,
-    /// That it does not.
+    /// That a domain is not a catch-all.
     pub catch_all_no_ms: i64,
     /// That a domain has accepted some address.
     pub accepted_ms: i64,
 }
 
-/// The engine's configuration.
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
-    /// The identities to ask from; at least one.
+    /// Identities to probe from; at least one.
     pub sources: Vec<Arc<Source>>,
-    /// MAIL FROM: an address of the operator's that takes mail; `""` is the null sender `<>`.
+    /// MAIL FROM: an operator's address that accepts mail; `""` is the null sender `<>`.
     pub mail_from: String,
-    /// Restraint.
+    /// Probing limits.
     pub profile: Profile,
-    /// The exchangers' port: 25 outside tests.
+    /// Port of the MX hosts: 25 outside tests.
     pub port: u16,
-    /// Whether STARTTLS is used where it is offered.
+    /// Whether to use STARTTLS if offered.
     pub starttls: bool,
-    /// Deadlines of live calls.
     pub live: Deadlines,
-    /// Deadlines of batches.
     pub batch: Deadlines,
-    /// How long after its first try an address of a batch may be put off before it is settled as `unverified`.
+    /// Time after the first attempt for which an address of a job may be deferred before it is settled as `unverified`.
     pub patience_ms: i64,
-    /// The same for an address that only our own limits or an open circuit hold back: nobody was asked, so nothing is known.
+    /// The same for an address only throttled by our own limits or an open circuit: nothing was probed, so nothing is known.
     pub held_back_ms: i64,
-    /// How often an address is asked about at most.
+    /// Maximum attempts per address.
     pub attempts_max: u32,
-    /// Sessions open at the same time, at most; must stay below the limit of open files.
+    /// Maximum concurrent sessions; must stay below the limit of open files.
     pub sessions_max: usize,
-    /// Domains that a batch works on at the same time, at most.
+    /// Maximum domains that jobs work on concurrently.
     pub domains_max: usize,
-    /// Lifetimes of cached facts.
     pub cache: CacheTimes,
-    /// Verdicts kept at most (0 turns the cache off).
+    /// Maximum cached verdicts (0 turns the cache off).
     pub verdicts_max: usize,
-    /// Special-use names that count as ordinary ones (tests, private installations).
+    /// Special-use names treated as ordinary (tests, private installations).
     pub special_use_allowed: Vec<String>,
-    /// Networks in CIDR form that may be dialled although they are special (tests, private installations).
+    /// Networks in CIDR form that may be dialed although they are special (tests, private installations).
     pub networks_allowed: Vec<String>,
     /// Operator's files that replace or extend the embedded lists, rules and policies, by file name.
     pub data_files: std::collections::BTreeMap<String, String>,
-    /// The seed of every random choice; none draws one from the system.
+    /// Seed of every random choice; `None` draws one from the system.
     pub seed: Option<u64>,
-    /// The time at which each source's address was first used (same order as `sources`); a young one is warmed up.
+    /// First use of each source IP (same order as `sources`); a new one is warmed up.
     pub in_use_since: Vec<Option<Millis>>,
 }
 
-/// The file of `data_files` that adds rules about replies; its rules come before the embedded ones.
+/// File of `data_files` that adds reply rules; they precede the embedded ones.
 pub const REPLIES_FILE: &str = "replies.toml";
-/// The file of `data_files` that adds provider policies or replaces embedded ones.
+/// File of `data_files` that adds provider policies or replaces embedded ones.
 pub const POLICIES_FILE: &str = "policies.toml";
 
-/// The longest HELO name (RFC 5321 §4.5.3.1.2).
+/// Longest HELO name (RFC 5321 §4.5.3.1.2).
 const HELO_MAX: usize = 255;
-/// The longest address of a path, without its brackets (RFC 5321 §4.5.3.1.3).
+/// Longest address of a path, without its brackets (RFC 5321 §4.5.3.1.3).
 const MAIL_FROM_MAX: usize = 254;
 
-/// What is wrong with a configuration.
+/// Error of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// There is no identity to ask from.
+    /// There is no identity to probe from.
     #[error("no source is configured; at least one is needed")]
     NoSource,
-    /// A value cannot be written in an SMTP command.
-    #[error("{what} {value:?} cannot be said in SMTP: {why}")]
+    /// A value cannot be used in an SMTP command.
+    #[error("{what} {value:?} cannot be used in SMTP: {why}")]
     Unspeakable {
-        /// Which value.
         what: &'static str,
-        /// The value.
         value: String,
-        /// What is wrong with it.
+        /// Reason why it cannot be used.
         why: String,
     },
     /// A network is not in CIDR form.
@@ -117,15 +111,14 @@ pub enum ConfigError {
     /// A data file has an error.
     #[error("{file}: {what}")]
     DataFile {
-        /// The file's name.
         file: String,
-        /// What is wrong, with its place.
+        /// The error, with its position.
         what: String,
     },
 }
 
 impl Default for EngineConfig {
-    /// Polite manners, one source without a fixed address, the deadlines and lifetimes that public mail servers expect.
+    /// Polite limits, one source without a fixed address, and the deadlines and lifetimes that public mail servers expect.
     fn default() -> Self {
         const HOUR_MS: i64 = 3_600_000;
         let source = Source { bind: None, public: None, helo: "localhost.localdomain".into(), proxy: None };
@@ -160,7 +153,7 @@ impl Default for EngineConfig {
 }
 
 impl EngineConfig {
-    /// Checks what can be checked without reading data files.
+    /// Checks everything that needs no data files.
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.sources.is_empty() {
             return Err(ConfigError::NoSource);
@@ -171,7 +164,7 @@ impl EngineConfig {
         speakable("MAIL FROM", &self.mail_from, 0..=MAIL_FROM_MAX)
     }
 
-    /// The guard of outgoing addresses that this configuration asks for.
+    /// Egress guard for this configuration.
     pub fn guard(&self) -> Result<Guard, ConfigError> {
         let network = |text: &String| text.parse::<IpNet>().map_err(|_| ConfigError::Network(text.clone()));
         Ok(Guard::new(GuardConfig {
@@ -181,7 +174,7 @@ impl EngineConfig {
         }))
     }
 
-    /// The embedded lists, changed by the operator's files.
+    /// Embedded lists, modified by the operator's files.
     pub(crate) fn lists(&self) -> Result<Arc<Lists>, ConfigError> {
         let mut files = self.data_files.clone();
         files.retain(|name, _| name != REPLIES_FILE && name != POLICIES_FILE);
@@ -193,7 +186,7 @@ impl EngineConfig {
         Ok(Arc::new(lists))
     }
 
-    /// The embedded rules about replies, with the operator's before them.
+    /// Embedded reply rules, preceded by the operator's.
     pub(crate) fn rules(&self) -> Result<Rules, ConfigError> {
         match self.data_files.get(REPLIES_FILE) {
             Some(text) => Rules::embedded_with(text).map_err(|error| in_file(REPLIES_FILE, &error)),
@@ -201,7 +194,7 @@ impl EngineConfig {
         }
     }
 
-    /// The embedded policies, with the operator's in their place.
+    /// Embedded policies, replaced by the operator's where given.
     pub(crate) fn policies(&self) -> Result<Policies, ConfigError> {
         match self.data_files.get(POLICIES_FILE) {
             Some(text) => Policies::embedded_with(text).map_err(|error| in_file(POLICIES_FILE, &error)),
@@ -227,7 +220,7 @@ fn speakable(what: &'static str, value: &str, lengths: RangeInclusive<usize>) ->
     Err(ConfigError::Unspeakable { what, value: value.to_owned(), why })
 }
 
-/// A seed from the system's entropy; 0 where it has none, which only makes random choices guessable.
+/// Draws a seed from the system's entropy; 0 if there is none, which only makes random choices predictable.
 pub(crate) fn drawn_seed() -> u64 {
     getrandom::u64().unwrap_or_default()
 }

@@ -1,44 +1,44 @@
-//! How many file descriptors this process may have, and what follows for the number of sessions.
+//! File descriptor limits, and the number of sessions they allow.
 //!
-//! Running out of descriptors looks like a failing network at every place at once. So the limit is raised as far as the
-//! system allows at the start, and everything that opens sockets gets a share below it.
+//! Running out of descriptors looks like a network failure everywhere at once. So the limit is raised as far as possible at the
+//! start, and everything that opens sockets gets a share below it.
 
-/// The most sessions one process holds, however many descriptors there are: at the 64 KiB that a session may cost this is 4 GiB.
+/// Maximum sessions of a process, however many descriptors it has: at up to 64 KiB per session, 4 GiB.
 const SESSIONS_MAX: usize = 65_536;
 
-/// The most questions to resolvers in flight, however many descriptors there are.
+/// Maximum DNS queries in flight, however many descriptors there are.
 const QUESTIONS_MAX: usize = 1_024;
 
-/// The most descriptors that one question takes: datagrams are repeated from sockets of their own.
+/// Maximum descriptors per query: each repeated datagram has its own socket.
 const PER_QUESTION: u64 = 3;
 
-/// The number of descriptors that this process may have open, after raising the soft limit to the hard one. Where the limit
-/// cannot be raised it stays, and where it cannot be read it is taken for 1,024, the customary soft limit.
+/// Number of descriptors that this process may open, after raising the soft limit to the hard one. If it cannot be raised, it
+/// stays; if it cannot be read, it counts as 1,024, the usual soft limit.
 pub fn descriptor_limit() -> u64 {
     rlimit::increase_nofile_limit(u64::MAX)
         .or_else(|_| rlimit::getrlimit(rlimit::Resource::NOFILE).map(|(soft, _hard)| soft))
         .unwrap_or(1_024)
 }
 
-/// How many mail sessions fit under a limit of descriptors where there are no clients.
+/// Number of SMTP sessions that a descriptor limit allows if there are no clients.
 pub fn sessions_max(descriptors: u64) -> usize {
     fitting(descriptors, Shares { sessions: SESSIONS_MAX, connections: 0 }).sessions
 }
 
-/// What a process takes for itself: the database, listeners, files, deliveries, mail.
+/// Descriptors for the process itself: database, listeners, files, deliveries, mail.
 const OWN: u64 = 100;
 
-/// How many mail sessions and clients' connections a service holds at the same time.
+/// Concurrent SMTP sessions and client connections of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    /// Sessions with mail servers.
+    /// Sessions with MX hosts.
     pub sessions: usize,
-    /// Connections of clients.
+    /// Client connections.
     pub connections: usize,
 }
 
-/// What fits of these shares under a limit of descriptors, beside what the process takes for itself and for questions to
-/// resolvers. Where not all of it fits, a third of the room is left to clients, so that the service can be reached.
+/// Reduces the shares to a descriptor limit, after the process itself and DNS queries. If not everything fits, a third of the room
+/// is left to clients, so that the service stays reachable.
 pub fn fitting(descriptors: u64, wanted: Shares) -> Shares {
     let questions = u64::try_from(questions_max(descriptors)).unwrap_or(u64::MAX).saturating_mul(PER_QUESTION);
     let room = descriptors.saturating_sub(OWN.min(descriptors / 2)).saturating_sub(questions);
@@ -48,8 +48,8 @@ pub fn fitting(descriptors: u64, wanted: Shares) -> Shares {
     Shares { sessions, connections }
 }
 
-/// How many questions to resolvers may be in flight under a limit of descriptors: as many as a quarter of them is enough for,
-/// so that three quarters remain for the sessions and all else.
+/// Number of DNS queries that may be in flight under a descriptor limit: they use at most a quarter of it, so that three quarters
+/// remain for sessions and everything else.
 pub fn questions_max(descriptors: u64) -> usize {
     usize::try_from(descriptors / 4 / PER_QUESTION).unwrap_or(QUESTIONS_MAX).clamp(1, QUESTIONS_MAX)
 }

@@ -1,4 +1,4 @@
-//! Where a domain's mail goes: the DNS's answer with what lists and policies say of the exchangers.
+//! Destination of a domain's mail: the DNS answer, with the lists' and policies' data about its MX hosts.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use crate::inner::Inner;
 use crate::pace::Effort;
 use crate::resolve::Share;
 
-/// Exchangers that evidence shows at most, best first: it is kept for each address, and a domain may list a thousand.
+/// Maximum MX hosts in the evidence, best first: evidence is stored per address, and a domain may list a thousand.
 const EVIDENCE_MX_MAX: usize = 20;
 
-/// Where a domain's mail goes.
+/// Destination of a domain's mail.
 pub(crate) struct Destination {
     pub(crate) domain: Arc<str>,
     pub(crate) evidence: Arc<DomainEvidence>,
     pub(crate) exchangers: Vec<MxHost>,
     pub(crate) policies: Vec<Arc<Policy>>,
-    /// One of the exchangers serves throw-away domains.
+    /// One of the MX hosts serves disposable domains.
     pub(crate) disposable: bool,
-    /// The exchangers are those of a parking service.
+    /// The MX hosts belong to a parking service.
     pub(crate) parked: bool,
-    /// There is nobody to ask, and why.
+    /// Reason why there is no host to probe.
     pub(crate) settled: Option<Mailbox>,
 }
 
@@ -48,14 +48,14 @@ impl Destination {
             MailRoute::Implicit => (Some(true), vec![MxHost { preference: 0, host: domain.clone() }], None),
             MailRoute::NullMx => (Some(true), Vec::new(), Some(Mailbox::Unroutable("null_mx"))),
             MailRoute::NoDomain => (Some(false), Vec::new(), Some(Mailbox::Unroutable("nxdomain"))),
-            // Our own limit on questions, not the domain's name servers.
+            // Our own query limit, not the domain's name servers.
             MailRoute::Failed(DnsFailure::Overload) => (None, Vec::new(), Some(Mailbox::NotAsked(NotAsked::Budget))),
             MailRoute::Failed(_) => (None, Vec::new(), Some(Mailbox::NotAsked(NotAsked::Dns))),
         };
         let settled = settled.or_else(|| exchangers.is_empty().then_some(Mailbox::Unroutable("mx_unroutable")));
         let policies: Vec<Arc<Policy>> =
             exchangers.iter().map(|mx| inner.policies.for_exchanger(&mx.host, inner.config.profile)).collect();
-        // Who is asked first decides: a provider that never tells is not asked at all.
+        // The first host decides: a provider that never reveals mailboxes is not probed.
         let opaque = policies.first().is_some_and(|policy| policy.mode == Mode::Never);
         let provider =
             exchangers.iter().find_map(|mx| inner.lists.provider(&mx.host)).map(|p| Arc::from(p.id.as_ref()));
@@ -71,14 +71,14 @@ impl Destination {
         }
     }
 
-    /// Whether the domain itself is asked for want of MX records.
+    /// Whether the domain itself is the host, because it has no MX records.
     pub(crate) fn is_implicit(&self) -> bool {
         matches!(self.exchangers.as_slice(), [only] if only.host == self.domain)
     }
 }
 
-/// Whether the resolver knows the domain's public top-level domain. If it denies even that, it is cut off from the internet or
-/// shows a part of it only, and what else it denies may well exist.
+/// Checks that the resolver knows the domain's public top-level domain. If it denies even that, it is cut off from the internet or
+/// sees only a part of it, so other names it denies may exist.
 async fn knows_top_level(inner: &Arc<Inner>, domain: &str) -> Result<(), DnsFailure> {
     let Some(top_level) = public_top_level(domain) else { return Ok(()) };
     match inner.resolver.lookup(top_level, Kind::Mx, Share::All).await.answer {
@@ -88,10 +88,10 @@ async fn knows_top_level(inner: &Arc<Inner>, domain: &str) -> Result<(), DnsFail
     }
 }
 
-/// Limits of ours have kept us from looking.
+/// Our own limits prevented the look-up.
 pub(crate) struct Busy;
 
-/// The addresses of an exchanger that may be dialled from this source's family, IPv4 first: more sources have it.
+/// Addresses of an MX host in this source's address family, IPv4 first because more sources have it.
 pub(crate) async fn addresses(
     inner: &Arc<Inner>,
     host: &str,
@@ -120,8 +120,8 @@ pub(crate) async fn addresses(
     if failures.contains(&Some(DnsFailure::Overload)) {
         return Err(Busy);
     }
-    // An address of the other family is an address, and one of this machine takes mail from others: that we cannot dial them
-    // is our lack.
+    // An address of the other family still exists, and an address of this machine accepts mail from others: being unable to dial
+    // them is our limitation.
     let unknown = failures != [None, None] || dialled_elsewhere || ours;
     Ok(if unknown { Found::Failed } else { Found::Nothing })
 }

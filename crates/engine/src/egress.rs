@@ -1,18 +1,18 @@
-//! The one guard of outgoing addresses.
+//! The guard of outgoing addresses, shared by all code that dials.
 //!
-//! Whoever answers for a domain in the DNS chooses the addresses that we dial. Without a guard that is a way into the
-//! operator's own network: an exchanger at 127.0.0.1, at 10.0.0.7 or at the metadata service of a cloud. The guard looks at
-//! an address as it will be dialled, after resolution, so that neither spelling nor a changing answer can get around it;
-//! the engine asks it when it plans, and [`crate::net::real`] asks again immediately before it dials.
+//! A domain's DNS owner chooses the addresses that we dial. Without a guard, that is a way into the operator's own
+//! network: an MX host at 127.0.0.1, at 10.0.0.7 or at a cloud's metadata service. The guard checks an address after
+//! resolution, as it will be dialed, so neither notation nor a changing answer can bypass it. The engine checks it when it
+//! plans, and [`crate::net::real`] checks again immediately before it dials.
 //!
-//! An address is let through when a network that the operator's configuration allows contains it, or else when no network
-//! of [`DENIED`] contains it and it is not one of this machine's own. Allowed networks come from configuration only, never
-//! from a caller. An IPv6 address that carries an IPv4 address (NAT64, 6to4, Teredo, ISATAP, ...) must pass with both: an
-//! operator behind NAT64 who allows `64:ff9b::/96` does not thereby allow `64:ff9b::7f00:1`. The prefix of a NAT64 that is
-//! part of the operator's own global network cannot be told from other addresses.
+//! An address passes if it is in a network that the operator's configuration allows, or else if it is neither in a network of
+//! [`DENIED`] nor an address of this machine. Allowed networks come from configuration only, never from a caller. An IPv6
+//! address that carries an IPv4 address (NAT64, 6to4, Teredo, ISATAP, ...) must pass with both: an operator behind NAT64 who
+//! allows `64:ff9b::/96` does not thereby allow `64:ff9b::7f00:1`. The prefix of a NAT64 within the operator's own global
+//! network is indistinguishable from other addresses.
 //!
-//! The table is our own because `IpAddr::is_global` is not stable and names no metadata services. Rejected: a list of good
-//! networks; the address space that is routed changes, the special-purpose registries hardly do.
+//! The table is our own because `IpAddr::is_global` is not stable and includes no metadata services. Rejected: a list of
+//! allowed networks. The routed address space changes; the special-purpose registries hardly do.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,15 +25,15 @@ mod denied;
 
 pub use denied::DENIED;
 
-/// What an operator decides about outgoing addresses.
+/// Configuration of the guard.
 #[derive(Clone, Debug)]
 pub struct GuardConfig {
-    /// Networks that may be dialled although [`DENIED`] names them (one's own servers, tests). An own address needs an
-    /// entry here as well.
+    /// Networks that may be dialed although [`DENIED`] lists them (own servers, tests). An address of this machine needs an entry
+    /// here as well.
     pub allow_networks: Vec<IpNet>,
-    /// The addresses of this machine: those it binds and those under which the world sees it.
+    /// Addresses of this machine: those it binds and its public ones.
     pub own_addresses: Vec<IpAddr>,
-    /// The only port that may be dialled: 25 (RFC 5321 section 4.5.4.2) outside tests.
+    /// Only port that may be dialed: 25 (RFC 5321 section 4.5.4.2) outside tests.
     pub port: u16,
 }
 
@@ -43,38 +43,37 @@ impl Default for GuardConfig {
     }
 }
 
-/// Why an address is not dialled.
+/// Reason why an address is not dialed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Why {
-    /// It lies in a network of [`DENIED`]; the text says which use the network has.
+    /// It is in a network of [`DENIED`]; the text names the network's use.
     #[error("special-purpose address: {0}")]
     Special(&'static str),
     /// It is an address of this machine.
     #[error("an address of this machine")]
     Own,
-    /// It is not the port of the configuration.
+    /// It is not the configured port.
     #[error("not the port for mail")]
     Port,
 }
 
-/// A refusal to dial. For the operator's log; callers learn no details (they would be a port scanner's map).
+/// Refusal to dial. For the operator's log only: details would serve callers as a port scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("{address} is not dialled: {why}")]
+#[error("{address} is not dialed: {why}")]
 pub struct Refusal {
-    /// The address in its canonical form.
+    /// The address in canonical form.
     pub address: IpAddr,
-    /// The rule that refused it.
+    /// Rule that refused it.
     pub why: Why,
 }
 
-/// The guard: a value built once from configuration, shared by all who dial.
+/// The guard: built once from configuration, shared by all code that dials.
 #[derive(Clone, Debug)]
 pub struct Guard {
     config: GuardConfig,
 }
 
 impl Guard {
-    /// A guard by this configuration.
     pub fn new(mut config: GuardConfig) -> Self {
         for address in &mut config.own_addresses {
             *address = address.to_canonical();
@@ -82,12 +81,12 @@ impl Guard {
         Self { config }
     }
 
-    /// Whether the address may be dialled. IPv4-mapped IPv6 addresses count as the IPv4 address.
+    /// Checks an address. IPv4-mapped IPv6 addresses count as the IPv4 address.
     pub fn allows(&self, address: IpAddr) -> Result<(), Refusal> {
         self.judge(address.to_canonical(), &[])
     }
 
-    /// Whether the port may be dialled. The address is only for the message.
+    /// Checks a port. The address is only for the message.
     pub fn allows_port(&self, address: IpAddr, port: u16) -> Result<(), Refusal> {
         if port == self.config.port {
             return Ok(());
@@ -95,14 +94,14 @@ impl Guard {
         Err(Refusal { address: address.to_canonical(), why: Why::Port })
     }
 
-    /// Whether this may be dialled: address and port, the addresses of the dialling source among our own.
+    /// Checks address and port, counting the source's addresses as our own.
     pub fn allows_dial(&self, dial: &Dial) -> Result<(), Refusal> {
         self.allows_port(dial.address, dial.port)?;
         let ours = [dial.source.bind, dial.source.public].map(|own| own.map(|own| own.to_canonical()));
         self.judge(dial.address.to_canonical(), &ours)
     }
 
-    /// `address` is canonical; `more_own` are own addresses beside those of the configuration.
+    /// `address` is canonical; `more_own` adds own addresses to those of the configuration.
     fn judge(&self, address: IpAddr, more_own: &[Option<IpAddr>]) -> Result<(), Refusal> {
         let refuse = |why| Err(Refusal { address, why });
         let allowed = self.config.allow_networks.iter().find(|network| network.contains(&address));
@@ -125,7 +124,7 @@ impl Guard {
     }
 }
 
-/// The use of the first network of [`DENIED`] that contains the address.
+/// Use of the first network of [`DENIED`] that contains the address.
 fn special_use(address: IpAddr) -> Option<&'static str> {
     DENIED.iter().find(|(network, _)| network.contains(&address)).map(|(_, use_of)| *use_of)
 }

@@ -1,7 +1,7 @@
-//! Facts about domains that outlive a probe: whether one accepts any local part, and whether it has accepted some address.
+//! Facts about domains that outlive a probe: whether one is a catch-all, and whether it has accepted some address.
 //!
-//! [`FactStore`] is where they are kept. [`MemoryFacts`] keeps them in this process; a service puts [`Layered`] in front of its
-//! database, so that nodes share them and no probe waits for it. Losing a fact costs a question, never a verdict.
+//! A [`FactStore`] keeps them. [`MemoryFacts`] keeps them in this process; a service puts [`Layered`] in front of its database, so
+//! that nodes share them and no probe waits for it. Losing a fact costs a probe, never a verdict.
 
 mod layered;
 
@@ -15,35 +15,34 @@ use crate::net::BoxFuture;
 
 pub use layered::{Layered, LayeredConfig, LayeredCounters, Learned, SharedError, SharedFacts};
 
-/// Domains whose facts are kept in memory.
+/// Maximum domains whose facts are in memory.
 const FACTS_MAX: usize = 200_000;
 
-/// What is known of a domain at one exchanger.
+/// Facts about a domain at one MX host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DomainFacts {
-    /// Whether it accepts any local part, and until when that counts.
+    /// Whether it is a catch-all, and the expiry of that fact.
     pub catch_all: Option<(bool, Millis)>,
-    /// Until when it counts as a domain that has accepted some address.
+    /// Expiry of the fact that the domain has accepted some address.
     pub accepted_until: Option<Millis>,
 }
 
 impl DomainFacts {
-    /// Takes over what was found out; parts that are none change nothing.
+    /// Merges new facts; parts that are `None` change nothing.
     fn learn(&mut self, found: Self) {
         self.catch_all = found.catch_all.or(self.catch_all);
         self.accepted_until = found.accepted_until.or(self.accepted_until);
     }
 }
 
-/// Keeps facts about domains.
 pub trait FactStore: Send + Sync + 'static {
-    /// What is known of a domain at an exchanger host.
+    /// Facts about a domain at an MX host.
     fn recall<'a>(&'a self, domain: &'a str, host: &'a str) -> BoxFuture<'a, DomainFacts>;
 
-    /// Keeps what was found out. Parts that are none leave what is known untouched.
+    /// Stores new facts. Parts that are `None` leave the stored ones unchanged.
     fn remember<'a>(&'a self, domain: &'a str, host: &'a str, facts: DomainFacts) -> BoxFuture<'a, ()>;
 
-    /// How many domains are kept in this process's memory; none where nobody counts them.
+    /// Number of domains in this process's memory; `None` if not counted.
     fn held(&self) -> Option<usize> {
         None
     }
@@ -79,7 +78,7 @@ impl FactStore for MemoryFacts {
     }
 }
 
-/// Neither name can hold a blank.
+/// Neither name can contain a space.
 fn key(domain: &str, host: &str) -> String {
     format!("{domain} {host}")
 }

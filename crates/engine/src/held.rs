@@ -1,7 +1,7 @@
-//! What keeps a live call waiting when its deadline comes: a server, or a limit of ours.
+//! Tells whether a server or one of our own limits delays a live call at its deadline.
 //!
-//! The call does not see where its probe stands. So waits for limits of ours are marked while they last ([`wait`]), for the task
-//! that waits; a task that nobody watches marks nothing.
+//! The call does not see its probe's progress. So waits for our own limits are marked while they last ([`wait`]), for the waiting
+//! task; an unwatched task marks nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,29 +10,29 @@ tokio::task_local! {
     static WATCHED: Held;
 }
 
-/// How many limits of ours a task waits for: it may do several things at a time, and each may wait.
+/// Number of our own limits that a task waits for: it may do several things at once, each of which may wait.
 #[derive(Clone, Default)]
 pub(crate) struct Held(Arc<AtomicUsize>);
 
 impl Held {
-    /// Does the work and watches what it waits for.
+    /// Runs the work and watches its waits.
     pub(crate) async fn watch<T>(self, work: impl Future<Output = T>) -> T {
         WATCHED.scope(self, work).await
     }
 
-    /// Whether it waits for one now.
+    /// Whether it is waiting for one now.
     pub(crate) fn is_so(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 }
 
-/// Waits for a limit of ours.
+/// Waits for one of our own limits.
 pub(crate) async fn wait<T>(limit: impl Future<Output = T>) -> T {
     let _marked = Marked::new();
     limit.await
 }
 
-/// Stands until it is dropped; of none where nobody watches.
+/// Marks the wait until it is dropped; `None` if nobody watches.
 struct Marked(Option<Held>);
 
 impl Marked {

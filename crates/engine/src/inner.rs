@@ -1,4 +1,4 @@
-//! The parts that all work of an engine shares.
+//! State shared by all work of an engine.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -34,26 +34,25 @@ use crate::reach::Reach;
 use crate::request::Room;
 use crate::resolve::{Resolver, Share};
 
-/// Of all sessions, the part that a batch may hold: the rest is for those who wait for an answer.
+/// Jobs' share of all sessions: the rest is for live calls.
 const BATCH_SHARE: (usize, usize) = (3, 4);
-/// Of all sessions, the part that may lie idle.
+/// Divisor of all sessions: the part that may be idle.
 const IDLE_SHARE: usize = 4;
 
-/// Distinct texts that are remembered as logged.
+/// Maximum distinct texts remembered as logged.
 const TEXTS_MAX: usize = 1_000;
 
-/// The memory of texts that no rule knew.
+/// Texts that matched no rule.
 pub(crate) fn texts() -> Mutex<LruCache<String, ()>> {
     Mutex::new(LruCache::sparse(NonZeroUsize::new(TEXTS_MAX).expect("not zero")))
 }
 
-/// The right to one session; given back when dropped.
+/// Permit for one session; released when dropped.
 pub(crate) struct SessionPermit {
     _all: OwnedSemaphorePermit,
     _batch: Option<Permit>,
 }
 
-/// The shared parts.
 pub(crate) struct Inner {
     pub(crate) config: EngineConfig,
     pub(crate) clock: Clock,
@@ -68,14 +67,14 @@ pub(crate) struct Inner {
     pub(crate) reach: Reach,
     pub(crate) facts: Arc<dyn FactStore>,
     pub(crate) verdicts: Verdicts,
-    /// Domains that are worked on for batches.
+    /// Domains that jobs are working on.
     pub(crate) domains: Arc<Line>,
-    /// Probes that go on behind an answer.
+    /// Probes that continue after the verdict was returned.
     pub(crate) background: Arc<Semaphore>,
     pub(crate) sessions: Arc<Semaphore>,
     pub(crate) sessions_batch: Arc<Line>,
     pub(crate) idle: Arc<Semaphore>,
-    /// Masked texts of replies that no rule knew, to log each once.
+    /// Masked texts of replies that matched no rule, to log each once.
     pub(crate) unmatched: Mutex<LruCache<String, ()>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) closing: CancellationToken,
@@ -86,7 +85,7 @@ pub(crate) struct Inner {
 }
 
 impl Inner {
-    /// The parts of a limit of sessions: all, the batch's part, the idle part.
+    /// Session limits: all, the jobs' part, the idle part.
     pub(crate) fn session_limits(sessions_max: usize) -> [usize; 3] {
         let all = sessions_max.clamp(1, Semaphore::MAX_PERMITS);
         let batch = (all / BATCH_SHARE.1 * BATCH_SHARE.0).max(1);
@@ -94,20 +93,20 @@ impl Inner {
         [all, batch, idle]
     }
 
-    /// A stream of random numbers for one probe of a domain: the same for the same seed, domain and count of probes.
+    /// A random number stream for one probe of a domain: the same for the same seed, domain and probe count.
     pub(crate) fn rng(&self, domain: &str) -> Rng {
         let nth = self.drawn.fetch_add(1, Ordering::Relaxed);
         Rng::new(self.seed ^ stable_hash(domain.as_bytes()) ^ nth.rotate_left(32))
     }
 
-    /// The `nth` made-up local part for a domain in one probe. The next probe begins with the same one, so that a greylisting
-    /// server knows it when we come back.
+    /// The `nth` random local part for a domain in one probe. The next probe begins with the same one, so that a greylisting server
+    /// recognizes it.
     pub(crate) fn random_local(&self, domain: &str, nth: u64) -> String {
         person_like(&mut Rng::new(self.seed ^ stable_hash(domain.as_bytes()) ^ nth.rotate_left(32)))
     }
 
-    /// Counts replies that no rule knew, and logs each distinct text once, so that rules can grow. Texts are redacted: neither
-    /// mailboxes nor our own addresses reach a log; digits are masked, because queue ids make every text distinct.
+    /// Counts replies that matched no rule, and logs each distinct text once, so that rules can be added. Texts are redacted:
+    /// neither mailboxes nor our own addresses reach a log. Digits are masked, because queue ids make every text distinct.
     pub(crate) fn note_unmatched(&self, replies: &[Reply]) {
         self.ground.tally.unmatched.fetch_add(replies.len() as u64, Ordering::Relaxed);
         for reply in replies {
@@ -115,20 +114,18 @@ impl Inner {
             let masked: String = text.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect();
             let mut seen = self.unmatched.lock().unwrap_or_else(PoisonError::into_inner);
             if seen.put(masked.clone(), ()).is_none() {
-                tracing::info!(code = reply.code, text = masked, "no rule knows this reply");
+                tracing::info!(code = reply.code, text = masked, "no rule matches this reply");
             }
         }
     }
 
-    /// The source that a domain is asked from as long as nothing speaks against it: always the same, so that greylisting
-    /// knows us.
+    /// Source that normally probes a domain: always the same, so that greylisting recognizes us.
     pub(crate) fn first_source(&self, domain: &str) -> u16 {
         let count = self.config.sources.len().max(1) as u64;
         u16::try_from(stable_hash(domain.as_bytes()) % count).unwrap_or(0)
     }
 
-    /// The source whose pacing a source shares: the first one that the world sees under the same address. Servers count by
-    /// address, not by our names for it.
+    /// Source whose pacing a source shares: the first one with the same public address. Servers count by address, not by our names.
     pub(crate) fn paced_as(&self, source: u16) -> u16 {
         let seen_as = |source: &Source| source.public.or(source.bind);
         let sources = &self.config.sources;
@@ -136,7 +133,7 @@ impl Inner {
         same.and_then(|index| u16::try_from(index).ok()).unwrap_or(source)
     }
 
-    /// The source of this name.
+    /// The source with this name.
     pub(crate) fn source_named(&self, name: &str) -> Option<u16> {
         let found = self.config.sources.iter().position(|source| *source.name() == *name);
         found.and_then(|index| u16::try_from(index).ok())
@@ -148,7 +145,7 @@ impl Inner {
         (0..count).map(move |n| first.wrapping_add(n) % count)
     }
 
-    /// How much can be asked of a destination soon; [`crate::Engine::room`] says what it may be.
+    /// Capacity of a destination in the near future; see [`crate::Engine::room`] for its forms.
     pub(crate) fn room(&self, destination: &str, source: Option<&str>) -> Room {
         let now = self.clock.now();
         let domain = destination.strip_prefix('@');
@@ -164,7 +161,7 @@ impl Inner {
         };
         match (fixed, domain) {
             (Some(source), _) => room(source),
-            // A domain is asked from the first source that is not shut out, and from no other.
+            // A domain is probed from the first source that is not paused, and from no other.
             (None, Some(domain)) => {
                 let first = self.first_source(domain);
                 let shut = |source: &u16| {
@@ -177,7 +174,7 @@ impl Inner {
         }
     }
 
-    /// The share of a polite site's limits that a source may use now, in percent.
+    /// Share of a polite site's limits that a source may use now, in percent.
     pub(crate) fn warmth(&self, source: u16) -> u32 {
         let since = self.config.in_use_since.get(usize::from(source)).copied().flatten();
         warmth_percent(since, self.clock.now())
@@ -190,8 +187,7 @@ impl Inner {
         }
     }
 
-    /// Waits for the right to one more session in this process. A batch takes from its own part first, so that live calls
-    /// always find room.
+    /// Waits for a session permit of this process. Jobs take from their own part first, so that live calls always find room.
     pub(crate) async fn session_permit(&self, asker: Asker) -> SessionPermit {
         let never_closed = "the semaphore is never closed";
         let batch = match asker.effort {
@@ -206,7 +202,7 @@ impl Inner {
         tokio::time::sleep_until(self.clock.instant(at)).await;
     }
 
-    /// Whether a name has neither an IPv4 nor an IPv6 address, by authoritative answers (from the cache, mostly).
+    /// Whether a name has neither an IPv4 nor an IPv6 address, by authoritative answers (mostly from the cache).
     pub(crate) async fn has_no_address(self: &Arc<Self>, host: &str, share: Share) -> bool {
         for kind in [Kind::A, Kind::Aaaa] {
             let lookup = self.resolver.lookup(host, kind, share).await;
@@ -217,7 +213,7 @@ impl Inner {
         true
     }
 
-    /// Says goodbye and tells the site how its server took that.
+    /// Sends QUIT and reports the server's behavior to the site.
     pub(crate) async fn part(&self, site: Option<&Site>, link: Link) -> Goodbye {
         let refusals = link.refusals();
         let goodbye = link.quit().await;
@@ -235,7 +231,7 @@ impl Inner {
         self.tasks.spawn(async move { inner.part(Some(&site), link).await });
     }
 
-    /// Ends a session in the background; its slot is free when the server has seen it end.
+    /// Ends a session in the background; its slot is released when the server has seen the end.
     pub(crate) fn end_holding(self: &Arc<Self>, site: Option<Arc<Site>>, link: Link, slot: Slot) {
         let inner = self.clone();
         self.tasks.spawn(async move {
@@ -244,7 +240,7 @@ impl Inner {
         });
     }
 
-    /// Keeps a session for the next question at its site, for a while.
+    /// Keeps a session for the next probe at its site, for `idle_ms`.
     pub(crate) fn keep_warm(self: &Arc<Self>, site: Arc<Site>, link: Link, idle_ms: u64) {
         let Ok(permit) = self.idle.clone().try_acquire_owned() else { return self.end(&site, link) };
         let number = site.put_idle(link);
@@ -263,12 +259,12 @@ impl Inner {
     }
 }
 
-/// FNV-1a: the same on every machine and in every run, which the standard hashers do not promise.
+/// FNV-1a: the same on every machine and in every run, unlike the standard hashers.
 fn stable_hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The addresses of this machine, as far as its sources name them.
+/// Addresses of this machine, as far as its sources name them.
 pub(crate) fn own_addresses(config: &EngineConfig) -> Vec<IpAddr> {
     config.sources.iter().flat_map(|source| [source.bind, source.public]).flatten().collect()
 }

@@ -1,13 +1,11 @@
-//! The shell around the core: it owns sockets, clocks, caches and pacing, and knows nothing of customers.
+//! Engine: drives the core's machines with sockets, clocks, caches and pacing; independent of customers.
 //!
-//! [`Engine::verify`] answers about one address within a deadline; [`Engine::verify_many`] answers about many, with warm
-//! sessions. Both drive the same core machines over a [`net::Net`], so the whole engine runs in a simulated internet under a
-//! paused clock. The way of an address through the files: `live` or `many` (parse, look into the caches, group) ->
-//! `destination` (who takes the domain's mail) -> `probe` (run the domain's plan) -> `pace` (may we?) -> `link` (one
-//! session) -> `answer` (what is said in the end).
+//! [`Engine::verify`] verifies one address within a deadline; [`Engine::verify_many`] verifies many, with warm sessions. Both drive
+//! the same core machines over a [`net::Net`], so the whole engine runs in a simulated internet under a paused clock. An address
+//! passes through these files: `live` or `many` (parse, check caches, group) -> `destination` (MX hosts) -> `probe` (run the
+//! domain's plan) -> `pace` (limits) -> `link` (one session) -> `answer` (build the verdict).
 //!
-//! Failures of the network are observations that enter the evidence. An error of this crate means that its configuration
-//! is wrong.
+//! Network failures are observations that enter the evidence. An error of this crate means that its configuration is wrong.
 
 pub mod clock;
 pub mod config;
@@ -55,22 +53,22 @@ pub use memory::{Forgotten, Tag};
 pub use request::{Counters, HeldBack, Item, Live, Outcome, Room, Sink, Tries};
 pub use snapshot::Snapshot;
 
-/// Probes that may go on behind an answer at a time.
+/// Maximum probes that continue after the verdict was returned.
 const BACKGROUND_MAX: usize = 1_000;
 
-/// How long a question may take besides its patience, in milliseconds.
+/// Maximum time of a probe beyond its patience, in milliseconds.
 const LATE_MS: i64 = 120_000;
 
-/// How an exchanger is asked.
+/// Probing limits of an MX host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Manners {
-    /// Whether it is asked at all.
+    /// Whether it is probed at all.
     pub mode: Mode,
-    /// Recipients a minute from each source; 0 is without a limit.
+    /// Recipients per minute from each source; 0 for no limit.
     pub per_minute: u32,
-    /// Recipients an hour from each source that turn out not to exist; 0 is without a limit.
+    /// Missing recipients per hour from each source; 0 for no limit.
     pub missing_per_hour: u32,
-    /// Sources that ask.
+    /// Number of sources that probe.
     pub sources: u16,
 }
 
@@ -129,38 +127,37 @@ impl Engine {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The verdict about one address, at the latest when `live.timeout_ms` is over. A probe that was cut off by the
-    /// deadline, or put off by greylisting, goes on in the background and fills the cache.
+    /// Verifies one address, within `live.timeout_ms`. A probe cut off by the deadline, or deferred by greylisting, continues in
+    /// the background and fills the cache.
     pub async fn verify(&self, email: &str, live: Live) -> Verification {
         live::verify(&self.inner, email, live).await
     }
 
-    /// Verdicts about many addresses. They are grouped by domain within one call; `sink` is called with groups of outcomes
-    /// as they come, each key exactly once. Returns when every item has its outcome.
+    /// Verifies many addresses. They are grouped by domain within one call; `sink` receives groups of outcomes as they are ready,
+    /// each key exactly once. Returns when every item has its outcome.
     ///
-    /// Callers hand over up to some thousands of items a call, sorted by domain, and may run many calls at once: the engine
-    /// bounds the work in flight itself.
+    /// Pass up to some thousands of items per call, sorted by domain; many calls may run at once, because the engine bounds the
+    /// work in flight.
     pub async fn verify_many(&self, items: Vec<Item>, sink: Sink) {
         many::verify_many(&self.inner, items, sink).await;
     }
 
-    /// Forgets what is known of addresses for one customer ([`Live::scope`]), and keeps nothing that is found out by questions that
-    /// are under way.
+    /// Forgets addresses of one customer ([`Live::scope`]), and keeps no results about them from probes in progress.
     pub fn forget(&self, scope: u64, which: &Forgotten) {
         let now = self.inner.clock.now();
-        // The longest question: one that greylisting has put off goes on for as long as patience lasts.
+        // The longest probe: one deferred by greylisting continues for as long as patience lasts.
         let until = now + self.inner.config.patience_ms + LATE_MS;
         self.inner.verdicts.forget(scope, which, now, until);
     }
 
-    /// How much can be asked of a destination soon, as far as memory knows: `@example.org` is a domain, anything else the name of
-    /// a place whose limits held addresses back ([`HeldBack::at`]). With `source`, only that source counts. Neither asks anybody
-    /// nor books anything, and is cheap enough to be asked before each piece of work.
+    /// Capacity of a destination in the near future, from memory: `@example.org` is a domain, anything else the name of a site
+    /// whose limits throttled addresses ([`HeldBack::at`]). With `source`, only that source counts. It neither probes nor books
+    /// anything, and is cheap enough to call before each chunk.
     pub fn room(&self, destination: &str, source: Option<&str>) -> Room {
         self.inner.room(destination, source)
     }
 
-    /// How this exchanger would be asked. Neither asks anybody nor books anything.
+    /// Probing limits of this MX host. It neither probes nor books anything.
     pub fn manners(&self, exchanger: &str) -> Manners {
         let config = &self.inner.config;
         let policy = self.inner.policies.for_exchanger(exchanger, config.profile);
@@ -172,17 +169,17 @@ impl Engine {
         }
     }
 
-    /// For how long servers may put an address of a batch off, in milliseconds.
+    /// Time for which servers may defer an address of a job, in milliseconds.
     pub fn patience_ms(&self) -> i64 {
         self.inner.config.patience_ms
     }
 
-    /// The names of the sources that this engine asks from.
+    /// Names of the sources that this engine probes from.
     pub fn source_names(&self) -> Vec<Arc<str>> {
         self.inner.config.sources.iter().map(|source| source.name()).collect()
     }
 
-    /// What syntax and lists alone say: no network is used. A well-formed address is `unverified` with meta `not_probed`.
+    /// Checks only syntax and lists, without the network. A well-formed address is `unverified` with meta `not_probed`.
     pub fn facts_only(&self, email: &str) -> Verification {
         live::facts_only(&self.inner, email)
     }
@@ -197,18 +194,17 @@ impl Engine {
         self.inner.wait_until(at).await;
     }
 
-    /// What has been done so far.
     pub fn counters(&self) -> Counters {
         self.inner.ground.tally.counters(self.inner.resolver.counts())
     }
 
-    /// What the engine holds now, and what holds it back. Cheap enough for every scrape of metrics.
+    /// Current load, throttling and unknown replies. Cheap enough for every scrape of metrics.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::of(&self.inner)
     }
 
-    /// Ends idle sessions with QUIT and waits for what is under way, at most `timeout_ms`. Background probes that are
-    /// waiting for their time are given up.
+    /// Ends idle sessions with QUIT and waits for work in progress, at most `timeout_ms`. Background probes that wait for their
+    /// time are dropped.
     pub async fn close(&self, timeout_ms: u64) {
         self.inner.closing.cancel();
         self.inner.tasks.close();

@@ -1,15 +1,15 @@
-//! Waiting lines that customers share: permits go to the customers that wait by turns, however many of them wait for one.
+//! Round-robin semaphore by customer: waiting customers take turns, however many permits each of them wants.
 //!
-//! A semaphore that serves whoever came first lets the customer with a million addresses stand before the one with ten. Here
-//! each customer has a line of its own, and each free permit goes to the next customer's first. Whoever stops waiting
-//! leaves its line at once. Memory is what those who wait take; nothing is kept of customers that do not.
+//! A first-come semaphore would serve a customer with a million addresses before one with ten. Here each customer has a queue, and
+//! each free permit goes to the head of the next customer's queue. A dropped wait leaves its queue at once. Memory grows with
+//! waiters only; customers that do not wait take none.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-/// A number of permits, and who waits for them.
+/// Permits, and the waiters for them.
 pub(crate) struct Line {
     state: Mutex<State>,
 }
@@ -17,14 +17,14 @@ pub(crate) struct Line {
 /// Permits are free only while nobody waits.
 struct State {
     free: usize,
-    /// Customers that wait, each once: the next one in front.
+    /// Waiting customers, each once, the next one in front.
     turns: VecDeque<u64>,
     waiting: HashMap<u64, VecDeque<(u64, oneshot::Sender<Permit>)>>,
-    /// Numbers those who wait.
+    /// Number of the next waiter.
     next: u64,
 }
 
-/// A permit; given back when dropped.
+/// A permit; released when dropped.
 pub(crate) struct Permit(Arc<Line>);
 
 impl Drop for Permit {
@@ -33,7 +33,7 @@ impl Drop for Permit {
     }
 }
 
-/// A place in a line; left when dropped.
+/// Place in a queue; left when dropped.
 struct Place {
     line: Arc<Line>,
     customer: u64,
@@ -53,7 +53,6 @@ impl Line {
         Arc::new(Self { state: Mutex::new(state) })
     }
 
-    /// Waits for a permit.
     pub(crate) async fn acquire(self: &Arc<Self>, customer: u64) -> Permit {
         let mut place = match self.enter(customer) {
             Ok(permit) => return permit,
@@ -69,17 +68,17 @@ impl Line {
         Some(Permit(self.clone()))
     }
 
-    /// How many permits are free.
+    /// Number of free permits.
     pub(crate) fn free(&self) -> usize {
         self.state().free
     }
 
-    /// How many wait for this customer.
+    /// Number of waiters for this customer.
     pub(crate) fn waiting_of(&self, customer: u64) -> usize {
         self.state().waiting.get(&customer).map_or(0, VecDeque::len)
     }
 
-    /// Whether anybody waits for another customer than this.
+    /// Whether another customer is waiting.
     pub(crate) fn others_wait(&self, customer: u64) -> bool {
         let state = self.state();
         state.turns.len() > usize::from(state.waiting.contains_key(&customer))
@@ -120,7 +119,7 @@ impl Line {
         }
         drop(state);
         if let Some(waiter) = next {
-            // Who has left meanwhile gives it back in the same moment.
+            // A waiter that has left meanwhile returns it at once.
             let _ = waiter.send(Permit(self.clone()));
         }
     }
@@ -131,7 +130,7 @@ impl Line {
 }
 
 impl State {
-    /// The first of the customer whose turn it is.
+    /// Takes the first waiter of the customer whose turn it is.
     fn call(&mut self) -> Option<oneshot::Sender<Permit>> {
         let customer = self.turns.pop_front()?;
         let line = self.waiting.get_mut(&customer)?;
@@ -153,7 +152,7 @@ mod tests {
 
     use super::*;
 
-    /// Lets `customers` wait in this order for one permit that is taken, and gives the order in which they get it.
+    /// Makes `customers` wait in this order for one taken permit; returns the order in which they get it.
     async fn served(customers: &[u64]) -> Vec<u64> {
         let line = Line::new(1);
         let held = line.acquire(0).await;
@@ -193,7 +192,7 @@ mod tests {
         assert_eq!((line.waiting_of(1), line.waiting_of(2)), (1, 0));
         drop(gone);
         assert!(!line.others_wait(2));
-        // One who leaves after it was called gives the permit on.
+        // A waiter that leaves after it was called passes the permit on.
         let mut called = Box::pin(line.acquire(1));
         let mut behind = Box::pin(line.acquire(2));
         assert!(futures_util::poll!(&mut called).is_pending() && futures_util::poll!(&mut behind).is_pending());

@@ -1,7 +1,7 @@
-//! One session on one connection: the driver of core's session machine.
+//! One session on one connection: the driver of the core's session machine.
 //!
-//! A [`Link`] performs what the machine asks for, writes, reads, shakes hands, under the machine's deadline, and reports back.
-//! Every way in which a network can fail ends as an [`End`] or a [`DialFault`]: an observation.
+//! A [`Link`] performs the machine's requests (write, read, TLS handshake) under its deadlines, and reports back. Every network
+//! failure ends as an [`End`] or a [`DialFault`]: an observation.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,26 +23,26 @@ use crate::net::{ConnectFailure, Dial, Net, Stream};
 use crate::request::Tally;
 use crate::tls::TlsClient;
 
-/// What is read at a time: the answers to a hundred recipients. An idle link holds no buffer.
+/// Bytes per read: the replies to 100 recipients. An idle link holds no buffer.
 const READ_BYTES: usize = 8 * 1024;
-/// How long a TLS handshake may take, in milliseconds.
+/// Maximum time of a TLS handshake, in milliseconds.
 const HANDSHAKE_MS: u64 = 10_000;
 
-/// The answer to QUIT (RFC 5321 §4.1.1.10).
+/// Reply to QUIT (RFC 5321 §4.1.1.10).
 const GOODBYE: u16 = 221;
 
-/// How a server took its leave.
+/// How a server ended the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goodbye {
     /// With as many replies as commands.
     Said,
-    /// Not at all: nobody knows whether it counted right.
+    /// Without a reply: whether it counted right is unknown.
     Missing,
-    /// With replies too many.
+    /// With too many replies.
     Miscounted,
 }
 
-/// What links need of their surroundings.
+/// Context of links.
 #[derive(Clone)]
 pub(crate) struct Ground {
     pub(crate) net: Arc<dyn Net>,
@@ -63,15 +63,15 @@ pub(crate) struct Link {
     clear: bool,
     asked: u32,
     refused: u32,
-    /// The right to one of the sessions that this process may have.
+    /// Permit for one of this process's sessions.
     _permit: SessionPermit,
 }
 
-/// Numbers links, so that an idle one can be found again.
+/// Numbers of links, by which an idle one can be found again.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 
 impl Link {
-    /// Dials and speaks until the session is ready. `said` gets what the server said meanwhile, where somebody wants to know.
+    /// Dials and runs the session until it is ready. `said` collects the server's replies, if given.
     pub(crate) async fn open(
         ground: Ground,
         dial: Dial,
@@ -145,7 +145,7 @@ impl Link {
         }
     }
 
-    /// Asks for the recipients of one flight. The second value is set where the session is over.
+    /// Probes the recipients of one flight. The second value is set if the session is over.
     pub(crate) async fn ask(&mut self, flight: Flight) -> (Vec<RcptAnswer>, Option<End>) {
         let count = flight.recipients.len();
         if let Some(end) = self.overheard() {
@@ -163,18 +163,18 @@ impl Link {
         }
     }
 
-    /// Keeps what the server says in the next flight.
+    /// Records the server's replies in the next flight.
     pub(crate) fn transcribe(&mut self) {
         self.session.transcribe();
     }
 
-    /// What the server has said since.
+    /// Takes the replies recorded since.
     pub(crate) fn take_transcript(&mut self) -> Vec<Said> {
         self.session.take_transcript()
     }
 
-    /// Says goodbye and closes. The answer has a code of its own, so it also shows whether as many replies came as commands
-    /// went (RFC 2920 §3.1): a reply that comes before it was one too many, whenever it came.
+    /// Sends QUIT and closes. Its reply has a unique code, so it also shows whether there were as many replies as commands (RFC
+    /// 2920 §3.1): any reply before it was one too many, whenever it came.
     pub(crate) async fn quit(mut self) -> Goodbye {
         match self.run(Event::Quit).await {
             Step::Ended(End::Protocol { .. }) => Goodbye::Miscounted,
@@ -183,7 +183,7 @@ impl Link {
         }
     }
 
-    /// Drives the machine from one event to its next resting place.
+    /// Drives the machine from one event to its next pause.
     async fn run(&mut self, event: Event<'_>) -> Step {
         let clock = self.ground.clock;
         let mut step = self.session.on(event, clock.now());
@@ -207,7 +207,7 @@ impl Link {
         if matches!(step, Step::Ended(_))
             && let Some(mut stream) = self.stream.take()
         {
-            // A parting QUIT may be left; nothing depends on it, so nobody waits for it.
+            // A final QUIT may be pending; nothing depends on it, so nobody waits for it.
             let rest = self.session.outgoing();
             if !rest.is_empty() {
                 let _ = stream.write(rest).now_or_never();
@@ -216,12 +216,12 @@ impl Link {
         step
     }
 
-    /// Whether the server has said nothing since the last flight: a warm session that it has closed is none.
+    /// Whether the server has sent nothing since the last flight: a closed session is not reusable.
     pub(crate) fn is_fresh(&mut self) -> bool {
         self.overheard().is_none()
     }
 
-    /// The session's end, where the server has spoken or closed without being asked. Does not wait.
+    /// The session's end, if the server has replied or closed unprompted. Does not wait.
     fn overheard(&mut self) -> Option<End> {
         let mut bytes = [0u8; 512];
         let heard = match self.stream.as_mut() {
@@ -239,7 +239,7 @@ impl Link {
         Some(self.session.end().cloned().unwrap_or(half))
     }
 
-    /// How many RCPT may still be sent in this session by its policy.
+    /// RCPT commands that the policy still allows in this session.
     pub(crate) fn room(&self, policy: &Policy, now: Millis) -> u32 {
         if now.since(self.opened) >= policy.session_ms {
             return 0;
@@ -254,7 +254,7 @@ impl Link {
         self.refused = self.refused.saturating_add(count);
     }
 
-    /// How many recipients were refused in this session.
+    /// Number of recipients refused in this session.
     pub(crate) fn refusals(&self) -> u32 {
         self.refused
     }
@@ -283,7 +283,7 @@ impl Drop for Link {
     }
 }
 
-/// Writes what the session wants to say and reads what comes next; the number of bytes that came.
+/// Writes the session's pending output and reads the next input; returns the bytes read.
 async fn exchange(stream: &mut Box<dyn Stream>, session: &mut Session, buffer: &mut Vec<u8>) -> std::io::Result<usize> {
     while !session.outgoing().is_empty() {
         let written = stream.write(session.outgoing()).await?;
@@ -300,7 +300,7 @@ fn unanswered(count: usize) -> Vec<RcptAnswer> {
     vec![RcptAnswer::Unanswered; count]
 }
 
-/// Why there is no link.
+/// Reason why there is no link.
 #[derive(Debug)]
 pub(crate) enum Refused {
     Connect(ConnectFailure),
@@ -308,7 +308,7 @@ pub(crate) enum Refused {
 }
 
 impl Refused {
-    /// What a plan makes of it.
+    /// Converts it for the plan.
     pub(crate) fn fault(self, rules: &Rules, provider: Option<&str>) -> DialFault {
         match self {
             Self::Connect(failure) => DialFault::Silent(silence(failure), None),

@@ -20,10 +20,10 @@ use crate::pace::{Asker, Effort};
 use crate::probe::{Asked, Probe};
 use crate::request::Live;
 
-/// How often a greylisted address is asked about again behind its answer.
+/// Maximum background retries of a greylisted address.
 const BACKGROUND_TRIES: u32 = 3;
 
-/// The verdict about one address, at the latest when `live.timeout_ms` is over.
+/// Verifies one address, within `live.timeout_ms`.
 pub(crate) async fn verify(inner: &Arc<Inner>, email: &str, live: Live) -> Verification {
     let started = inner.clock.now();
     let email: Arc<str> = email.into();
@@ -37,7 +37,7 @@ pub(crate) async fn verify(inner: &Arc<Inner>, email: &str, live: Live) -> Verif
     }
     let subject = Subject::new(email, address.domain().ascii().into(), &address, inner);
     let question = Question { inner: inner.clone(), subject: subject.clone(), address, normalized, scope: live.scope };
-    // A task of its own: an answer that is cut off by its deadline, or by a caller who went away, still fills the cache.
+    // A separate task: a call cut off by its deadline, or by a caller who left, still fills the cache.
     let held = Held::default();
     let probe = inner.tasks.spawn(held.clone().watch(question.ask()));
     let mut verification = match tokio::time::timeout(Duration::from_millis(live.timeout_ms), probe).await {
@@ -51,7 +51,7 @@ pub(crate) async fn verify(inner: &Arc<Inner>, email: &str, live: Live) -> Verif
     verification
 }
 
-/// What is said of an address when nobody is asked.
+/// Builds the verdict of an address without probing.
 pub(crate) fn facts_only(inner: &Arc<Inner>, email: &str) -> Verification {
     let email: Arc<str> = email.into();
     match Address::parse_with(&email, &inner.special) {
@@ -61,7 +61,7 @@ pub(crate) fn facts_only(inner: &Arc<Inner>, email: &str) -> Verification {
     }
 }
 
-/// Whether the server has asked us to come back: nothing else is worth asking again behind an answer.
+/// Whether the server asked for a retry: nothing else is worth a background retry.
 fn invited(why: &str) -> bool {
     matches!(why, "greylisted" | "in_progress")
 }
@@ -78,11 +78,11 @@ struct Question {
     scope: u64,
 }
 
-/// What one probe of one address came to.
+/// Result of one probe of one address.
 struct Came {
     told: Told,
     asked: Asked,
-    /// When to ask again, and whether that is promising: the server asked us to come back.
+    /// Time of the retry, and whether the server asked for it.
     again_ms: Option<i64>,
 }
 
@@ -122,7 +122,7 @@ impl Question {
         verification
     }
 
-    /// Comes back when the server has asked for it, from the same source, and fills the cache.
+    /// Retries when the server asked for it, from the same source, and fills the cache.
     fn go_on(self, source: Option<u16>, after_ms: i64) {
         let inner = self.inner.clone();
         if inner.verdicts.is_off() || inner.closing.is_cancelled() || after_ms > inner.config.patience_ms {

@@ -1,7 +1,7 @@
-//! Many addresses: grouped by domain, each domain one plan with warm sessions, outcomes handed out as they come.
+//! Verifies many addresses: grouped by domain, each domain one plan with warm sessions, outcomes returned as they are ready.
 //!
-//! The engine never sleeps on an address that must wait: it is handed back with the time at which to ask again, so that no
-//! lease and no memory is held through a wait. Patience and attempts are counted here, so that every address comes to an end.
+//! The engine never sleeps on a deferred address: it returns the address with the time of the retry, so no lease and no memory is
+//! held while it waits. Patience and attempts are counted here, so that every address gets an outcome.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use crate::pace::{Asker, Effort};
 use crate::probe::{Asked, Probe};
 use crate::request::{HeldBack, Item, Outcome, Sink, Tries};
 
-/// One address with what must come back with its outcome.
+/// Address, with the data to return with its outcome.
 struct Member {
     key: u64,
     subject: Subject,
     tries: Tries,
 }
 
-/// What the addresses of one plan have in common: domain, source, customer.
+/// Common to the addresses of one plan: domain, source, customer.
 type Shared = (Arc<str>, Option<Arc<str>>, u64);
 
-/// The addresses of one plan.
+/// Addresses of one plan.
 #[derive(Default)]
 struct Group {
     members: Vec<Option<Member>>,
     addresses: Vec<Address>,
 }
 
-/// Verdicts about many addresses.
+/// Verifies many addresses.
 pub(crate) async fn verify_many(inner: &Arc<Inner>, items: Vec<Item>, sink: Sink) {
     let groups = grouped(inner, items, &sink);
     let mut tasks = JoinSet::new();
@@ -67,7 +67,7 @@ fn grouped(inner: &Arc<Inner>, items: Vec<Item>, sink: &Sink) -> BTreeMap<Shared
                 continue;
             }
         };
-        // Items come sorted by domain, so one name serves many.
+        // Items are sorted by domain, so one name serves many.
         if *domain != *address.domain().ascii() {
             domain = address.domain().ascii().into();
         }
@@ -87,7 +87,7 @@ async fn verify_group(inner: &Arc<Inner>, shared: Shared, group: Group, permit: 
     let (domain, source, customer) = shared;
     let Group { mut members, addresses } = group;
     let destination = Destination::find(inner, domain, Effort::Batch).await;
-    // A source that is not ours any more keeps nobody: greylisting begins anew.
+    // A source that is no longer ours is dropped: greylisting starts over.
     let source = source.and_then(|name| inner.source_named(&name));
     let asker = Asker { effort: Effort::Batch, customer };
     let probe = Probe::new(inner, &destination, &addresses, asker, source).await;
@@ -145,23 +145,22 @@ fn settled(
     verification
 }
 
-/// How an address is to be asked again.
+/// Details of a retry.
 struct Later {
     after_ms: i64,
     why: &'static str,
     source: Option<Arc<str>>,
-    /// Nobody was asked: our own limits held it back, or an open circuit.
+    /// Nothing was probed: our own limits or an open circuit throttled it.
     held: Option<HeldBack>,
 }
 
-/// Whether it was not the server: limits of ours, an open circuit, this machine without descriptors or ports.
+/// Whether the cause is ours, not the server's: our limits, an open circuit, this machine without descriptors or ports.
 fn is_ours(mailbox: &Mailbox) -> bool {
     matches!(mailbox, Mailbox::NotAsked(NotAsked::Budget | NotAsked::Blocked) | Mailbox::Silent(Silence::Local))
 }
 
-/// To be asked again, unless that would be once too often or too late. What was held back is no attempt, and is waited for
-/// longer than a server that was asked and put us off: patience with a server begins when it is asked for the first time, and
-/// ends no sooner for having been held back since.
+/// Schedules a retry within the limits of attempts and time. Throttling does not count as an attempt, and is allowed to last longer
+/// than a deferral by the server. Patience with a server begins at the first probe, and later throttling does not shorten it.
 fn put_off(inner: &Arc<Inner>, member: &Member, later: Later, started: Millis) -> Option<Outcome> {
     let not_before = inner.clock.now() + later.after_ms;
     let (patience_ms, held_back_ms) =
@@ -172,7 +171,7 @@ fn put_off(inner: &Arc<Inner>, member: &Member, later: Later, started: Millis) -
     } else if member.tries.count == 0 {
         (1, started, not_before.since(started) <= patience_ms)
     } else {
-        // Nobody is put off for longer than patience lasts, so whoever comes later than that was held back meanwhile.
+        // No deferral exceeds the patience, so a later return means that it was throttled meanwhile.
         let from = if started.since(first) > patience_ms { started } else { first };
         (member.tries.count + 1, first, not_before.since(from) <= patience_ms)
     };

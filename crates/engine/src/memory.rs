@@ -1,10 +1,10 @@
-//! Verdicts that are still fresh, for each customer.
+//! Cache of fresh verdicts, per customer.
 //!
-//! Only what a mailbox or its exchanger said is kept: never silence, never a limit of ours, never a refusal of us. So a cached
-//! verdict can be old, but not an accident.
+//! Only replies of a mailbox or its MX host are cached: never silence, our own limits, or a client refusal. So a cached verdict can
+//! be old, but not accidental.
 //!
-//! What a customer wants forgotten ([`Verdicts::forget`]) goes at once, and is not kept again for as long as a question about it
-//! may be under way: an answer that comes late would bring it back.
+//! Addresses that a customer wants forgotten ([`Verdicts::forget`]) are removed at once, and not cached again while a probe of them
+//! may be in progress: its late result would bring them back.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::num::NonZeroUsize;
@@ -22,38 +22,37 @@ struct Kept {
     until: Millis,
 }
 
-/// By what an address is known to whoever wishes it forgotten: a keyed hash.
+/// Keyed hash that identifies an address in an erasure request.
 pub type Tag = [u8; 16];
 
-/// Which addresses of a customer are to be forgotten.
+/// Addresses of a customer to forget.
 #[derive(Clone)]
 pub struct Forgotten {
-    /// What the tag of a normalized address is: the same for all wishes of a customer.
+    /// Computes the tag of a normalized address: the same for all requests of a customer.
     pub tag: Arc<dyn Fn(&str) -> Tag + Send + Sync>,
-    /// The addresses.
     pub tags: Arc<HashSet<Tag>>,
 }
 
-/// Wishes to forget that are remembered; more make the oldest end early.
+/// Maximum requests remembered; more end the oldest early.
 const WISHES_MAX: usize = 1_000;
 
-/// What is not kept again until a time.
+/// Addresses not to be cached again until a time.
 struct Wish {
     scope: u64,
     tags: Arc<HashSet<Tag>>,
     until: Millis,
 }
 
-/// All that a customer wants forgotten: one tag and one look, however many wishes there are.
+/// All addresses that a customer wants forgotten: one tag and one look-up, however many requests there are.
 struct OfScope {
     tag: Arc<dyn Fn(&str) -> Tag + Send + Sync>,
     until: HashMap<Tag, Millis>,
 }
 
-/// The wishes of all customers.
+/// Requests of all customers.
 #[derive(Default)]
 struct Wishes {
-    /// The oldest first.
+    /// Oldest first.
     line: VecDeque<Wish>,
     scopes: HashMap<u64, OfScope>,
 }
@@ -76,7 +75,7 @@ impl Wishes {
         let Some(Wish { scope, tags, until }) = self.line.pop_front() else { return };
         let Some(of_scope) = self.scopes.get_mut(&scope) else { return };
         for tag in tags.iter() {
-            // Another wish of the same address may last longer.
+            // Another request for the same address may last longer.
             if of_scope.until.get(tag).is_some_and(|longest| *longest <= until) {
                 of_scope.until.remove(tag);
             }
@@ -92,10 +91,10 @@ impl Wishes {
     }
 }
 
-/// Whose verdict, and about which normalized address.
+/// Customer, and normalized address.
 type Key = (u64, Box<str>);
 
-/// The cache of verdicts.
+/// Cache of verdicts.
 pub(crate) struct Verdicts {
     kept: Option<Mutex<LruCache<Key, Kept>>>,
     wishes: Mutex<Wishes>,
@@ -109,30 +108,30 @@ impl Verdicts {
         Self { kept, wishes: Mutex::default(), times }
     }
 
-    /// Whether nothing is ever kept.
+    /// Whether the cache is off.
     pub(crate) fn is_off(&self) -> bool {
         self.kept.is_none()
     }
 
-    /// How many verdicts are kept, stale ones included.
+    /// Number of cached verdicts, including stale ones.
     pub(crate) fn held(&self) -> usize {
         self.kept.as_ref().map_or(0, |kept| kept.lock().unwrap_or_else(PoisonError::into_inner).len())
     }
 
-    /// A fresh verdict about an address, as `email` asks for it.
+    /// A fresh verdict about an address, as `email` spells it.
     pub(crate) fn recall(&self, scope: u64, normalized: &str, email: &str, now: Millis) -> Option<Verification> {
         let mut kept = self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.get(&(scope, Box::from(normalized))).filter(|kept| kept.until > now)?;
         let mut verification = found.verification.clone();
         verification.email = email.into();
         verification.evidence.source = EvidenceSource::Cache;
-        // What the question took then is nothing of what this one takes.
+        // The timings of the earlier probe do not apply to this call.
         verification.evidence.timings = Timings::default();
         verification.evidence.age_s = u32::try_from(now.since(found.at) / 1_000).unwrap_or(u32::MAX);
         Some(verification)
     }
 
-    /// Forgets verdicts of a customer, and keeps none of these addresses again until a time.
+    /// Forgets verdicts of a customer, and caches none of these addresses again until a time.
     pub(crate) fn forget(&self, scope: u64, which: &Forgotten, now: Millis, until: Millis) {
         let Some(kept) = &self.kept else { return };
         self.wishes().add(scope, which, now, until);
@@ -149,17 +148,17 @@ impl Verdicts {
         self.wishes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a verdict if it is one that lasts, and is not to be forgotten.
+    /// Caches a verdict if it lasts and its address is not to be forgotten.
     pub(crate) fn remember(&self, scope: u64, normalized: &str, verification: &Verification, now: Millis) {
         let Some(kept) = &self.kept else { return };
         let Some(mut keep_ms) = self.lasts_ms(verification) else { return };
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        // Behind the lock: a wish that comes now finds either nothing or what was kept before.
+        // Checked under the lock: a request arriving now finds either nothing or an entry cached before.
         if self.wishes().name(scope, normalized, now) {
             return;
         }
         let key = (scope, Box::from(normalized));
-        // A server that says one thing today and another tomorrow is not believed for long.
+        // A server that changes its reply is not believed for long.
         let before = kept.peek(&key).map(|before| before.verification.verdict.reason);
         if before.is_some_and(|before| before != verification.verdict.reason) {
             keep_ms = keep_ms.min(self.times.bad_ms);
@@ -167,8 +166,8 @@ impl Verdicts {
         kept.put(key, Kept { verification: lasting(verification), at: now, until: now + keep_ms });
     }
 
-    /// How long a verdict lasts; none where it must not be kept. What counts is the finding about the mailbox, not the reported one: a role
-    /// mailbox that nobody answered for is reported as a role, and must be asked about again.
+    /// Lifetime of a verdict; `None` if it must not be cached. The finding about the mailbox counts, not the reported one: a role
+    /// mailbox without a reply is reported as a role, and must be probed again.
     fn lasts_ms(&self, verification: &Verification) -> Option<i64> {
         if verification.evidence.source != EvidenceSource::Smtp {
             return None;
@@ -187,7 +186,7 @@ impl Verdicts {
     }
 }
 
-/// A verdict as it is kept: without its conversation, which is large and told once.
+/// A verdict as cached: without its dialog, which is large and returned only once.
 fn lasting(verification: &Verification) -> Verification {
     let mut verification = verification.clone();
     if let Some(probe) = &mut verification.evidence.probe {
@@ -214,7 +213,7 @@ mod tests {
         }
     }
 
-    /// The beginning of an address, which is enough here.
+    /// The beginning of an address, which suffices here.
     fn tag(address: &str) -> Tag {
         std::array::from_fn(|at| address.as_bytes().get(at).copied().unwrap_or(0))
     }
@@ -280,7 +279,7 @@ mod tests {
         assert_eq!(asked.swap(0, Ordering::Relaxed), 2, "one for each verdict");
         assert!(kept(2, "0@example.org", 1_000));
         assert_eq!(asked.load(Ordering::Relaxed), 0, "and none for other customers'");
-        // One more makes the oldest end early, but not what a later one names, too.
+        // One more ends the oldest early, but not an address that a later request names, too.
         verdicts.forget(1, &wish(["1@example.org"]), Millis(1_000), Millis(3_000));
         assert!(kept(1, "0@example.org", 1_001) && !kept(1, "1@example.org", 1_001));
         verdicts.forget(1, &wish(["new@example.org"]), Millis(2_500), Millis(4_500));

@@ -1,10 +1,10 @@
-//! Manners: how much is asked of one exchanger from one source, and when not at all.
+//! Pacing: how much one source may probe at one MX host, and when not at all.
 //!
-//! A *site* is what limits count for: a known provider as a whole, any other exchanger by its host name, for one source. It
-//! holds the connection slots, the rate of recipients, the budget of missing recipients, a governor that watches their share,
-//! and the circuit breaker. All of it comes from the site's policy. A limit is never a statement about an address: whoever
-//! runs into one is told to come back, and a live caller gets `unverified`. Sites that say no are noted for the operator
-//! ([`watch`]), so that looking at them costs nothing for all others.
+//! Limits apply to a *site*: a known provider as a whole, any other MX host by its name, for one source. A site has the connection
+//! slots, the rate of recipients, the budget of missing recipients, a governor that watches their share, and the circuit breaker.
+//! The site's policy configures all of it. A limit is never a statement about an address: the caller must retry later, and a live
+//! caller gets `unverified`. Sites in trouble are listed for the operator ([`watch`]), so that viewing them costs the others
+//! nothing.
 
 pub(crate) mod breaker;
 mod budget;
@@ -28,34 +28,33 @@ pub(crate) use warmth::percent as warmth_percent;
 
 use watch::Watch;
 
-/// Sites that are remembered; the one unused for longest is forgotten with its state. A site takes about 1 KiB.
+/// Maximum sites remembered; the least recently used one is forgotten with its state. A site takes about 1 KiB.
 const SITES_MAX: usize = 65_536;
-/// Domains of whom it is remembered which site takes their mail.
+/// Maximum domains remembered with the site that takes their mail.
 const HOMES_MAX: usize = 16_384;
 
-/// What kind of work asks.
+/// Kind of work that probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effort {
-    /// Somebody is waiting for the answer.
+    /// A caller is waiting.
     Live,
-    /// Nobody is.
+    /// Nobody is waiting.
     Batch,
 }
 
-/// Who asks: for what kind of work, and for which customer.
+/// Kind of work, and its customer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Asker {
     pub(crate) effort: Effort,
     pub(crate) customer: u64,
 }
 
-/// Which source, and the name of the exchanger or provider.
+/// Source, and the name of the MX host or provider.
 pub(crate) type Key = (u16, Arc<str>);
 
-/// All sites.
 pub(crate) struct Pace {
     sites: Mutex<LruCache<Key, Arc<Site>>>,
-    /// The sites of domains of which many addresses were asked about.
+    /// Sites of domains with many probed addresses.
     homes: Mutex<LruCache<Arc<str>, Arc<str>>>,
     watch: Arc<Watch>,
 }
@@ -70,7 +69,7 @@ impl Pace {
         }
     }
 
-    /// The site of an exchanger as one source sees it.
+    /// The site of an MX host as one source sees it.
     pub(crate) fn site(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
         let name = policy.provider.as_ref().unwrap_or(host);
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,29 +77,28 @@ impl Pace {
         sites.get_or_insert(key.clone(), || Site::new(key, policy, self.watch.clone())).clone()
     }
 
-    /// The site of this name as one source sees it, if it is remembered.
+    /// The site of this name as one source sees it, if remembered.
     pub(crate) fn known(&self, source: u16, name: &Arc<str>) -> Option<Arc<Site>> {
         let sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         sites.peek(&(source, name.clone())).cloned()
     }
 
-    /// Remembers which site takes a domain's mail.
+    /// Remembers the site that takes a domain's mail.
     pub(crate) fn settle_home(&self, domain: &Arc<str>, site: &Site) {
         let mut homes = self.homes.lock().unwrap_or_else(PoisonError::into_inner);
         homes.put(domain.clone(), site.name().clone());
     }
 
-    /// The site that took a domain's mail when it was asked last.
+    /// The site that took a domain's mail at its last probe.
     pub(crate) fn home(&self, domain: &str) -> Option<Arc<str>> {
         self.homes.lock().unwrap_or_else(PoisonError::into_inner).get(domain).cloned()
     }
 
-    /// How many sites are remembered.
     pub(crate) fn sites(&self) -> usize {
         self.sites.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// The sites that say no, and the count of warm sessions.
+    /// Sites in trouble, and the count of warm sessions.
     pub(crate) fn watch(&self) -> &Watch {
         &self.watch
     }

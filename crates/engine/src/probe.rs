@@ -1,13 +1,13 @@
-//! Runs one domain's plan: does what it asks for, under the site's pacing, and hands its fates out as they come.
+//! Runs one domain's plan: performs its requests under the site's pacing, and returns fates as they are decided.
 //!
-//! The plan decides and knows no network; this is the loop around it. What fails out there (no route, a session that breaks, a
-//! limit of ours) is told to the plan, which ends with a fate for each recipient in any case: there is no error to return.
+//! The plan decides and has no network; this is the loop around it. Failures (no route, a broken session, our own limits) are
+//! passed to the plan, which ends with a fate for each recipient in any case: there is no error to return.
 //!
-//! Fates are not always told at once. Replies belong to commands by their order alone, so where an answer of another recipient could
-//! stand in a recipient's place, at a server that nobody vouches for, fates wait until the session has ended without a reply too many
-//! (`Count`). If there was one, they are taken back; if the server left without a word, they are asked again, each alone.
+//! Some fates are delayed. Replies match commands by order alone, so at a server that is not trusted, one recipient's reply could
+//! be taken for another's. There, fates wait until the session has ended without an extra reply (`Count`). If there was one, they
+//! are discarded; if the server left silently, those recipients are probed again, each alone.
 //!
-//! A probe that is dropped gives back its slot, its place in line and its right to the domain with its fields.
+//! A dropped probe releases its slot, its place in the queue and its domain permit with its fields.
 
 mod count;
 mod dial;
@@ -34,13 +34,13 @@ use crate::line::Permit;
 use crate::link::{Goodbye, Link};
 use crate::pace::{Asker, Effort, Hold, Presence, WAIT_MS};
 
-/// How long a batch keeps a connection while other customers wait for it, in milliseconds.
+/// Time that a job keeps a connection while other customers wait for it, in milliseconds.
 const TURN_MS: i64 = 5_000;
-/// When to come back to a site whose slots were taken for all that time, in milliseconds.
+/// Time until a retry at a site whose slots were all in use, in milliseconds.
 const CROWDED_MS: i64 = 30_000;
-/// When names are looked up again whose DNS does not answer.
+/// Time until names are looked up again whose DNS does not answer.
 const DNS_AGAIN_MS: i64 = 300_000;
-/// How long a warm session is kept for the next question, in milliseconds. Servers drop idle clients after minutes.
+/// Time that a warm session is kept for the next probe, in milliseconds. Servers drop idle clients after minutes.
 const IDLE_MS: u64 = 10_000;
 
 /// Where a fate was decided.
@@ -49,10 +49,10 @@ pub(crate) struct Asked {
     pub(crate) address: Option<IpAddr>,
     pub(crate) tls: bool,
     pub(crate) source: Option<u16>,
-    /// The site whose limits count, once one was chosen.
+    /// Site whose limits apply, once one was chosen.
     pub(crate) site: Option<Arc<str>>,
     pub(crate) timings: Timings,
-    /// The conversation so far, where it is kept.
+    /// SMTP dialog so far, if recorded.
     pub(crate) steps: Vec<ProbeStep>,
 }
 
@@ -62,21 +62,20 @@ pub(crate) struct Probe<'a> {
     destination: &'a Destination,
     recipients: &'a [Address],
     asker: Asker,
-    /// The right to work on a domain of a batch; given back while the plan stands in line for a connection.
+    /// Permit for a domain of a job; released while the plan queues for a connection.
     domain: Option<Permit>,
     source: u16,
     source_fixed: bool,
     plan: Plan,
     known: Known,
-    /// When the probe began.
     began: Millis,
-    /// Recipients that turned out not to exist.
+    /// Number of missing recipients.
     missing: u32,
     site: Option<Presence>,
     link: Option<(Link, crate::pace::Slot)>,
-    /// When the connection was had.
+    /// Time when the connection was acquired.
     turn_since: Millis,
-    /// The connection is wanted by somebody else.
+    /// Whether another plan wants the connection.
     wanted: bool,
     asked: Asked,
     /// Fates of the open session that wait for its end.
@@ -85,7 +84,7 @@ pub(crate) struct Probe<'a> {
 }
 
 impl<'a> Probe<'a> {
-    /// A probe of `recipients`, all of the destination's domain. `source` must be kept where greylisting knows us by it.
+    /// A probe of `recipients`, all of the destination's domain. `source` must be kept if greylisting recognizes us by it.
     pub(crate) async fn new(
         inner: &'a Arc<Inner>,
         destination: &'a Destination,
@@ -120,15 +119,15 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// A probe that works under the right to work on one more domain.
+    /// Runs the probe under a domain permit.
     pub(crate) fn under(self, domain: Permit) -> Self {
         Self { domain: Some(domain), ..self }
     }
 
-    /// Runs until each recipient has its fate; `tell` gets them with where they were decided.
+    /// Runs until each recipient has its fate; `tell` receives them with where they were decided.
     pub(crate) async fn run(mut self, mut tell: impl FnMut(Vec<(u32, Fate)>, &Asked)) {
         match &self.destination.settled {
-            // The DNS may answer later; that it does not is no verdict about anybody.
+            // The DNS may answer later; its silence is no verdict about anybody.
             Some(Mailbox::NotAsked(why @ NotAsked::Dns)) => self.plan.defer(*why, DNS_AGAIN_MS),
             Some(Mailbox::NotAsked(why @ NotAsked::Budget)) => self.plan.defer(*why, CROWDED_MS),
             Some(mailbox) => self.plan.settle_all(mailbox),
@@ -158,8 +157,8 @@ impl<'a> Probe<'a> {
         self.remember().await;
     }
 
-    /// Tells the fates that are certain. What rests on a session whose server cannot count is taken back; true where some of
-    /// it is asked again.
+    /// Returns the certain fates. Discards those from a session whose server cannot count; true if some recipients are probed
+    /// again.
     fn hand_out(&mut self, tell: &mut impl FnMut(Vec<(u32, Fate)>, &Asked)) -> bool {
         let fates = self.plan.take_fates();
         if !fates.is_empty() {
@@ -190,7 +189,7 @@ impl<'a> Probe<'a> {
         again
     }
 
-    /// How many recipients may be asked about now; waits for pacing where that is short, and defers the plan where not.
+    /// Number of recipients that may be probed now; waits briefly for pacing, else defers the plan.
     async fn room(&mut self) -> Option<u32> {
         let (link, _) = self.link.as_ref()?;
         let site = self.site.as_ref()?.site().clone();
@@ -261,7 +260,7 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// What a flight has shown of the exchanger.
+    /// Books the observations of a flight about the MX host.
     fn book(&mut self, heard: &Heard, policy: Option<&Policy>, now: Millis) {
         self.inner.note_unmatched(&heard.unmatched);
         if let Some((link, _)) = self.link.as_mut() {
@@ -302,8 +301,8 @@ impl<'a> Probe<'a> {
         Flight { recipients: all, rset: true }
     }
 
-    /// Gives the session up: with `kept`, to the next plan that wants it, else with a goodbye. `leaving` where this plan is done
-    /// with the site. Where fates rest on how the server counts, the goodbye is waited for.
+    /// Releases the session: with `kept`, to the next plan that wants it, else with QUIT. `leaving` if this plan is done with the
+    /// site. If fates depend on the server's count, waits for the reply to QUIT.
     async fn release(&mut self, kept: bool, leaving: bool) {
         let site = self.site.as_ref().map(|here| here.site().clone());
         let company = self.site.as_ref().is_some_and(Presence::has_company);
@@ -334,12 +333,12 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Keeps what the plan has found out about its domain. A fact that was contradicted is kept no longer.
+    /// Stores the plan's facts about its domain. A contradicted fact is removed.
     async fn remember(&mut self) {
         let (now, cache) = (self.inner.clock.now(), &self.inner.config.cache);
         let (before, after) = (self.known, self.plan.catch_all());
         let catch_all = match after {
-            // Somebody was refused, so it does not take everybody.
+            // A recipient was refused, so it is not a catch-all.
             CatchAll::Yes if self.missing > 0 => Some((true, now)),
             CatchAll::Suspect => Some((false, now)),
             CatchAll::Yes if before.catch_all != after => Some((true, now + cache.catch_all_yes_ms)),

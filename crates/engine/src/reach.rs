@@ -1,4 +1,4 @@
-//! What is known of addresses that cannot be reached, or not with TLS: each is dialled once in a while, not for each domain.
+//! Addresses that are unreachable, or not with TLS: each is dialed once in a while, not for each domain.
 
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
@@ -8,13 +8,13 @@ use lru::LruCache;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Silence;
 
-/// Addresses that are remembered.
+/// Maximum addresses remembered.
 const ADDRESSES_MAX: usize = 50_000;
-/// How long a refused connection is remembered: somebody may be restarting the server.
+/// Lifetime of a refused connection: the server may be restarting.
 const REFUSED_MS: i64 = 60_000;
-/// How long an address that does not answer is remembered: finding it out again costs a full timeout.
+/// Lifetime of an address without response: finding it out again costs a full timeout.
 const DEAD_MS: i64 = 300_000;
-/// How long broken TLS is remembered, as `KumoMTA` does.
+/// Lifetime of broken TLS, as in `KumoMTA`.
 const BROKEN_TLS_MS: i64 = 3 * 86_400_000;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,7 +24,6 @@ struct Known {
     had_tls: bool,
 }
 
-/// Remembers addresses.
 pub(crate) struct Reach {
     known: Mutex<LruCache<IpAddr, Known>>,
 }
@@ -44,7 +43,7 @@ impl Reach {
         self.with(address, |known| known.broken_tls_until.is_some_and(|until| until > now))
     }
 
-    /// A connection could not be opened. Our own failures say nothing about the address.
+    /// Records that a connection failed. Our own failures say nothing about the address.
     pub(crate) fn failed(&self, address: IpAddr, how: Silence, now: Millis) {
         let keep_ms = match how {
             Silence::Refused => REFUSED_MS,
@@ -54,13 +53,13 @@ impl Reach {
         self.put(address, |known| known.dead = Some((now + keep_ms, how)));
     }
 
-    /// A handshake failed.
+    /// Records that a handshake failed.
     pub(crate) fn tls_failed(&self, address: IpAddr, now: Millis) {
         self.put(address, |known| known.broken_tls_until = Some(now + BROKEN_TLS_MS));
     }
 
-    /// Books a session that was free to use TLS; true where it went without although an earlier one did not: somebody may be
-    /// taking the offer out (RFC 3207 §6).
+    /// Books a session that was free to use TLS; true if it did not although an earlier one did: an attacker may be removing the
+    /// offer (RFC 3207 §6).
     pub(crate) fn opened(&self, address: IpAddr, tls: bool) -> bool {
         if tls {
             self.put(address, |known| known.had_tls = true);
@@ -68,7 +67,7 @@ impl Reach {
         !tls && self.with(address, |known| known.had_tls)
     }
 
-    /// How many addresses are remembered, stale ones included.
+    /// Number of addresses remembered, including stale ones.
     pub(crate) fn held(&self) -> usize {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
     }

@@ -1,4 +1,4 @@
-//! What is asked of the engine, and what it answers.
+//! Requests to the engine, and their outcomes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,51 +6,49 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Verification;
 
-/// How a live question is to be answered.
+/// Parameters of a live call.
 #[derive(Clone, Copy, Debug)]
 pub struct Live {
-    /// The answer is given after this time at the latest, in milliseconds.
+    /// Deadline of the verdict, in milliseconds.
     pub timeout_ms: u64,
-    /// Whose cached verdicts may be used and filled: one number for each customer.
+    /// Customer whose cached verdicts may be used and filled: one number each.
     pub scope: u64,
 }
 
-/// What is known of earlier tries at an item. [`Tries::default`] for a new one; hand back what [`Outcome::PutOff`] brought.
+/// Earlier attempts at an item. [`Tries::default`] for a new one; pass back the value from [`Outcome::PutOff`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tries {
-    /// How often the address was asked about.
+    /// Number of probes of the address.
     pub count: u32,
-    /// When the first try began.
+    /// Start of the first attempt.
     pub since: Option<Millis>,
-    /// The name ([`Source::name`](crate::net::Source::name)) of the source that must ask again: greylisting knows us by it. An
-    /// engine that has no source of that name asks from any.
+    /// Name ([`Source::name`](crate::net::Source::name)) of the source that must retry: greylisting recognizes us by it. An engine
+    /// without a source of that name uses any.
     pub source: Option<Arc<str>>,
 }
 
-/// One address of a batch.
+/// One address of a job.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The caller's number for it; comes back with the outcome.
+    /// The caller's key; returned with the outcome.
     pub key: u64,
-    /// The address.
     pub email: Arc<str>,
-    /// For whom: waiting lines are shared equally by customers, whose numbers mean nothing else here.
+    /// Customer, for fair queueing; the number has no other meaning here.
     pub customer: u64,
-    /// Earlier tries.
     pub tries: Tries,
 }
 
-/// How much can be asked of a destination soon.
+/// Capacity of a destination in the near future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Room {
-    /// So many addresses within about a minute; `u32::MAX` where no limit is known.
+    /// Addresses within about a minute; `u32::MAX` if no limit is known.
     Now(u32),
     /// None before that time.
     At(Millis),
 }
 
 impl Room {
-    /// The better the more there is, and the sooner.
+    /// Better the more there is, and the sooner.
     fn rank(self) -> (u32, std::cmp::Reverse<Millis>) {
         match self {
             Self::Now(rows) => (rows, std::cmp::Reverse(Millis(0))),
@@ -71,61 +69,58 @@ impl PartialOrd for Room {
     }
 }
 
-/// What became of an item.
+/// Outcome of an item.
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// It has its verdict.
     Settled(Verification),
-    /// It must be asked about again, not before `not_before`.
+    /// It must be retried, not before `not_before`.
     PutOff {
-        /// When.
         not_before: Millis,
-        /// To hand back with the item.
+        /// To pass back with the item.
         tries: Tries,
-        /// Why, as a short token (`greylisted`, `budget`, `blocked`, ...).
+        /// Reason, as a short token (`greylisted`, `budget`, `blocked`, ...).
         why: &'static str,
-        /// Where nobody was asked, because our own limits or an open circuit held it back.
+        /// Set if nothing was probed, because our own limits or an open circuit throttled it.
         held: Option<HeldBack>,
     },
 }
 
-/// An address that was held back: its count of tries is as it was.
+/// Throttled address: its count of attempts is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldBack {
-    /// The destination whose limits held it back, as [`Engine::room`](crate::Engine::room) knows it; none where it was a limit of
-    /// another kind.
+    /// Destination whose limits throttled it, as for [`Engine::room`](crate::Engine::room); `None` for other limits.
     pub at: Option<Arc<str>>,
 }
 
-/// Takes outcomes as they come: groups of (key, outcome). Called from the engine's tasks; must not block.
+/// Receives outcomes as they are ready: groups of (key, outcome). Called from the engine's tasks; must not block.
 pub type Sink = Arc<dyn Fn(Vec<(u64, Outcome)>) + Send + Sync>;
 
-/// What an engine has done since it was built.
+/// Totals since the engine was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Connections that were opened.
+    /// Connections opened.
     pub connections: u64,
-    /// Connections that could not be opened.
+    /// Connections that failed to open.
     pub connect_failures: u64,
-    /// RCPT commands that were sent, random ones included.
+    /// RCPT commands sent, including random ones.
     pub rcpts: u64,
     /// RCPT commands for random local parts.
     pub random_rcpts: u64,
     /// Flights of commands after which the engine waited for a reply.
     pub waits: u64,
-    /// DNS queries that were sent.
+    /// DNS queries sent.
     pub queries: u64,
-    /// Answers that came from the caches of DNS answers.
+    /// Answers from the DNS caches.
     pub queries_cached: u64,
-    /// Replies that no rule knew.
+    /// Replies that matched no rule.
     pub unmatched: u64,
-    /// Sessions that were not offered TLS at an address that had offered it before.
+    /// Sessions without an offer of TLS at an address that had offered it before.
     pub tls_downgrades: u64,
-    /// Sessions open now.
     pub sessions_open: u64,
 }
 
-/// The engine's running counts.
+/// Running counts of the engine.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) connections: AtomicU64,
@@ -139,7 +134,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The counts now; `(queries, queries_cached)` are the resolver's.
+    /// Current counts; `(queries, queries_cached)` are the resolver's.
     pub(crate) fn counters(&self, (queries, queries_cached): (u64, u64)) -> Counters {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counters {

@@ -1,13 +1,12 @@
-//! Names to records, asked once: a cache by TTL, negative answers included, with single flight and a budget for each zone.
+//! Caching resolver: names to records, by TTL, including negative answers, with single flight and a budget per zone.
 //!
-//! Failures are kept for some seconds (RFC 9520), so that a broken zone is not asked again by every address of it. A name
-//! under a registrable domain that does not exist is answered without a question (RFC 8020).
+//! Failures are cached for some seconds (RFC 9520), so that a broken zone is not queried again by each of its addresses. A name
+//! under a registrable domain that does not exist is answered without a query (RFC 8020).
 //!
-//! The budget protects zones from being tortured through us with random sub-domains. It is our own limit, so running into it holds
-//! back ([`DnsFailure::Overload`]) and never says anything about the name. A live call waits for it for a moment. A batch comes
-//! back: it leaves a part to live calls, and begins with a further domain only while enough is left to finish those that it has
-//! begun with. Few questions wait for their turn at a time, so that a zone that answers slowly holds up its own domains and no
-//! others. A question that was sent is completed even if nobody waits for it any more.
+//! The budget protects zones from floods of random subdomains through us. It is our own limit, so exceeding it throttles
+//! ([`DnsFailure::Overload`]) and never says anything about the name. A live call waits for it briefly. A job retries later: it
+//! leaves a part to live calls, and starts another domain only while enough is left to finish those started. Few queries queue at a
+//! time, so a slow zone delays only its own domains. A sent query is completed even if nobody waits for it any more.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,35 +25,35 @@ use crate::held;
 use crate::net::Net;
 use crate::pace::{Effort, WAIT_MS};
 
-/// Answers that are kept. One takes some 300 bytes.
+/// Maximum cached answers. One takes some 300 bytes.
 const ANSWERS_MAX: usize = 100_000;
-/// No answer is asked for again sooner than this, whatever its TTL: a list of one domain asks within a second.
+/// Minimum lifetime of answers, whatever their TTL: a list of one domain repeats its queries within a second.
 const TTL_MIN_MS: i64 = 5_000;
-/// No answer is kept for longer (RFC 2308 §5 suggests one to three hours for negative ones, a day is common for others).
+/// Maximum lifetime of answers (RFC 2308 §5 suggests one to three hours for negative ones, a day is common for others).
 const TTL_MAX_MS: i64 = 86_400_000;
-/// How long a failure is kept: within the 1 s to 5 min of RFC 9520 §3.2.
+/// Lifetime of a failure: within the 1 s to 5 min of RFC 9520 §3.2.
 const FAILURE_TTL_MS: i64 = 5_000;
-/// Questions about the names of one registrable domain, a minute.
+/// Queries per minute about the names of one registrable domain.
 const ZONE_PER_MINUTE: u32 = 200;
-/// Questions about the names of one registrable domain at a time.
+/// Concurrent queries about the names of one registrable domain.
 const ZONE_IN_FLIGHT: usize = 20;
-/// Of these, so many more wait for their turn at most; what comes beyond is held back.
+/// Maximum queries queued in addition; more are throttled.
 const ZONE_WAITING: usize = 80;
-/// Of a zone's budget a batch leaves this much to live calls: a quarter, as of other limits.
+/// Part of a zone's budget that jobs leave to live calls: a quarter, as of other limits.
 const KEPT_FOR_LIVE: u32 = ZONE_PER_MINUTE / 4;
-/// And so much to the questions that follow the first one about a domain. Two follow it, where exchangers have names of their own.
+/// Part left to the queries that follow the first one about a domain: two, if MX hosts have names of their own.
 const KEPT_TO_GO_ON: u32 = ZONE_PER_MINUTE * 3 / 5;
-/// When a zone is looked at again whose questions stand in line, in milliseconds.
+/// Time until a zone with queued queries is checked again, in milliseconds.
 const LOOK_MS: i64 = 500;
-/// Zones whose budget is remembered.
+/// Maximum zones whose budget is remembered.
 const ZONES_MAX: usize = 50_000;
 
 type Key = (Kind, Box<str>);
 
-/// A question in flight, shared by all its callers.
+/// Query in flight, shared by all its callers.
 #[derive(Clone)]
 struct Asking {
-    /// Its turn has come: until then a limit of ours holds it up, and not a name server.
+    /// Completes at the query's turn: until then one of our own limits delays it, not a name server.
     begun: Shared<BoxFuture<'static, ()>>,
     answer: Shared<BoxFuture<'static, Arc<Lookup>>>,
 }
@@ -66,14 +65,14 @@ impl Asking {
     }
 }
 
-/// What a question may take of the budget of its name's zone.
+/// What a query may use of its zone's budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// Whatever it needs: a name of a large provider, whose one zone serves thousands of domains, or a top-level domain.
+    /// As needed: a name of a large provider, whose one zone serves thousands of domains, or a top-level domain.
     All,
-    /// The first question about a domain.
+    /// First query about a domain.
     Begin(Effort),
-    /// A further one, without which the first would be in vain.
+    /// A further query, without which the first would be in vain.
     GoOn(Effort),
 }
 
@@ -87,26 +86,26 @@ impl Share {
         }
     }
 
-    /// Whether it waits for the budget on the spot. The many domains of a batch must not hold up others meanwhile.
+    /// Whether it waits for the budget on the spot. The many domains of a job must not delay others meanwhile.
     fn waits(self) -> bool {
         self != Self::Begin(Effort::Batch)
     }
 }
 
-/// What one registrable domain may be asked.
+/// Budget of one registrable domain.
 struct Zone {
     rate: Gcra,
     places: Arc<Semaphore>,
     turns: Arc<Semaphore>,
 }
 
-/// The right to a question, and then to ask it.
+/// Turn and permit of a query.
 struct Place {
     _place: OwnedSemaphorePermit,
     turns: Arc<Semaphore>,
 }
 
-/// How the cache answers.
+/// Result of a cache look-up.
 enum Reply {
     Known(Arc<Lookup>),
     Asking(Asking),
@@ -130,7 +129,7 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// `zone_budget` turns the budget for each zone on.
+    /// `zone_budget` turns on the budget per zone.
     pub(crate) fn new(net: Arc<dyn Net>, clock: Clock, zone_budget: bool) -> Arc<Self> {
         Arc::new(Self {
             net,
@@ -142,17 +141,17 @@ impl Resolver {
         })
     }
 
-    /// Questions that were sent, and those that the cache answered.
+    /// Queries sent, and those answered from the cache.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.asked.load(Ordering::Relaxed), self.cached.load(Ordering::Relaxed))
     }
 
-    /// How many answers are kept, stale ones included.
+    /// Number of cached answers, including stale ones.
     pub(crate) fn held(&self) -> usize {
         self.answers().len()
     }
 
-    /// The answer to a question about a name in lower-case A-labels.
+    /// Answers a query for a name in lower-case A-labels.
     pub(crate) async fn lookup(self: &Arc<Self>, name: &str, kind: Kind, share: Share) -> Arc<Lookup> {
         let give_up = self.clock.now() + WAIT_MS;
         loop {
@@ -191,7 +190,7 @@ impl Resolver {
             Err(until) => return Reply::Short(until),
         };
         self.asked.fetch_add(1, Ordering::Relaxed);
-        // A task of its own: were it driven by those who wait, the last to leave would leave a turn taken.
+        // A separate task: if the waiters drove it, the last to leave would keep its turn taken.
         let (turn, begun) = oneshot::channel();
         let asked = tokio::spawn(self.clone().ask(name.to_owned(), kind, place, turn));
         let asking = Asking {
@@ -213,7 +212,7 @@ impl Resolver {
             Some(place) => place.turns.clone().acquire_owned().await.ok(),
             None => None,
         };
-        // Fails where nobody waits for the answer any more.
+        // Fails if nobody waits for the answer any more.
         let _ = begin.send(());
         let lookup = Arc::new(self.net.lookup(&name, kind).await);
         let ttl_ms = match lookup.answer {
@@ -225,7 +224,7 @@ impl Resolver {
         lookup
     }
 
-    /// Takes one question from the budget of the name's zone and a place in its line, or says when to look again.
+    /// Takes one query from the zone's budget and a place in its queue, or returns when to check again.
     fn zone_place(&self, name: &str, share: Share, now: Millis) -> Result<Option<Place>, Millis> {
         let Some(zones) = self.zones.as_ref().filter(|_| share != Share::All) else { return Ok(None) };
         let mut zones = zones.lock().unwrap_or_else(PoisonError::into_inner);

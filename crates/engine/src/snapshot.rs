@@ -1,9 +1,8 @@
-//! What an operator must see of a running engine: what it holds, what holds it back, and what it does not understand.
+//! Snapshot of a running engine for operators: its load, its throttling, and replies it does not understand.
 //!
-//! Taking a snapshot reads counters and takes each lock once and briefly; its cost grows with the number of sites in trouble
-//! and with nothing else. It is not one instant: its parts are read one after the other, so sums may be off by what happened
-//! in between. It names exchanger hosts and quotes masked replies, and is therefore for the operator only; it holds no
-//! mailbox and no network address.
+//! Taking a snapshot reads counters and takes each lock once, briefly; its cost grows only with the number of sites in trouble. It
+//! is not one instant: its parts are read in turn, so sums may be slightly off. It names MX hosts and quotes masked replies, and is
+//! therefore for the operator only; it contains no mailbox and no network address.
 
 use std::sync::{Arc, PoisonError};
 
@@ -15,42 +14,39 @@ use crate::pace::breaker::Phase;
 use crate::pace::watch::{Spent, View};
 use crate::request::Counters;
 
-/// Sites that a snapshot names at most, for each of its lists.
+/// Maximum sites in each list of a snapshot.
 pub const SITES_MAX: usize = 50;
-/// Replies without a rule that a snapshot quotes at most.
+/// Maximum quoted replies without a rule.
 pub const TEXTS_MAX: usize = 20;
 
-/// How much of a limit is in use.
+/// Use of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// In use now.
     pub used: usize,
-    /// At most.
     pub limit: usize,
 }
 
-/// SMTP sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sessions {
-    /// All of them.
+    /// All sessions.
     pub all: Usage,
-    /// Those of batches, the ones that wait for their turn included.
+    /// Sessions of jobs, including those queued.
     pub batch: Usage,
-    /// Those that are kept open for the next question.
+    /// Sessions kept open for the next probe.
     pub idle: Usage,
 }
 
-/// Why a site is left alone.
+/// Reason for the pause of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// It refused us.
     Blocked,
-    /// Too many of the recipients there did not exist.
+    /// Too many of its recipients did not exist.
     MissingShare,
 }
 
 impl Held {
-    /// The name in snapshots and metrics.
+    /// Name in snapshots and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Blocked => "blocked",
@@ -59,45 +55,44 @@ impl Held {
     }
 }
 
-/// A site that is left alone for a while.
+/// A paused site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldSite {
-    /// The exchanger's host, or the id of a known provider.
+    /// MX host name, or the id of a known provider.
     pub site: Arc<str>,
     /// Whether `site` is a known provider's id.
     pub is_provider: bool,
-    /// The source (index into the configuration's) that leaves it alone.
+    /// Paused source (index into the configuration's).
     pub source: u16,
-    /// Why.
     pub why: Held,
-    /// Until when, in milliseconds since the Unix epoch.
+    /// End of the pause, in milliseconds since the Unix epoch.
     pub until: Millis,
 }
 
-/// How many circuit breakers are in which state.
+/// Number of circuit breakers by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Breakers {
-    /// Sites that let everything pass.
+    /// Sites without a pause.
     pub closed: usize,
-    /// Sites that are asked again after a pause, whose next refusal costs a longer one.
+    /// Sites probed again after a pause; their next refusal costs a longer one.
     pub half_open: usize,
-    /// Sites that are left alone because they refused us.
+    /// Sites paused because they refused us.
     pub open: usize,
-    /// Sites that are left alone because too many recipients were missing.
+    /// Sites paused because too many recipients were missing.
     pub paused: usize,
 }
 
-/// Which limit of a site.
+/// Limit of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Recipients that may be asked about at once.
+    /// Recipients that may be probed at once.
     Rate,
-    /// Recipients in an hour that turn out not to exist.
+    /// Missing recipients per hour.
     Missing,
 }
 
 impl Limit {
-    /// The name in snapshots and metrics.
+    /// Name in snapshots and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Rate => "rate",
@@ -109,73 +104,65 @@ impl Limit {
 /// A limit of a site of which little is left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TightBudget {
-    /// The exchanger's host, or the id of a known provider.
+    /// MX host name, or the id of a known provider.
     pub site: Arc<str>,
     /// Whether `site` is a known provider's id.
     pub is_provider: bool,
-    /// The source (index into the configuration's) that it counts for.
+    /// Source that it applies to (index into the configuration's).
     pub source: u16,
-    /// Which limit.
+    /// The limit.
     pub budget: Limit,
-    /// Spent.
+    /// Amount used.
     pub used: u32,
-    /// Of this many.
     pub limit: u32,
 }
 
-/// Entries in the engine's memories.
+/// Cache entries of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Caches {
-    /// Verdicts.
     pub verdicts: usize,
-    /// Facts about domains; none where the store of facts does not count them.
+    /// Facts about domains; `None` if their store does not count them.
     pub facts: Option<usize>,
-    /// DNS answers.
     pub dns: usize,
-    /// Addresses of exchangers that could not be reached, or had trouble with TLS.
+    /// Addresses of MX hosts that were unreachable, or had trouble with TLS.
     pub addresses: usize,
 }
 
-/// Replies that no rule knew.
+/// Replies that matched no rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unmatched {
-    /// All of them.
+    /// Total number.
     pub replies: u64,
-    /// Distinct texts that are remembered; bounded, so a full memory says "at least".
+    /// Distinct texts remembered; bounded, so a full memory means "at least".
     pub distinct: usize,
-    /// Texts that were heard last, without addresses and with `#` for each digit.
+    /// Latest texts, without addresses and with `#` for each digit.
     pub sample: Vec<String>,
 }
 
-/// An engine at work.
+/// State of a running engine.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// SMTP sessions.
     pub sessions: Sessions,
-    /// Circuit breakers by state.
     pub breakers: Breakers,
-    /// Sites that are left alone now: at most [`SITES_MAX`], the ones that take longest first.
+    /// Sites paused now: at most [`SITES_MAX`], longest pauses first.
     pub held: Vec<HeldSite>,
-    /// How many limits of sites are nearly used up.
+    /// Number of site limits that are nearly used up.
     pub tight: usize,
-    /// The limits of sites that are nearly used up: at most [`SITES_MAX`], known providers first, then the fullest.
+    /// Site limits that are nearly used up: at most [`SITES_MAX`], known providers first, then the fullest.
     pub budgets: Vec<TightBudget>,
-    /// Probes that go on behind an answer.
+    /// Probes that continue after the verdict was returned.
     pub background: Usage,
-    /// Domains that batches work on.
+    /// Domains that jobs are working on.
     pub domains: Usage,
-    /// Tasks under way: live probes, background probes, sessions that say goodbye or lie idle.
+    /// Tasks in progress: live probes, background probes, sessions that are ending or idle.
     pub tasks: usize,
-    /// What has been done since the engine was built.
     pub counters: Counters,
-    /// Entries in the engine's memories.
     pub caches: Caches,
-    /// Replies that no rule knew.
+    /// Replies that matched no rule.
     pub unmatched: Unmatched,
 }
 
 impl Snapshot {
-    /// The state of an engine now.
     pub(crate) fn of(inner: &Inner) -> Self {
         let now = inner.clock.now();
         let counters = inner.ground.tally.counters(inner.resolver.counts());
@@ -219,7 +206,7 @@ fn sessions(inner: &Inner, open: u64) -> Sessions {
     }
 }
 
-/// A breaker that is open says more than a pause, where a site has both.
+/// If a site has both, an open breaker says more than a pause.
 fn held_site((source, site): &(u16, Arc<str>), view: &View) -> Option<HeldSite> {
     let (why, until) = match (view.phase, view.paused_until) {
         (Phase::Open(until), _) => (Held::Blocked, until),

@@ -1,12 +1,11 @@
-//! Opportunistic TLS for SMTP (RFC 3207, RFC 7435): a certificate is not required, and what it was is recorded.
+//! Opportunistic TLS for SMTP (RFC 3207, RFC 7435): a certificate is not required, but recorded.
 //!
-//! Nothing secret crosses these connections; TLS is there because some exchangers take commands from strangers only under
-//! it. So any certificate will do, expired and self-signed ones included, but the handshake itself is checked in full: a peer
-//! must hold the key of the certificate it shows. A handshake that fails is an observation; the caller may go on without TLS
-//! on a new connection.
+//! Nothing secret crosses these connections; TLS is used because some MX hosts accept strangers' commands only with it. So any
+//! certificate is accepted, even expired or self-signed, but the handshake itself is fully checked: a peer must hold the key of its
+//! certificate. A failed handshake is an observation; the caller may continue without TLS on a new connection.
 //!
-//! Bounds: the time of the handshake is the caller's; rustls refuses certificate chains and handshake messages over 64 KiB,
-//! and holds at most one record (16 KiB) of received data. Resumption remembers 256 hosts.
+//! Bounds: the caller limits the time of the handshake. rustls rejects certificate chains and handshake messages over 64 KiB, and
+//! holds at most one record (16 KiB) of received data. Resumption remembers 256 hosts.
 
 use std::io;
 use std::sync::Arc;
@@ -24,24 +23,24 @@ use tokio_rustls::TlsConnector;
 use crate::clock::Clock;
 use crate::net::Stream;
 
-/// How many hosts resumption remembers. Exchangers that are asked again are asked on warm connections, so few are resumed.
+/// Maximum hosts that resumption remembers. Repeated probes mostly use warm connections, so few sessions are resumed.
 const RESUMED_HOSTS_MAX: usize = 256;
 
-/// The largest record that we send. Commands are short; this bounds what a stalled peer can make us hold.
+/// Largest record that we send. Commands are short; this bounds what a stalled peer can make us hold.
 const FRAGMENT_MAX: usize = 4_096;
 
-/// What a handshake agreed on.
+/// Result of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsInfo {
-    /// The protocol version as rustls names it (`TLSv1_3`).
+    /// Protocol version as rustls names it (`TLSv1_3`).
     pub version: &'static str,
-    /// The cipher suite by its IANA name (rustls writes `TLS13_` where IANA writes `TLS_`).
+    /// Cipher suite by its IANA name (rustls writes `TLS13_` where IANA writes `TLS_`).
     pub cipher: &'static str,
-    /// Whether the certificate would have stood up to verification against the public roots, for this host, now.
+    /// Whether the certificate would pass verification against the public roots, for this host, now.
     pub certificate_ok: bool,
 }
 
-/// Why there is no TLS. An observation, not an error of ours.
+/// Reason why there is no TLS. An observation, not an error of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TlsFailure {
     /// The handshake did not end in time.
@@ -50,7 +49,7 @@ pub enum TlsFailure {
     Closed,
     /// The two sides could not agree, or the peer broke the protocol.
     Protocol,
-    /// The host's name cannot be sent as a server name (RFC 6066 section 3), so no handshake was begun.
+    /// The host's name cannot be sent as a server name (RFC 6066 section 3), so no handshake was started.
     Name,
 }
 
@@ -63,12 +62,12 @@ pub struct TlsClient {
 }
 
 impl TlsClient {
-    /// A client that records certificates by the public roots that Mozilla trusts.
+    /// A client that checks certificates against Mozilla's public roots, for the record.
     pub fn new(clock: Clock) -> Self {
         Self::with_roots(clock, webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect())
     }
 
-    /// A client that records certificates by these roots. Panics when there is none.
+    /// A client that checks certificates against these roots, for the record. Panics if there are none.
     pub fn with_roots(clock: Clock, roots: RootCertStore) -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let judge = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone())
@@ -80,15 +79,15 @@ impl TlsClient {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
             .with_no_client_auth();
-        // rustls counts tickets, eight to a host.
+        // rustls counts tickets, eight per host.
         config.resumption = Resumption::in_memory_sessions(RESUMED_HOSTS_MAX * 8);
         config.max_fragment_size = Some(FRAGMENT_MAX);
         Self { connector: TlsConnector::from(Arc::new(config)), judge, clock }
     }
 
-    /// Shakes hands as the client. `server_name` is the exchanger's host as the MX record names it.
+    /// Performs the handshake as the client. `server_name` is the MX host's name from the MX record.
     ///
-    /// Whatever the peer sent before the handshake must have been read and thrown away by the caller (RFC 3207 section 6).
+    /// The caller must have read and discarded everything that the peer sent before the handshake (RFC 3207 section 6).
     pub async fn handshake(
         &self,
         stream: Box<dyn Stream>,
@@ -131,7 +130,7 @@ fn unix_time(clock: &Clock) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_millis(ms))
 }
 
-/// Our clock as rustls wants it, for the age of tickets.
+/// Our clock for rustls, for the age of tickets.
 #[derive(Debug)]
 struct Time(Clock);
 
@@ -141,7 +140,7 @@ impl TimeProvider for Time {
     }
 }
 
-/// Takes any certificate and checks that the peer holds its key.
+/// Accepts any certificate, and checks that the peer holds its key.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 
@@ -154,7 +153,7 @@ impl ServerCertVerifier for AnyCertificate {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        // RFC 7435 section 3: opportunistic; `TlsClient::certificate_ok` judges afterwards, for the record.
+        // RFC 7435 section 3: opportunistic; `TlsClient::certificate_ok` checks afterwards, for the record.
         Ok(ServerCertVerified::assertion())
     }
 

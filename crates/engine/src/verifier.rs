@@ -1,8 +1,8 @@
-//! Who answers about addresses: the seam between what verifies and whoever wants it done.
+//! The seam between verification and its callers.
 //!
-//! [`Verifier`] is what a service and its commands need of an engine and no more. The real one is [`Engine`]; the sandbox is one of
-//! simulated outcomes, and tests of the machinery around it bring one that answers by rule. It stands here, below all of them, so
-//! that each can be a `Verifier` itself. No method fails: what keeps an answer away is an `unknown` with its reason.
+//! [`Verifier`] is what a service and its commands need of an engine. The real one is [`Engine`]; the sandbox verifies with
+//! simulated outcomes, and tests of the surrounding code use a rule-based one. It is defined here, below all of them, so that each
+//! can implement it. No method fails: a verdict that cannot be obtained is `unknown` with its reason.
 
 use std::sync::Arc;
 
@@ -13,39 +13,37 @@ use crate::net::BoxFuture;
 use crate::snapshot::Snapshot;
 use crate::{Counters, Engine, Forgotten, Item, Live, Manners, Room, Sink};
 
-/// Something that answers about addresses. The methods are those of [`Engine`].
+/// Verifies addresses. The methods are those of [`Engine`].
 pub trait Verifier: Send + Sync + 'static {
-    /// The verdict about one address, at the latest when `live.timeout_ms` is over.
+    /// Verifies one address, within `live.timeout_ms`.
     fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification>;
-    /// Verdicts about many; each key reaches the sink exactly once.
+    /// Verifies many addresses; each key reaches the sink exactly once.
     fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()>;
-    /// How much can be asked of a destination soon.
+    /// Capacity of a destination in the near future.
     fn room(&self, _destination: &str, _source: Option<&str>) -> Room {
         Room::Now(u32::MAX)
     }
-    /// Forgets what it keeps of addresses for one customer.
+    /// Forgets addresses of one customer.
     fn forget(&self, _scope: u64, _which: &Forgotten) {}
-    /// How this exchanger would be asked; none where nobody is asked over a network.
+    /// Probing limits of this MX host; `None` if there is no network.
     fn manners(&self, _exchanger: &str) -> Option<Manners> {
         None
     }
-    /// For how long servers may put an address of a batch off, in milliseconds.
+    /// Time for which servers may defer an address of a job, in milliseconds.
     fn patience_ms(&self) -> i64 {
         0
     }
-    /// The names of the sources that it asks from: what was greylisted from one of them is asked again from there.
+    /// Names of its sources: an address greylisted from one is retried from there.
     fn source_names(&self) -> Vec<Arc<str>>;
-    /// The clock.
     fn now(&self) -> Millis;
-    /// Waits until a point in time.
+    /// Waits until a time.
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()>;
-    /// What has been done so far.
     fn counters(&self) -> Counters;
-    /// The state of the engine that asks real servers; none where there is no such engine.
+    /// State of the engine that probes real servers; `None` if there is no such engine.
     fn snapshot(&self) -> Option<Snapshot> {
         None
     }
-    /// Ends idle sessions and waits for what is under way, at most `timeout_ms`.
+    /// Ends idle sessions and waits for work in progress, at most `timeout_ms`.
     fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()>;
 }
 

@@ -1,8 +1,8 @@
 //! Bounds of workbooks.
 //!
 //! A zip archive of 100 KiB may unpack to gigabytes, and each byte of XML may cost many bytes in memory. So every quantity that
-//! costs memory or time has a bound here, and a reader that meets one stops with a [`Fault`] that names it. Only shared texts
-//! and the kinds of cell formats stay in memory: 85 MiB at most, whatever the file is.
+//! costs memory or time has a bound here, and a reader that exceeds one stops with a [`Fault`] that names it. Only shared texts and
+//! the kinds of cell formats stay in memory: at most 85 MiB for any file.
 
 use std::fmt;
 
@@ -10,51 +10,49 @@ use crate::Fault;
 
 /// Parts of the archive. A workbook of 100 sheets with drawings and comments has fewer.
 pub(crate) const PARTS_MAX: u64 = 2_000;
-/// Names, extra fields and comments of all parts, in bytes: the archive's directory is in memory.
+/// Names, extra fields and comments of all parts, in bytes: the archive's directory is held in memory.
 pub(crate) const DIRECTORY_MAX: u64 = 4 << 20;
-/// What the parts that are read unpack to. The largest sheet, 1,048,576 rows of a few columns, has about 300 MB.
+/// Unpacked size of the parts that are read, in bytes. The largest sheet, 1,048,576 rows of a few columns, has about 300 MB.
 pub(crate) const UNPACKED_MAX: u64 = 512 << 20;
-/// One tag or one text between two tags. A cell has 32,767 characters at most.
+/// One tag or one text between two tags, in bytes. A cell has 32,767 characters at most.
 pub(crate) const RUN_MAX: usize = 1 << 20;
-/// Elements within elements. A sheet has fewer than 20.
+/// Nesting depth of elements. A sheet has fewer than 20 levels.
 pub(crate) const DEPTH_MAX: usize = 256;
-/// Sheets that can be seen.
+/// Visible sheets.
 pub(crate) const SHEETS_MAX: usize = 1_000;
-/// Texts that cells share: four columns of different texts in a full sheet.
+/// Shared texts: four columns of distinct texts in a full sheet.
 pub(crate) const TEXTS_MAX: usize = 4 << 20;
-/// What the shared texts take in memory, in bytes.
+/// Memory for shared texts, in bytes.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 << 20;
-/// Formats of cells, as many as a spreadsheet program takes.
+/// Cell formats, as many as a spreadsheet program allows.
 pub(crate) const FORMATS_MAX: usize = 1 << 16;
-/// Rows of all sheets that are read, those without text included. A sheet has 1,048,576.
+/// Rows of all sheets read, including empty ones. A sheet has 1,048,576.
 pub(crate) const ROWS_MAX: u64 = 1 << 21;
-/// Cells of all sheets that are read, those without text included.
+/// Cells of all sheets read, including empty ones.
 pub(crate) const CELLS_MAX: u64 = 20_000_000;
 
-/// What there is too much of.
+/// Bound that a workbook exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     /// Parts of the archive.
     Parts,
     /// Bytes of the archive's directory.
     Directory,
-    /// Unpacked bytes.
     Unpacked,
     /// Bytes of one tag or one text.
     Run,
-    /// Elements within elements.
+    /// Nesting depth of elements.
     Depth,
-    /// Sheets.
     Sheets,
-    /// Texts that cells share.
+    /// Shared texts.
     Texts,
-    /// Bytes of these texts.
+    /// Bytes of shared texts.
     TextBytes,
-    /// Formats of cells.
+    /// Cell formats.
     Formats,
-    /// Rows, with those that are empty.
+    /// Rows, including empty ones.
     Rows,
-    /// Cells, with those that are empty.
+    /// Cells, including empty ones.
     Cells,
     /// Bytes of text in all rows: many cells may share a long text.
     Expanded,

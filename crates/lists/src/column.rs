@@ -1,13 +1,13 @@
-//! Which column holds the addresses, and what separates columns.
+//! Detects the address column and the separator.
 
 use super::split::{Splitter, fields, unquote};
 use crate::encoding;
 
-/// Separators that are looked for, the likeliest first.
+/// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
-/// Records of the beginning that are looked at.
+/// Records examined at the beginning.
 const RECORDS: usize = 200;
-/// Names of columns with addresses, in small letters without accents or anything between, the surest first.
+/// Names of address columns, in lower case without accents or punctuation, surest first.
 const NAMES: &[&str] = &[
     "email",
     "emailaddress",
@@ -55,7 +55,7 @@ const NAMES: &[&str] = &[
     "电子邮箱",
     "メールアドレス",
     "이메일",
-    // What programs export
+    // Names that programs export.
     "email1value",
     "email1",
     "useremail",
@@ -68,7 +68,7 @@ const NAMES: &[&str] = &[
     "privateemail",
 ];
 
-/// Letters with accents, and the letter below each.
+/// Accented letters, each with its base letter.
 const ACCENTS: &[(&str, char)] = &[
     ("àáâãäåą", 'a'),
     ("çćč", 'c'),
@@ -80,21 +80,19 @@ const ACCENTS: &[(&str, char)] = &[
     ("ýÿ", 'y'),
 ];
 
-/// Why no column is the one with the addresses.
+/// Reason why no address column was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoColumn {
-    /// None looks like addresses. With the first row.
+    /// No column looks like addresses. With the first row.
     Unlike(Vec<String>),
-    /// The wanted one is not there. With it and the first row.
+    /// The requested column does not exist. With its name and the first row.
     Missing(String, Vec<String>),
 }
 
-/// The first records of an input, as fields.
+/// First records of an input, as fields.
 #[derive(Debug)]
 pub struct Sample {
-    /// The separator.
     pub delimiter: u8,
-    /// The rows.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -106,7 +104,7 @@ impl Sample {
         Self { delimiter: best, rows: rows(head, best, end).0 }
     }
 
-    /// A sample of rows that were read already.
+    /// A sample of rows already read.
     pub fn of_rows(rows: Vec<Vec<String>>) -> Self {
         Self { delimiter: b',', rows }
     }
@@ -117,16 +115,16 @@ impl Sample {
         several * 10 >= self.rows.len() * 9 && several > 0
     }
 
-    /// Whether the first row names a column with addresses.
+    /// Whether the first row names an address column.
     pub fn is_named(&self) -> bool {
         self.rows.first().is_some_and(|row| row.iter().any(|cell| NAMES.contains(&simple(cell).as_str())))
     }
 
-    /// The column with the addresses, counted from 0, and whether the first row is a header. A name decides where its column
-    /// has addresses, or where no column has any.
+    /// The address column, counted from 0, and whether the first row is a header. A name decides if its column
+    /// has addresses, or if no column has any.
     ///
     /// # Errors
-    /// [`NoColumn`] where none can be it.
+    /// [`NoColumn`] if no column qualifies.
     pub fn column(&self, wanted: Option<&str>, no_header: bool) -> Result<(usize, bool), NoColumn> {
         let Some(first) = self.rows.first() else { return Ok((0, false)) };
         if let Some(wanted) = wanted {
@@ -151,12 +149,12 @@ impl Sample {
         Err(NoColumn::Unlike(first.clone()))
     }
 
-    /// How many cells of a column look like addresses.
+    /// Number of cells of a column that look like addresses.
     fn hits(&self, column: usize) -> usize {
         self.rows.iter().filter_map(|row| row.get(column)).filter(|cell| looks_like_address(cell)).count()
     }
 
-    /// The column in which most cells look like addresses.
+    /// The column with the most cells that look like addresses.
     fn fullest(&self) -> Option<usize> {
         let width = self.rows.iter().map(Vec::len).max()?;
         let best = (0..width).rev().max_by_key(|column| self.hits(*column))?;
@@ -164,7 +162,7 @@ impl Sample {
     }
 }
 
-/// The column that was asked for, by its name or its number from 1.
+/// The requested column, by its name or its number from 1.
 fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usize, bool), NoColumn> {
     let header = !no_header && !first.iter().any(|cell| looks_like_address(cell));
     let same = |cell: &String| cell.trim().eq_ignore_ascii_case(wanted.trim());
@@ -177,12 +175,12 @@ fn named_column(wanted: &str, first: &[String], no_header: bool) -> Result<(usiz
     }
 }
 
-/// The first records as fields, and how many of them no program would have written with this separator: a quote begins a
-/// field and does not end it, or the other way round.
+/// The first records as fields, and the number that no program would have written with this separator: a quote begins a field and
+/// does not end it, or the other way round.
 fn rows(head: &[u8], delimiter: u8, end: u8) -> (Vec<Vec<String>>, usize) {
     let mut splitter = Splitter::new(head, Some(delimiter), end);
     let (mut record, mut rows, mut torn) = (Vec::new(), Vec::new(), 0);
-    // The last record of the beginning may be cut off, which does no harm here; a quote left open ends the look.
+    // The last record of the beginning may be truncated, which is harmless here; an open quote ends the scan.
     while rows.len() < RECORDS
         && let Ok(Some(_)) = splitter.next(&mut record)
     {
@@ -196,7 +194,7 @@ fn rows(head: &[u8], delimiter: u8, end: u8) -> (Vec<Vec<String>>, usize) {
     (rows, torn)
 }
 
-/// How many of a hundred records have the commonest number of fields, and that number; nothing for one column.
+/// The percentage of records with the most common number of fields, and that number; 0 for one column.
 fn regularity(head: &[u8], delimiter: u8, end: u8) -> (usize, usize) {
     let (rows, torn) = rows(head, delimiter, end);
     let mut widths: Vec<usize> = rows.iter().map(Vec::len).collect();
@@ -208,14 +206,14 @@ fn regularity(head: &[u8], delimiter: u8, end: u8) -> (usize, usize) {
     }
 }
 
-/// A name in small letters without accents or anything between.
+/// A name in lower case without accents or punctuation.
 fn simple(cell: &str) -> String {
     let plain = |c: char| ACCENTS.iter().find(|(accented, _)| accented.contains(c)).map_or(c, |(_, plain)| *plain);
     let small = cell.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
     small.map(plain).collect()
 }
 
-/// A rough look, for finding columns only: something, an at sign, something with a dot or of another script.
+/// A rough check, only for finding columns: some text, an at sign, and text with a dot or in another script.
 fn looks_like_address(cell: &str) -> bool {
     cell.trim().rsplit_once('@').is_some_and(|(local, domain)| {
         !local.is_empty() && domain.len() > 2 && (domain.contains('.') || !domain.is_ascii()) && !domain.contains(' ')
@@ -252,7 +250,7 @@ mod tests {
             ("Nombre;Dirección de correo electrónico\nA;a@x.es\n", None, (b';', 1, true)),
             ("имя,Электронная почта\nА,a@x.org\n", None, (b',', 1, true)),
             ("First Name,E-mail 1 - Value\nA,a@x.org\n", None, (b',', 1, true)),
-            // A name that lies: whether mail may be sent, and where it goes.
+            // A misleading name: whether mail is permitted, and where it goes.
             ("email,contact\nyes,a@x.org\nno,b@x.org\n", None, (b',', 1, true)),
             ("email,name\n,A\n", None, (b',', 0, true)),
         ];

@@ -1,23 +1,22 @@
-//! What a file is, by its first bytes. Its name and what a browser calls it are not believed.
+//! Detects a file's type from its first bytes. Its name and the browser's media type are not trusted.
 
 use crate::Fault;
 
-/// How many bytes of the beginning decide.
+/// Leading bytes that decide.
 pub const HEAD_BYTES: usize = 4_096;
 
-/// What can be read.
+/// Readable types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Text in some encoding.
     Text,
     /// A zip archive, as .xlsx workbooks are.
     Zip,
 }
 
-/// A beginning, and what it is the beginning of.
+/// Leading bytes, and the fault for that type.
 type Signature = (&'static [u8], fn() -> Fault);
 
-/// The beginnings of files that people take for lists.
+/// Signatures of files that users mistake for lists.
 const SIGNATURES: [Signature; 8] = [
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", || Fault::OldWorkbook),
     (b"%PDF-", || Fault::Pdf),
@@ -29,10 +28,10 @@ const SIGNATURES: [Signature; 8] = [
     (b"Rar!\x1a\x07", || Fault::Compressed),
 ];
 
-/// What these first bytes are the beginning of: up to [`HEAD_BYTES`], all of a shorter file.
+/// Type of a file from its first bytes: up to [`HEAD_BYTES`], or all of a shorter file.
 ///
 /// # Errors
-/// The [`Fault`] that says what it is instead.
+/// The [`Fault`] that names its actual type.
 pub fn of(head: &[u8]) -> Result<Content, Fault> {
     if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
         return Ok(Content::Zip);

@@ -1,9 +1,9 @@
-//! From bytes of any customary encoding to bytes that are ASCII-compatible, in constant memory.
+//! Decodes any common encoding to ASCII-compatible bytes, in constant memory.
 //!
-//! A byte order mark decides where there is one; NULs at every other place of the beginning give UTF-16 away that lacks it.
-//! Everything else passes as it is, because separators and line ends are the same bytes in UTF-8 and in the Windows code
-//! pages: each record is read as UTF-8 and, where it is none, as Windows-1252 ([`text`]). So a file of mixed origin loses
-//! nothing, and a single stray byte in a million rows does not change how the others are read.
+//! A byte order mark decides if present; without one, NULs at every other position of the beginning reveal UTF-16. All other input
+//! passes unchanged, because separators and line ends are the same bytes in UTF-8 and in the Windows code pages. Each record is
+//! read as UTF-8 or, if invalid, as Windows-1252 ([`text`]). So a file of mixed origin loses nothing, and one stray byte in a
+//! million rows does not affect the others.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
@@ -13,26 +13,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::split::RECORD_MAX;
 
-/// How much of the beginning is looked at.
+/// Bytes of the beginning that are examined.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
-/// How much is decoded at once.
+/// Bytes decoded at once.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// The encoding of a whole input.
+/// Encoding of a whole input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     /// UTF-8, with or without stray records of Windows-1252.
     Utf8,
-    /// The same behind a byte order mark.
+    /// UTF-8 after a byte order mark, otherwise the same.
     Utf8Bom,
-    /// UTF-16, little-endian.
     Utf16Le,
-    /// UTF-16, big-endian.
     Utf16Be,
 }
 
 impl Encoding {
-    /// The name in messages.
+    /// Name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "UTF-8",
@@ -42,7 +40,7 @@ impl Encoding {
         }
     }
 
-    /// The name in the API and in the database.
+    /// Name in the API and in the database.
     pub fn word(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
@@ -57,13 +55,13 @@ impl Encoding {
         matches!(self, Self::Utf16Le | Self::Utf16Be)
     }
 
-    /// Whether a program that needs a byte order mark wrote the input, so that it should get one back.
+    /// Whether a program that needs a byte order mark wrote the input, so that the output should have one as well.
     pub fn wants_bom(self) -> bool {
         self != Self::Utf8
     }
 }
 
-/// What the beginning of an input shows: the encoding, and the length of its mark.
+/// Detects the encoding from the beginning of an input; returns it with the length of its mark.
 pub fn sniff(head: &[u8]) -> (Encoding, usize) {
     match head {
         [0xef, 0xbb, 0xbf, ..] => (Encoding::Utf8Bom, 3),
@@ -78,7 +76,7 @@ pub fn is_wide(text: &[u8]) -> bool {
     sniff(text).0.is_wide()
 }
 
-/// UTF-16 without a mark has NULs at most even or at most odd places, as lists of addresses are mostly ASCII.
+/// Unmarked UTF-16 has NULs mostly at even or mostly at odd positions, because address lists are mostly ASCII.
 fn unmarked(head: &[u8]) -> Encoding {
     let head = &head[..head.len().min(4096)];
     let nuls = |parity: usize| head.iter().skip(parity).step_by(2).filter(|byte| **byte == 0).count();
@@ -92,9 +90,9 @@ fn unmarked(head: &[u8]) -> Encoding {
     }
 }
 
-/// Turns an input into ASCII-compatible bytes without its byte order mark.
+/// Decodes an input to ASCII-compatible bytes without its byte order mark.
 pub struct Decoded<R> {
-    /// What was assumed.
+    /// Detected encoding.
     pub encoding: Encoding,
     inner: io::Chain<io::Cursor<Vec<u8>>, R>,
     decoder: Option<Decoder>,
@@ -105,7 +103,7 @@ pub struct Decoded<R> {
 }
 
 impl<R: Read> Decoded<R> {
-    /// Looks at the beginning and decides.
+    /// Reads the beginning and detects the encoding.
     pub fn open(mut inner: R) -> io::Result<Self> {
         let mut head = Vec::with_capacity(SAMPLE_BYTES);
         inner.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)?;
@@ -142,13 +140,13 @@ impl<R: Read> Read for Decoded<R> {
     }
 }
 
-/// The beginning of a decoded input: enough for a look at its first records, however long they are.
+/// The beginning of a decoded input: enough to examine its first records, whatever their length.
 ///
 /// # Errors
 /// Those of the input.
 pub fn head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    // The header and one row at least; whatever is longer is refused anyway.
+    // At least the header and one row; anything longer is rejected anyway.
     let enough = |head: &[u8]| memchr::memchr2_iter(b'\n', b'\r', head).nth(3).is_some();
     while head.len() < 2 * RECORD_MAX && !(head.len() >= SAMPLE_BYTES && enough(&head)) {
         if from.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut head)? == 0 {
@@ -158,7 +156,7 @@ pub fn head(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// A record as text, and whether it was none in UTF-8.
+/// A record as text, and whether it was invalid UTF-8.
 pub fn text(record: &[u8]) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(record) {
         Ok(text) => (Cow::Borrowed(text), false),

@@ -1,47 +1,46 @@
-//! Why a file is no list that can be read.
+//! Reasons why a file cannot be read as a list.
 
 use std::io;
 
 use crate::split::{RECORD_MAX, SplitError};
 use crate::{Bound, CELL_MAX_BYTES, COLUMNS_MAX};
 
-/// What is wrong with a file. Messages name the place, never what stands there: it may be an address.
+/// Error of a file. Messages name the place, never its content: it may be an address.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    /// Nothing but blanks.
+    /// Only blank content.
     #[error("the file has no rows")]
     Empty,
     /// A workbook of Excel 97 to 2003, or one with a password: both have the same outer form.
     #[error(
-        "this is a workbook of Excel 97 to 2003 or one with a password; save it as .xlsx without a password, or as CSV"
+        "this workbook is from Excel 97 to 2003, or has a password; save it as .xlsx without a password, or as CSV"
     )]
     OldWorkbook,
-    /// A workbook, and workbooks are not read here.
-    #[error("this is a workbook, which this program was built not to read; save it as CSV")]
+    /// A workbook, where workbooks are not supported.
+    #[error("this is a workbook, which this build cannot read; save it as CSV")]
     Workbooks,
-    /// A zip archive that is no workbook; also an `OpenDocument` spreadsheet.
-    #[error("this is an archive or a document, but no .xlsx workbook; save the table as .xlsx or as CSV")]
+    /// A zip archive that is not a workbook; also an `OpenDocument` spreadsheet.
+    #[error("this is an archive or a document, not an .xlsx workbook; save the table as .xlsx or CSV")]
     Archive,
-    /// Compressed in some way.
+    /// Compressed data.
     #[error("the file is compressed; unpack it first")]
     Compressed,
-    /// A PDF.
-    #[error("this is a PDF; save the table that it shows as CSV or .xlsx")]
+    #[error("this is a PDF; save its table as CSV or .xlsx")]
     Pdf,
-    /// Neither text nor anything else that is known.
-    #[error("this is not text: a list is CSV, a line for each address, JSON lines or an .xlsx workbook")]
+    /// Neither text nor a known type.
+    #[error("this is not text; use CSV, one address per line, JSON lines or an .xlsx workbook")]
     Binary,
     /// One array instead of lines.
-    #[error("this is one JSON array; JSON lines are needed, one object a line")]
+    #[error("this is a JSON array; use JSON lines, one object per line")]
     JsonArray,
-    /// JSON lines of which none could be read.
-    #[error("line {0} is no JSON object, nor is any other line")]
+    /// JSON lines without a single readable one.
+    #[error("line {0} is not a JSON object, nor is any other line")]
     NotJson(u64),
-    /// A quote without its end.
-    #[error("the quote that is opened in line {0} is never closed")]
+    /// A quote without its end, with the line.
+    #[error("the quote opened in line {0} is never closed")]
     OpenQuote(u64),
-    /// A record that does not end.
-    #[error("line {0} is too long, or a quote that is opened there is never closed")]
+    /// A record without an end, with the line.
+    #[error("line {0} is too long, or a quote opened there is never closed")]
     RecordTooLong(u64),
     /// A row with too many cells.
     #[error("row {0} has more than {COLUMNS_MAX} columns")]
@@ -49,28 +48,28 @@ pub enum Fault {
     /// A cell that is too long.
     #[error("row {0} has a cell of more than {CELL_MAX_BYTES} bytes")]
     CellTooLong(u64),
-    /// A row whose cells are too long together.
+    /// A row whose cells are too long in total.
     #[error("row {0} has more than {RECORD_MAX} bytes of text")]
     RowTooLong(u64),
-    /// More rows than are read.
+    /// More rows than allowed.
     #[error("the file has more than {0} rows; split it")]
     TooManyRows(u64),
-    /// A workbook with more of something than is read.
+    /// A workbook that exceeds a bound.
     #[error("the workbook has {0}; save the table as CSV")]
     Unpacks(Bound),
-    /// A workbook with something in it that no spreadsheet program writes.
+    /// A workbook with content that no spreadsheet program writes.
     #[error("the workbook is damaged or was not written by a spreadsheet program")]
     Damaged,
-    /// A sheet that is not there, or a workbook without one that can be seen.
-    #[error("the workbook has no such sheet that can be seen")]
+    /// A missing sheet, or a workbook without a visible one.
+    #[error("the workbook has no such visible sheet")]
     NoSheet,
-    /// The file could not be read to its end.
+    /// The file could not be read completely.
     #[error("the file could not be read")]
     Io(#[from] io::Error),
 }
 
 impl Fault {
-    /// A word for programs, which stays when the message changes.
+    /// Stable identifier for programs, independent of the message.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -95,7 +94,7 @@ impl Fault {
         }
     }
 
-    /// The number that the message has: the line or the row, counted from 1, where the fault is, or how many rows there may be.
+    /// The number in the message: the line or row of the fault, counted from 1, or the maximum number of rows.
     pub fn number(&self) -> Option<u64> {
         match self {
             Self::NotJson(n)

@@ -1,4 +1,4 @@
-//! Fields of JSON objects, without building what stands in them.
+//! Fields of JSON objects, without building their values.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,24 +6,24 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Under this key our answer is put into an object of the caller.
+/// Key of the verdict in a caller's object.
 pub const ANSWER_KEY: &str = "probity";
-/// Fields that are taken for the address where none is named, the first that is there.
+/// Address fields if none is named; the first one present counts.
 const NAMES: &[&str] = &["email", "Email", "email_address", "emailAddress", "e-mail", "mail", "address"];
 
-/// What one line brought.
+/// Content of one line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// The address, empty where the field is null; none where there is no such field or it is no text.
+    /// The address; empty if the field is null; `None` if there is no such field or it is not a text.
     pub email: Option<String>,
-    /// Whether the object has a field where our answer would go.
+    /// Whether the object already has the verdict's key.
     pub taken: bool,
-    /// Whether the object has no field at all.
+    /// Whether the object has no fields.
     pub empty: bool,
 }
 
-/// Looks for the address in one line: of members with the same name the last counts, as in [`members`] and for most readers of
-/// JSON; the error says what is wrong with the line.
+/// Finds the address in one line. Of members with the same name the last counts, as in [`members`] and most JSON readers; the error
+/// describes the line's problem.
 pub fn find(line: &str, field: Option<&str>) -> Result<Found, String> {
     let mut deserializer = serde_json::Deserializer::from_str(line);
     let found = Search { field }.deserialize(&mut deserializer).map_err(|error| error.to_string())?;
@@ -31,10 +31,10 @@ pub fn find(line: &str, field: Option<&str>) -> Result<Found, String> {
     Ok(found)
 }
 
-/// The members of the object on a line, in their order, each value as it stands there.
+/// Members of the object on a line, in order, with unparsed values.
 ///
 /// # Errors
-/// What is wrong with the line, in words.
+/// The line's problem, as text.
 pub fn members(line: &str) -> Result<Vec<(String, Box<RawValue>)>, String> {
     let mut deserializer = serde_json::Deserializer::from_str(line);
     let found = deserializer.deserialize_map(Members).map_err(|error| error.to_string())?;
@@ -115,8 +115,8 @@ impl<'de> Visitor<'de> for Search<'_> {
     }
 }
 
-/// A text, null as an empty one, or anything else as nothing. Whatever else stands there is passed over and not built: numbers may be
-/// too large and lists too deep for that.
+/// A text, null as an empty one, or `None` for anything else. Other values are skipped without being built: numbers may be too
+/// large and arrays too deep.
 struct Text(Option<String>);
 
 impl<'de> serde::Deserialize<'de> for Text {

@@ -1,20 +1,19 @@
-//! Lists of addresses, as files and as they stream in ([`submission`]), in bounded memory.
+//! Lists of addresses, as files and as streams ([`submission`]), in bounded memory.
 //!
-//! A file: what it is, where its addresses stand, and its rows.
+//! A file is read in these steps:
 //!
 //! ```text
-//! bytes -> content   what it is at all: a workbook, text, or something that is no list
-//!       -> encoding  text in any customary encoding to bytes that are ASCII-compatible
+//! bytes -> content   type of the file: a workbook, text, or not a list
+//!       -> encoding  text in any common encoding to bytes that are ASCII-compatible
 //!       -> split     bytes to records, which keep their bytes
-//!       -> column    the separator, the header, the column with the addresses
-//!       -> rows      records to cells, whatever the file was (text, JSON lines)
-//!       -> workbook  sheets to cells, within bounds of what they unpack to
+//!       -> column    the separator, the header, the address column
+//!       -> rows      records to cells, for any format (text, JSON lines)
+//!       -> workbook  sheets to cells, within bounds of their unpacked size
 //! ```
 //!
-//! The command line keeps records as they are, because it gives them back byte by byte; the service keeps cells. Both read
-//! with the same parts. Nothing here waits, stores or looks at a clock. A file of a stranger is a hostile one: whatever it
-//! claims, memory is a record, a sample of two hundred rows, and for workbooks at most 85 MiB of texts
-//! that cells share.
+//! The command line keeps records unchanged, because its output repeats them byte by byte; the service keeps cells. Both use
+//! the same parts. This crate never waits, stores or reads a clock. An uploaded file is treated as hostile: whatever it
+//! claims, memory holds one record, a sample of 200 rows, and for workbooks at most 85 MiB of shared texts.
 
 mod bounds;
 pub mod column;
@@ -31,7 +30,7 @@ pub mod workbook;
 pub use bounds::Bound;
 pub use fault::Fault;
 
-/// The most columns that a row may have: more than people put beside an address.
+/// Maximum columns of a row: more than users put beside an address.
 pub const COLUMNS_MAX: usize = 256;
-/// The longest cell, in bytes of UTF-8: what a spreadsheet's longest one takes in most scripts.
+/// Longest cell, in bytes of UTF-8: a spreadsheet's longest one in most scripts.
 pub const CELL_MAX_BYTES: usize = 64 << 10;

@@ -1,7 +1,7 @@
-//! Text to rows of cells: CSV, a line for each address, or JSON lines.
+//! Reads text as rows of cells: CSV, one address per line, or JSON lines.
 //!
-//! Rows in which every cell is blank are none: spreadsheets end with them. A line that is no JSON object is a row all the same,
-//! so that nothing is left out silently; its one cell is the line.
+//! Rows with only blank cells are skipped: spreadsheets end with them. A line that is not a JSON object is still a row, with the
+//! line as its only cell, so that nothing is omitted silently.
 
 use std::borrow::Cow;
 use std::io::{self, BufReader, Read};
@@ -11,21 +11,19 @@ use crate::encoding::{self, Decoded, Encoding};
 use crate::split::{Splitter, fields, unquote};
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, Fault};
 
-/// How much is read at once.
+/// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
-/// What a text is made of.
+/// Form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Separated columns.
     Csv,
-    /// One address a line.
     Lines,
-    /// One JSON object a line: rows have one cell, the line.
+    /// One JSON object per line: rows have one cell, the line.
     Json,
 }
 
-/// The form of a text, by its decoded beginning. `named`: somebody says which column it is, so there are columns.
+/// Guesses the form of a text from its decoded beginning. `named`: a column was requested, so there are columns.
 pub fn guess(head: &[u8], sample: &Sample, named: bool) -> Form {
     match first_byte(head) {
         Some(b'{' | b'[') => Form::Json,
@@ -34,25 +32,24 @@ pub fn guess(head: &[u8], sample: &Sample, named: bool) -> Form {
     }
 }
 
-/// The first byte that is no blank.
+/// The first byte that is not blank.
 pub fn first_byte(head: &[u8]) -> Option<u8> {
     head.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }
 
-/// The byte that ends lines: old Macintosh programs end them with a carriage return alone.
+/// The byte that ends lines: old Macintosh programs use a single carriage return.
 pub fn line_end(head: &[u8]) -> u8 {
     if head.contains(&b'\r') && !head.contains(&b'\n') { b'\r' } else { b'\n' }
 }
 
 type Source<R> = io::Chain<io::Cursor<Vec<u8>>, BufReader<Decoded<R>>>;
 
-/// The rows of a text.
 pub struct TextRows<R> {
-    /// What was assumed of the encoding.
+    /// Detected encoding.
     pub encoding: Encoding,
-    /// What it is made of.
+    /// Detected form.
     pub form: Form,
-    /// What separates columns; CSV only.
+    /// Separator of columns; CSV only.
     pub delimiter: Option<u8>,
     splitter: Splitter<Source<R>>,
     record: Vec<u8>,
@@ -60,7 +57,7 @@ pub struct TextRows<R> {
 }
 
 impl<R: Read> TextRows<R> {
-    /// Looks at the beginning and decides how to read.
+    /// Examines the beginning and decides how to read.
     ///
     /// # Errors
     /// [`Fault`]: it cannot be read, or is one JSON array.
@@ -84,7 +81,7 @@ impl<R: Read> TextRows<R> {
         Ok(Self { encoding, form, delimiter, splitter, record: Vec::new(), strange: false })
     }
 
-    /// Lines, whatever they look like: of what somebody typed or pasted, each is meant as one address.
+    /// Reads lines, whatever they look like: each line of typed or pasted text is meant as one address.
     ///
     /// # Errors
     /// [`Fault`]: it cannot be read.
@@ -96,12 +93,12 @@ impl<R: Read> TextRows<R> {
         Ok(Self { encoding, form: Form::Lines, delimiter: None, splitter, record: Vec::new(), strange: false })
     }
 
-    /// Whether some record so far was no UTF-8 and was read as Windows-1252.
+    /// Whether a record so far was invalid UTF-8 and read as Windows-1252.
     pub fn has_strange(&self) -> bool {
         self.strange
     }
 
-    /// The next row's cells; none behind the last.
+    /// Cells of the next row; `None` after the last.
     ///
     /// # Errors
     /// [`Fault`]: a quote is never closed, or something is too long or too wide.
@@ -129,7 +126,7 @@ fn cells(record: &str, delimiter: u8, line: u64) -> Result<Vec<String>, Fault> {
         if cells.len() == COLUMNS_MAX {
             return Err(Fault::TooManyColumns(line));
         }
-        // Quotes and separators are ASCII, so what stands between them is UTF-8 as the record is.
+        // Quotes and separators are ASCII, so the text between them is UTF-8 if the record is.
         cells.push(match unquote(field) {
             Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes).into_owned(),
             Cow::Owned(bytes) => String::from_utf8(bytes).unwrap_or_default(),
@@ -143,12 +140,12 @@ fn check(cells: &[String], line: u64) -> Result<(), Fault> {
     if long { Err(Fault::CellTooLong(line)) } else { Ok(()) }
 }
 
-/// `sep=;` on the first line, which spreadsheet programs write and read: the separator, and the length of the line.
+/// `sep=;` on the first line, which spreadsheet programs write and read: returns the separator and the length of the line.
 fn separator_line(head: &[u8], end: u8) -> Option<(u8, usize)> {
     let length = memchr::memchr(end, head)? + 1;
     let line = head[..length].trim_ascii();
     let rest = line.get(..4).filter(|start| start.eq_ignore_ascii_case(b"sep=")).and(line.get(4..))?;
-    // A tab is a blank, so that line ends with the sign.
+    // A tab is a blank, so a tab separator ends the line.
     match rest {
         [separator] => Some((*separator, length)),
         [] if head[..length].contains(&b'\t') => Some((b'\t', length)),
@@ -218,7 +215,7 @@ mod tests {
                 }
             }
         };
-        assert_eq!(fault(b"a,b\nc,\"d\n"), "the quote that is opened in line 2 is never closed");
+        assert_eq!(fault(b"a,b\nc,\"d\n"), "the quote opened in line 2 is never closed");
         let wide = ["a,".repeat(COLUMNS_MAX), "b\n".into()].concat();
         assert_eq!(fault(wide.as_bytes()), format!("row 1 has more than {COLUMNS_MAX} columns"));
         let long = ["email,n\na@x.org,".to_owned(), "x".repeat(CELL_MAX_BYTES + 1)].concat();

@@ -1,29 +1,26 @@
-//! Bytes to records, in bounded memory.
+//! Splits bytes into records, in bounded memory.
 //!
-//! A record keeps its bytes exactly as they came, quotes included, so that the output can repeat the input's columns bit by
-//! bit. The `csv` crate gives fields, not bytes, and grows without bound on a line of a gigabyte; hence this splitter.
+//! A record keeps its bytes unchanged, including quotes, so that the output can repeat the input's columns exactly. The `csv` crate
+//! returns fields, not bytes, and grows without bound on a line of 1 GB; hence this splitter.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
 
-/// The longest record. Longer ones are not lists of addresses but binary data or a quote that was never closed.
+/// Longest record, in bytes. Longer ones are binary data, or a quote that was never closed.
 pub const RECORD_MAX: usize = 1 << 20;
 
-/// How a record ended.
+/// End of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eol {
-    /// With the input.
+    /// End of the input.
     End,
-    /// `\n`.
     Lf,
-    /// `\r\n`.
     CrLf,
-    /// `\r`, as old Macintosh programs write it.
+    /// `\r`, from old Macintosh programs.
     Cr,
 }
 
 impl Eol {
-    /// Its bytes.
     pub fn bytes(self) -> &'static [u8] {
         match self {
             Self::End => b"",
@@ -54,36 +51,35 @@ impl Eol {
     }
 }
 
-/// Why there is no next record.
+/// Reason why there is no next record.
 #[derive(Debug, thiserror::Error)]
 pub enum SplitError {
     /// Longer than [`RECORD_MAX`].
-    #[error("line {0} is longer than {RECORD_MAX} bytes, or a quote that is opened there is never closed")]
+    #[error("line {0} is longer than {RECORD_MAX} bytes, or a quote opened there is never closed")]
     TooLong(u64),
     /// The input ends within quotes.
-    #[error("the quote that is opened in line {0} is never closed")]
+    #[error("the quote opened in line {0} is never closed")]
     OpenQuote(u64),
     /// The input cannot be read.
     #[error("cannot read the input")]
     Io(#[from] io::Error),
 }
 
-/// Splits an input into records.
 pub struct Splitter<R> {
     from: R,
-    /// The separator of CSV; none where quotes mean nothing.
+    /// Separator of CSV; `None` if quotes have no meaning.
     delimiter: Option<u8>,
     end: u8,
     line: u64,
 }
 
 impl<R: BufRead> Splitter<R> {
-    /// A splitter for lines (`delimiter` none) or for CSV. `end` is the byte that ends a line.
+    /// A splitter for lines (`delimiter` `None`) or for CSV. `end` is the byte that ends a line.
     pub fn new(from: R, delimiter: Option<u8>, end: u8) -> Self {
         Self { from, delimiter, end, line: 0 }
     }
 
-    /// Reads the next record into `record`, without its end; gives its end and the line in which it began.
+    /// Reads the next record into `record`, without its end; returns the end and the number of its first line.
     pub fn next(&mut self, record: &mut Vec<u8>) -> Result<Option<(Eol, u64)>, SplitError> {
         record.clear();
         let began = self.line + 1;
@@ -111,7 +107,7 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    /// Appends one line with its end; says whether there was an end.
+    /// Appends one line with its end; returns whether it had one.
     fn line_into(&mut self, record: &mut Vec<u8>, began: u64) -> Result<bool, SplitError> {
         loop {
             let available = match self.from.fill_buf() {
@@ -153,7 +149,7 @@ fn strip(record: &mut Vec<u8>, ended: bool, end: u8) -> Eol {
     Eol::Lf
 }
 
-/// Whether a quoted field is still open behind this piece of a record.
+/// Whether a quoted field is still open after this piece of a record.
 fn ends_quoted(piece: &[u8], delimiter: u8, open: bool) -> bool {
     if !open && memchr::memchr(b'"', piece).is_none() {
         return false;
@@ -165,7 +161,7 @@ fn ends_quoted(piece: &[u8], delimiter: u8, open: bool) -> bool {
     state == State::Quoted
 }
 
-/// Where in a record of CSV a reader stands (RFC 4180, read leniently: a quote opens only at the start of a field).
+/// Reader's position in a CSV record (RFC 4180, read leniently: a quote opens only at the start of a field).
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Start,
@@ -186,7 +182,7 @@ impl State {
     }
 }
 
-/// The fields of one record, raw: with their quotes.
+/// Raw fields of one record: with their quotes.
 pub fn fields(record: &[u8], delimiter: u8) -> Fields<'_> {
     Fields { rest: Some(record), delimiter }
 }
@@ -220,7 +216,7 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// What a raw field says.
+/// Content of a raw field.
 pub fn unquote(field: &[u8]) -> Cow<'_, [u8]> {
     let Some(inner) = field.strip_prefix(b"\"") else { return Cow::Borrowed(field) };
     if inner.strip_suffix(b"\"").is_some_and(|inner| memchr::memchr(b'"', inner).is_none()) {
@@ -246,7 +242,7 @@ mod tests {
     use super::*;
 
     fn split(input: &[u8], delimiter: Option<u8>) -> Vec<(String, Eol)> {
-        // A tiny buffer, so that records cross its borders.
+        // A tiny buffer, so that records cross its boundaries.
         let mut splitter = Splitter::new(BufReader::with_capacity(3, input), delimiter, b'\n');
         let (mut record, mut all) = (Vec::new(), Vec::new());
         while let Some((eol, _)) = splitter.next(&mut record).unwrap() {

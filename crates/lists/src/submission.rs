@@ -1,4 +1,4 @@
-//! The reading side of `POST /v1/batch-verify`: from pieces of a body to blocks of addresses, while it streams in.
+//! Reads the body of `POST /v1/batch-verify`: from pieces to blocks of addresses, while it streams in.
 //!
 //! ```text
 //! Format::named(media type) -> Intake -> push(piece)* -> finish -> Submission
@@ -7,13 +7,13 @@
 //!                                +-- json, csv or lines: a reader that holds one address and little else
 //! ```
 //!
-//! Nothing here waits, stores or looks at a clock: the caller reads pieces from the connection, with its bounds in size and
-//! time, and keeps the blocks. How the body is cut into pieces never changes the outcome. Memory is one address (1 KiB; 64 KiB
-//! for lines and records) and the block in the making, whatever arrives; a piece of `n` bytes gives at most `n / 2` addresses.
+//! This module never waits, stores or reads a clock: the caller reads pieces from the connection, within its bounds of size and
+//! time, and stores the blocks. How the body is cut into pieces never changes the outcome. Memory is one address (1 KiB; 64 KiB
+//! for lines and records) and the current block; a piece of `n` bytes yields at most `n / 2` addresses.
 //!
-//! It is a crate of its own, so that it can be fuzzed without the service around it, which is a hundred times its size.
+//! It can be fuzzed without the service, which is a hundred times its size.
 //!
-//! A [`Fault`] ends the reading; blocks given out before belong to a submission that will never be, and the caller drops them.
+//! A [`Fault`] ends the reading; the caller drops the blocks returned before.
 
 mod csv;
 mod fault;
@@ -32,27 +32,26 @@ use self::lines::LineReader;
 pub use fault::Fault;
 pub use format::Format;
 
-/// How many addresses a submission may have unless configured otherwise.
+/// Default maximum of addresses per submission.
 pub const ROWS_MAX: usize = 1_000_000;
-/// The longest element of `emails`, in bytes of UTF-8; the same as for a single address.
+/// Longest element of `emails`, in bytes of UTF-8; the same as for a single address.
 pub const ADDRESS_MAX_BYTES: usize = probity_account::block::ADDRESS_MAX_BYTES;
-/// The longest `webhook_url`, in bytes.
+/// Longest `webhook_url`, in bytes.
 pub const WEBHOOK_URL_MAX_BYTES: usize = 2_048;
-/// How deep arrays and objects may lie in each other, in any body of the API. The deepest of them needs 4.
+/// Maximum nesting of arrays and objects in any body of the API. The deepest needs 4.
 pub const DEPTH_MAX: usize = 32;
-/// The longest line of NDJSON and the longest record of CSV, in bytes as they arrive.
+/// Longest line of NDJSON and longest record of CSV, in bytes as received.
 pub const LINE_MAX_BYTES: usize = 64 * 1_024;
 
-/// What was submitted, besides the addresses.
+/// A submission without its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// URL of the callback, as it was sent: neither parsed nor checked. JSON bodies only; the others have it in the query.
+    /// Callback URL as sent, neither parsed nor checked. JSON bodies only; the others have it in the query.
     pub webhook_url: Option<String>,
-    /// How many addresses there were, at least one.
+    /// Number of addresses, at least 1.
     pub rows: usize,
 }
 
-/// Reads one body.
 #[derive(Debug)]
 pub struct Intake {
     reader: Reader,
@@ -66,7 +65,7 @@ enum Reader {
     Lines(LineReader),
 }
 
-/// The block in the making.
+/// The current block.
 #[derive(Debug)]
 struct Blocks {
     filling: Filling,
@@ -84,7 +83,7 @@ impl Blocks {
 }
 
 impl Intake {
-    /// Begins a body of this format that may have up to `rows_max` addresses.
+    /// Starts a body of this format with at most `rows_max` addresses.
     pub fn new(format: Format, rows_max: usize) -> Self {
         let reader = match format {
             Format::Json => Reader::Json(JsonReader::new(rows_max)),
@@ -94,7 +93,7 @@ impl Intake {
         Self { reader, blocks: Blocks { filling: Filling::default(), rows: 0 } }
     }
 
-    /// Reads the next piece of the body and adds the blocks that it fills to `full`. After a fault nothing more is to be given.
+    /// Reads the next piece of the body and appends completed blocks to `full`. Do not call it after a fault.
     pub fn push(&mut self, piece: &[u8], full: &mut Vec<Packed>) -> Result<(), Fault> {
         let mut take = |address: &[u8]| self.blocks.keep(address, full);
         match &mut self.reader {
@@ -104,7 +103,7 @@ impl Intake {
         }
     }
 
-    /// The body is over: adds the last blocks to `full`.
+    /// Ends the body: appends the last blocks to `full`.
     pub fn finish(mut self, full: &mut Vec<Packed>) -> Result<Submission, Fault> {
         let mut take = |address: &[u8]| self.blocks.keep(address, full);
         let webhook_url = match self.reader {
@@ -122,7 +121,7 @@ impl Intake {
         Ok(Submission { webhook_url, rows: self.blocks.rows })
     }
 
-    /// How many addresses were read so far.
+    /// Number of addresses read so far.
     pub fn rows(&self) -> usize {
         self.blocks.rows
     }

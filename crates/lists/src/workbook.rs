@@ -1,10 +1,10 @@
 //! Workbooks in Office Open XML: the rows of one sheet, cell by cell.
 //!
-//! A workbook is a zip archive of XML, so forty kilobytes may claim gigabytes. Each part is unpacked as it is read, within
-//! [`crate::bounds`] that are counted while bytes and elements pass; parts that nobody needs are not unpacked at all. What stays in
-//! memory are the texts that cells share, packed, and one byte for each cell format: everything else is one row at a time.
+//! A workbook is a zip archive of XML, so 40 KB may claim gigabytes. Each part is unpacked as it is read, within [`crate::bounds`],
+//! which are checked as bytes and elements pass; unneeded parts are not unpacked at all. Memory holds the shared texts, packed, and
+//! one byte for each cell format: everything else is one row at a time.
 //!
-//! A workbook beyond a bound is refused with the name of the bound; a part of a sheet is never taken for the whole.
+//! A workbook beyond a bound is rejected with the name of the bound; a part of a sheet is never taken for the whole.
 
 mod escapes;
 mod format;
@@ -27,7 +27,7 @@ use self::xml::{Xml, attributes};
 use crate::bounds::{PARTS_MAX, SHEETS_MAX};
 use crate::{Bound, Fault};
 
-/// The longest name of a sheet or of a part, in bytes. A spreadsheet program takes 31 characters for a sheet.
+/// Longest name of a sheet or of a part, in bytes. Spreadsheet programs allow 31 characters for a sheet.
 const NAME_MAX: usize = 1_024;
 
 /// A workbook whose shared texts were read.
@@ -37,36 +37,36 @@ pub struct Workbook {
     formats: Formats,
     counted: Counted,
     sheets: Vec<String>,
-    /// The part of each sheet.
+    /// Part of each sheet.
     parts: Vec<String>,
 }
 
-/// A sheet that can be seen.
+/// A visible sheet.
 struct Named {
     name: String,
     relation: String,
 }
 
-/// What the part that names the sheets says.
+/// Content of the part that names the sheets.
 #[derive(Default)]
 struct Book {
     sheets: Vec<Named>,
     from_1904: bool,
 }
 
-/// One part that belongs to another.
+/// Relation from one part to another.
 struct Relation {
     id: String,
-    /// The last word of its kind.
+    /// Last word of its type.
     kind: String,
     target: String,
 }
 
 impl Workbook {
-    /// Opens a file and reads all but its sheets.
+    /// Opens a file and reads everything except its sheets.
     ///
     /// # Errors
-    /// [`Fault`]: it is no workbook, is beyond a bound, or is damaged.
+    /// [`Fault`]: it is not a workbook, is beyond a bound, or is damaged.
     pub fn open(file: File) -> Result<Self, Fault> {
         guarded(|| {
             let mut package = Package::open(file)?;
@@ -74,7 +74,7 @@ impl Workbook {
             let root =
                 root.into_iter().find(|relation| relation.kind == "officeDocument").ok_or(Fault::Archive)?.target;
             let (folder, name) = root.rsplit_once('/').unwrap_or(("", &root));
-            // A binary workbook (.xlsb) is another form.
+            // A binary workbook (.xlsb) has another format.
             if !has_extension(&root, "xml") {
                 return Err(Fault::Archive);
             }
@@ -88,7 +88,7 @@ impl Workbook {
             let formats = formats.map(|name| package.part(name)).transpose()?.flatten().map(Formats::read);
             let mut formats = formats.transpose()?.unwrap_or_default();
             formats.from_1904 = book.from_1904;
-            // Backwards, so that the first of those with one id counts.
+            // In reverse, so that the first relation of each id counts.
             let by_id: HashMap<&str, &Relation> =
                 relations.iter().rev().map(|found| (found.id.as_str(), found)).collect();
             let (mut sheets, mut parts) = (Vec::new(), Vec::new());
@@ -101,15 +101,15 @@ impl Workbook {
         })
     }
 
-    /// The names of the sheets that can be seen, in their order.
+    /// Names of the visible sheets, in order.
     pub fn sheets(&self) -> &[String] {
         &self.sheets
     }
 
-    /// Gives the rows of a sheet to `take`, those without any text left out; gives how many there were.
+    /// Passes the rows of a sheet to `take`, except those without text; returns their number.
     ///
     /// # Errors
-    /// [`Fault`]: the sheet is not there, damaged, too wide, beyond a bound, or what `take` said.
+    /// [`Fault`]: the sheet is missing, damaged, too wide, beyond a bound, or `take` failed.
     pub fn read(&mut self, sheet: &str, mut take: impl FnMut(Vec<String>) -> Result<(), Fault>) -> Result<u64, Fault> {
         let at = self.sheets.iter().position(|name| name == sheet).ok_or(Fault::NoSheet)?;
         let Self { package, texts, formats, counted, parts, .. } = self;
@@ -120,14 +120,14 @@ impl Workbook {
     }
 }
 
-/// The part that names the sheets.
+/// Reads the part that names the sheets.
 fn book(mut part: Xml<impl Bounded>) -> Result<Book, Fault> {
     let (mut book, mut begun) = (Book::default(), false);
     loop {
         match part.next()? {
             Event::Start(tag) => match tag.local_name().as_ref() {
                 "workbook" => begun = true,
-                // Any other document of an office.
+                // Another office document.
                 _ if !begun => return Err(Fault::Archive),
                 "workbookPr" => {
                     let from_1904 =
@@ -146,7 +146,7 @@ fn book(mut part: Xml<impl Bounded>) -> Result<Book, Fault> {
     }
 }
 
-/// A sheet by its tag; none where it is hidden.
+/// A sheet from its tag; `None` if it is hidden.
 fn named(tag: &BytesStart<'_>) -> Result<Option<Named>, Fault> {
     let hidden = attributes(tag, |name, value| (name == "state").then(|| value != "visible"))?;
     let relation = attributes(tag, |name, value| (name == "id" || name.ends_with(":id")).then(|| short(value)))?;
@@ -157,7 +157,7 @@ fn named(tag: &BytesStart<'_>) -> Result<Option<Named>, Fault> {
     Ok(Some(Named { name: name.unwrap_or(Err(Fault::Damaged))?, relation: relation.unwrap_or(Err(Fault::Damaged))? }))
 }
 
-/// The value of an attribute that is a name.
+/// Value of a name attribute.
 fn short(value: &str) -> Result<String, Fault> {
     if value.len() > NAME_MAX {
         return Err(Fault::Damaged);
@@ -165,7 +165,7 @@ fn short(value: &str) -> Result<String, Fault> {
     quick_xml::escape::unescape(value).map(std::borrow::Cow::into_owned).map_err(|_| Fault::Damaged)
 }
 
-/// The parts that belong to a part in this folder.
+/// Relations of a part in this folder.
 fn relations(package: &mut Package, folder: &str, name: &str) -> Result<Vec<Relation>, Fault> {
     let mut part = package.part(name)?.ok_or(Fault::Archive)?;
     let (mut relations, mut met) = (Vec::new(), 0);
@@ -189,7 +189,7 @@ fn relations(package: &mut Package, folder: &str, name: &str) -> Result<Vec<Rela
     }
 }
 
-/// Where a part is that is named from a folder.
+/// Path of a part named relative to a folder.
 fn resolved(folder: &str, target: &str) -> String {
     let (from, target) = target.strip_prefix('/').map_or((folder, target), |absolute| ("", absolute));
     let mut place: Vec<&str> = from.split('/').filter(|step| !step.is_empty()).collect();
@@ -207,7 +207,7 @@ fn has_extension(name: &str, wanted: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case(wanted))
 }
 
-/// The parsers of archives and of XML are not ours. A panic in one is a damaged workbook.
+/// The archive and XML parsers are third-party. A panic in one counts as a damaged workbook.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Fault::Damaged))
 }

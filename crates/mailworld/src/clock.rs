@@ -1,8 +1,8 @@
-//! The one place of this crate that reads a clock: tokio's, which a test can pause.
+//! The only code of this crate that reads a clock: tokio's, which a test can pause.
 
 use tokio::time::Instant;
 
-/// The start of a run, from which its milliseconds are counted.
+/// Start of a run, from which its milliseconds are counted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
@@ -12,7 +12,6 @@ impl Clock {
         Self(Instant::now())
     }
 
-    /// Milliseconds since the start.
     pub(crate) fn now_ms(self) -> i64 {
         i64::try_from(self.0.elapsed().as_millis()).unwrap_or(i64::MAX)
     }

@@ -1,7 +1,7 @@
-//! The words in which servers say the same thing: `data/dialects.toml`, compiled once.
+//! Wordings of servers' replies: `data/dialects.toml`, compiled once.
 //!
-//! A phrase is a reply with placeholders. It is cut into pieces when the table is read, so that answering copies bytes and
-//! formats nothing.
+//! A phrase is a reply with placeholders. It is split into pieces when the table is read, so that replying copies bytes and formats
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -10,11 +10,10 @@ use std::sync::{Arc, OnceLock};
 
 use serde::Deserialize;
 
-/// What a server may have to say.
+/// Kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phrase {
-    /// The greeting.
     Banner,
     /// MAIL is accepted.
     SenderAccepted,
@@ -28,21 +27,21 @@ pub enum Phrase {
     Full,
     /// The mailbox is full (4xx).
     FullForNow,
-    /// Only certain senders may write.
+    /// Only certain senders may write to it.
     Restricted,
     /// The mailbox gets too much mail.
     OverRate,
-    /// The server cannot tell now.
+    /// Temporarily unable to check.
     Unavailable,
     /// Greylisted, without a hint.
     Greylisted,
     /// Greylisted, with the time to wait.
     GreylistedHint,
-    /// The server is verifying the recipient.
+    /// Recipient verification is in progress.
     InProgress,
-    /// The client is refused for good.
+    /// The client is refused permanently.
     Blocked,
-    /// The client is refused for now.
+    /// The client is refused temporarily.
     BlockedForNow,
     /// Too many recipients in a transaction.
     TooManyRecipients,
@@ -50,23 +49,22 @@ pub enum Phrase {
     TooManyErrors,
     /// Too many connections.
     TooManyConnections,
-    /// Too much in one connection.
     SessionOver,
     /// Only one recipient domain for each transaction.
     OneDomain,
     /// Not responsible for the domain.
     RelayDenied,
-    /// 252.
+    /// Code 252: cannot verify.
     CannotVerify,
-    /// TLS first.
+    /// TLS is required first.
     TlsRequired,
     /// The client was silent too long.
     Idle,
-    /// The answer to QUIT.
+    /// Reply to QUIT.
     Goodbye,
 }
 
-/// Whom a reply is about.
+/// Parties that a reply is about.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scene<'a> {
     pub host: &'a str,
@@ -97,7 +95,7 @@ enum Piece {
 pub(crate) struct Text(Vec<Piece>);
 
 impl Text {
-    /// Reads `"550-5.1.1 no {rcpt}\n550 5.1.1 here"`. Unknown words in braces stay as they are.
+    /// Parses `"550-5.1.1 no {rcpt}\n550 5.1.1 here"`. Unknown words in braces stay unchanged.
     pub(crate) fn parse(source: &str) -> Self {
         let mut pieces = Vec::new();
         let lines = source.trim_end().replace('\n', "\r\n") + "\r\n";
@@ -175,7 +173,7 @@ impl Dialect {
 }
 
 impl Phrase {
-    /// The phrase of this name, as the data files spell it.
+    /// The phrase with this name, as the data files spell it.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::deserialize(serde::de::value::StrDeserializer::<serde::de::value::Error>::new(name)).ok()
     }

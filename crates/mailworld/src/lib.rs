@@ -1,12 +1,12 @@
-//! A simulated mail internet: names, exchangers with personalities, mailboxes.
+//! A simulated mail internet: names, MX hosts with personalities, mailboxes.
 //!
-//! One description, two ways to run it:
+//! One description runs in two ways:
 //! - in memory ([`World::net`]): an implementation of the engine's [`Net`](probity_engine::net::Net) under tokio's paused
-//!   clock. One seed gives one run: no threads, no iteration over hash maps, no clock but tokio's. [`Trace::hash`] tells
+//!   clock. One seed gives one run: no threads, no iteration over hash maps, no clock but tokio's. [`Trace::hash`] shows
 //!   whether two runs were the same.
 //! - on loopback ([`LoopbackWorld`]): a DNS server and SMTP listeners on 127.0.0.0/8, for processes and load tests.
 //!
-//! The servers are RFC-conforming except where their [`Personality`] says otherwise. Nothing here reaches another network.
+//! The servers conform to the RFCs unless their [`Personality`] says otherwise. No traffic reaches another network.
 
 mod clock;
 mod dialect;

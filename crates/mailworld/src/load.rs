@@ -1,8 +1,8 @@
-//! Domains for load tests, computed from their names: ten thousand of them cost no more memory than one.
+//! Domains for load tests, computed from their names: 10,000 of them use no more memory than one.
 //!
-//! Domain number n is `dNNNN.load.test` (at least four digits), its exchanger `mx.dNNNN.load.test`, the exchanger's
-//! address 11.128.0.0 + n (127.128.0.0 + n on loopback). The exchangers are honest and pipeline; who exists is decided by
-//! the same stable hash as everywhere ([`Mailboxes`]).
+//! Domain number n is `dNNNN.load.test` (at least four digits), its MX host `mx.dNNNN.load.test`, the host's address 11.128.0.0 + n
+//! (127.128.0.0 + n on loopback). The MX hosts are honest and pipeline; the usual stable hash decides which mailboxes exist
+//! ([`Mailboxes`]).
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -15,16 +15,14 @@ use crate::personality::Personality;
 use crate::world::{Host, Reach, World};
 use crate::zone::Zone;
 
-/// The most domains: half of an /8, above the addresses of other hosts.
+/// Maximum domains: half of an /8, above the addresses of other hosts.
 pub const MAX_DOMAINS: u32 = 1 << 23;
 
-/// How the local parts of [`address`] begin; others do not exist, as made-up recipients should not.
+/// Prefix of the local parts of [`address`]; others do not exist, as random recipients should not.
 const PREFIX: &str = "user";
 
-/// The address of domain number 0.
 const BASE: u32 = 0x0b80_0000;
 
-/// The domains of a load test.
 #[derive(Debug)]
 pub(crate) struct Family {
     domains: u32,
@@ -47,7 +45,7 @@ impl Family {
         Self { domains: domains.min(MAX_DOMAINS), zone: Arc::new(zone), host: Arc::new(host) }
     }
 
-    /// The number of a domain's name.
+    /// Number of a domain, from its name.
     fn number(&self, domain: &str) -> Option<u32> {
         let digits = domain.strip_prefix('d')?.strip_suffix(".load.test")?;
         let canonical = digits.len() == 4 || (digits.len() > 4 && !digits.starts_with('0'));
@@ -59,24 +57,24 @@ impl Family {
         (number < self.domains).then_some(number)
     }
 
-    /// The mailboxes of a domain.
+    /// Mailboxes of a domain.
     pub(crate) fn zone(&self, domain: &str) -> Option<Arc<Zone>> {
         self.number(domain).map(|_| Arc::clone(&self.zone))
     }
 
-    /// The name of the host at an address.
+    /// Name of the host at an address.
     pub(crate) fn host_name(&self, address: IpAddr) -> Option<String> {
         let IpAddr::V4(v4) = address else { return None };
         let number = u32::from(v4).checked_sub(BASE)?;
         (number < self.domains).then(|| format!("mx.{}", domain(number)))
     }
 
-    /// Whether `host` (a name) is the exchanger of `domain`.
+    /// Whether `host` (a name) is the MX host of `domain`.
     pub(crate) fn serves(&self, host: &str, domain: &str) -> bool {
         host.strip_prefix("mx.") == Some(domain) && self.number(domain).is_some()
     }
 
-    /// The answer to a question about one of these names; none if the name is not one of them.
+    /// Answer to a query about one of these names; `None` for other names.
     pub(crate) fn answer(&self, name: &str, kind: Kind) -> Option<Answer> {
         if name == "load.test" {
             return Some(Answer::Empty);
@@ -91,25 +89,25 @@ impl Family {
     }
 }
 
-/// The name of domain number `number`.
+/// Name of domain number `number`.
 pub fn domain(number: u32) -> String {
     format!("d{number:04}.load.test")
 }
 
-/// Address number `i` of a list over `domains` domains: neighbours are at different domains, and no address comes twice.
+/// Address number `i` of a list over `domains` domains: neighbors are at different domains, and no address repeats.
 pub fn address(i: u64, domains: u32) -> String {
     let domains = u64::from(domains.clamp(1, MAX_DOMAINS));
     let number = u32::try_from(i % domains).unwrap_or(0);
     format!("{PREFIX}{}@{}", i / domains, domain(number))
 }
 
-/// Whether an address of [`address`] exists in a world with this percentage: what a verifier has to find out.
+/// Whether an address of [`address`] exists in a world with this percentage: the truth for a verifier to find.
 pub fn exists(address: &str, exists_percent: u8) -> bool {
     let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));
     Mailboxes::percent_of(PREFIX, exists_percent).state(local, domain) == MailboxState::Exists
 }
 
-/// A world of `domains` domains (at most [`MAX_DOMAINS`]) at each of which `exists_percent` of a hundred local parts exist.
+/// A world of `domains` domains (at most [`MAX_DOMAINS`]), at each of which `exists_percent` percent of local parts exist.
 pub fn world(domains: u32, exists_percent: u8) -> Arc<World> {
     let family = Family::new(domains, exists_percent);
     World::builder().family(family).build().expect("no host and no personality that could be wrong")

@@ -1,12 +1,11 @@
-//! A run on loopback sockets: a DNS server over UDP and TCP, and all exchangers behind one listener.
+//! Runs a world on loopback sockets: a DNS server over UDP and TCP, and all MX hosts behind one listener.
 //!
-//! Each host has an address of its own in 127.0.0.0/8, all on one port. One socket bound to 0.0.0.0 serves them: the
-//! local address of an accepted connection tells which host was dialled, so ten thousand hosts cost nothing. What reaches
-//! the socket from outside 127.0.0.0/8 is dropped at once.
+//! Each host has its own address in 127.0.0.0/8, all on one port. One socket bound to 0.0.0.0 serves them: the local address of an
+//! accepted connection identifies the host, so 10,000 hosts cost nothing. Traffic from outside 127.0.0.0/8 is dropped at once.
 //!
-//! Addresses of the world map to loopback: 11.x.y.z, which hosts are given, to 127.x.y.z; any other address of a host
-//! to one of 127.2.0.0/16. Addresses that belong to no host are announced as they are (a zone that points to 10.0.0.1 is
-//! there to be refused). There is no IPv6: AAAA is always empty.
+//! Addresses of the world map to loopback: 11.x.y.z, assigned to hosts, to 127.x.y.z; any other address of a host to one of
+//! 127.2.0.0/16. Addresses without a host are announced unchanged (a zone that points to 10.0.0.1 exists to be rejected). There is
+//! no IPv6: AAAA is always empty.
 
 mod answer;
 
@@ -29,20 +28,20 @@ use crate::record::{HostCounts, Record};
 use crate::serve::{Ending, Wire, serve};
 use crate::world::{Found, Reach, World, reverse};
 
-/// How many connections wait to be accepted; the system's own limit may be lower.
+/// Maximum connections waiting to be accepted; the system's own limit may be lower.
 const BACKLOG: u32 = 4_096;
 
-/// How long a DNS client over TCP may be silent.
+/// Idle timeout of a DNS client over TCP.
 const DNS_IDLE: Duration = Duration::from_secs(30);
 
-/// Where to listen and how slowly to answer.
+/// Listening addresses, and added latency.
 #[derive(Clone, Copy, Debug)]
 pub struct Bind {
-    /// The DNS server's address; port 0 lets the system choose.
+    /// DNS server's address; with port 0 the system chooses.
     pub dns: SocketAddr,
-    /// The port of all exchangers; 0 lets the system choose one.
+    /// Port of all MX hosts; with 0 the system chooses.
     pub smtp_port: u16,
-    /// Waited once for each received batch of commands, in milliseconds, beside the hosts' own latencies.
+    /// Wait for each received batch of commands, in milliseconds, in addition to the hosts' own latencies.
     pub command_latency_ms: u64,
 }
 
@@ -66,7 +65,7 @@ struct Shared {
     world: Arc<World>,
     record: Arc<Record>,
     clock: Clock,
-    /// Addresses of hosts that are not of the block that maps by itself, and where they are on loopback.
+    /// Loopback addresses of hosts outside the block that maps by rule.
     there: BTreeMap<IpAddr, Ipv4Addr>,
     back: BTreeMap<Ipv4Addr, IpAddr>,
     command_latency_ms: u64,
@@ -88,27 +87,27 @@ impl LoopbackWorld {
         Ok(Self { shared, dns, smtp_port, tasks })
     }
 
-    /// Where the DNS server listens, UDP and TCP.
+    /// Address of the DNS server, UDP and TCP.
     pub fn dns(&self) -> SocketAddr {
         self.dns
     }
 
-    /// The port on which the exchangers listen.
+    /// Port of the MX hosts.
     pub fn smtp_port(&self) -> u16 {
         self.smtp_port
     }
 
-    /// What the host of this name has seen; the exchangers of [`load`](crate::load) count as `mx.load.test`.
+    /// Counters of the host with this name; the MX hosts of [`load`](crate::load) count as `mx.load.test`.
     pub fn host(&self, name: &str) -> HostCounts {
         self.shared.record.counts(name)
     }
 
-    /// The sums over all hosts.
+    /// Sums over all hosts.
     pub fn hosts(&self) -> HostCounts {
         self.shared.record.sums()
     }
 
-    /// How many questions the DNS server got.
+    /// Number of queries that the DNS server received.
     pub fn query_total(&self) -> u64 {
         self.shared.record.query_total()
     }
@@ -145,13 +144,13 @@ impl Shared {
         }
     }
 
-    /// The world's address behind one on loopback.
+    /// The world's address for a loopback address.
     fn meant(&self, address: Ipv4Addr) -> IpAddr {
         let [_, b, c, d] = address.octets();
         self.back.get(&address).copied().unwrap_or_else(|| IpAddr::V4(Ipv4Addr::new(11, b, c, d)))
     }
 
-    /// Answers a question in terms of loopback addresses.
+    /// Answers a query in terms of loopback addresses.
     fn find(&self, name: &str, kind: Kind) -> Found {
         let turn = self.record.query(name, kind);
         let mut found = match reverse(name) {
@@ -178,7 +177,7 @@ impl Shared {
     }
 }
 
-/// Whether this is one of the addresses that the world gives to hosts.
+/// Whether this is one of the addresses that the world assigns to hosts.
 fn maps_by_itself(address: IpAddr) -> bool {
     matches!(address, IpAddr::V4(v4) if v4.octets()[0] == 11)
 }
@@ -193,7 +192,7 @@ fn reverse_name(address: IpAddr) -> String {
     }
 }
 
-/// Binds one port for both transports; a port that the system chose for UDP may be taken for TCP, then another is tried.
+/// Binds one port for both transports; a port that the system chose for UDP may be in use for TCP, then another is tried.
 async fn bind_dns(address: SocketAddr) -> io::Result<(UdpSocket, TcpListener)> {
     const TRIES: usize = 10;
     let mut last = None;
@@ -224,7 +223,7 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
                 connections.spawn(Arc::clone(&shared).exchange(stream, peer));
             }
             Err(error) => {
-                // Out of file descriptors, mostly: connections that end make room.
+                // Mostly out of file descriptors: ending connections free some.
                 tracing::warn!(%error, "the world cannot accept a connection");
                 sleep(Duration::from_millis(20)).await;
             }
@@ -234,7 +233,6 @@ async fn accept(shared: Arc<Shared>, listener: TcpListener) {
 }
 
 impl Shared {
-    /// Serves one connection.
     async fn exchange(self: Arc<Self>, stream: TcpStream, peer: SocketAddr) {
         let Ok(SocketAddr::V4(local)) = stream.local_addr() else {
             return;
@@ -258,7 +256,7 @@ impl Shared {
                 return;
             }
         }
-        // Without this a reply could wait for the acknowledgement of the one before.
+        // Otherwise a reply could wait for the acknowledgment of the one before.
         let _best_effort = stream.set_nodelay(true);
         let wire = Wire {
             clock: self.clock,
@@ -275,16 +273,16 @@ impl Shared {
     }
 }
 
-/// Makes the close that follows a reset.
+/// Makes the next close a reset.
 fn reset(stream: &TcpStream) {
-    // A socket that is gone already needs no reset.
+    // A closed socket needs no reset.
     let _gone = stream.set_zero_linger();
 }
 
 async fn serve_udp(shared: Arc<Shared>, socket: Arc<UdpSocket>) {
     let mut query = [0; 1_500];
     loop {
-        // An ICMP error of an earlier answer shows up here; the next question is unharmed.
+        // An ICMP error of an earlier answer is reported here; the next query is unaffected.
         let Ok((length, client)) = socket.recv_from(&mut query).await else {
             continue;
         };
@@ -318,7 +316,7 @@ async fn serve_tcp(shared: Arc<Shared>, listener: TcpListener) {
 }
 
 impl Shared {
-    /// Answers questions of one TCP connection (RFC 7766), each with its length before it.
+    /// Answers queries of one TCP connection (RFC 7766), each preceded by its length.
     async fn answer_stream(self: Arc<Self>, mut stream: TcpStream) {
         while let Ok(Ok(length)) = timeout(DNS_IDLE, stream.read_u16()).await {
             let mut query = vec![0; usize::from(length)];
@@ -340,7 +338,7 @@ impl Shared {
     }
 }
 
-/// Whether a failure means that nothing is sent.
+/// Whether a failure means sending nothing.
 fn is_silence(answer: &Answer) -> bool {
     *answer == Answer::Failed(DnsFailure::TimedOut)
 }

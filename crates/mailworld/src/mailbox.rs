@@ -1,60 +1,56 @@
-//! Who has a mailbox at a domain: by name, or by a rule that needs no list.
+//! Mailboxes of a domain: by name, or by a rule that needs no list.
 //!
-//! A domain with a million mailboxes is a percentage: whether a local part exists is decided by a stable hash of the
-//! domain and the local part, so that a test can work out the truth beside the server ([`Mailboxes::state`]) and two
-//! runs agree. Named local parts win over the rule.
+//! A domain with 1,000,000 mailboxes is a percentage: a stable hash of domain and local part decides which exist, so that a test
+//! can compute the truth beside the server ([`Mailboxes::state`]) and two runs agree. Named local parts override the rule.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// What an exchanger has to say of one recipient.
+/// State of a recipient at its MX host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailboxState {
-    /// Takes mail.
+    /// Accepts mail.
     Exists,
-    /// There is no such mailbox.
     #[default]
     Missing,
     /// Closed or disabled.
     Disabled,
-    /// Over quota, refused for good (5xx).
+    /// Over quota, refused permanently (5xx).
     Full,
-    /// Over quota, refused for now (4xx).
+    /// Over quota, refused temporarily (4xx).
     FullForNow,
-    /// Takes mail from certain senders only.
+    /// Accepts mail from certain senders only.
     Restricted,
-    /// Exists, and gets more mail than it may.
+    /// Exists, and receives more mail than allowed.
     OverRate,
-    /// The server cannot find out at the moment (4xx).
+    /// The server cannot check at the moment (4xx).
     Unavailable,
     /// The server refuses the client, whatever the recipient.
     Blocked,
 }
 
-/// The mailboxes of one domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mailboxes {
-    /// How many of a hundred local parts exist, 0 to 100.
+    /// Percentage of local parts that exist, 0 to 100.
     pub exists_percent: u8,
-    /// The rule holds for local parts that begin with this; of the others none exists. A catch-all probe must not fall under
-    /// it by chance.
+    /// The rule applies to local parts with this prefix; no others exist. Random recipients must not match it by chance.
     pub prefix: String,
-    /// What the other local parts are.
+    /// State of the other local parts.
     pub otherwise: MailboxState,
-    /// Local parts in lower case whose state does not follow the rule.
+    /// Lower-case local parts whose state does not follow the rule.
     pub named: BTreeMap<String, MailboxState>,
 }
 
 impl Mailboxes {
-    /// A population of which `exists_percent` of a hundred local parts exist.
+    /// Mailboxes of which `exists_percent` percent of local parts exist.
     pub fn percent(exists_percent: u8) -> Self {
         Self { exists_percent, ..Self::default() }
     }
 
-    /// The same, among the local parts that begin with `prefix` (lower case).
+    /// The same, among the local parts with this `prefix` (lower case).
     pub fn percent_of(prefix: &str, exists_percent: u8) -> Self {
         Self { prefix: prefix.to_owned(), ..Self::percent(exists_percent) }
     }
@@ -64,7 +60,7 @@ impl Mailboxes {
         names.iter().fold(Self::default(), |all, name| all.with(name, MailboxState::Exists))
     }
 
-    /// Gives a local part a state of its own.
+    /// Sets the state of a local part.
     #[must_use]
     pub fn with(mut self, local: &str, state: MailboxState) -> Self {
         self.named.insert(local.to_lowercase(), state);

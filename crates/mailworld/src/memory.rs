@@ -1,8 +1,8 @@
-//! A run in memory: the engine's network without a network.
+//! Runs a world in memory: the engine's network without a network.
 //!
-//! Connections are pipes, servers are tasks of the current runtime, time is tokio's. Under a paused clock on a
-//! single-threaded runtime one seed gives one run; [`MemoryNet::trace`] proves it. A connection counts as open until the
-//! client lets go of it, since that is what a cap on connections is about.
+//! Connections are pipes, servers are tasks of the current runtime, time is tokio's. Under a paused clock on a single-threaded
+//! runtime, one seed gives one run; [`MemoryNet::trace`] proves it. A connection counts as open until the client drops it, because
+//! caps on connections are about that.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
@@ -25,19 +25,19 @@ use crate::serve::{Ending, Wire, serve};
 use crate::session::{Parties, Session};
 use crate::world::{Host, Reach, World};
 
-/// What a pipe holds in each direction, in bytes: about a socket's buffer.
+/// Capacity of a pipe in each direction, in bytes: about a socket's buffer.
 const PIPE_BYTES: usize = 64 * 1024;
 
-/// When a resolver gives up, in milliseconds.
+/// Time until a resolver gives up, in milliseconds.
 const DNS_TIMEOUT_MS: u64 = 5_000;
 
-/// The port on which the hosts listen.
+/// Port of the hosts.
 const SMTP_PORT: u16 = 25;
 
-/// Who a client without an address is (TEST-NET-2).
+/// Address of a client without one (TEST-NET-2).
 const ANONYMOUS: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 
-/// A run of a world in memory.
+/// A world running in memory.
 #[derive(Debug)]
 pub struct MemoryNet {
     world: Arc<World>,
@@ -47,12 +47,12 @@ pub struct MemoryNet {
 }
 
 impl World {
-    /// Starts a run in memory; must be called within a tokio runtime.
+    /// Starts a run in memory; call within a tokio runtime.
     pub fn net(self: &Arc<Self>, seed: u64) -> Arc<MemoryNet> {
         self.run(seed, true)
     }
 
-    /// The same without trace and without counting each name, so that memory stays flat however long it runs.
+    /// The same without a trace or counts per name, so that memory stays constant in long runs.
     pub fn net_without_trace(self: &Arc<Self>, seed: u64) -> Arc<MemoryNet> {
         self.run(seed, false)
     }
@@ -64,37 +64,36 @@ impl World {
 }
 
 impl MemoryNet {
-    /// The world that runs.
     pub fn world(&self) -> &Arc<World> {
         &self.world
     }
 
-    /// What the host of this name has seen so far.
+    /// Counters of the host with this name.
     pub fn host(&self, name: &str) -> HostCounts {
         self.record.counts(name)
     }
 
-    /// The sums over all hosts.
+    /// Sums over all hosts.
     pub fn hosts(&self) -> HostCounts {
         self.record.sums()
     }
 
-    /// How often this was asked.
+    /// Number of queries for this name and kind.
     pub fn queries(&self, name: &str, kind: Kind) -> u64 {
         self.record.queries(name, kind)
     }
 
-    /// How many questions there were.
+    /// Number of queries.
     pub fn query_total(&self) -> u64 {
         self.record.query_total()
     }
 
-    /// What has happened so far.
+    /// Events so far.
     pub fn trace(&self) -> Trace {
         self.record.trace()
     }
 
-    /// Gives a host another personality from its next connection on.
+    /// Replaces a host's personality from its next connection on.
     pub fn retune(&self, host: &str, personality: Personality) {
         *lock(&self.record.host(&host.into()).retuned) = Some(Arc::new(personality));
     }
@@ -126,7 +125,7 @@ impl MemoryNet {
         }
     }
 
-    /// Starts the host's side of a connection and returns the client's.
+    /// Starts the host's side of a connection; returns the client's.
     fn accept(&self, host: &Host, name: Arc<str>, client: IpAddr, connection: u64) -> Box<dyn Stream> {
         let wire = Wire {
             clock: self.clock,
@@ -141,7 +140,7 @@ impl MemoryNet {
         let flag = Arc::clone(&reset);
         tokio::spawn(async move {
             let (ending, stream) = serve(ours, &mut session, &wire).await;
-            // The flag must stand before the pipe is dropped.
+            // Set before the pipe is dropped.
             flag.store(ending == Ending::Reset, Ordering::Release);
             drop(stream);
         });
@@ -169,7 +168,7 @@ impl MemoryNet {
     }
 }
 
-/// Makes a session for a new connection and counts it.
+/// Creates a session for a new connection and counts it.
 pub(crate) fn admit(
     world: &Arc<World>,
     host: &Host,
@@ -177,7 +176,7 @@ pub(crate) fn admit(
     client: IpAddr,
     seed: u64,
 ) -> (Session, OpenConnection) {
-    // The hosts of a load test share one state: what each has seen alone interests nobody.
+    // The hosts of a load test share one state: nobody reads their individual counters.
     let state = wire.record.host(&host.name);
     let retuned = lock(&state.retuned).clone();
     let personality = retuned.unwrap_or_else(|| Arc::clone(&host.personality));
@@ -205,10 +204,10 @@ impl Net for MemoryNet {
     }
 }
 
-/// The client's side of a connection.
+/// Client's side of a connection.
 struct Pipe {
     inner: DuplexStream,
-    /// The server has reset the connection, not closed it.
+    /// Whether the server reset the connection instead of closing it.
     reset: Arc<AtomicBool>,
     _open: OpenConnection,
 }

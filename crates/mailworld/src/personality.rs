@@ -1,50 +1,49 @@
-//! How an exchanger behaves: one struct of settings that compose, instead of one type for each kind of server.
+//! Behavior of MX hosts: one struct of independent settings, instead of one type per kind of server.
 //!
-//! The default is an honest, RFC-conforming server that offers PIPELINING, STARTTLS and SMTPUTF8. Everything else departs
-//! from it in one setting. Well-known kinds have names in `data/personalities.toml` ([`Personality::preset`]), which a
-//! world file can extend (`base = "greylister"`).
+//! The default is an honest, RFC-conforming server that offers PIPELINING, STARTTLS and SMTPUTF8. Each setting changes one aspect
+//! of it. Well-known kinds have names in `data/personalities.toml` ([`Personality::preset`]), which a world file can extend
+//! (`base = "greylister"`).
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-/// Where in the dialogue something happens.
+/// Point in the dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum At {
-    /// The banner.
     Banner,
-    /// The answer to EHLO or HELO.
+    /// Reply to EHLO or HELO.
     Ehlo,
-    /// The answer to STARTTLS.
+    /// Reply to STARTTLS.
     Starttls,
-    /// The answer to MAIL.
+    /// Reply to MAIL.
     Mail,
-    /// The answer to RCPT.
+    /// Reply to RCPT.
     Rcpt,
-    /// The answer to RSET.
+    /// Reply to RSET.
     Rset,
-    /// The answer to QUIT.
+    /// Reply to QUIT.
     Quit,
 }
 
-/// How the server answers RCPT.
+/// Server's replies to RCPT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recipients {
-    /// As the mailboxes are.
+    /// By the state of the mailboxes.
     #[default]
     Honest,
     /// Every local part is accepted.
     AcceptAll,
-    /// 252 for all: will not say.
+    /// 252 for all: reveals nothing.
     CannotVerify,
-    /// Accepts or refuses at random (of the run's seed).
+    /// Accepts or refuses at random (by the run's seed).
     FlipFlop,
-    /// Takes no mail for any domain.
+    /// Accepts mail for no domain.
     RelayDenied,
-    /// There is nobody.
+    /// No mailbox exists.
     RefuseAll,
 }
 
@@ -52,23 +51,23 @@ pub enum Recipients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Greylist {
-    /// How long a triplet waits after it was first seen, in seconds; an earlier retry is refused again.
+    /// Seconds from the first attempt of a triplet until it is accepted; an earlier retry is refused again.
     pub delay_s: u32,
-    /// Whether the reply says how long.
+    /// Whether the reply states the delay.
     #[serde(default)]
     pub hint: bool,
 }
 
-/// A refusal of the client, whatever it asks.
+/// Refusal of the client, whatever its command.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Refusal {
-    /// Where it comes.
+    /// Point of the refusal.
     pub at: At,
-    /// The name of a phrase of the dialect (`blocked`, `blocked_for_now`), or a whole reply that starts with its code.
+    /// Name of a phrase of the dialect (`blocked`, `blocked_for_now`), or a whole reply that starts with its code.
     #[serde(default = "Refusal::usual_text")]
     pub text: String,
-    /// The server closes the connection after it.
+    /// Whether the server closes the connection afterwards.
     #[serde(default)]
     pub close: bool,
 }
@@ -79,17 +78,17 @@ impl Refusal {
     }
 }
 
-/// What happens when one client has asked for too many mailboxes that are not there (counted for an hour).
+/// Reaction to a client that has probed too many missing mailboxes (counted for an hour).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AfterMisses {
-    /// How many are still answered honestly.
+    /// Misses that are answered honestly.
     pub count: u32,
-    /// What comes then.
+    /// Reaction beyond that.
     pub then: Misbehaviour,
 }
 
-/// What a server does to a client that it takes for a harvester.
+/// Treatment of a client taken for a harvester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Misbehaviour {
@@ -97,38 +96,37 @@ pub enum Misbehaviour {
     Block,
     /// Accepts every recipient.
     Lie,
-    /// Says 421 and closes.
+    /// Replies 421 and closes.
     Drop,
 }
 
-/// What becomes of a session in which a recipient was refused for good.
+/// Fate of a session after a recipient was refused permanently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AfterRefusal {
-    /// It goes on.
+    /// It continues.
     #[default]
     GoesOn,
-    /// The server closes the connection behind the refusal.
+    /// The server closes the connection after the refusal.
     Closes,
     /// The server closes the connection at the next command, without a reply.
     ClosesAtNext,
-    /// The server answers the commands that came at once, and closes the connection.
+    /// The server answers the commands of the same flight, and closes the connection.
     ClosesBehindFlight,
-    /// The server never answers again; the connection stays open.
+    /// The server never replies again; the connection stays open.
     FallsSilent,
 }
 
-/// A departure from the protocol in one reply.
+/// Protocol violation in one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// In which reply.
+    /// Reply that has it.
     pub at: At,
-    /// Which.
     pub kind: FaultKind,
 }
 
-/// The departures from the protocol.
+/// Kinds of protocol violation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultKind {
@@ -148,9 +146,9 @@ pub enum FaultKind {
     CodeMismatch,
     /// A code outside 200 to 599.
     BadCode,
-    /// The reply comes twice.
+    /// The reply is sent twice.
     Twice,
-    /// Replies to questions that were not asked yet follow.
+    /// Followed by replies to commands not sent yet.
     Premature,
     /// No reply; the connection stays open.
     Silence,
@@ -160,22 +158,21 @@ pub enum FaultKind {
     Reset,
 }
 
-/// What becomes of STARTTLS.
+/// Behavior of STARTTLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tls {
-    /// Works.
     #[default]
     Offered,
     /// Not offered (502).
     None,
-    /// 530 to MAIL until it is used.
+    /// 530 to MAIL until TLS is in use.
     Required,
-    /// Offered and then refused (454).
+    /// Offered, then refused (454).
     Refused,
     /// After the 220 the server closes at the client's first bytes.
     ClosesHandshake,
-    /// The server answers the handshake with bytes that are no TLS.
+    /// The server answers the handshake with bytes that are not TLS.
     Garbage,
     /// After the 220 the server is silent.
     Stalls,
@@ -183,22 +180,21 @@ pub enum Tls {
     Injection,
 }
 
-/// What becomes of commands that are sent without waiting.
+/// Handling of pipelined commands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pipelining {
-    /// Offered, and works.
     #[default]
     Offered,
-    /// Not offered, works nevertheless.
+    /// Not offered, but works.
     None,
-    /// Not offered; what arrives before a reply was sent is thrown away.
+    /// Not offered; input received before a reply was sent is discarded.
     DropsEarly,
-    /// Offered, and what arrives before a reply was sent is thrown away nevertheless.
+    /// Offered, but input received before a reply was sent is discarded.
     OfferedButDrops,
 }
 
-/// How slow the server is.
+/// Delays of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Pace {
@@ -210,66 +206,57 @@ pub struct Pace {
     pub byte_ms: u64,
 }
 
-/// The server's limits. Zero is none.
+/// Limits of the server. 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Recipients of one transaction; then 452 4.5.3.
+    /// Recipients per transaction; beyond, 452 4.5.3.
     pub rcpt_per_transaction: u32,
-    /// Recipients of one connection; then 421.
+    /// Recipients per connection; beyond, 421.
     pub rcpt_per_session: u32,
-    /// Commands of one connection; then the server closes without a word.
+    /// Commands per connection; beyond, the server closes silently.
     pub commands_per_session: u32,
-    /// One recipient domain for each transaction (451 4.3.0).
+    /// One recipient domain per transaction (451 4.3.0).
     pub one_domain: bool,
-    /// Errors after which each reply waits a second.
+    /// Errors after which each reply is delayed by 1 s.
     pub slow_after_errors: u32,
-    /// Errors after which the server says 421 and closes.
+    /// Errors after which the server replies 421 and closes.
     pub drop_after_errors: u32,
-    /// Connections of one client at a time; a further one gets 421 for a banner.
+    /// Concurrent connections per client; a further one gets 421 as its banner.
     pub connections_per_source: u32,
-    /// The connection is reset after this many bytes were sent, in the middle of a reply.
+    /// The connection is reset after this many bytes, in the middle of a reply.
     pub reset_at_byte: u64,
-    /// Whether EHLO names the limits (LIMITS, RFC 9422).
+    /// Whether EHLO announces the limits (LIMITS, RFC 9422).
     pub announced: bool,
 }
 
-/// The behaviour of one exchanger.
+/// Behavior of one MX host.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Personality {
-    /// Whose words it uses: a table of `data/dialects.toml`.
+    /// Wording of its replies: a table of `data/dialects.toml`.
     pub dialect: String,
-    /// How it answers RCPT.
+    /// Its replies to RCPT.
     pub recipients: Recipients,
-    /// Greylisting.
     pub greylist: Option<Greylist>,
-    /// Address verification by call-out: a recipient that was not asked before gets "in progress", and after this many
-    /// seconds the truth. Zero: none.
+    /// Call-out verification: a new recipient gets "in progress", and after this many seconds the truth. 0: none.
     pub callout_s: u32,
-    /// So many seconds after it was first asked about, a recipient is new again to greylisting and call-outs. Zero: never.
+    /// Seconds after its first probe until a recipient is new again to greylisting and call-outs. 0: never.
     pub forget_s: u32,
-    /// Refusals of the client.
     pub refusals: Vec<Refusal>,
-    /// What happens after too many misses.
     pub after_misses: Option<AfterMisses>,
-    /// What becomes of a session in which a recipient was refused.
+    /// Fate of a session in which a recipient was refused.
     pub after_refusal: AfterRefusal,
-    /// Departures from the protocol.
     pub faults: Vec<Fault>,
-    /// How slow it is.
     pub pace: Pace,
-    /// Its limits.
     pub limits: Limits,
-    /// What becomes of STARTTLS.
     pub tls: Tls,
-    /// What becomes of pipelined commands.
     pub pipelining: Pipelining,
-    /// Whether it knows EHLO; else 502, and HELO works.
+    /// Whether it supports EHLO; else 502, and HELO works.
     pub ehlo: bool,
-    /// Whether it takes internationalized addresses (RFC 6531).
+    /// Whether it accepts internationalized addresses (RFC 6531).
     pub smtputf8: bool,
-    /// Whether `+delay-2s` at the end of a local part delays the reply (and is no part of the name).
+    /// Whether `+delay-2s` at the end of a local part delays the reply, and is not part of the name.
     pub plus_delay: bool,
 }
 
@@ -297,12 +284,12 @@ impl Default for Personality {
 }
 
 impl Personality {
-    /// A well-known kind of server by its name in `data/personalities.toml`.
+    /// A well-known kind of server, by its name in `data/personalities.toml`.
     pub fn preset(name: &str) -> Option<Self> {
         presets().get(name).map(|(personality, _)| personality.clone())
     }
 
-    /// The names of all presets, sorted.
+    /// Names of all presets, sorted.
     pub fn presets() -> impl Iterator<Item = &'static str> {
         presets().keys().map(String::as_str)
     }
@@ -312,14 +299,14 @@ impl Personality {
         Self { dialect: dialect.to_owned(), ..Self::default() }
     }
 
-    /// The same with one more departure from the protocol.
+    /// Adds a protocol violation.
     #[must_use]
     pub fn with_fault(mut self, at: At, kind: FaultKind) -> Self {
         self.faults.push(Fault { at, kind });
         self
     }
 
-    /// The same with one more refusal; `text` is a phrase's name or a reply.
+    /// Adds a refusal; `text` is a phrase's name or a reply.
     #[must_use]
     pub fn refusing(mut self, at: At, text: &str) -> Self {
         self.refusals.push(Refusal { at, text: text.to_owned(), close: false });
@@ -327,7 +314,7 @@ impl Personality {
     }
 }
 
-/// The table of a preset, for `base = ` in a world file.
+/// Table of a preset, for `base = ` in a world file.
 pub(crate) fn preset_table(name: &str) -> Option<&'static toml::Table> {
     presets().get(name).map(|(_, table)| table)
 }

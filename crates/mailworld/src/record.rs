@@ -1,4 +1,4 @@
-//! What happened in a run: counters for assertions, and a trace whose hash says whether two runs were the same.
+//! Record of a run: counters for assertions, and a trace whose hash shows whether two runs were the same.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,55 +10,53 @@ use probity_mail::dns::Kind;
 use crate::mailbox::Hash64;
 use crate::personality::Personality;
 
-/// The most events a trace keeps; its hash covers all. A simulation of a million addresses must not fill the memory.
+/// Maximum events in a trace; its hash covers all. A simulation of 1,000,000 addresses must not fill the memory.
 const MAX_EVENTS: usize = 100_000;
 
-/// The most recipients that one host remembers for greylisting and call-outs; beyond, everybody is new.
+/// Maximum recipients that one host remembers for greylisting and call-outs; beyond, every recipient is new.
 const MAX_REMEMBERED: usize = 100_000;
 
-/// For how long a host holds misses against a client, in milliseconds.
+/// Time for which a host counts misses against a client, in milliseconds.
 const MISS_WINDOW_MS: i64 = 3_600_000;
 
-/// Locks, also after a panic elsewhere: the values are counters, valid after each step.
+/// Locks, even after a panic elsewhere: the values are counters, valid after each step.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What one host has seen.
+/// Counters of one host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounts {
-    /// Connections that were opened.
+    /// Connections opened.
     pub connections: u64,
-    /// Connections that are open.
+    /// Connections open now.
     pub open: u64,
-    /// The most connections of one client at a time.
+    /// Maximum concurrent connections of one client.
     pub most_from_one_source: u64,
-    /// Lines that came as commands.
+    /// Command lines received.
     pub commands: u64,
-    /// MAIL commands.
     pub mail: u64,
-    /// RCPT commands.
     pub rcpt: u64,
-    /// DATA commands: a verifier has no business there.
+    /// DATA commands: a verifier must send none.
     pub data: u64,
-    /// VRFY and EXPN commands: nor there.
+    /// VRFY and EXPN commands: a verifier must send none.
     pub vrfy: u64,
-    /// Connections on which TLS was set up.
+    /// Connections with TLS.
     pub tls: u64,
     /// Commands out of order, unknown or malformed.
     pub errors: u64,
-    /// RCPT commands that arrived on a connection after its 421 was sent.
+    /// RCPT commands received on a connection after its 421.
     pub rcpt_after_421: u64,
 }
 
 /// Counters of one session since they were last added to the host's.
 pub(crate) type Tally = HostCounts;
 
-/// What a host keeps beyond one connection.
+/// State of a host beyond one connection.
 #[derive(Debug, Default)]
 pub(crate) struct HostState {
     counts: Counters,
-    /// Replaces the description's personality from the next connection on.
+    /// Replaces the described personality from the next connection on.
     pub(crate) retuned: Mutex<Option<Arc<Personality>>>,
     sources: Mutex<BTreeMap<IpAddr, Source>>,
     first_seen: Mutex<BTreeMap<String, i64>>,
@@ -87,7 +85,7 @@ struct Counters {
 }
 
 impl HostState {
-    /// Counts a connection and tells how many of this client are open now, this one included.
+    /// Counts a connection; returns this client's open connections, including this one.
     pub(crate) fn open(&self, source: IpAddr) -> u64 {
         self.counts.connections.fetch_add(1, Ordering::Relaxed);
         self.counts.open.fetch_add(1, Ordering::Relaxed);
@@ -105,7 +103,7 @@ impl HostState {
         }
     }
 
-    /// Counts a miss of a client, and tells how many it has had within the hour.
+    /// Counts a miss of a client; returns its misses within the hour.
     pub(crate) fn miss(&self, source: IpAddr, now_ms: i64) -> u32 {
         let mut sources = lock(&self.sources);
         let entry = sources.entry(source).or_default();
@@ -117,14 +115,14 @@ impl HostState {
         entry.misses
     }
 
-    /// How many misses a client has had within the hour.
+    /// Misses of a client within the hour.
     pub(crate) fn misses(&self, source: IpAddr, now_ms: i64) -> u32 {
         let sources = lock(&self.sources);
         sources.get(&source).filter(|s| now_ms - s.misses_since_ms <= MISS_WINDOW_MS).map_or(0, |s| s.misses)
     }
 
-    /// For how long this key has been known, in milliseconds; 0 when it is new, and when it was first seen more than
-    /// `forget_ms` ago (0: never forgotten).
+    /// Time for which this key has been known, in milliseconds; 0 if it is new, or was first seen more than `forget_ms` ago (0:
+    /// never forgotten).
     pub(crate) fn known_for_ms(&self, key: String, now_ms: i64, forget_ms: i64) -> i64 {
         let forgotten = |seen_ms: i64| forget_ms > 0 && now_ms - seen_ms >= forget_ms;
         let mut seen = lock(&self.first_seen);
@@ -180,7 +178,7 @@ impl HostState {
     }
 }
 
-/// Counts a connection as open while it lives.
+/// Counts a connection as open during its lifetime.
 #[derive(Debug)]
 pub(crate) struct OpenConnection {
     pub(crate) state: Arc<HostState>,
@@ -193,37 +191,35 @@ impl Drop for OpenConnection {
     }
 }
 
-/// What an event is about.
+/// Kind of event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
-    /// A question to the DNS.
+    /// DNS query.
     Query(Kind),
-    /// A connection was asked for, from this address.
+    /// Connection attempt, from this address.
     Connect(IpAddr),
-    /// A command arrived.
+    /// Command received.
     Command(String),
-    /// Replies were sent: their first line.
+    /// Replies sent: their first line.
     Reply(String),
-    /// TLS was set up.
+    /// TLS handshake completed.
     Tls,
-    /// The server is done with the connection.
+    /// The host closed the connection.
     End,
 }
 
-/// One event of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When, in milliseconds since the start of the run.
+    /// Milliseconds since the start of the run.
     pub at_ms: i64,
-    /// The number of the connection, counted from 1; 0 for questions to the DNS.
+    /// Number of the connection, counted from 1; 0 for DNS queries.
     pub connection: u64,
-    /// The host, or the name that was asked for.
+    /// The host, or the queried name.
     pub name: Arc<str>,
-    /// What.
     pub what: Happening,
 }
 
-/// The sequence of events of a run.
+/// Sequence of events of a run.
 #[derive(Clone, Debug)]
 pub struct Trace {
     hash: Hash64,
@@ -257,24 +253,24 @@ impl Trace {
         &self.events
     }
 
-    /// How many events there were.
+    /// Number of events.
     pub fn total(&self) -> u64 {
         self.total
     }
 }
 
-/// The hash of a run.
+/// Hash of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceHash(pub u64);
 
-/// The record of a run.
+/// Record of a run.
 #[derive(Debug)]
 pub(crate) struct Record {
     hosts: Mutex<BTreeMap<Arc<str>, Arc<HostState>>>,
     queries: Mutex<BTreeMap<(Kind, String), u64>>,
     query_total: AtomicU64,
     connections: AtomicU64,
-    /// None where nobody reads it: on loopback, under load.
+    /// `None` if nobody reads it: on loopback, under load.
     trace: Option<Mutex<Trace>>,
 }
 
@@ -298,7 +294,7 @@ impl Record {
         lock(&self.hosts).get(name).map(|host| host.counts()).unwrap_or_default()
     }
 
-    /// The sums over all hosts (of `most_from_one_source`: the largest).
+    /// Sums over all hosts (of `most_from_one_source`: the largest).
     pub(crate) fn sums(&self) -> HostCounts {
         lock(&self.hosts).values().map(|host| host.counts()).fold(HostCounts::default(), |a, b| HostCounts {
             connections: a.connections + b.connections,
@@ -315,12 +311,12 @@ impl Record {
         })
     }
 
-    /// The number of the next connection.
+    /// Number of the next connection.
     pub(crate) fn connection(&self) -> u64 {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Counts a question and tells how many there were before. Names are counted one by one only in traced runs.
+    /// Counts a query; returns the number of earlier ones. Names are counted individually only in traced runs.
     pub(crate) fn query(&self, name: &str, kind: Kind) -> u64 {
         if self.trace.is_some() {
             *lock(&self.queries).entry((kind, name.to_owned())).or_default() += 1;

@@ -1,12 +1,12 @@
-//! The sandbox: addresses whose outcome is known beforehand, for trying out and for tests of integrations.
+//! Sandbox: addresses with predefined outcomes, for trials and integration tests.
 //!
-//! Most outcomes are real: the engine asks a simulated exchanger and judges its reply, so that the sandbox tells the truth
-//! about the engine. The others cannot come from any server (they need a customer's data, or the string is no address), or
-//! contradict another outcome at the same domain (a domain cannot both accept everybody and refuse somebody); for those
-//! at the bare domain `sandbox.test` there is a table ([`outcome`]), and sub-domains that behave so wherever a
-//! server can. The world is `data/sandbox.toml`; `docs/sandbox.md` lists everything.
+//! Most outcomes are real: the engine probes a simulated MX host and judges its reply, so the sandbox behaves like the engine. The
+//! others cannot come from a server (they need a customer's data, or the string is not an address), or contradict another outcome
+//! at the same domain (a domain cannot be a catch-all and refuse a recipient). For those at the bare domain `sandbox.test`, a table
+//! decides ([`outcome`]); subdomains behave so if a server can. The world is `data/sandbox.toml`; `docs/sandbox.md` lists all
+//! outcomes.
 //!
-//! [`Sandbox`] puts it together and answers; [`elsewhere()`] decides about addresses outside `sandbox.test`.
+//! [`Sandbox`] combines these; [`elsewhere()`] decides addresses outside `sandbox.test`.
 
 mod elsewhere;
 mod seam;
@@ -20,13 +20,12 @@ use crate::world::World;
 pub use elsewhere::elsewhere;
 pub use verifier::{SEED, Sandbox, config};
 
-/// The sandbox's domain.
 pub const DOMAIN: &str = probity_mail::domain::SANDBOX;
 
-/// The longest delay that a local part can ask for, in seconds.
+/// Longest delay that a local part can request, in seconds.
 const MAX_DELAY_S: u64 = 60;
 
-/// Outcomes of the bare domain that no exchanger makes.
+/// Outcomes of the bare domain that no MX host produces.
 const TABLE: [&str; 11] = [
     "invalid",
     "illegitimate",
@@ -41,16 +40,16 @@ const TABLE: [&str; 11] = [
     "accept_all",
 ];
 
-/// An outcome that the table decides.
+/// Outcome decided by the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SandboxOutcome {
-    /// The verdict's reason.
+    /// Reason of the verdict.
     pub reason: &'static str,
-    /// How long the answer is to take, in milliseconds.
+    /// Delay of the verdict, in milliseconds.
     pub delay_ms: u64,
 }
 
-/// The table's outcome for an address; none where the world is to be asked (and for every domain but `sandbox.test`).
+/// The table's outcome for an address; `None` if the world decides (and for every domain but `sandbox.test`).
 pub fn outcome(local: &str, domain: &str) -> Option<SandboxOutcome> {
     if !domain.eq_ignore_ascii_case(DOMAIN) {
         return None;
@@ -61,7 +60,7 @@ pub fn outcome(local: &str, domain: &str) -> Option<SandboxOutcome> {
     Some(SandboxOutcome { reason, delay_ms })
 }
 
-/// Cuts `+delay-2s` off a local part in lower case: the rest, and the delay in milliseconds. A delay above 60 s is none.
+/// Cuts `+delay-2s` off a lower-case local part; returns the rest, and the delay in milliseconds. A delay above 60 s is ignored.
 pub fn split_delay(local: &str) -> (&str, u64) {
     let asked = local.rsplit_once("+delay-").and_then(|(base, delay)| {
         let digits = delay.strip_suffix('s').filter(|d| d.len() <= 2 && d.bytes().all(|b| b.is_ascii_digit()))?;
@@ -71,13 +70,13 @@ pub fn split_delay(local: &str) -> (&str, u64) {
     asked.unwrap_or((local, 0))
 }
 
-/// The sandbox's world.
+/// World of the sandbox.
 pub fn world() -> Arc<World> {
     let filled = World::builder().file(include_str!("../data/sandbox.toml")).expect("the embedded world file parses");
     filled.build().expect("the embedded world file names known personalities and no address twice")
 }
 
-/// The sandbox's world for lists, in which waiting is simulated: what a server asks to wait for is over in a second.
+/// World of the sandbox for lists, in which waiting is simulated: a server's requested delay ends after 1 s.
 fn world_of_lists() -> Arc<World> {
     let filled = World::builder().file(include_str!("../data/sandbox.toml"));
     let filled = filled.and_then(|world| world.file(include_str!("../data/sandbox_lists.toml")));
@@ -85,7 +84,7 @@ fn world_of_lists() -> Arc<World> {
     filled.build().expect("the embedded world files name known personalities and no address twice")
 }
 
-/// The sandbox in memory, without a trace: for a service that runs for months.
+/// The sandbox's network in memory, without a trace: for a service that runs for months.
 pub fn net() -> Arc<MemoryNet> {
     world().net_without_trace(SEED)
 }
@@ -95,7 +94,7 @@ fn net_of_lists() -> Arc<MemoryNet> {
     world_of_lists().net_without_trace(SEED)
 }
 
-/// Whether a name in lower-case A-labels is `sandbox.test` or lies under it.
+/// Whether a name in lower-case A-labels is `sandbox.test` or below it.
 fn is_sandbox(domain: &str) -> bool {
     domain.strip_suffix(DOMAIN).is_some_and(|head| head.is_empty() || head.ends_with('.'))
 }

@@ -1,7 +1,7 @@
-//! Moves bytes between a stream and a [`Session`]: reads flights, waits where the personality waits, sends replies.
+//! Moves bytes between a stream and a [`Session`]: reads flights, applies the personality's delays, sends replies.
 //!
-//! All complete lines of one read are answered before anything is sent, and the answers leave in one write. A wait
-//! (latency, tarpit) first sends what is ready.
+//! All complete lines of one read are answered before anything is sent, and the replies are sent in one write. A delay (latency,
+//! tarpit) first sends what is ready.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,38 +15,37 @@ use crate::personality::Tls;
 use crate::record::{Event, Happening, Record};
 use crate::session::{Flow, Session, Then};
 
-/// How long a client may be silent (RFC 5321 section 4.5.3.2.7).
+/// Idle timeout of a client (RFC 5321 section 4.5.3.2.7).
 const IDLE: Duration = Duration::from_mins(5);
 
-/// The longest line. RFC 5321 section 4.5.3.1.4 asks for 512 and more with extensions.
+/// Longest line. RFC 5321 section 4.5.3.1.4 requires 512 and more with extensions.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// How long the server listens after its 421, to notice a client that goes on.
+/// Time that the server listens after its 421, to notice a client that continues.
 const AFTER_421: Duration = Duration::from_millis(500);
 
-/// What a connection is read in at first, in bytes: idle connections must be cheap.
+/// Initial read buffer of a connection, in bytes: idle connections must be cheap.
 const READ_BYTES: usize = 2 * 1024;
 
-/// What a connection with large flights is read in, in bytes: a thousand commands.
+/// Read buffer of a connection with large flights, in bytes: 1,000 commands.
 const MAX_READ_BYTES: usize = 64 * 1024;
 
-/// How the server is done with a connection.
+/// How the server ends a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// It is closed in order.
+    /// It is closed normally.
     Closed,
-    /// It is to be reset.
     Reset,
 }
 
-/// A connection's surroundings.
+/// Context of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Wire {
     pub clock: Clock,
     pub record: Arc<Record>,
     pub connection: u64,
     pub host: Arc<str>,
-    /// Waited once for each flight.
+    /// Waited once per flight.
     pub latency_ms: u64,
 }
 
@@ -61,7 +60,7 @@ impl Wire {
     }
 }
 
-/// Serves one connection to its end; gives the stream back, unless a handshake swallowed it.
+/// Serves one connection to its end; returns the stream, unless a handshake consumed it.
 pub(crate) async fn serve<S: Stream>(stream: S, session: &mut Session, wire: &Wire) -> (Ending, Option<S>) {
     let mut talk = Talk::new(stream, wire);
     let (ending, stream) = match talk.begin(session).await {
@@ -76,11 +75,11 @@ pub(crate) async fn serve<S: Stream>(stream: S, session: &mut Session, wire: &Wi
     (ending, stream)
 }
 
-/// What follows the 220 to STARTTLS.
+/// Continues after the 220 to STARTTLS.
 async fn secure<S: Stream>(mut stream: S, sent: u64, session: &mut Session, wire: &Wire) -> (Ending, Option<S>) {
     match session.personality().tls {
         Tls::Garbage => {
-            // After the client's hello, or it would be an injection. A client that is gone already is fine.
+            // After the client's hello, or it would be an injection. The client may be gone already.
             let _hello = stream.read(&mut [0; 2_048]).await;
             let _closed = stream.write_all(b"\x00\x01\x02 this is no TLS \xff\xfe\r\n").await;
             drain(&mut stream).await;
@@ -90,7 +89,7 @@ async fn secure<S: Stream>(mut stream: S, sent: u64, session: &mut Session, wire
             let _hello = stream.read(&mut [0; 512]).await;
         }
         Tls::Offered | Tls::None | Tls::Required | Tls::Refused => {
-            // The handshake costs a round trip of its own.
+            // The handshake costs its own round trip.
             sleep(Duration::from_millis(wire.latency_ms)).await;
             let Ok(Ok(secured)) = timeout(IDLE, crate::tls::acceptor().accept(stream)).await else {
                 return (Ending::Closed, None);
@@ -113,7 +112,7 @@ async fn secure<S: Stream>(mut stream: S, sent: u64, session: &mut Session, wire
     (Ending::Closed, Some(stream))
 }
 
-/// Reads until the client goes, for at most the idle time.
+/// Reads until the client leaves, at most for the idle time.
 async fn drain<S: Stream>(stream: &mut S) {
     let mut sink = [0; 1024];
     while let Ok(Ok(1..)) = timeout(IDLE, stream.read(&mut sink)).await {}
@@ -129,7 +128,7 @@ struct Talk<'a, S> {
     wire: &'a Wire,
     input: Vec<u8>,
     out: Vec<u8>,
-    /// How much is read at once, in bytes.
+    /// Bytes read at once.
     chunk: usize,
     /// Bytes sent so far, for a reset in the middle of a reply.
     sent: u64,
@@ -211,7 +210,7 @@ impl<'a, S: Stream> Talk<'a, S> {
         sent.or_else(|| session.is_done().then_some(Ending::Closed)).map(Step::End)
     }
 
-    /// Waits before the reply that begins at `before`, and does what comes after it.
+    /// Waits before the reply that begins at `before`, and performs what follows it.
     async fn follow(&mut self, session: &mut Session, before: usize, flow: Flow) -> Option<Step> {
         if flow.wait_ms > 0 {
             let reply = self.out.split_off(before);
@@ -248,7 +247,7 @@ impl<'a, S: Stream> Talk<'a, S> {
         })
     }
 
-    /// A client that still sends RCPT after it was sent away breaks a rule; count it.
+    /// Counts RCPT commands after a 421, which break a rule.
     async fn watch_after_421(&mut self, session: &mut Session) {
         self.input.clear();
         while let Ok(Ok(1..)) = timeout(AFTER_421, self.stream.read_buf(&mut self.input)).await {
@@ -264,13 +263,12 @@ impl<'a, S: Stream> Talk<'a, S> {
     async fn talk_for_ever(&mut self) -> Ending {
         let lines = b"250-and so on\r\n".repeat(64);
         while self.stream.write_all(&lines).await.is_ok() {
-            // Time must pass: the client's clock is what ends this.
+            // Time must pass: the client's clock ends this.
             sleep(Duration::from_millis(1)).await;
         }
         Ending::Closed
     }
 
-    /// Sends what is ready.
     async fn flush(&mut self, session: &mut Session) -> Result<(), Ending> {
         session.count();
         if self.out.is_empty() {

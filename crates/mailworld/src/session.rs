@@ -1,9 +1,8 @@
-//! One SMTP connection as the exchanger sees it: lines in, replies out, no I/O.
+//! One SMTP connection from the MX host's side: lines in, replies out, no I/O.
 //!
-//! [`Session::line`] appends the reply to a buffer and says what comes next ([`Flow`]); `serve` owns the socket, waits and
-//! sends. So the replies to a flight of pipelined commands leave in one write, and the honest path allocates nothing for
-//! each recipient. Departures from the protocol are applied to a reply after it was made (`fault`), so that the
-//! honest server stays readable.
+//! [`Session::line`] appends the reply to a buffer and returns what follows ([`Flow`]); `serve` owns the socket, waits and sends.
+//! So the replies to a flight of pipelined commands are sent in one write, and the honest path allocates nothing per recipient.
+//! Protocol violations are applied to a finished reply (`fault`), so that the honest server stays readable.
 
 mod fault;
 mod greeting;
@@ -21,10 +20,10 @@ use crate::personality::{AfterRefusal, At, FaultKind, Personality, Pipelining, T
 use crate::record::{HostState, Tally};
 use crate::world::{Responsible, World};
 
-/// What the server does after a reply.
+/// Server's action after a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Then {
-    /// Reads on.
+    /// Reads the next line.
     #[default]
     Continue,
     /// Sets TLS up.
@@ -33,16 +32,16 @@ pub(crate) enum Then {
     Close,
     /// Resets the connection.
     Reset,
-    /// Never says anything again.
+    /// Never replies again.
     Silence,
-    /// Sends lines for ever.
+    /// Sends lines forever.
     Endless,
 }
 
-/// How a reply leaves and what comes then.
+/// Delay of a reply, and the action after it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// To wait before the reply, in milliseconds.
+    /// Delay before the reply, in milliseconds.
     pub wait_ms: u64,
     pub then: Then,
 }
@@ -56,36 +55,34 @@ impl From<Then> for Flow {
 const CONTINUE: Flow = Flow { wait_ms: 0, then: Then::Continue };
 const CLOSE: Flow = Flow { wait_ms: 0, then: Then::Close };
 
-/// What Postfix waits before each reply to a client with many errors, in milliseconds.
+/// Postfix's delay before each reply to a client with many errors, in milliseconds.
 const ERROR_DELAY_MS: u64 = 1_000;
 
-/// Who talks to whom.
+/// Parties of a connection.
 #[derive(Debug)]
 pub(crate) struct Parties {
     pub world: Arc<World>,
     pub state: Arc<HostState>,
     pub personality: Arc<Personality>,
     pub dialect: Arc<Dialect>,
-    /// The host's name.
     pub host: Arc<str>,
     pub client: IpAddr,
-    /// Open connections of this client, this one included.
+    /// Open connections of this client, including this one.
     pub open: u64,
 }
 
-/// What began with MAIL.
+/// State since MAIL.
 #[derive(Debug)]
 struct Transaction {
     sender: String,
-    /// Whether internationalized addresses may come (RFC 6531).
+    /// Whether internationalized addresses are allowed (RFC 6531).
     utf8: bool,
     /// Recipients accepted so far.
     accepted: u32,
-    /// The domain of the last accepted one.
+    /// Domain of the last accepted one.
     domain: String,
 }
 
-/// One connection.
 #[derive(Debug)]
 pub(crate) struct Session {
     parties: Parties,
@@ -94,18 +91,18 @@ pub(crate) struct Session {
     helo: String,
     transaction: Option<Transaction>,
     in_data: bool,
-    /// Recipients asked for on this connection.
+    /// RCPT commands on this connection.
     rcpts: u32,
     errors: u32,
-    /// The last recipient's domain and whether the host takes its mail: a flight asks for one domain again and again.
+    /// Domain of the last recipient, and whether the host accepts its mail: a flight repeats one domain.
     known: Option<(String, Responsible)>,
     local: String,
     domain: String,
     pub(crate) tally: Tally,
     commands: u32,
-    /// Recipients that were refused for good.
+    /// Recipients refused permanently.
     refusals: u32,
-    /// A 421 was said.
+    /// Whether a 421 was sent.
     pub(crate) said_421: bool,
 }
 
@@ -134,22 +131,21 @@ impl Session {
         &self.parties.personality
     }
 
-    /// Adds what was counted since to the host's counters.
+    /// Adds the new counts to the host's counters.
     pub(crate) fn count(&mut self) {
         self.parties.state.add(&mut self.tally);
     }
 
-    /// Whether input that came before a reply was sent is lost.
+    /// Whether input received before a reply was sent is lost.
     pub(crate) fn drops_early(&self) -> bool {
         matches!(self.parties.personality.pipelining, Pipelining::DropsEarly | Pipelining::OfferedButDrops)
     }
 
-    /// Whether the connection ends behind the commands that came at once.
+    /// Whether the connection ends after the commands of the flight.
     pub(crate) fn is_done(&self) -> bool {
         self.refusals > 0 && self.parties.personality.after_refusal == AfterRefusal::ClosesBehindFlight
     }
 
-    /// The banner.
     pub(crate) fn banner(&mut self, out: &mut Vec<u8>) -> Flow {
         let start = out.len();
         let limit = self.parties.personality.limits.connections_per_source;
@@ -166,12 +162,12 @@ impl Session {
         self.finish(At::Banner, start, Flow { wait_ms, ..flow }, out)
     }
 
-    /// The farewell to a client that is silent too long.
+    /// Reply to a client that is silent for too long.
     pub(crate) fn idle(&mut self, out: &mut Vec<u8>) {
         self.say(Phrase::Idle, out);
     }
 
-    /// TLS is set up: everything that was said before is forgotten (RFC 3207 section 4.2).
+    /// Resets the state after TLS is set up (RFC 3207 section 4.2).
     pub(crate) fn secured(&mut self) {
         self.tls = true;
         self.tally.tls += 1;
@@ -179,7 +175,7 @@ impl Session {
         self.reset();
     }
 
-    /// Answers one line without its line end.
+    /// Answers one line, given without its line end.
     pub(crate) fn line(&mut self, line: &[u8], now_ms: i64, out: &mut Vec<u8>) -> Flow {
         if self.in_data {
             return self.data_line(line, out);
@@ -298,7 +294,7 @@ impl Session {
         self.transaction = None;
     }
 
-    /// The personality's refusal at this point, if it has one.
+    /// The personality's refusal at this point, if any.
     fn refuse(&mut self, at: At, out: &mut Vec<u8>) -> Option<Flow> {
         let personality = Arc::clone(&self.parties.personality);
         let refusal = personality.refusals.iter().find(|refusal| refusal.at == at)?;
@@ -341,13 +337,13 @@ impl Session {
         }
     }
 
-    /// A reply to something that the client did wrong.
+    /// Reply to a client error.
     fn wrong(&mut self, out: &mut Vec<u8>, reply: &str) -> Flow {
         self.tally.errors += 1;
         plain(out, reply)
     }
 
-    /// Counts errors as Postfix does (every 4xx and 5xx is one), and slows or drops who makes too many.
+    /// Counts errors as Postfix does (every 4xx and 5xx is one), and slows or drops a client with too many.
     fn punish(&mut self, start: usize, flow: Flow, out: &mut Vec<u8>) -> Flow {
         let limits = &self.parties.personality.limits;
         let (slow_after, drop_after) = (limits.slow_after_errors, limits.drop_after_errors);
@@ -364,7 +360,7 @@ impl Session {
         Flow { wait_ms: flow.wait_ms + if slow { ERROR_DELAY_MS } else { 0 }, then: flow.then }
     }
 
-    /// Applies the departures from the protocol that the personality has for this reply.
+    /// Applies the personality's protocol violations to this reply.
     fn finish(&mut self, at: At, start: usize, flow: Flow, out: &mut Vec<u8>) -> Flow {
         let faults = &self.parties.personality.faults;
         if faults.is_empty() {

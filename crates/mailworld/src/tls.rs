@@ -1,4 +1,4 @@
-//! The world's certificate: self-signed, made once for each process. Mail servers' certificates prove nothing anyway.
+//! The world's certificate: self-signed, created once per process. Mail servers' certificates prove nothing anyway.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,7 +6,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// The server's side of TLS.
+/// Server's side of TLS.
 pub(crate) fn acceptor() -> TlsAcceptor {
     static CONFIG: OnceLock<Arc<ServerConfig>> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {

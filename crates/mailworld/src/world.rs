@@ -1,9 +1,9 @@
-//! The description of a simulated internet: names, exchangers, mailboxes. Immutable; a run of it is
-//! [`MemoryNet`](crate::MemoryNet) or [`LoopbackWorld`](crate::LoopbackWorld).
+//! Description of a simulated internet: names, MX hosts, mailboxes. Immutable; [`MemoryNet`](crate::MemoryNet) or
+//! [`LoopbackWorld`](crate::LoopbackWorld) runs it.
 //!
-//! Hosts without an address of their own get one from 11.1.0.0/16: ordinary global addresses, so that a guard against
-//! special-use addresses lets them through. Nothing is ever sent there: in memory nothing is sent at all, and on loopback
-//! 11.x.y.z is served, and announced by the DNS, as 127.x.y.z.
+//! Hosts without a given address get one from 11.1.0.0/16: ordinary global addresses, which a guard against special-use addresses
+//! allows. No packets reach them: in memory there are none, and on loopback the DNS announces 11.x.y.z as 127.x.y.z, where it is
+//! served.
 
 mod build;
 mod lookup;
@@ -23,7 +23,7 @@ use crate::mailbox::MailboxState;
 use crate::personality::Personality;
 use crate::zone::Zone;
 
-/// Whether a host can be reached.
+/// Reachability of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reach {
@@ -32,26 +32,23 @@ pub enum Reach {
     Open,
     /// Nothing listens. (On loopback the connection is reset right after it was opened.)
     Refused,
-    /// Nothing answers. (On loopback the connection opens and stays silent.)
+    /// No response. (On loopback the connection opens and stays silent.)
     Silent,
-    /// There is no route. (On loopback as refused.)
+    /// No route. (On loopback as refused.)
     Unreachable,
 }
 
-/// A mail exchanger.
+/// MX host.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Its name in lower case without the last dot; the banner shows it.
+    /// Name in lower case without the last dot; shown in the banner.
     pub name: Arc<str>,
-    /// Its addresses.
     pub addresses: Vec<IpAddr>,
-    /// How it behaves.
     pub personality: Arc<Personality>,
-    /// One round trip to it, in milliseconds: waited for once for each flight of commands.
+    /// Round-trip time in milliseconds, waited once per flight of commands.
     pub latency_ms: u32,
-    /// Whether it can be reached.
     pub reach: Reach,
-    /// The name in the PTR record of its addresses; none: its own.
+    /// Name in the PTR record of its addresses; `None` for its own.
     pub ptr: Option<String>,
     pub(crate) dialect: Arc<Dialect>,
 }
@@ -60,19 +57,19 @@ pub struct Host {
 #[derive(Debug)]
 pub struct World {
     pub(crate) zones: BTreeMap<String, Arc<Zone>>,
-    /// Names that exist because something below them does (RFC 8020).
+    /// Names that exist because a name below them does (RFC 8020).
     pub(crate) parents: BTreeSet<String>,
     pub(crate) hosts: BTreeMap<Arc<str>, Arc<Host>>,
     pub(crate) by_address: BTreeMap<IpAddr, Arc<Host>>,
     pub(crate) family: Option<Family>,
-    /// How long a DNS answer takes, in milliseconds.
+    /// Delay of a DNS answer, in milliseconds.
     pub(crate) dns_latency_ms: u32,
 }
 
-/// What an exchanger knows of a recipient's domain.
+/// An MX host's relation to a recipient's domain.
 #[derive(Clone, Debug)]
 pub(crate) enum Responsible {
-    /// It takes the domain's mail.
+    /// It accepts the domain's mail.
     Yes(Arc<Zone>),
     /// It does not.
     No,
@@ -88,22 +85,20 @@ impl Responsible {
 }
 
 impl World {
-    /// An empty world to be filled.
+    /// Starts an empty world.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// The host of this name.
     pub fn host(&self, name: &str) -> Option<&Arc<Host>> {
         self.hosts.get(name)
     }
 
-    /// The zones, by name.
     pub fn zones(&self) -> impl Iterator<Item = (&str, &Zone)> {
         self.zones.iter().map(|(name, zone)| (name.as_str(), &**zone))
     }
 
-    /// The host at an address, with the name it shows.
+    /// The host at an address, with its displayed name.
     pub(crate) fn host_at(&self, address: IpAddr) -> Option<(Arc<Host>, Arc<str>)> {
         if let Some(host) = self.by_address.get(&address) {
             return Some((Arc::clone(host), Arc::clone(&host.name)));
@@ -113,7 +108,7 @@ impl World {
         Some((Arc::clone(&family.host), name.into()))
     }
 
-    /// Whether the exchanger `host` takes mail for `domain` (both lower case).
+    /// Whether the MX host `host` accepts mail for `domain` (both lower case).
     pub(crate) fn responsible(&self, host: &str, domain: &str) -> Responsible {
         if let Some(family) = &self.family
             && let Some(zone) = family.zone(domain)
@@ -137,7 +132,7 @@ impl World {
         if exchanger == host {
             return true;
         }
-        // An exchanger's name that is an alias, or a second name of the host's address.
+        // An MX host's name that is an alias, or a second name of the host's address.
         let Some(zone) = self.zones.get(exchanger) else {
             return false;
         };
@@ -145,7 +140,7 @@ impl World {
             || self.hosts.get(host).is_some_and(|host| host.addresses.iter().any(|a| zone.addresses.contains(a)))
     }
 
-    /// The zone that holds a domain's mailboxes, aliases followed.
+    /// The zone with a domain's mailboxes, after following aliases.
     fn mail_zone(&self, domain: &str) -> Option<Arc<Zone>> {
         let mut name = domain;
         for _ in 0..MAX_CHAIN {

@@ -1,7 +1,7 @@
-//! What the simulated DNS says about a name.
+//! The simulated DNS data of a name.
 //!
-//! A [`Zone`] is one name with its records and, since most names here stand for mail domains, its mailboxes. Failures are
-//! part of the description: a whole name or one kind of question can fail in each way in which resolvers see it fail.
+//! A [`Zone`] is one name with its records and its mailboxes, because most names here are mail domains. Failures are part of the
+//! description: a whole name, or one kind of query, can fail in each way that resolvers see.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -11,29 +11,26 @@ use serde::Deserialize;
 
 use crate::mailbox::Mailboxes;
 
-/// How a question fails.
+/// How a query fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DnsFault {
-    /// The name does not exist. (No failure of the DNS, but an answer for a name with a description.)
+    /// The name does not exist. (Not a DNS failure, but an answer for a described name.)
     Nxdomain,
-    /// SERVFAIL.
     Servfail,
-    /// REFUSED.
     Refused,
-    /// No answer at all.
     Timeout,
-    /// An answer that cannot be read.
+    /// Unreadable answer.
     Malformed,
 }
 
-/// One MX record, in a world file the text `"10 mx.example.test"`; `"0 ."` is the null MX (RFC 7505).
+/// One MX record; in a world file the text `"10 mx.example.test"`; `"0 ."` is the null MX (RFC 7505).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Mx {
-    /// Lower is asked first.
+    /// Lower is tried first.
     pub preference: u16,
-    /// The exchanger's name without the last dot; empty for the root.
+    /// MX host name without the last dot; empty for the root.
     pub host: String,
 }
 
@@ -58,27 +55,24 @@ impl TryFrom<String> for Mx {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Zone {
-    /// Mail exchangers.
     pub mx: Vec<Mx>,
-    /// Addresses, IPv4 and IPv6, beside those of a host of the same name.
+    /// IPv4 and IPv6 addresses, in addition to those of a host of the same name.
     pub addresses: Vec<IpAddr>,
-    /// An alias: all other records are then ignored.
+    /// Alias; all other records are then ignored.
     pub cname: Option<String>,
-    /// Texts.
     pub txt: Vec<String>,
-    /// The name's PTR answer; for reverse names.
+    /// PTR answer; for reverse names.
     pub ptr: Vec<String>,
-    /// The lifetime of answers, negative ones included, in seconds.
+    /// Lifetime of answers in seconds, including negative ones.
     pub ttl_s: u32,
-    /// Every question fails so.
+    /// Failure of every query.
     pub fails: Option<DnsFault>,
-    /// Only questions for MX fail so.
+    /// Failure of MX queries only.
     pub mx_fails: Option<DnsFault>,
-    /// Only questions for addresses fail so.
+    /// Failure of address queries only.
     pub address_fails: Option<DnsFault>,
-    /// Address answers carry one address each, in turn: what a rebinding attacker does.
+    /// Whether address answers have one address each, in turn, as in a rebinding attack.
     pub rotate: bool,
-    /// Who has a mailbox here.
     pub mailboxes: Mailboxes,
 }
 
@@ -101,36 +95,35 @@ impl Default for Zone {
 }
 
 impl Zone {
-    /// A name that takes mail at `hosts`, in this order of preference (10, 20, ...).
+    /// A name whose mail goes to `hosts`, in this order of preference (10, 20, ...).
     pub fn served_by(hosts: &[&str]) -> Self {
         let preferences = (1..=u16::MAX).map(|i| i.saturating_mul(10));
         let mx = preferences.zip(hosts).map(|(preference, host)| Mx { preference, host: (*host).to_owned() }).collect();
         Self { mx, ..Self::default() }
     }
 
-    /// A name that takes no mail and says so (RFC 7505).
+    /// A name that accepts no mail and says so (RFC 7505).
     pub fn null_mx() -> Self {
         Self { mx: vec![Mx { preference: 0, host: String::new() }], ..Self::default() }
     }
 
-    /// A name every question about which fails.
+    /// A name for which every query fails.
     pub fn failing(fault: DnsFault) -> Self {
         Self { fails: Some(fault), ..Self::default() }
     }
 
-    /// An alias of another name.
     pub fn alias(target: &str) -> Self {
         Self { cname: Some(target.to_ascii_lowercase()), ..Self::default() }
     }
 
-    /// The same name with these mailboxes.
+    /// Sets the mailboxes.
     #[must_use]
     pub fn with_mailboxes(mut self, mailboxes: Mailboxes) -> Self {
         self.mailboxes = mailboxes;
         self
     }
 
-    /// How a question of this kind fails, if it does.
+    /// How a query of this kind fails, if it does.
     pub(crate) fn fault(&self, kind: Kind) -> Option<DnsFault> {
         let of_kind = match kind {
             Kind::Mx => self.mx_fails,

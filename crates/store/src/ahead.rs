@@ -1,14 +1,14 @@
-//! Ends of waits that a clock wrote which was ahead, set right ([`set_right`]).
+//! Corrects expiry times that a fast clock wrote ([`set_right`]).
 //!
-//! A process whose clock was a year ahead leaves leases, holds and pauses behind that end in a year. But each is of a kind that
-//! lasts so long at most, so one that ends later than that counts as over.
+//! A process whose clock was a year ahead leaves leases, holds and pauses that end in a year. Each kind has a maximum duration, so
+//! an end beyond that maximum counts as expired.
 //!
-//! A clock that is behind now looks the same: to it honest ends lie too far ahead. So only that is ended here which does no harm when
-//! it ends early: leases are fenced by epochs and runs, and after a pause something is tried sooner. What has happened is never
-//! rewritten: purges would remove it as soon as the clock is right. A time of that kind that lies in the future keeps its row for
-//! longer, and erasures reach it nevertheless (`erasures::wish`).
+//! Under a clock that is now slow, valid ends also appear too far ahead. So only ends that may safely come early are corrected:
+//! epochs and runs fence leases, and after a pause something is retried sooner. Past times are never rewritten: purges would remove
+//! those rows as soon as the clock is right. A row with such a time in the future is kept longer, and erasures still reach it
+//! (`erasures::wish`).
 //!
-//! All of it is in one table, [`rules`]: who adds a column that is waited for adds a line.
+//! All rules are in one table, [`rules`]: a new column with an expiry time needs a line there.
 
 use probity_mail::time::Millis;
 use scoped_futures::ScopedFutureExt as _;
@@ -17,31 +17,31 @@ use crate::clock;
 use crate::db::{Dialect, Statement, Store, args, statements};
 use crate::error::Result;
 
-/// By how much clocks of nodes may differ from the database's, in milliseconds.
+/// Tolerated difference between a node's clock and the database's, in milliseconds.
 const SLACK_MS: i64 = 5_000;
-/// The longest pause before something is tried again, in milliseconds: a server may ask for a day.
+/// Longest pause before a retry, in milliseconds: a server may ask for a day.
 const PAUSE_MS: i64 = 25 * 3_600_000;
-/// How long a mail to a person is leased at most, in milliseconds.
+/// Longest lease of an outgoing mail, in milliseconds.
 pub const MAIL_LEASE_MS: i64 = 20 * 60_000;
-/// How long a list that is packed is held at most, in milliseconds.
+/// Longest lease of a job being packed, in milliseconds.
 pub const PACKING_MS: i64 = 60_000;
-/// How long a hold that ends by itself lasts at most, in milliseconds.
+/// Longest hold that ends by itself, in milliseconds.
 const HOLDS_MS: i64 = 600_000;
 
-/// How long what is configured lasts at most, in milliseconds.
+/// Configured maximum durations, in milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Longest {
-    /// A lease of a node.
+    /// Node lease.
     pub node_ms: i64,
-    /// A lease of work on jobs, messages and erasures.
+    /// Lease on jobs, deliveries and erasures.
     pub work_ms: i64,
-    /// The lock of an Idempotency-Key.
+    /// Lock of an Idempotency-Key.
     pub lock_ms: i64,
-    /// What is believed of a domain.
+    /// Validity of domain facts.
     pub facts_ms: i64,
 }
 
-// $1 now, which becomes the end of what ends later than $2; $3 how long what ends then lasts.
+// $1: now, the new end of anything that ends later than $2. $3: maximum duration.
 statements! {
     LEASE = "UPDATE lease SET held_until = $1 WHERE held_until > $2";
     NODE = "UPDATE node SET seen_at = $1 WHERE seen_at > $2";
@@ -50,7 +50,7 @@ statements! {
     IMPORT = "UPDATE job SET leased_until = $1 WHERE is_open = 1 AND leased_until > $2";
     PACKING = "UPDATE job SET keeper_until = $1 WHERE packed < 2 AND keeper_until > $2";
     HOLD = "UPDATE hold SET expires_at = $1 WHERE expires_at > $2";
-    // Locks end so long after they were made that the index of that time leads to them.
+    // A lock ends at most that long after its creation, so the index of creation times finds it.
     LOCK = "UPDATE idempotency SET locked_until = $1 WHERE status IS NULL AND created_at > CAST($2 AS BIGINT) - $3 - 1000 \
             AND locked_until > $2";
     OUTBOX = "UPDATE outbox SET lease_until = $1 WHERE state = 'waiting' AND lease_until > $2";
@@ -63,14 +63,14 @@ statements! {
     FACT = "UPDATE domain_fact SET known_until = $1, catch_all_until = $1, accepted_until = $1 WHERE known_until > $2";
 }
 
-/// What ends too late.
+/// Kind of time that is too far ahead.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// The end of what belongs to a process: over. Beside SQLite the process that starts is the only one.
+    /// A process's lease: expires. With SQLite, the starting process is the only one.
     Lease(i64),
-    /// The same, found by when it began.
+    /// The same, found by creation time.
     Lock(i64),
-    /// The end of a wait: over.
+    /// A pause: ends now.
     Wait(i64),
 }
 
@@ -78,9 +78,9 @@ fn rules(longest: &Longest) -> [(&'static Statement, Kind); 16] {
     use Kind::{Lease, Lock, Wait};
     let Longest { node_ms, work_ms, lock_ms, facts_ms } = *longest;
     [
-        // Another process on this SQLite may have a node's lease and live: it is told apart by its sources.
+        // Another process on this SQLite may hold a node's lease and be alive; its sources tell it apart.
         (&LEASE, Wait(node_ms)),
-        // A sign of life, by which a node counts as alive for a while.
+        // Heartbeat, by which a node counts as alive for a while.
         (&NODE, Wait(0)),
         (&CHUNK, Lease(work_ms)),
         (&CHUNK_READY, Wait(PAUSE_MS)),
@@ -99,17 +99,16 @@ fn rules(longest: &Longest) -> [(&'static Statement, Kind); 16] {
     ]
 }
 
-/// When it is done.
+/// When the correction runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Before a process has taken anything up: beside SQLite nobody else has, and all leases on work are over.
+    /// Before this process claims anything. With SQLite no other process exists, so all work leases are over.
     AtStart,
-    /// While work is under way.
+    /// While work is in progress.
     Running,
 }
 
-/// Ends every wait that ends later than it can, and says how many there were. `now` counts where the database has no
-/// clock of its own.
+/// Ends every wait that exceeds its maximum; returns the number corrected. `now` counts if the database has no clock of its own.
 pub async fn set_right(store: &Store, now: Millis, longest: &Longest, when: When) -> Result<u64> {
     let now = clock::now(&mut store.read().await?, now).await?;
     let alone = when == When::AtStart && store.dialect() == Dialect::Sqlite;
@@ -135,7 +134,7 @@ mod tests {
     use crate::db::args;
     use crate::{Place, Store, StoreConfig};
 
-    /// Times that stay as they are, and why.
+    /// Times that are not corrected, with the reason.
     const STAYING: &[(&str, &str)] = &[
         (
             "the books, and what a customer was promised",

@@ -1,28 +1,27 @@
-//! Attempts to sign in, counted before they are made: after some failures the next has to wait, ever longer up to a bound.
+//! Sign-in attempts, counted before they are made: after some failures each next attempt must wait longer, up to a bound.
 //!
-//! Who an attempt is counted against is a slot, a number that the caller makes of a keyed hash. There are as many rows as slots
-//! and no more, whatever names an attacker makes up; two that fall on one slot share its waiting time, which is short, and nobody
-//! without the key can look for such two. Counting first makes a thousand attempts at once as slow as one after the other.
+//! An attempt counts against a slot, a number the caller derives from a keyed hash. The table has at most as many rows as slots,
+//! whatever names an attacker invents. Two names in one slot share its short delay, and without the key nobody can search for such
+//! a pair. Because attempts are counted first, a thousand parallel attempts are as slow as sequential ones.
 
 use probity_mail::time::Millis;
 
 use crate::db::{Tx, args, statements};
 use crate::error::{Result, StoreError};
 
-/// How attempts are slowed down.
+/// Delay policy for attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// Failures without any waiting.
+    /// Failures without a delay.
     pub free: i64,
-    /// The longest waiting time, in milliseconds.
+    /// Longest delay, in milliseconds.
     pub longest_ms: i64,
-    /// How long a failure counts after the last one, in milliseconds.
+    /// Time after the last failure until failures are forgotten, in milliseconds.
     pub forget_ms: i64,
 }
 
 impl Backoff {
-    /// The waiting time after so many failures, in milliseconds: a second after the first that is not free, then each time
-    /// twice as long.
+    /// Returns the delay after `failures`, in milliseconds: 1 s after the first failure that is not free, then doubled each time.
     pub fn wait_ms(self, failures: i64) -> i64 {
         let beyond = failures.saturating_sub(self.free);
         if beyond <= 0 {
@@ -33,12 +32,10 @@ impl Backoff {
     }
 }
 
-/// Whom attempts are counted against.
+/// Slot that attempts count against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The row.
     pub no: i64,
-    /// How its attempts are slowed down.
     pub backoff: Backoff,
 }
 
@@ -53,11 +50,10 @@ statements! {
         DELETE FROM attempt WHERE slot IN (SELECT slot FROM old)";
 }
 
-/// Counts an attempt as a failure against every slot, and lets it be made; or says from when on it may be made, and counts
-/// nothing.
+/// Counts an attempt as a failure in every slot and allows it, or returns the earliest time for it and counts nothing.
 pub async fn begin(tx: &mut Tx, slots: &[Slot], now: Millis) -> Result<std::result::Result<(), Millis>> {
     let mut slots = slots.to_vec();
-    // In one order everywhere: none waits for one that waits for it.
+    // The same order everywhere prevents deadlocks.
     slots.sort_unstable_by_key(|slot| slot.no);
     let mut failures = Vec::with_capacity(slots.len());
     let mut wait_until = None;
@@ -67,7 +63,7 @@ pub async fn begin(tx: &mut Tx, slots: &[Slot], now: Millis) -> Result<std::resu
         let row = row.ok_or_else(|| StoreError::corrupt("a counter of attempts was removed while it was locked"))?;
         let counts = Millis(row.get("forget_at")?) > now;
         let next_at = Millis(row.get("next_at")?);
-        // A time that no waiting time leads to was written with a wrong clock.
+        // No delay leads to this time: a wrong clock wrote it.
         if counts && next_at > now && next_at.since(now) <= slot.backoff.longest_ms {
             wait_until = wait_until.max(Some(next_at));
         }
@@ -84,19 +80,19 @@ pub async fn begin(tx: &mut Tx, slots: &[Slot], now: Millis) -> Result<std::resu
     Ok(Ok(()))
 }
 
-/// Forgets every failure of a slot: whoever tried has shown who they are.
+/// Forgets all failures of a slot, after a successful sign-in.
 pub async fn forget(tx: &mut Tx, slot: i64) -> Result<()> {
     tx.execute(&FORGET, args![slot]).await?;
     Ok(())
 }
 
-/// Takes the last attempt of a slot back: it was none of those that are counted.
+/// Takes back the last attempt of a slot, because it was not a countable failure.
 pub async fn take_back(tx: &mut Tx, slot: i64, now: Millis) -> Result<()> {
     tx.execute(&TAKE_BACK, args![slot, now]).await?;
     Ok(())
 }
 
-/// Removes up to `at_most` slots whose failures do not count any more, and says how many those were.
+/// Removes up to `at_most` slots whose failures no longer count; returns the number removed.
 pub async fn purge(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![now, i64::from(at_most)]).await
 }

@@ -1,11 +1,11 @@
-//! Whether the database keeps its promises: every invariant of the store as a question to it.
+//! Audits the database: each invariant of the store as a query.
 //!
-//! [`sums()`] asks what single statements can answer, over everything: cheap enough for a metric. [`everything`] also reads each
-//! job's rows, in slices, by the functions that customers read them by; a job that is not packed takes 16 bytes for each of its
-//! results meanwhile, and about 400 for each host that decided in it. Each statement, and each job, is looked at in one snapshot,
-//! so the audit may run beside a service.
+//! [`sums()`] runs what single statements can check, over everything: cheap enough for a metric. [`everything`] also reads each
+//! job's rows, in slices, through the functions that serve customers. A job that is not packed meanwhile takes 16 bytes of memory
+//! per result, and about 400 per deciding host. Each statement and each job is read in one snapshot, so the audit can run beside a
+//! service.
 //!
-//! One promise is not checked here: that an idempotency key makes one job. Its answer is encrypted under the key itself; the
+//! One invariant is not checked here: that an idempotency key makes one job. Its response is encrypted under the key itself; the
 //! tests of retries check it.
 
 mod accounts;
@@ -22,25 +22,23 @@ use crate::number::OrgNo;
 
 pub(crate) use accounts::accounts;
 
-/// Jobs that are listed at a time.
+/// Jobs listed at a time.
 const JOBS: i64 = 1_000;
 
 macro_rules! invariants {
     ($($(#[$doc:meta])* $variant:ident $name:literal $rule:literal,)*) => {
-        /// A promise of the store.
+        /// Invariant of the store.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Invariant { $($(#[$doc])* $variant,)* }
 
         impl Invariant {
-            /// Every invariant.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its name, for labels.
+            /// Name for metric labels.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it says, in a few words.
             pub fn rule(self) -> &'static str {
                 match self { $(Self::$variant => $rule,)* }
             }
@@ -49,85 +47,83 @@ macro_rules! invariants {
 }
 
 invariants! {
-    /// What an account has available is the sum of its ledger.
+    /// An account's available credits are the sum of its ledger.
     AccountAvailable "account_available" "available = granted + adjusted + released - held - expired",
-    /// What an account holds is the sum of its ledger.
+    /// An account's held credits are the sum of its ledger.
     AccountHeld "account_held" "held = held - captured - released",
-    /// What an account has spent is the sum of its ledger.
+    /// An account's spent credits are the sum of its ledger.
     AccountSpent "account_spent" "spent = captured",
-    /// What an account holds is what its holds hold.
+    /// An account's held credits are the sum of its holds.
     AccountHolds "account_holds" "held = the holds",
-    /// Each charged verification is counted in the usage.
+    /// Usage counts each charged verification.
     AccountUsage "account_usage" "spent = charged verifications",
-    /// A job holds a credit for each of its rows when it is accepted.
+    /// An accepted job holds one credit for each of its rows.
     JobHeld "job_held" "a job was accepted with a credit for each row",
-    /// What a closed job has held was spent or given back; never more, as long as its parts are not folded together.
+    /// A closed job's held credits were captured or released; never more, while its ledger rows are not folded.
     JobSettled "job_settled" "a closed job's hold = captures + releases",
-    /// What a job has captured is what its counter of charged results says.
+    /// A job's captures equal its counter of charged results.
     JobCaptured "job_captured" "a job's captures = its charged results",
-    /// Nothing is held for a closed job, nor without an end for none.
+    /// Only open jobs have holds without an end.
     HoldOfClosed "hold_of_closed" "only open jobs have holds without an end",
-    /// A completed job has no work; of one that was stopped it goes when it is packed.
+    /// A completed job has no chunks; a stopped job loses its chunks when it is packed.
     ChunkOfClosed "chunk_of_closed" "only jobs that are open, or stopped and not packed, have chunks",
-    /// An open job that is imported has work, by which it comes to its end.
+    /// An open, imported job has chunks, so it can finish.
     OpenWithoutWork "open_without_work" "an open job has chunks left",
-    /// Jobs count as open by their state.
+    /// A job's state decides whether it counts as open.
     OpenByState "open_by_state" "a job counts as open by its state",
     /// A completed job has counted all rows.
     CompletedCounts "completed_counts" "a completed job has counted every row",
     /// The counters by reason count every row.
     ReasonCounts "reason_counts" "a job's counters by reason count its processed rows",
-    /// Each closed job with a callback was told of exactly once.
+    /// Each closed job with a callback has exactly one completion event.
     EventOnce "event_once" "one completion event for each closed job with a callback",
-    /// Every row of a completed job has exactly one result; a row of another has at most one.
+    /// Every row of a completed job has exactly one result; a row of another job has at most one.
     RowOnce "row_once" "each row has one final result",
-    /// No result stands for a row that was not submitted.
+    /// No result exists for a row that was not submitted.
     RowBeyond "row_beyond" "no result beyond the submitted rows",
-    /// The counters of a job are those of its rows.
+    /// A job's counters match its rows.
     RowCounts "row_counts" "a job's counters = counts over its rows",
-    /// The counters by reason are those of the rows.
+    /// A job's counters by reason match its rows.
     RowReasons "row_reasons" "a job's counters by reason = counts over its rows",
-    /// What an open job holds is one credit for each address without a result.
+    /// An open job holds one credit for each address without a result.
     HoldOfOpen "hold_of_open" "an open job holds a credit for each address without a result",
-    /// Every address without a result is in some chunk.
+    /// Every address without a result is in a chunk.
     WorkLost "work_lost" "every address without a result is in a chunk",
 }
 
-/// Something that should agree with something else and does not.
+/// Two values that should agree and do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discrepancy {
-    /// Which promise is broken.
+    /// Broken invariant.
     pub invariant: Invariant,
-    /// Whose.
     pub org: OrgNo,
-    /// Of what: a bucket, a job's id, or a job's id and one of its counters; empty where the whole organization is meant.
+    /// A bucket, a job's id, or a job's id and one of its counters; empty for the whole organization.
     pub subject: String,
-    /// What is said, or should be.
+    /// Recorded or expected value.
     pub said: i64,
-    /// What was found.
+    /// Value found.
     pub found: i64,
 }
 
-/// Every statement of the audit.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [accounts::STATEMENTS, rows::STATEMENTS, sums::STATEMENTS].concat()
 }
 
-/// What single statements can find, in everything. They read the ledger, the accounts, and every row of jobs, chunks and
-/// counters by reason, but no results. Messages of finished jobs are purged in time: only jobs that were closed since
-/// `messages_since` must have theirs.
+/// Checks everything that single statements can. They read the ledger, the accounts, and every row of jobs, chunks and counters by
+/// reason, but no results. Deliveries of finished jobs are purged in time, so only jobs closed since `messages_since` must have
+/// theirs.
 pub async fn sums(store: &Store, messages_since: Millis) -> Result<Vec<Discrepancy>> {
     sums_of(&mut store.read().await?, messages_since).await
 }
 
-/// The same within a transaction.
+/// As [`sums()`], within a transaction.
 pub(crate) async fn sums_of(conn: &mut Conn, messages_since: Millis) -> Result<Vec<Discrepancy>> {
     let mut found = accounts(conn).await?;
     found.extend(sums::sums(conn, messages_since).await?);
     Ok(found)
 }
 
-/// Every place where a promise is broken; empty when all is well. As [`sums()`], and then each job with all its rows.
+/// Returns every broken invariant; empty if none. Runs [`sums()`], then checks each job with all its rows.
 pub async fn everything_since(store: &Store, messages_since: Millis) -> Result<Vec<Discrepancy>> {
     let mut found = sums(store, messages_since).await?;
     let mut last = None;
@@ -143,12 +139,11 @@ pub async fn everything_since(store: &Store, messages_since: Millis) -> Result<V
     }
 }
 
-/// The same where no message was ever purged: for tests.
+/// As [`everything_since`], if no delivery was ever purged: for tests.
 pub async fn everything(store: &Store) -> Result<Vec<Discrepancy>> {
     everything_since(store, Millis(0)).await
 }
 
-/// The discrepancies among the rows of a statement.
 async fn differing(
     conn: &mut Conn,
     invariant: Invariant,

@@ -1,5 +1,5 @@
-//! Lost races, provoked: a deadlock that both sides survive; a disk that is full for a while; and a database that a newer
-//! program has changed.
+//! Provokes lost races: a deadlock that both sides survive, a disk that is full for a while, and a database that a newer program
+//! has changed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,7 +23,7 @@ async fn open(place: Place) -> Store {
     store
 }
 
-/// Changes two rows in the given order. The first run lets the other side change its first row in between; `runs` counts.
+/// Changes two rows in the given order. In the first run, the other side changes its first row in between; `runs` counts.
 async fn touch_both(store: Store, names: [&'static str; 2], barrier: Arc<Barrier>, runs: Arc<AtomicU32>) {
     let is_first = AtomicBool::new(true);
     let touched = store.write(|tx| {
@@ -54,7 +54,7 @@ async fn both_sides_of_a_deadlock_get_through() {
     let other = tokio::spawn(touch_both(store.clone(), ["b", "a"], barrier, runs.clone()));
     one.await.unwrap();
     other.await.unwrap();
-    // One of the two was the victim, and what its first run did does not stand.
+    // One of the two was the victim; its first run was rolled back.
     assert_eq!(runs.load(Ordering::Relaxed), 3);
     assert_eq!(store.pool_use().retries, 1);
     let mut conn = store.read().await.unwrap();
@@ -72,7 +72,7 @@ async fn a_transaction_that_found_the_disk_full_does_not_stand_in_the_way_of_oth
     let directory = tempfile::tempdir().unwrap();
     let store = open(Place::Sqlite(directory.path().join("probity.db"))).await;
     let large = "x".repeat(1 << 20);
-    // The limit is the connection's, as if the disk had room again with the next one.
+    // The limit belongs to the connection, as if the disk had space again on the next one.
     let full = store.write(|tx| {
         async {
             tx.execute(&NO_ROOM, args![]).await?;

@@ -1,9 +1,9 @@
-//! Credits: double entry. `account` caches the sums of `ledger`, whose rows are never changed; `hold` is what is set aside.
+//! Credits: double entry. `account` caches the sums of `ledger`, whose rows are never changed; `hold` has the reserved credits.
 //!
-//! At every moment, for each bucket: available + held + spent = granted - expired + adjusted ([`audit()`] says where not). A
-//! job holds its credits and captures or releases them in parts ([`hold`]). A live call is charged when its verdict is there.
-//! Calls that end within a few milliseconds share a transaction, a [`Window`]: one update of each account and two rows of the
-//! ledger for each organization, however many calls there are.
+//! At every moment, for each bucket: available + held + spent = granted - expired + adjusted ([`audit()`] finds exceptions).
+//! A job holds its credits and captures or releases them in parts ([`hold`]). A live call is charged when its verdict is ready.
+//! Calls that end within a few milliseconds share a transaction, a [`Window`]: one update of each account and two ledger rows
+//! for each organization, however many calls there are.
 //!
 //! (organization, kind, reference) is unique, so a repeated cause is recorded once:
 //!
@@ -35,8 +35,8 @@ use crate::number::OrgNo;
 pub use upkeep::{Released, expire_buckets, fold, release_expired};
 pub use window::{Charged, Charges, Window, balances, charge, charged};
 
-/// How long a live call's rows of the ledger stand alone before they may be folded into a sum, in milliseconds: long enough
-/// to look into what just happened, and so short that the busiest organization's rows stay below a hundred megabytes.
+/// Age at which a live call's ledger rows may be folded into a sum, in milliseconds: long enough to inspect recent events, short
+/// enough to keep the busiest organization's rows below 100 MB.
 const FOLD_AFTER_MS: i64 = 600_000;
 
 statements! {
@@ -51,18 +51,18 @@ statements! {
     END = "UPDATE account SET expires_at = $2 WHERE org_no = $1 AND bucket = 'subscription'";
 }
 
-/// The statements of this aggregate, those of its parts included.
+/// All statements of this aggregate, including its submodules.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, booked::STATEMENTS, hold::STATEMENTS, upkeep::STATEMENTS, window::STATEMENTS].concat()
 }
 
-/// Every place where the books do not agree; empty when all is well. Reads everything, a rule in one statement: for tests and
-/// rare checks.
+/// Finds every mismatch in the accounts; empty if there is none. Reads everything, one statement per rule: for tests and rare
+/// checks.
 pub async fn audit(conn: &mut Conn) -> Result<Vec<Discrepancy>> {
     crate::audit::accounts(conn).await
 }
 
-/// A row of the ledger.
+/// Ledger row.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) org: OrgNo,
@@ -79,22 +79,19 @@ pub(crate) async fn book(tx: &mut Tx, entry: Entry<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Credits that somebody puts into an account, or takes out.
+/// Manual or planned change of an account's credits.
 #[derive(Clone, Debug)]
 pub struct Booking<'a> {
-    /// Whose account.
     pub org: OrgNo,
-    /// Which bucket.
     pub bucket: Bucket,
-    /// How many; only an adjustment may be negative.
+    /// Only an adjustment may be negative.
     pub amount: i64,
-    /// What caused it. The same cause books once: a second time is [`StoreError::Conflict`].
+    /// Cause of the booking. The same cause books once; a second time is [`StoreError::Conflict`].
     pub cause: &'a str,
-    /// Now.
     pub at: Millis,
 }
 
-/// Grants credits. Those of a subscription end at `until`, or never; prepaid ones stay, so it does not count for them.
+/// Grants credits. Subscription credits end at `until`, or never; prepaid credits do not expire, so it does not apply to them.
 pub async fn grant(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
     lock(tx, booking.org).await?;
     if booking.bucket == Bucket::Subscription {
@@ -103,8 +100,8 @@ pub async fn grant(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) ->
     put(tx, booking, "grant").await
 }
 
-/// Sets the end of a subscription that is granted more. What has ended goes first: the new credits must not go with it. What
-/// has not ended shares the later end with them, and never is the latest: a grant takes nothing away.
+/// Extends a subscription that receives another grant. Expired credits are removed first, so that the new ones do not expire with
+/// them. Remaining credits share the later end, where "never" is the latest: a grant shortens nothing.
 async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Result<()> {
     let row = tx.first(&SUBSCRIPTION, args![org]).await?.ok_or(StoreError::NotFound)?;
     let (available, held): (i64, i64) = (row.get("available")?, row.get("held")?);
@@ -122,8 +119,8 @@ async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Re
     Ok(())
 }
 
-/// Puts the credits of a month in, which may be none. Where they end at `until`, what is left from before ends now, whatever end it had: a
-/// month's credits are never joined to what would keep them. Without an end, what is there stays with them.
+/// Books the credits of a month, possibly zero. If they end at `until`, remaining credits end now, whatever their end: a month's
+/// credits never join others that would outlast it. Without an end, remaining credits are kept with them.
 pub async fn begin_month(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
     let Booking { org, cause, at, .. } = *booking;
     let left = lock(tx, org).await?.subscription;
@@ -135,17 +132,16 @@ pub async fn begin_month(tx: &mut Tx, booking: &Booking<'_>, until: Option<Milli
     if booking.amount == 0 { Ok(()) } else { put(tx, booking, "grant").await }
 }
 
-/// What becomes of a subscription's credits when an organization comes to another plan.
+/// Treatment of a subscription's credits when an organization changes its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// They belong to a month or a trial, which ends: so do those that would have ended with it.
+    /// A month or a trial granted them, and ends: credits with an end expire, credits without one become prepaid.
     OfMonth,
-    /// No month or trial has given them, so none takes them.
+    /// No month or trial granted them: credits become prepaid unless they have expired.
     Granted,
 }
 
-/// Takes the credits of a subscription out before their time. Those that stay after this stay as prepaid ones, so that no month ends
-/// them.
+/// Ends a subscription's credits early. Credits that remain become prepaid, so that no month ends them.
 pub async fn end_subscription(tx: &mut Tx, org: OrgNo, left: Left, cause: &str, at: Millis) -> Result<()> {
     let there = lock(tx, org).await?.subscription;
     let end = subscription_end(tx, org).await?;
@@ -157,13 +153,13 @@ pub async fn end_subscription(tx: &mut Tx, org: OrgNo, left: Left, cause: &str, 
     Ok(())
 }
 
-/// When the credits of a subscription end; none where they stay.
+/// End of a subscription's credits; `None` if they do not expire.
 pub async fn subscription_end(conn: &mut Conn, org: OrgNo) -> Result<Option<Millis>> {
     let row = conn.first(&SUBSCRIPTION, args![org]).await?.ok_or(StoreError::NotFound)?;
     Ok(row.get::<Option<i64>>("expires_at")?.map(Millis))
 }
 
-/// Whether bought credits are set aside for jobs.
+/// Whether jobs hold prepaid credits.
 pub async fn holds_prepaid(tx: &mut Tx, org: OrgNo) -> Result<bool> {
     let mut held = Split::default();
     for row in tx.rows(&AVAILABLE, args![org]).await? {
@@ -172,8 +168,8 @@ pub async fn holds_prepaid(tx: &mut Tx, org: OrgNo) -> Result<bool> {
     Ok(held.prepaid > 0)
 }
 
-/// Corrects an account by hand, up or down; not below nothing. Where a subscription has ended, what is left of it goes before more
-/// comes in, and what comes in has no end: that of before lies behind it.
+/// Corrects an account by hand, up or down, but not below zero. If a subscription has ended, its rest is removed before credits are
+/// added; the added credits have no end, because the former end is in the past.
 pub async fn adjust(tx: &mut Tx, booking: &Booking<'_>) -> Result<()> {
     if booking.bucket == Bucket::Subscription && booking.amount > 0 {
         lock(tx, booking.org).await?;
@@ -200,12 +196,12 @@ async fn put(tx: &mut Tx, booking: &Booking<'_>, kind: &'static str) -> Result<(
     Ok(())
 }
 
-/// What an organization can spend, with its accounts locked: nobody else moves them until the transaction ends.
+/// Returns an organization's available credits with its accounts locked until the transaction ends.
 pub(crate) async fn locked(tx: &mut Tx, org: OrgNo) -> Result<Split> {
     lock(tx, org).await
 }
 
-/// Locks an organization's accounts, and says what is available.
+/// Locks an organization's accounts; returns the available credits.
 async fn lock(tx: &mut Tx, org: OrgNo) -> Result<Split> {
     let rows = tx.rows(&AVAILABLE, args![org]).await?;
     if rows.is_empty() {
@@ -218,7 +214,7 @@ async fn lock(tx: &mut Tx, org: OrgNo) -> Result<Split> {
     Ok(available)
 }
 
-/// What an organization has, holds and has spent, and where it came from.
+/// Available, held and spent credits of an organization, with their origin.
 pub async fn balance(conn: &mut Conn, org: OrgNo) -> Result<Balance> {
     let mut balance = Balance::default();
     let rows = conn.rows(&BALANCE, args![org]).await?;
@@ -243,7 +239,7 @@ pub async fn balance(conn: &mut Conn, org: OrgNo) -> Result<Balance> {
     Ok(balance)
 }
 
-/// What an organization can spend: one look at its accounts, without the ledger.
+/// Available credits of an organization, read from its accounts without the ledger.
 pub async fn available(conn: &mut Conn, org: OrgNo) -> Result<Split> {
     let mut available = Split::default();
     for row in conn.rows(&BALANCE, args![org]).await? {
@@ -252,7 +248,7 @@ pub async fn available(conn: &mut Conn, org: OrgNo) -> Result<Split> {
     Ok(available)
 }
 
-/// What an organization has spent since it began.
+/// Credits that an organization has spent in total.
 pub async fn spent(conn: &mut Conn, org: OrgNo) -> Result<Split> {
     let mut spent = Split::default();
     for row in conn.rows(&BALANCE, args![org]).await? {

@@ -1,11 +1,11 @@
-//! The databases behind one face: [`Store`], its connections and its transactions.
+//! Database access: [`Store`], its connections and its transactions.
 //!
-//! SQLite has one writer and a pool of readers that cannot write; PostgreSQL has one pool. A transaction that writes is a
-//! closure ([`Store::write`]), because one that lost a race is run again from its beginning: nothing that it did stands, so
-//! whatever it hands out must come from its last run. Dropping the future rolls the transaction back.
+//! SQLite has one writer and a pool of read-only readers; PostgreSQL has one pool. A write transaction is a closure
+//! ([`Store::write`]), because a transaction that loses a race runs again from its beginning. Nothing of the lost run remains, so
+//! its results must come from the last run. Dropping the future rolls the transaction back.
 //!
-//! A commit whose connection broke is not repeated: whether it went through is unknown. Callers make that harmless with
-//! references that are unique (the ledger), leases that end and stored answers (idempotency).
+//! A commit whose connection broke is not repeated: its outcome is unknown. Callers make that harmless with unique references (the
+//! ledger), leases that expire and stored responses (idempotency).
 
 mod connection;
 mod dialect;
@@ -44,11 +44,11 @@ use crate::jobs::Sheets;
 use crate::sealing::Keys;
 use crate::wake::Address;
 
-/// How often a transaction that lost a race is run.
+/// Maximum runs of a transaction that loses races.
 const RUNS_MAX: u32 = 8;
-/// How long a caller waits for the end of a transaction that failed; then the pool ends it.
+/// Maximum wait for the rollback of a failed transaction; after that, the pool rolls it back.
 const ROLLBACK_MAX: Duration = Duration::from_secs(1);
-/// The pause before the second run, in milliseconds; it doubles.
+/// Pause before the second run, in milliseconds; it doubles.
 const PAUSE_MS: u64 = 2;
 
 /// A database. Cheap to clone; clones share their connections.
@@ -64,33 +64,32 @@ struct Inner {
     writers: AnyPool,
     patience: patience::Patience,
     outdated: Arc<outdated::Outdated>,
-    /// Whether the last write found no room, or the database takes none.
+    /// Whether the last write found the disk full, or the database accepts no writes.
     unwritable: AtomicBool,
     retries: AtomicU64,
-    /// Turns of transactions that nobody waits for.
+    /// Permits for background transactions.
     bulk: Semaphore,
     sheets: Arc<Sheets>,
-    /// With what bodies are sealed, where there is a master key.
+    /// Keys that encrypt bodies, if there is a master key.
     keys: Option<Arc<Keys>>,
-    /// Where bells of other nodes are heard; none on SQLite.
+    /// Address to listen for wake-ups of other nodes; `None` on SQLite.
     listen_at: Option<Address>,
     #[cfg(debug_assertions)]
     failpoints: Arc<failpoint::Failpoints>,
 }
 
-/// Connections now, for the metrics.
+/// Current connections, for the metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUse {
     /// Open connections, readers and writers.
     pub open: u32,
-    /// Those that nobody uses.
+    /// Idle connections.
     pub idle: u32,
-    /// Transactions that were run again after they had lost a race.
+    /// Transactions that were retried after a lost race.
     pub retries: u64,
 }
 
 impl Store {
-    /// Which database this is.
     pub fn dialect(&self) -> Dialect {
         self.inner.dialect
     }
@@ -103,19 +102,19 @@ impl Store {
         &self.inner.sheets
     }
 
-    /// A connection for reading. Statements on it stand alone; there is no common snapshot. Where it turns out to have been lost while
-    /// nobody used it, the first statement takes a new one.
+    /// Returns a read connection. Each statement stands alone, without a common snapshot. If the connection was lost while idle,
+    /// the first statement opens another.
     pub async fn read(&self) -> Result<Conn> {
         Ok(Conn::pooled(self.inner.readers.acquire().await?, self))
     }
 
-    /// A connection for reading whose statements all see what was committed before the first of them.
+    /// Returns a read connection whose statements all see the data committed before the first of them.
     pub(crate) async fn snapshot(&self) -> Result<Conn> {
         let begun = self.begin(&self.inner.readers, self.inner.dialect.begin_snapshot()).await?;
         Ok(Conn::begun(begun, self))
     }
 
-    /// Begins a transaction, on a new connection where the one that was taken had been lost while nobody used it.
+    /// Begins a transaction, on a new connection if the pooled one was lost while idle.
     async fn begin(&self, pool: &AnyPool, statement: &'static str) -> Result<Transaction<'static, Any>> {
         let Inner { patience, outdated, retries, .. } = &*self.inner;
         match patience.wait(pool.begin_with(statement)).await {
@@ -128,7 +127,7 @@ impl Store {
         }
     }
 
-    /// Runs a transaction that writes, again where it lost a race or its connection and nothing of it stands.
+    /// Runs a write transaction. Retries if it lost a race or its connection and nothing was committed.
     pub async fn write<'env, T, W>(&self, work: W) -> Result<T>
     where
         W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
@@ -154,8 +153,8 @@ impl Store {
         }
     }
 
-    /// As [`Store::write`], for what nobody waits for, such as the parts of jobs. So few of these run or wait at a time that a request
-    /// stands behind one on SQLite, and finds a connection on PostgreSQL, however many chunks are worked on.
+    /// As [`Store::write`], for background work such as settling jobs. The limit on such transactions keeps the wait of a request
+    /// to one of them on SQLite, and a connection free on PostgreSQL, however many chunks are in progress.
     pub async fn write_bulk<'env, T, W>(&self, work: W) -> Result<T>
     where
         W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
@@ -170,7 +169,7 @@ impl Store {
         W: for<'t> Fn(&'t mut Tx) -> ScopedBoxFuture<'env, 't, Result<T>> + Send + Sync + 'env,
         T: Send + 'env,
     {
-        // Where SQLite is busy here, it has waited for the other writer's end as long as a request may wait.
+        // If SQLite is busy here, it has already waited for the other writer as long as a request may wait.
         let begun = self.begin(&self.inner.writers, self.inner.dialect.begin()).await.map_err(StoreError::not_again)?;
         let mut tx = Tx::new(begun, self);
         match work(&mut tx).await {
@@ -183,20 +182,20 @@ impl Store {
                 Ok(value)
             }
             Err(error) => {
-                // Dropping it would do, but some time later: others would wait for its locks, or skip what it has locked.
+                // Dropping it would roll back too, but later: meanwhile, others would wait for its locks or skip the locked rows.
                 let _ = tokio::time::timeout(ROLLBACK_MAX, tx.rollback()).await;
                 Err(error)
             }
         }
     }
 
-    /// Whether the database takes writes, as far as is known: false from a write that found its disk full or broken, or itself
-    /// read-only, until one that changed something went through.
+    /// Whether the database accepts writes, as far as known. False after a write that found the disk full or broken, or the
+    /// database read-only, until a later write changes something.
     pub fn is_writable(&self) -> bool {
         !self.inner.unwritable.load(Ordering::Relaxed)
     }
 
-    /// Whether the database answers.
+    /// Checks that the database responds.
     pub async fn ping(&self) -> Result<()> {
         match self.read().await?.ping().await {
             Err(error) if error.has_lost_connection() => {
@@ -207,7 +206,6 @@ impl Store {
         }
     }
 
-    /// Connections now.
     pub fn pool_use(&self) -> PoolUse {
         let Inner { dialect, readers, writers, retries, .. } = &*self.inner;
         let both = *dialect == Dialect::Sqlite;
@@ -219,7 +217,7 @@ impl Store {
         }
     }
 
-    /// The fingerprint of the master key with which this store seals, if it has one.
+    /// Fingerprint of the master key that this store encrypts with, if any.
     pub fn sealed_by(&self) -> Option<&str> {
         self.inner.keys.as_deref().map(Keys::fingerprint)
     }

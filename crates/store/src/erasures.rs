@@ -1,12 +1,12 @@
-//! Erasures: addresses that a customer wants to be nowhere any more, and the receipt of it.
+//! Erasure requests: customers have addresses removed, and get a receipt.
 //!
-//! An erasure is kept as tombstones: keyed hashes of its addresses, made by the caller. Whoever works on it ([`claim`]) goes
-//! through the organization's jobs, the oldest first, and through what else may name an address ([`registry`]), in short
-//! transactions that are fenced by the run's name ([`record`]); one that dies is followed by another, which goes on at the job
-//! where it ended. What was erased before is found erased, and not counted again.
+//! A request is stored as tombstones: keyed hashes of its addresses, computed by the caller. A run that [claims](claim) it walks
+//! the organization's jobs, oldest first, and every other place that may hold an address ([`registry`]). It works in short
+//! transactions fenced by the run's name ([`record`]). If a run dies, another continues at the same job. Data erased before is not
+//! counted again.
 //!
-//! An erasure reaches what is older than itself. [`after_all`] stands in the transaction that accepts a job, behind the lock that
-//! [`request`] takes, too: a job is either seen by an erasure's run or younger than it.
+//! An erasure reaches data older than itself. [`after_all`] runs in the transaction that accepts a job, after the lock that
+//! [`request`] takes, too: either an erasure's run sees a job, or the job is newer than the erasure.
 
 mod elsewhere;
 pub mod registry;
@@ -24,12 +24,12 @@ use crate::number::OrgNo;
 pub use crate::suppressions::Tag;
 pub use elsewhere::{drop_kept_answers, empty_receivers_answers};
 
-/// Where a run stands that has gone through everything: behind the last job that there can be.
+/// Position of a completed walk: behind the last possible job.
 pub const THROUGH: (Millis, i64) = (Millis(i64::MAX), i64::MAX);
-/// What is removed at first.
+/// Initial value of `removed`.
 const NOTHING: &str = "{}";
 
-/// What is read of an erasure.
+/// Columns of an erasure.
 macro_rules! columns {
     () => {
         "org_no, id, test, addresses, webhook_url, requested_at, known_at, completed_at, removed, job_at, job_no"
@@ -41,7 +41,7 @@ statements! {
     NEWEST_JOB = "SELECT created_at FROM job WHERE org_no = $1 AND test = $2 ORDER BY created_at DESC LIMIT 1";
     NEWEST_UPLOAD = "SELECT created_at FROM upload WHERE org_no = $1 ORDER BY created_at DESC LIMIT 1";
     NEWEST_MESSAGE = "SELECT created_at FROM outbox WHERE org_no = $1 ORDER BY created_at DESC LIMIT 1";
-    // What was under way at a time, or came later.
+    // Open at a time, or requested later.
     SINCE = "SELECT 1 AS one FROM erasure WHERE org_no = $1 AND test = $2 \
              AND (completed_at IS NULL OR completed_at >= $3 OR requested_at >= $3) LIMIT 1";
     NEWEST = "SELECT requested_at FROM erasure WHERE org_no = $1 AND test = $2 ORDER BY requested_at DESC LIMIT 1";
@@ -62,7 +62,7 @@ statements! {
     OPEN_OF = "SELECT 1 AS one FROM erasure WHERE org_no = $1 AND test = $2 AND completed_at IS NULL LIMIT $3";
     KNOWN = "SELECT org_no, id, job_at, completed_at FROM erasure WHERE (org_no, id) IN \
              (SELECT CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1})";
-    // Later than it was wished also where a faster clock has dated that.
+    // A request also counts as later if a faster clock dated it so.
     DO_AGAIN = "UPDATE erasure SET known_at = CASE WHEN requested_at < $3 THEN $3 ELSE requested_at + 1 END \
                 WHERE org_no = $1 AND id = $2 AND completed_at IS NULL AND known_at <= requested_at";
     DONE_AGAIN = "SELECT 1 AS one FROM erasure WHERE completed_at IS NULL AND known_at > requested_at LIMIT 1";
@@ -73,87 +73,78 @@ statements! {
                 WHERE org_no = $1 AND id = $2 AND run = $3 AND completed_at IS NULL";
 }
 
-/// The statements of erasures, those of its parts included.
+/// All statements of erasures, including submodules.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, elsewhere::STATEMENTS].concat()
 }
 
-/// An erasure that is wished.
+/// A new erasure request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewErasure {
-    /// Whose.
     pub org: OrgNo,
-    /// Its id.
     pub id: ErasureId,
-    /// Whether it was wished with a test key.
+    /// Whether a test key made the request.
     pub test: bool,
     /// The addresses, each once.
     pub tags: Vec<Tag>,
-    /// Where to tell that it is done.
+    /// URL of the completion callback.
     pub webhook_url: Option<String>,
-    /// When it was wished: what is younger stays.
+    /// Request time: newer data stays.
     pub requested_at: Millis,
 }
 
-/// An erasure as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erasure {
-    /// Whose.
     pub org: OrgNo,
-    /// Its id.
     pub id: ErasureId,
-    /// Whether it was wished with a test key.
+    /// Whether a test key made the request.
     pub test: bool,
-    /// How many addresses.
+    /// Number of addresses.
     pub addresses: i64,
-    /// Where to tell that it is done.
+    /// URL of the completion callback.
     pub webhook_url: Option<String>,
-    /// When it was wished.
     pub requested_at: Millis,
-    /// When this database heard of it.
+    /// Time at which this database learned of it.
     pub known_at: Millis,
-    /// When it was done.
     pub completed_at: Option<Millis>,
-    /// How many entries were erased, by table.
+    /// Erased entries, by table.
     pub removed: BTreeMap<String, u64>,
-    /// The last job that was gone through: when it was accepted, and its number. [`THROUGH`] once nothing is left to be erased.
+    /// Last job processed: its acceptance time and number. [`THROUGH`] once nothing is left to erase.
     pub reached: (Millis, i64),
 }
 
-/// An erasure that a run works on.
+/// An erasure claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// The erasure. Whoever works on it keeps it as [`record`] leaves it.
+    /// The erasure. The run keeps it in step with [`record`].
     pub erasure: Erasure,
-    /// By what its run is known.
+    /// Name of the run.
     pub run: String,
 }
 
-/// How far an erasure is, as a database knows it.
+/// Progress of an erasure, as this database has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// There may be something left to erase.
+    /// Data may be left to erase.
     Open,
-    /// Everything is erased; that it is completed is not said yet.
+    /// Everything is erased, but completion is not yet recorded.
     Through,
-    /// It is completed.
     Completed,
 }
 
-/// What came of a new wish.
+/// Result of a new request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wished {
-    /// It was taken down. This is its time: its own, or later where a node with a faster clock has dated something later, which it
-    /// must reach too.
+    /// Recorded, at this time: its own, or a later one if a node with a faster clock has dated data later, which it must reach too.
     Taken(Millis),
-    /// It was not: the organization has as many open ones as it may have.
+    /// Rejected: the organization has the maximum number of open requests.
     Full,
 }
 
-/// Takes a new wish down, where no more than `open_max` of the organization are open with it: live and test apart.
-/// [`StoreError::NotFound`]: there is no such organization.
+/// Records a new request if the organization then has at most `open_max` open; live and test requests count separately.
+/// [`StoreError::NotFound`]: the organization does not exist.
 pub async fn wish(tx: &mut Tx, new: &NewErasure, now: Millis, open_max: usize) -> Result<Wished> {
-    // Until the transaction's end neither a job nor another wish comes.
+    // Until the transaction ends, no job or other request can be added.
     tx.first(&LOCK_ORG, args![new.org]).await?.ok_or(StoreError::NotFound)?;
     let at_most = i64::try_from(open_max).unwrap_or(i64::MAX);
     if tx.rows(&OPEN_OF, args![new.org, new.test, at_most]).await?.len() >= open_max {
@@ -164,7 +155,7 @@ pub async fn wish(tx: &mut Tx, new: &NewErasure, now: Millis, open_max: usize) -
     Ok(Wished::Taken(requested_at))
 }
 
-/// Takes a wish down as it was written elsewhere; false where it is known. [`StoreError::NotFound`]: there is no such organization.
+/// Records a request as written elsewhere; false if it is known. [`StoreError::NotFound`]: the organization does not exist.
 pub async fn request(tx: &mut Tx, new: &NewErasure, now: Millis) -> Result<bool> {
     tx.first(&LOCK_ORG, args![new.org]).await?.ok_or(StoreError::NotFound)?;
     let id = new.id.to_string();
@@ -178,38 +169,39 @@ pub async fn request(tx: &mut Tx, new: &NewErasure, now: Millis) -> Result<bool>
     Ok(true)
 }
 
-/// When the newest of what erasures go through was accepted.
+/// Acceptance time of the newest data that erasures process.
 async fn newest(conn: &mut Conn, org: OrgNo, test: bool) -> Result<Millis> {
     let job = conn.first(&NEWEST_JOB, args![org, test]).await?;
     // Test keys see no uploads.
     let upload = if test { None } else { conn.first(&NEWEST_UPLOAD, args![org]).await? };
-    // Of either sort: an erasure that reaches a little further takes answers of receivers only.
+    // Of both live and test jobs: an erasure that reaches a little further only empties endpoint responses.
     let message = conn.first(&NEWEST_MESSAGE, args![org]).await?;
     let found = [job, upload, message].into_iter().flatten().map(|row| row.get::<i64>("created_at"));
     let newest = found.collect::<Result<Vec<_>>>()?.into_iter().max();
     Ok(Millis(newest.unwrap_or(i64::MIN)))
 }
 
-/// A time for something new of an organization, `now` or later, that no erasure reaches. Until the transaction's end none is wished.
+/// Time for new data of an organization, `now` or later, that no erasure reaches. Until the transaction ends, none can be
+/// requested.
 pub(crate) async fn after_all(tx: &mut Tx, org: OrgNo, test: bool, now: Millis) -> Result<Millis> {
     tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
     let newest = tx.first(&NEWEST, args![org, test]).await?.map(|row| row.get::<i64>("requested_at")).transpose()?;
     Ok(newest.map_or(now, |newest| Millis(newest + 1).max(now)))
 }
 
-/// Whether an erasure was under way since a time: what was copied since may hold what it erases. Until the transaction's end none is
-/// wished.
+/// Whether an erasure was open at any time since `since`: copies made since then may hold erased addresses. Until the transaction
+/// ends, none can be requested.
 pub async fn any_since(tx: &mut Tx, org: OrgNo, test: bool, since: Millis) -> Result<bool> {
     tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
     Ok(tx.first(&SINCE, args![org, test, since]).await?.is_some())
 }
 
-/// The erasure with an id, for keys of its sort.
+/// The erasure with an id, for keys of its mode (live or test).
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: ErasureId, test: bool) -> Result<Erasure> {
     conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// Erasures, the newest first, after the one that a page ended with.
+/// Erasures, newest first, after the last one of a page.
 pub async fn page(
     conn: &mut Conn,
     org: OrgNo,
@@ -221,24 +213,23 @@ pub async fn page(
     conn.rows(&PAGE, args![org, test, at, id, at_most]).await?.iter().map(read).collect()
 }
 
-/// Erasures of all organizations in the order in which this database heard of them, after a place in it.
+/// Erasures of all organizations in the order in which this database learned of them, after a position.
 pub async fn known_since(conn: &mut Conn, place: &(Millis, String), at_most: i64) -> Result<Vec<Erasure>> {
     conn.rows(&KNOWN_SINCE, args![place.0, &*place.1, at_most]).await?.iter().map(read).collect()
 }
 
-/// The addresses of an erasure.
 pub async fn tags(conn: &mut Conn, org: OrgNo, id: ErasureId) -> Result<HashSet<Tag>> {
     let rows = conn.rows(&TOMBSTONES, args![org, id.to_string()]).await?;
     let tag = |row: &Row| Tag::try_from(row.get::<Vec<u8>>("tag")?).map_err(|_| StoreError::corrupt("a tombstone"));
     rows.iter().map(tag).collect()
 }
 
-/// Whether [`claim`] would find something: a reader's question.
+/// Whether [`claim`] would find work: reads only.
 pub async fn any_open(conn: &mut Conn, now: Millis) -> Result<bool> {
     Ok(conn.first(&ANY_OPEN, args![now]).await?.is_some())
 }
 
-/// Which of these erasures the database knows, and how far each is.
+/// Which of these erasures the database has, with their progress.
 pub async fn known(conn: &mut Conn, asked: &[(OrgNo, ErasureId)]) -> Result<HashMap<(OrgNo, ErasureId), Stage>> {
     let asked: Vec<_> = asked.iter().map(|(org, id)| serde_json::json!([org.0, id.to_string()])).collect();
     let rows = conn.rows(&KNOWN, args![serde_json::Value::from(asked).to_string()]).await?;
@@ -253,34 +244,34 @@ pub async fn known(conn: &mut Conn, asked: &[(OrgNo, ErasureId)]) -> Result<Hash
     rows.iter().map(known).collect()
 }
 
-/// Has an open erasure done again that was completed as another copy of this database knows; false where that is known
-/// already, or nothing is open.
+/// Restarts an open erasure that another copy of this database recorded as completed. False if that is known already, or the
+/// erasure is not open.
 pub async fn do_again(tx: &mut Tx, org: OrgNo, id: ErasureId, now: Millis) -> Result<bool> {
     Ok(tx.execute(&DO_AGAIN, args![org, id.to_string(), now]).await? == 1)
 }
 
-/// Whether an erasure is open that is done again: this database heard later of it than it was wished, or of its end
-/// ([`do_again`]), because it was restored from a backup.
+/// Whether an open erasure is being repeated: this database learned of it, or of its completion ([`do_again`]), after the request,
+/// because it was restored from a backup.
 pub async fn any_done_again(conn: &mut Conn) -> Result<bool> {
     Ok(conn.first(&DONE_AGAIN, args![]).await?.is_some())
 }
 
-/// Whose erasure is taken up next.
+/// Selects the organization whose erasure is claimed next.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// The organization that had the turn before.
+    /// Organization of the previous turn.
     pub after: OrgNo,
-    /// Whether only those are that are done again ([`any_done_again`]).
+    /// Whether to take only repeated erasures ([`any_done_again`]).
     pub only_again: bool,
 }
 
 impl Turn {
-    /// Everybody's, from the first organization on.
+    /// Any erasure, from the first organization on.
     pub const FIRST: Self = Self { after: OrgNo(i64::MIN), only_again: false };
 }
 
-/// Takes an erasure up: of the organization whose turn it is, the one that has waited for longest. `run` must be a text that no
-/// other claim uses: a random one.
+/// Claims an erasure: the oldest open one of the organization whose turn it is. `run` must be a text that no other claim uses: a
+/// random one.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, turn: Turn) -> Result<Option<Claimed>> {
     let only_again = i64::from(turn.only_again);
     let mut found = tx.first(&OPEN, args![now, turn.after, only_again]).await?;
@@ -293,8 +284,8 @@ pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, turn: Tur
     Ok(Some(Claimed { erasure, run: run.to_owned() }))
 }
 
-/// Writes how far a run has come, and holds it for longer; in the transaction of what it did. [`StoreError::LeaseLost`]: another
-/// has it, and nothing of this counts.
+/// Records a run's progress and extends its lease, in the transaction of its changes. [`StoreError::LeaseLost`]: another run has
+/// it; nothing of this transaction counts.
 pub async fn record(tx: &mut Tx, claimed: &Claimed, until: Millis) -> Result<()> {
     let Claimed { erasure, run } = claimed;
     let removed = serde_json::json!(erasure.removed).to_string();
@@ -303,7 +294,7 @@ pub async fn record(tx: &mut Tx, claimed: &Claimed, until: Millis) -> Result<()>
     if tx.execute(&RECORD, values).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
 }
 
-/// Says that nothing is left to do.
+/// Records completion.
 pub async fn complete(tx: &mut Tx, claimed: &Claimed, now: Millis) -> Result<()> {
     let Claimed { erasure, run } = claimed;
     let done = tx.execute(&COMPLETE, args![erasure.org, erasure.id.to_string(), &**run, now]).await?;

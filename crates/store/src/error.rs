@@ -1,81 +1,80 @@
-//! What can go wrong with the store, by what the caller can do about it.
+//! Store errors, by the caller's options.
 //!
-//! No type of the database library leaves this crate. [`crate::Store::write`] runs a transaction again that lost a race
-//! (serialization failure, deadlock, a busy SQLite file) or its connection (ended by an operator or a timeout of the server);
-//! the caller gets [`StoreError::Unavailable`] only when that does not help.
+//! No type of the database library leaves this crate. [`crate::Store::write`] retries a transaction that lost a race (serialization
+//! failure, deadlock, a busy SQLite file) or its connection (ended by an operator or a server timeout). The caller gets
+//! [`StoreError::Unavailable`] only if that fails.
 
 use std::borrow::Cow;
 
 use sqlx::error::{DatabaseError, ErrorKind};
 use sqlx::postgres::PgDatabaseError;
 
-/// The result of a store function.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// The source of an error, for the log.
+/// Source of an error, for the log.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a store function did not do its work. In every case nothing of the transaction is in the database, except where
-/// [`StoreError::Unavailable`] says that a commit was under way.
+/// Failure of a store function. Nothing of the transaction is in the database, unless [`StoreError::Unavailable`] reports an
+/// unfinished commit.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// There is no such thing, or it belongs to another organization.
+    /// It does not exist, or belongs to another organization.
     #[error("not found")]
     NotFound,
-    /// Something with that identity stands already.
-    #[error("it exists already")]
+    /// An entry with that identity exists.
+    #[error("already exists")]
     Conflict,
-    /// The account does not cover it.
+    /// The account does not cover the amount.
     #[error("{needed} credits are needed, {available} are available")]
     InsufficientCredits {
-        /// How many were asked for.
+        /// Credits required.
         needed: i64,
-        /// How many there are.
+        /// Credits available.
         available: i64,
     },
-    /// Credits are set aside that would have to be taken back.
-    #[error("credits are set aside for jobs that run")]
+    /// Credits to be taken back are on hold.
+    #[error("credits are on hold for running jobs")]
     CreditsHeld,
-    /// Somebody else has taken the work over, or a hold has expired.
-    #[error("the lease is lost")]
+    /// Another holder has the work, or a hold has expired.
+    #[error("the lease was lost")]
     LeaseLost,
-    /// The database cannot be used now: unreachable, busy, full or read-only. Trying again later may help.
+    /// The database is unusable now: unreachable, busy, full or read-only. A later retry may help.
     #[error("the database is unavailable")]
     Unavailable {
-        /// What the database said.
+        /// Error of the database.
         #[source]
         source: Source,
-        /// Whether nothing of the transaction stands and it would perhaps go through at once.
+        /// Whether nothing of the transaction remains and an immediate retry may succeed.
         contended: bool,
     },
-    /// What the database holds makes no sense, or is of another version than this program.
-    #[error("the database holds what this program cannot read")]
+    /// Stored data is invalid, or from another version than this program.
+    #[error("the database has data that this program cannot read")]
     Corrupt(#[source] Source),
 }
 
 impl StoreError {
-    /// Whether the same transaction may succeed when it is run again at once.
+    /// Whether the same transaction may succeed on an immediate retry.
     pub(crate) fn is_contention(&self) -> bool {
         matches!(self, Self::Unavailable { contended: true, .. })
     }
 
-    /// Whether SQLite could not write because the connection was opened while its file could only be read: it stays so on that
-    /// connection, whatever becomes of the file.
+    /// Whether SQLite could not write because the connection was opened while its file was read-only: that connection stays
+    /// read-only, whatever happens to the file.
     pub(crate) fn is_read_only(&self) -> bool {
         self.code().is_some_and(|code| matches!(primary_of(&code), Some(READONLY)))
     }
 
-    /// Whether the database takes no writes: its disk is full or broken, or it can only be read.
+    /// Whether the database accepts no writes: its disk is full or broken, or it is read-only.
     pub(crate) fn is_unwritable(&self) -> bool {
         self.code().is_some_and(|code| is_unwritable(&code))
     }
 
-    /// Whether the server has forgotten the statements that were prepared on the connection, or prepared them for other tables.
+    /// Whether the server has lost the connection's prepared statements, or prepared them for other tables.
     pub(crate) fn has_lost_statements(&self) -> bool {
         self.told().is_some_and(lost_statements)
     }
 
-    /// The same for a commit: unless it lost a race, whether it went through is not known, so it is not run again.
+    /// The same error for a commit: unless it lost a race, its outcome is unknown, so it is not run again.
     pub(crate) fn of_commit(self) -> Self {
         if self.told().is_some_and(|told| class_of(told) == Class::Contended) { self } else { self.not_again() }
     }
@@ -99,7 +98,7 @@ impl StoreError {
         self.told()?.code()
     }
 
-    /// The same, but not worth trying again at once.
+    /// The same error, but not worth an immediate retry.
     pub(crate) fn not_again(self) -> Self {
         match self {
             Self::Unavailable { source, .. } => Self::Unavailable { source, contended: false },
@@ -107,7 +106,7 @@ impl StoreError {
         }
     }
 
-    /// A value in the database that should not be there.
+    /// Invalid value in the database.
     pub(crate) fn corrupt(what: impl Into<Cow<'static, str>>) -> Self {
         Self::Corrupt(what.into().into())
     }
@@ -136,17 +135,17 @@ impl From<sqlx::Error> for StoreError {
     }
 }
 
-/// What a database's error code says about trying again.
+/// Retry class of a database error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// Lost a race; nothing of the transaction stands.
+    /// Lost a race; nothing of the transaction remains.
     Contended,
-    /// Lost the connection or what was prepared on it. Nothing stands, except where a commit was under way; another connection
-    /// may do.
+    /// Lost the connection or its prepared statements. Nothing remains, unless a commit was in progress; another connection may
+    /// work.
     Cut,
-    /// The database cannot be used now.
+    /// The database is unusable now.
     Away,
-    /// Everything else: a mistake of ours or a damaged database.
+    /// Everything else: a bug in Probity, or a damaged database.
     Other,
 }
 
@@ -157,8 +156,8 @@ fn class_of(told: &(dyn DatabaseError + 'static)) -> Class {
     told.code().map_or(Class::Other, |code| class_of_code(&code))
 }
 
-/// PostgreSQL codes have five characters (its manual, Appendix A), SQLite's are decimal numbers whose low byte is the primary
-/// code (sqlite.org/rescode.html).
+/// PostgreSQL codes have five characters (its manual, Appendix A). SQLite's are decimal numbers whose low byte is the primary code
+/// (sqlite.org/rescode.html).
 fn class_of_code(code: &str) -> Class {
     match primary_of(code) {
         None => postgres_class(code),
@@ -172,22 +171,22 @@ fn postgres_class(code: &str) -> Class {
     match code {
         // transaction_rollback, serialization_failure, deadlock_detected, lock_not_available, snapshot_too_old.
         "40000" | "40001" | "40P01" | "55P03" | "72000" => Class::Contended,
-        // idle_in_transaction_session_timeout, transaction_timeout, admin_shutdown, idle_session_timeout: they end one session,
-        // or, with the server, all of them.
+        // idle_in_transaction_session_timeout, transaction_timeout, admin_shutdown, idle_session_timeout: they end one session, or,
+        // with the server, all sessions.
         "25P03" | "25P04" | "57P01" | "57P05" => Class::Cut,
         // read_only_sql_transaction: a standby after a failover. statement_completion_unknown. invalid_catalog_name: a database
         // that is being restored.
         "25006" | "40003" | "3D000" => Class::Away,
-        // Connection exceptions (poolers say 08P01 to everything), refused credentials, insufficient resources, operator
-        // intervention (shutdown, cancelled), system errors.
+        // Connection exceptions (poolers use 08P01 for everything), rejected credentials, insufficient resources, operator
+        // intervention (shutdown, canceled), system errors.
         _ if ["08", "28", "53", "57", "58"].iter().any(|class| code.starts_with(class)) => Class::Away,
         _ => Class::Other,
     }
 }
 
-/// A pooler has put the session onto another connection of the server (`invalid_sql_statement_name`,
-/// `duplicate_prepared_statement`), or a table was changed under a statement. The code of the latter is that of every feature which
-/// PostgreSQL lacks, and its message is in the server's language.
+/// A pooler has moved the session to another server connection (`invalid_sql_statement_name`, `duplicate_prepared_statement`), or a
+/// table was changed under a statement. The latter's code covers every feature that PostgreSQL lacks, and its message is in the
+/// server's language.
 fn lost_statements(told: &(dyn DatabaseError + 'static)) -> bool {
     let routine = || told.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::routine);
     match told.code().as_deref() {
@@ -218,7 +217,7 @@ const CANTOPEN: u32 = 14;
 const PROTOCOL: u32 = 15;
 const NOLFS: u32 = 22;
 
-/// SQLite's primary code; none where the code is PostgreSQL's. SQLite's have up to four digits.
+/// SQLite's primary code; `None` for a PostgreSQL code. SQLite's have up to four digits.
 fn primary_of(code: &str) -> Option<u32> {
     if code.len() == 5 {
         return None;

@@ -1,8 +1,8 @@
-//! What happened in an account, but for its jobs: settings that were changed, keys, credits, holds. [`crate::timeline`] reads it.
+//! Account events other than jobs: changed settings, keys, credits, restrictions. [`crate::timeline`] reads them.
 //!
-//! An event is written in the transaction of what it tells of, so neither is without the other. It is made of words from lists,
-//! ids of ours, and values that [`mod@recorded`] lets through: no addresses, networks or secrets, and of staff no more than that
-//! it was staff. An event is never changed, and goes when it is old ([`purge`]).
+//! An event is written in the transaction of its cause, so neither exists without the other. It contains words from fixed lists,
+//! ids, and values that [`mod@recorded`] passes: no addresses, networks or secrets, and no identity of staff. An event is never
+//! changed, and is removed when it is old ([`purge`]).
 
 mod recorded;
 
@@ -17,80 +17,65 @@ use crate::number::OrgNo;
 
 pub use recorded::{REDACTED, recorded};
 
-/// Who did something.
+/// Originator of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Actor {
-    /// A person who was signed in.
+    /// A signed-in team member.
     User(UserId),
-    /// A key.
     ApiKey(KeyId),
-    /// Somebody at the operator's command line; who it was is not kept.
+    /// Staff at the operator's command line; the name is not stored.
     Staff,
-    /// The service by itself.
+    /// The service itself.
     System,
 }
 
-/// Something that happened to an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccountEvent {
-    /// A key was made.
     KeyCreated,
-    /// A key was revoked.
     KeyRevoked,
-    /// Credits were granted.
     CreditsGranted,
-    /// The balance was corrected.
+    /// The balance was corrected by hand.
     CreditsAdjusted,
-    /// Credits were put in because there were none.
+    /// Credits were refilled automatically.
     AutoRefill,
-    /// The balance has become low.
+    /// The balance fell below its threshold.
     LowBalance,
-    /// The organization has another plan.
+    /// The organization's plan changed.
     PlanChange,
-    /// The account was stopped: suspended, paused or banned.
+    /// The account was suspended, paused or banned.
     Hold,
-    /// It goes on.
     HoldLifted,
-    /// The secret of batch callbacks was replaced.
     CallbackSecretRotated,
-    /// Somebody signed in.
     Login,
-    /// Somebody set or changed their password.
+    /// A password was set or changed.
     PasswordChanged,
-    /// The operator made a link with which somebody sets another password.
+    /// The operator created a link that sets a new password.
     ResetLinkCreated,
-    /// Somebody is asked for a second factor from now on.
+    /// A user enabled two-factor authentication.
     SecondFactorEnabled,
-    /// Somebody is not asked for it any more.
+    /// A user disabled two-factor authentication.
     SecondFactorDisabled,
-    /// Somebody ended sessions of theirs.
+    /// A user ended their own sessions.
     SessionsRevoked,
-    /// Somebody was invited.
     MemberInvited,
-    /// Somebody who was invited has accepted.
+    /// An invitation was accepted.
     MemberJoined,
-    /// A member's name, role or status was changed.
     MemberChanged,
     /// A member was removed, or an invitation withdrawn.
     MemberRemoved,
-    /// A webhook was made.
     WebhookCreated,
-    /// Name, URL or filter of a webhook were changed.
+    /// A webhook's name, URL or filter changed.
     WebhookChanged,
-    /// A webhook was removed.
     WebhookDeleted,
-    /// A webhook was disabled: by somebody, or by the system because it took nothing for too long.
+    /// A webhook was disabled: by a user, or by the system after failing for too long.
     WebhookDisabled,
-    /// A webhook was enabled again.
     WebhookEnabled,
-    /// The secret of a webhook was replaced.
     WebhookSecretRotated,
-    /// Somebody had addresses erased.
+    /// A user requested an erasure.
     Erasure,
 }
 
 impl AccountEvent {
-    /// Every kind.
     pub const ALL: [Self; 27] = [
         Self::KeyCreated,
         Self::KeyRevoked,
@@ -121,7 +106,7 @@ impl AccountEvent {
         Self::Erasure,
     ];
 
-    /// The name in the timeline.
+    /// Name in the timeline.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::KeyCreated => "key_created",
@@ -155,26 +140,24 @@ impl AccountEvent {
     }
 }
 
-/// What happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A setting was changed.
     SettingsChange {
-        /// Which, as a dotted path of names of ours.
+        /// The setting, as a dotted path of fixed names.
         setting: String,
-        /// Its value before. It is kept as far as [`recorded()`] lets it through.
+        /// Former value, as far as [`recorded()`] passes it.
         before: Value,
-        /// Its value after; the same goes for it.
+        /// New value, as far as [`recorded()`] passes it.
         after: Value,
-        /// The connection whose setting it is.
+        /// Connection that the setting belongs to.
         connection: Option<ConnId>,
     },
-    /// Something happened to the account.
+    /// An account event.
     Account(AccountEvent),
 }
 
 impl What {
-    /// A field of a person was changed. Of such fields only the name is told.
+    /// A changed field of a person. Only the field's name is stored.
     pub fn of_person(field: &str) -> Self {
         let setting = format!("account.{field}");
         Self::SettingsChange { setting, before: Value::Null, after: Value::Null, connection: None }
@@ -188,20 +171,17 @@ impl What {
     }
 }
 
-/// An event as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it happened.
     pub at: Millis,
-    /// What.
     pub what: What,
-    /// Who did it; none where that is not known.
+    /// Originator; `None` if unknown.
     pub actor: Option<Actor>,
 }
 
 pub(crate) const SETTINGS_CHANGE: &str = "settings_change";
 const ACCOUNT_EVENT: &str = "account_event";
-/// Numbers that each millisecond has for events. Where they do not suffice, those of the next are used.
+/// Event numbers per millisecond. If they run out, those of the next millisecond are used.
 const NUMBERS_PER_MS: i64 = 1_024;
 
 statements! {
@@ -212,8 +192,8 @@ statements! {
         DELETE FROM event WHERE (org_no, event_no) IN (SELECT org_no, event_no FROM old)";
 }
 
-/// Writes down what happened, in this order. Several transactions at once share the numbers of a millisecond: each tries them
-/// from the first on, so that none waits for one that waits for it.
+/// Records events in the given order. Concurrent transactions share the numbers of a millisecond: each tries them from the first
+/// on, to prevent deadlocks.
 pub async fn add(tx: &mut Tx, org: OrgNo, at: Millis, actor: Option<Actor>, happened: &[What]) -> Result<()> {
     let mut no = at.0.saturating_mul(NUMBERS_PER_MS);
     for what in happened {
@@ -230,12 +210,12 @@ pub async fn add(tx: &mut Tx, org: OrgNo, at: Millis, actor: Option<Actor>, happ
     Ok(())
 }
 
-/// Removes up to `at_most` events from before a time, the oldest first, and says how many those were.
+/// Removes up to `at_most` events from before a time, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![before, i64::from(at_most)]).await
 }
 
-/// The stored form of an actor, which jobs have too.
+/// Stored form of an actor, which jobs use, too.
 #[derive(Serialize, Deserialize)]
 struct StoredActor {
     #[serde(rename = "type")]
@@ -272,12 +252,12 @@ impl TryFrom<StoredActor> for Actor {
 }
 
 impl Actor {
-    /// The actor as jobs keep it.
+    /// The actor as stored with jobs.
     pub fn to_json(self) -> String {
         serde_json::to_string(&StoredActor::from(self)).expect("an actor is plain JSON")
     }
 
-    /// Reads what [`Actor::to_json`] has written.
+    /// Parses the output of [`Actor::to_json`].
     pub fn from_json(json: &str) -> Result<Self> {
         let stored: StoredActor = serde_json::from_str(json).map_err(|error| StoreError::Corrupt(error.into()))?;
         stored.try_into()
@@ -309,7 +289,7 @@ fn body(what: &What, actor: Option<Actor>) -> Vec<u8> {
     serde_json::to_vec(&body).expect("an event is plain JSON")
 }
 
-/// Reads an event of its columns `at`, `kind`, `connection_id` and `body`.
+/// Reads an event from its columns `at`, `kind`, `connection_id` and `body`.
 pub(crate) fn read(row: &Row) -> Result<Event> {
     let body: Vec<u8> = row.get("body")?;
     let body: Body = serde_json::from_slice(&body).map_err(|error| StoreError::Corrupt(error.into()))?;

@@ -1,8 +1,7 @@
-//! What exchangers have shown of domains, for all customers and nodes: whether one accepts any local part, and whether it
-//! has ever accepted some address.
+//! Facts about domains at MX hosts, for all customers and nodes: whether a host is a catch-all for the domain, and whether it has
+//! ever accepted an address.
 //!
-//! Facts are hints that age. Losing one costs a question to the exchanger, never a verdict, so the last writer wins and
-//! nothing is locked.
+//! Facts are hints that expire. Losing one costs a probe, never a verdict, so the last writer wins and nothing is locked.
 
 use std::collections::BTreeMap;
 
@@ -34,29 +33,29 @@ statements! {
         DELETE FROM domain_fact WHERE (domain, host) IN (SELECT domain, host FROM old)";
 }
 
-/// What is known of a domain at one exchanger.
+/// Facts about a domain at one MX host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
-    /// The domain, in lower-case A-labels.
+    /// Domain in lower-case A-labels.
     pub domain: String,
-    /// The exchanger's host name, in lower case.
+    /// MX host name, in lower case.
     pub host: String,
-    /// Whether it accepts any local part, and until when that counts.
+    /// Whether the domain is a catch-all, and the expiry of that fact.
     pub catch_all: Option<(bool, Millis)>,
-    /// Until when it counts as a domain that has accepted some address.
+    /// Expiry of the fact that the domain has accepted an address.
     pub accepted_until: Option<Millis>,
 }
 
-/// Both parts of a fact, as in [`Fact`].
+/// Both parts of a [`Fact`].
 type Parts = (Option<(bool, Millis)>, Option<Millis>);
 
-/// What is known of domains at exchangers, each asked for as a pair of domain and host, in no order; those of which nothing
-/// is known are left out. Parts whose time has passed are still told until they are purged.
+/// Facts about domains at MX hosts, requested as pairs of domain and host, in no order; unknown pairs are omitted. Expired parts
+/// are included until they are purged.
 pub async fn recall<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<Vec<Fact>> {
     conn.rows(&RECALL, args![json!(wanted).to_string()]).await?.iter().map(fact).collect()
 }
 
-/// What is known of domains at whichever exchangers, each domain asked for as an array of one; in no order.
+/// Facts about domains at all MX hosts, each domain requested as an array of one; in no order.
 pub async fn of_domains<T: Serialize>(conn: &mut Conn, wanted: &[T]) -> Result<Vec<Fact>> {
     conn.rows(&OF_DOMAINS, args![json!(wanted).to_string()]).await?.iter().map(fact).collect()
 }
@@ -73,13 +72,13 @@ fn fact(row: &Row) -> Result<Fact> {
     })
 }
 
-/// Keeps facts. Parts that are none leave what is known; of several facts about the same domain and host the last counts.
+/// Stores facts. A part that is `None` leaves the stored one unchanged; of several facts about the same domain and host, the last
+/// counts.
 pub async fn remember(tx: &mut Tx, facts: &[Fact]) -> Result<()> {
     if facts.is_empty() {
         return Ok(());
     }
-    // PostgreSQL refuses to update a row twice in one statement; and everyone writes in the order of the keys, so that
-    // two writers cannot wait for each other.
+    // PostgreSQL refuses to update a row twice in one statement. Writing in key order prevents deadlocks between writers.
     let mut rows: BTreeMap<(&str, &str), Parts> = BTreeMap::new();
     for fact in facts {
         let row = rows.entry((&fact.domain, &fact.host)).or_default();
@@ -99,7 +98,7 @@ pub async fn remember(tx: &mut Tx, facts: &[Fact]) -> Result<()> {
     Ok(())
 }
 
-/// Removes up to `at_most` rows of which no part counts any more, the oldest first, and says how many those were.
+/// Removes up to `at_most` rows whose parts have all expired, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![now, i64::from(at_most)]).await
 }

@@ -1,8 +1,8 @@
-//! Lower-case hexadecimal: bytes travel through JSON in it.
+//! Lower-case hexadecimal, which carries bytes through JSON.
 
 use std::fmt::Write as _;
 
-/// Two digits for each byte.
+/// Encodes each byte as two digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");

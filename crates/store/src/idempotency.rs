@@ -1,15 +1,13 @@
-//! Requests that carry an Idempotency-Key: their locks while they run, and their answers while they are kept.
+//! Idempotency-Keys: locks while requests run, and stored responses.
 //!
-//! [`begin`] gives a key to one run, which is named by a random text of the caller. The run does its work and calls
-//! [`keep_answer`] in the same transaction: either both stand or neither. A run that answers with anything but success
-//! calls [`release`], and the next attempt runs. A run that dies leaves a lock, which ends with its lease; the next attempt
-//! takes the key over under a new name, and should the first run be alive after all, its [`keep_answer`] fails, which rolls
-//! its work back.
+//! [`begin`] gives a key to one run, which the caller names with a random text. The run does its work and calls [`keep_answer`] in
+//! the same transaction: both commit or neither. A run without a success response calls [`release`], and the next attempt runs. The
+//! lock of a run that dies ends with its lease; the next attempt takes the key over under a new name. If the first run is still
+//! alive, its [`keep_answer`] fails, which rolls its work back.
 //!
-//! The organization's keys are bounded. Counting up to 100,000 rows at each request would make the bound the attack, so
-//! what is counted is the part of them whose hashes begin with the same six bits as the new one: hashes are evenly
-//! spread, a part may hold a 64th of the bound, and the index answers. The bound is therefore strict, and the unluckiest
-//! hashes meet it from about nine tenths of it on.
+//! The number of keys per organization is bounded. Counting up to 100,000 rows per request would make the bound the attack. So only
+//! keys whose hashes share the new key's first 6 bits are counted: hashes are evenly distributed, each such part may hold 1/64 of
+//! the bound, and the index answers. The bound is therefore strict; the unluckiest hashes meet it from about 90% on.
 
 use probity_mail::time::Millis;
 
@@ -17,15 +15,15 @@ use crate::db::{Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// How many keys of one organization are kept at most.
+/// Maximum keys stored per organization.
 pub const KEPT_MAX: i64 = 100_000;
-/// In how many parts the hashes are counted, by their first bits.
+/// Number of parts in which hashes are counted, by their first bits.
 const PARTS: u8 = 64;
-/// The bits of the first byte that say which part it is.
+/// Bits of the first byte that select the part.
 const PART_BITS: u8 = !(u8::MAX / PARTS);
 
 statements! {
-    // $7 and $8 enclose the part of the hashes, $9 is how many it may hold.
+    // $7 and $8 enclose the part of the hashes, $9 is its capacity.
     INSERT = "INSERT INTO idempotency (org_no, key_hash, body_hash, run, locked_until, created_at)
         SELECT $1, $2, $3, $4, $5, $6
         WHERE (SELECT COUNT(*) FROM (SELECT 1 AS one FROM idempotency
@@ -44,67 +42,61 @@ statements! {
         DELETE FROM idempotency WHERE (org_no, key_hash) IN (SELECT org_no, key_hash FROM old)";
 }
 
-/// A request that wants to run under a key.
+/// A request to run under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// Whose.
     pub org: OrgNo,
-    /// A keyed hash of method, path and key.
+    /// Keyed hash of method, path and key.
     pub key_hash: [u8; 32],
-    /// A hash of the body as it came.
+    /// Hash of the unmodified body.
     pub body_hash: [u8; 32],
-    /// A text that names this run and no other: a random one.
+    /// Unique name of this run: a random text.
     pub run: String,
-    /// The time.
     pub now: Millis,
-    /// How long the run may take before another may take the key over, in milliseconds.
+    /// Time after which another run may take the key over, in milliseconds.
     pub lease_ms: i64,
-    /// How long a key counts, from the start of its run on, in milliseconds.
+    /// Validity of a key from the start of its run, in milliseconds.
     pub keep_ms: i64,
 }
 
-/// What is to be done with an [`Attempt`].
+/// Outcome of an [`Attempt`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// It runs, and holds the key.
+    /// The request runs, and holds the key.
     Run,
-    /// It ran before; this was the answer.
+    /// It ran before, with this response.
     Replay {
-        /// The HTTP status.
+        /// HTTP status.
         status: u16,
-        /// What the earlier run gave to [`keep_answer`].
+        /// Response that the earlier run gave to [`keep_answer`].
         answer: Vec<u8>,
     },
     /// Another run with the same body holds the key.
     InProgress,
-    /// The key belongs to a request with another body, running or answered.
+    /// The key belongs to a request with another body, running or finished.
     Reused,
-    /// The organization has as many keys as may be kept.
+    /// The organization has the maximum number of keys.
     Full,
 }
 
-/// A key that a run holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held<'a> {
-    /// Whose: [`Attempt::org`].
     pub org: OrgNo,
-    /// [`Attempt::key_hash`].
     pub key_hash: &'a [u8; 32],
-    /// [`Attempt::run`].
     pub run: &'a str,
 }
 
 impl Attempt {
-    /// The key as it is held once [`begin`] has said [`Begun::Run`].
+    /// The held key, after [`begin`] has returned [`Begun::Run`].
     pub fn held(&self) -> Held<'_> {
         Held { org: self.org, key_hash: &self.key_hash, run: &self.run }
     }
 }
 
-/// Takes a key for a run, or says why not. A key that is older than it counts, and one whose run neither answered nor
-/// released it within its lease, is free, whatever its body was.
+/// Takes a key for a run, or returns the reason why not. A key is free, whatever its body, if it has expired, or if its run neither
+/// responded nor released it within its lease.
 pub async fn begin(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
-    // The row can vanish between the two statements, when its run releases it; then the second round inserts it.
+    // The row can vanish between the two statements, when its run releases it; the second round then inserts it.
     for _ in 0..2 {
         if insert(tx, attempt).await? {
             return Ok(Begun::Run);
@@ -122,7 +114,7 @@ pub async fn begin(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
 async fn insert(tx: &mut Tx, attempt: &Attempt) -> Result<bool> {
     let Attempt { org, key_hash, body_hash, run, now, .. } = attempt;
     let first = key_hash[0] & PART_BITS;
-    // A last byte more than hashes have makes the end lie behind all of the part.
+    // One byte more than a hash has puts the end behind the whole part.
     let mut end = [u8::MAX; 33];
     end[0] = first | !PART_BITS;
     let lease_end = *now + attempt.lease_ms;
@@ -131,7 +123,7 @@ async fn insert(tx: &mut Tx, attempt: &Attempt) -> Result<bool> {
     Ok(tx.execute(&INSERT, args).await? == 1)
 }
 
-/// What a row means for an attempt; nothing where the key is free.
+/// Meaning of a row for an attempt; `None` if the key is free.
 fn standing(row: &Row, attempt: &Attempt) -> Result<Option<Begun>> {
     let created_at: i64 = row.get("created_at")?;
     if attempt.now.0 >= created_at.saturating_add(attempt.keep_ms) {
@@ -153,28 +145,28 @@ fn standing(row: &Row, attempt: &Attempt) -> Result<Option<Begun>> {
     Ok(Some(Begun::Replay { status, answer }))
 }
 
-/// The row is locked since it was read, so it is still free.
+/// The row has been locked since it was read, so it is still free.
 async fn take_over(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
     let Attempt { org, key_hash, body_hash, run, now, lease_ms, .. } = attempt;
     tx.execute(&TAKE_OVER, args![*org, key_hash, body_hash, run.as_str(), *now + *lease_ms, *now]).await?;
     Ok(Begun::Run)
 }
 
-/// Keeps the answer of a run, and ends its lock. In the transaction of the work: where another run has taken the key over,
-/// or the run has answered already, this is [`StoreError::LeaseLost`], and the work must not stand.
-/// `names_address`: the answer may name one, so an erasure drops it.
+/// Stores a run's response and ends its lock, in the transaction of the work. [`StoreError::LeaseLost`]: another run has taken the
+/// key over, or this run has responded already; roll the work back. `names_address`: the response may contain one, so an erasure
+/// drops it.
 pub async fn keep_answer(tx: &mut Tx, held: Held<'_>, status: u16, answer: &[u8], names_address: bool) -> Result<()> {
     let args = args![held.org, held.key_hash, held.run, i64::from(status), answer, names_address];
     if tx.execute(&KEEP_ANSWER, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
 }
 
-/// Frees the key of a run that has no answer to be kept. A key that is not its own any more stays as it is.
+/// Releases the key of a run without a response to store. A key held by another run stays unchanged.
 pub async fn release(tx: &mut Tx, held: Held<'_>) -> Result<()> {
     tx.execute(&RELEASE, args![held.org, held.key_hash, held.run]).await?;
     Ok(())
 }
 
-/// Removes up to `at_most` keys whose runs began before a time, the oldest first, and says how many those were.
+/// Removes up to `at_most` keys whose runs began before a time, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![before, i64::from(at_most)]).await
 }

@@ -1,9 +1,9 @@
-//! Batch jobs, from the first address that arrives to the last result.
+//! Jobs, from the first address received to the last result.
 //!
-//! A job is *unborn* while its addresses arrive in blocks; one short transaction ([`accept()`]) holds its credits and makes it
-//! visible. Somebody takes the *import* up and makes *chunks* of it; workers take chunks up ([`claim_chunks`]), and
-//! settle results in parts ([`settle`]). Whoever takes something up gets an *epoch*; what an earlier holder brings later is refused
-//! ([`StoreError::LeaseLost`]), so each row gets one result and each credit is moved once, whoever dies or sleeps meanwhile.
+//! A job is *staged* (`Unborn`) while its addresses arrive in blocks. One short transaction ([`accept()`]) holds its credits and
+//! makes it visible. An importer claims it and splits it into *chunks*; workers claim chunks ([`claim_chunks`]) and settle results
+//! in parts ([`settle`]). Each claim gets an *epoch*; writes of an earlier holder are rejected ([`StoreError::LeaseLost`]). So each
+//! row gets one result and each credit moves once, even if workers die or stall.
 //!
 //! Rows are locked in one order: job, chunk, hold, account.
 
@@ -54,12 +54,12 @@ pub use work::{
     settle,
 };
 
-/// A job's number within the database.
+/// Number of a job within the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobNo(pub i64);
 
 impl JobNo {
-    /// The number that belongs to an id, made as organizations' numbers are.
+    /// Derives the number from an id, as for organizations.
     pub fn of_id(id: JobId) -> Self {
         Self(OrgNo::of_id(id.bits()).0)
     }
@@ -71,20 +71,20 @@ impl crate::db::Argument for JobNo {
     }
 }
 
-/// Where a job stands.
+/// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
-    /// Its addresses are still arriving.
+    /// Staged: addresses are still arriving.
     Unborn,
-    /// Accepted; nobody has looked at its addresses.
+    /// Accepted; the import has not started.
     Queued,
-    /// Its addresses are being sorted into chunks.
+    /// The import is sorting its addresses into chunks.
     Importing,
-    /// Sorted; no address has been taken up.
+    /// Sorted; no chunk has been claimed.
     Ready,
-    /// Addresses are being verified.
+    /// Chunks are being verified.
     Processing,
-    /// Every row has its result.
+    /// Every row has a result.
     Completed,
     /// Stopped by the customer.
     Cancelled,
@@ -108,7 +108,7 @@ impl State {
         Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
     }
 
-    /// Whether nothing is left to do.
+    /// Whether the job has ended.
     pub fn is_closed(self) -> bool {
         matches!(self, Self::Completed | Self::Cancelled | Self::ForceStopped)
     }
@@ -121,7 +121,7 @@ impl std::str::FromStr for State {
     }
 }
 
-/// How many rows came to what.
+/// Rows by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Rows with a result.
@@ -137,7 +137,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts `rows` rows of one reason.
+    /// Adds `rows` rows with the given reason.
     pub fn add(&mut self, reason: Reason, rows: i64) {
         self.processed += rows;
         let part = match reason.status() {
@@ -149,48 +149,41 @@ impl Counts {
         *part += rows;
     }
 
-    /// Everything that did not pass.
+    /// All rows that did not pass.
     pub fn failed(&self) -> i64 {
         self.undeliverable + self.risky + self.unknown
     }
 }
 
-/// A job as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Whose.
     pub org: OrgNo,
-    /// Its number.
     pub no: JobNo,
-    /// Its id outside.
+    /// Public id.
     pub id: JobId,
-    /// Whether it was made with a test key.
+    /// Whether a test key created it.
     pub test: bool,
-    /// Where its addresses came from.
+    /// Source of its addresses.
     pub source: String,
-    /// Who or what started it, in the timeline's words.
+    /// Who or what started it, in the timeline's terms.
     pub started_by: Option<String>,
-    /// Where it was started.
+    /// Action that started it.
     pub source_action: Option<String>,
-    /// Who started it, as the timeline shows it (JSON).
+    /// Originator, as the timeline shows it (JSON).
     pub actor: Option<String>,
-    /// Where it stands.
     pub state: State,
-    /// Where to tell that it is done.
+    /// URL of the completion callback.
     pub webhook_url: Option<String>,
-    /// Rows that were submitted.
     pub rows: i64,
-    /// Rows by outcome.
     pub counts: Counts,
-    /// Credits that it has spent.
+    /// Credits charged.
     pub charged: i64,
-    /// When it was accepted.
     pub created_at: Millis,
-    /// When its first address was taken up.
+    /// Time of its first claimed chunk.
     pub started_at: Option<Millis>,
-    /// When it was closed.
+    /// Closing time.
     pub finished_at: Option<Millis>,
-    /// From when on its rows are gone: they were old, or it was never accepted.
+    /// Time of the purge mark: its rows are gone, because they were old or it was never accepted.
     pub purged_at: Option<Millis>,
 }
 
@@ -198,7 +191,7 @@ statements! {
     LOCK = "SELECT state, test, epoch, next_chunk, parts, id, source, purged_at FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
 }
 
-/// The statements of this aggregate, those of its parts included.
+/// All statements of this aggregate, including its submodules.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [
         STATEMENTS,
@@ -219,18 +212,18 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
     .concat()
 }
 
-/// What must be known of a job to change it; its row is locked.
+/// Fields needed to change a job; its row is locked.
 pub(crate) struct Locked {
     pub(crate) state: State,
     pub(crate) test: bool,
     pub(crate) epoch: i64,
     pub(crate) next_chunk: i64,
-    /// The number of its last part.
+    /// Number of its last part.
     pub(crate) parts: i64,
-    /// The name of its hold: its id.
+    /// Name of its hold: its id.
     pub(crate) id: String,
     pub(crate) source: String,
-    /// Whether its rows are gone, or going.
+    /// Whether its rows are gone or being removed.
     pub(crate) purged: bool,
 }
 
@@ -279,7 +272,7 @@ pub(crate) fn read(row: &Row) -> Result<Job> {
     })
 }
 
-/// The columns that [`read`] needs.
+/// Columns that [`read`] needs.
 macro_rules! columns {
     () => {
         "org_no, job_no, id, test, source, started_by, source_action, actor, state, webhook_url, rows_total, processed, \
@@ -288,7 +281,7 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
-/// One job, whoever asks; for the parts that have its number.
+/// One job, without a check of the key's mode; for callers that have its number.
 pub async fn by_no(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Job> {
     reading::by_no(conn, org, job).await
 }

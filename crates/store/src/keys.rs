@@ -1,4 +1,4 @@
-//! API keys: of each only a keyed hash is stored, with the parts that may be shown.
+//! API keys: only a keyed hash of each is stored, with the parts that may be shown.
 
 use probity_account::api_key::KeyKind;
 use probity_account::id::{KeyId, OrgId, UserId};
@@ -10,67 +10,58 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::organization::OrgStatus;
 
-/// A key without its secret.
+/// API key without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Whose.
     pub org: OrgNo,
-    /// The id outside.
+    /// Public id.
     pub id: KeyId,
-    /// Who made it, or whose acts it does.
+    /// User who created it, or for whom it acts.
     pub user: Option<UserId>,
-    /// What it is called.
     pub name: String,
-    /// What sort of key.
     pub kind: KeyKind,
-    /// What it may do.
     pub scopes: Scopes,
-    /// Where a `pub` key may be used from.
+    /// Origins from which a `pub` key may be used.
     pub origins: Vec<String>,
-    /// The visible beginning.
+    /// Visible beginning.
     pub prefix: String,
-    /// The visible end.
+    /// Visible end.
     pub last4: String,
-    /// Requests a minute; none where the instance's value counts.
+    /// Requests per minute; `None` for the instance's limit.
     pub rate_limit_per_minute: Option<i64>,
-    /// Credits that a `pub` key may spend a day; none where the instance's value counts.
+    /// Credits that a `pub` key may spend per day; `None` for the instance's limit.
     pub daily_cap: Option<i64>,
-    /// When it was made.
     pub created_at: Millis,
-    /// From when on it is refused.
+    /// Expiry.
     pub expires_at: Option<Millis>,
-    /// When it was revoked.
     pub revoked_at: Option<Millis>,
-    /// When it was used last, to the minute.
+    /// Last use, to the minute.
     pub last_used_at: Option<Millis>,
 }
 
 impl Key {
-    /// Whether it opens anything now.
+    /// Whether it is neither revoked nor expired.
     pub fn is_valid(&self, now: Millis) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now)
     }
 }
 
-/// A key and what must be known of its organization to answer a request.
+/// A key, and what requests need to know about its organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// The key.
     pub key: Key,
-    /// Its organization's id.
     pub org_id: OrgId,
-    /// Where the organization stands.
+    /// State of the organization.
     pub org_status: OrgStatus,
-    /// The name of the organization's plan.
     pub org_plan: String,
-    /// Requests a minute that the operator allows all keys of the organization.
+    /// Operator's limit for all keys of the organization, in requests per minute.
     pub org_rate_limit_per_minute: Option<i64>,
-    /// Requests a minute that the organization wishes for all its keys.
+    /// Organization's own limit for all its keys, in requests per minute.
     pub org_wished_per_minute: Option<i64>,
 }
 
 statements! {
-    // Of several that make one at once, each waits for the one before and then counts its key too.
+    // Each concurrent creation waits for the one before, and then counts its key, too.
     LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM api_key WHERE org_no = $1 AND revoked_at IS NULL \
              AND (expires_at IS NULL OR expires_at > $2) LIMIT $3) AS part) AS n";
@@ -84,7 +75,7 @@ statements! {
                LEFT JOIN org_settings s ON s.org_no = k.org_no WHERE k.hash = $1";
     BY_ID = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, rate_limit_per_minute, daily_cap, \
              created_at, expires_at, revoked_at, last_used_at FROM api_key WHERE org_no = $1 AND id = $2";
-    // The newest first; ids of one millisecond are told apart by their random part.
+    // Newest first; ids of the same millisecond differ in their random part.
     PAGE = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, rate_limit_per_minute, daily_cap, \
             created_at, expires_at, revoked_at, last_used_at FROM api_key \
             WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3)) \
@@ -95,14 +86,14 @@ statements! {
              WHERE org_no = d.o AND id = d.k AND (last_used_at IS NULL OR last_used_at < d.at)";
 }
 
-/// Whether an organization has fewer than `at_most` keys that open something now. It stays so until the transaction ends.
+/// Whether an organization has fewer than `at_most` valid keys. It stays so until the transaction ends.
 pub async fn has_room(tx: &mut Tx, org: OrgNo, now: Millis, at_most: i64) -> Result<bool> {
     tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
     let counted = tx.first(&COUNT, args![org, now, at_most]).await?;
     Ok(counted.map_or(Ok(0), |row| row.get::<i64>("n"))? < at_most)
 }
 
-/// Adds a key. Conflict: its hash or its id stands already.
+/// Adds a key. [`StoreError::Conflict`]: its hash or its id exists.
 pub async fn insert(tx: &mut Tx, key: &Key, hash: &[u8; 32]) -> Result<()> {
     let origins = serde_json::to_string(&key.origins).map_err(|error| StoreError::Corrupt(error.into()))?;
     let values = args![
@@ -125,7 +116,7 @@ pub async fn insert(tx: &mut Tx, key: &Key, hash: &[u8; 32]) -> Result<()> {
     Ok(())
 }
 
-/// The key with a hash, expired and revoked ones included: telling them apart is not the index's to do.
+/// The key with a hash, including expired and revoked keys: the caller checks validity.
 pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Known>> {
     let Some(row) = conn.first(&BY_HASH, args![hash]).await? else { return Ok(None) };
     Ok(Some(Known {
@@ -138,24 +129,23 @@ pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Known>> 
     }))
 }
 
-/// One key of an organization.
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: KeyId) -> Result<Key> {
     conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// Keys of an organization, the newest first, after the one that a page ended with; at most `at_most`.
+/// Keys of an organization, newest first, after the last one of a page; at most `at_most`.
 pub async fn page(conn: &mut Conn, org: OrgNo, after: Option<(Millis, KeyId)>, at_most: i64) -> Result<Vec<Key>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
     conn.rows(&PAGE, args![org, at, id, at_most]).await?.iter().map(read).collect()
 }
 
-/// Revokes a key, once and for all. Not found: there is none, or it is revoked already.
+/// Revokes a key permanently. [`StoreError::NotFound`]: it does not exist, or is already revoked.
 pub async fn revoke(tx: &mut Tx, org: OrgNo, id: KeyId, now: Millis) -> Result<()> {
     let rows = tx.execute(&REVOKE, args![org, id.to_string(), now]).await?;
     if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
 }
 
-/// Notes when keys were used last.
+/// Records the last use of keys.
 pub async fn touch(tx: &mut Tx, used: &[(OrgNo, KeyId, Millis)]) -> Result<()> {
     let rows: Vec<_> =
         used.iter().map(|(org, key, at)| serde_json::json!({ "o": org.0, "k": key.to_string(), "at": at.0 })).collect();

@@ -1,12 +1,11 @@
-//! All SQL of Probity, for SQLite and PostgreSQL. Knows nothing of HTTP or SMTP.
+//! All SQL of Probity, for SQLite and PostgreSQL. Independent of HTTP and SMTP.
 //!
-//! [`Store`] is a database; each aggregate has a file of functions that take a connection ([`Conn`]) or a transaction
-//! ([`Tx`]) and return values of the domain. One text serves both databases: columns are whole numbers, texts and bytes;
-//! times are milliseconds, ids, times and random values are arguments; bulk arguments are one JSON text; the few words that
-//! differ stand behind markers (`db/dialect.rs`). A test prepares every statement on both databases.
+//! [`Store`] is a database; each aggregate has a file of functions that take a connection ([`Conn`]) or a transaction ([`Tx`]) and
+//! return domain values. One text serves both databases. Columns are integers, texts and bytes; times are in milliseconds. Ids,
+//! times and random values are arguments, and bulk arguments are one JSON text. Markers replace the few words that differ
+//! (`db/dialect.rs`). A test prepares every statement on both databases.
 //!
-//! Tables of a customer begin their keys with the organization's number. Text of users is never sorted or compared by
-//! order in SQL.
+//! The keys of customer tables begin with the organization's number. SQL never sorts or compares user text by order.
 
 pub mod ahead;
 pub mod attempts;
@@ -58,10 +57,9 @@ pub use db::failpoint;
 pub use db::{Conn, Dialect, Place, PoolUse, SchemaState, Store, StoreConfig, Tx};
 pub use error::{Result, Source, StoreError};
 pub use number::OrgNo;
-/// Makes a transaction's closure: `store.write(|tx| async move { .. }.scope_boxed())`.
+/// Creates a transaction's closure: `store.write(|tx| async move { .. }.scope_boxed())`.
 pub use scoped_futures::ScopedFutureExt;
 
-/// Every statement of this crate.
 #[cfg_attr(
     not(any(test, debug_assertions)),
     expect(dead_code, reason = "read by the test that prepares them all, and by failpoints")

@@ -1,12 +1,12 @@
-//! Moving an installation from SQLite to PostgreSQL, with everything that it knows.
+//! Moves an installation with all its data from SQLite to PostgreSQL.
 //!
-//! The tables are those that the source has (`moving/schema.rs`), so that none can be forgotten. They are copied in one
-//! transaction of the target, a slice of rows at a time (`moving/copy.rs`): a move that breaks leaves nothing there. The source is
-//! open for this process alone ([`Store::open_alone`]) and is only read, but for its mark.
+//! The tables are read from the source (`moving/schema.rs`), so none can be forgotten. They are copied in one transaction of the
+//! target, a slice of rows at a time (`moving/copy.rs`): a move that fails leaves nothing there. The source is open exclusively
+//! ([`Store::open_alone`]), and only read except for its mark.
 //!
-//! Two databases cannot be committed at one instant. So that never both of them are served, the source is marked as moved
-//! first; the target gets the same mark with its rows. Where a move breaks between the two, the source refuses to be served
-//! although nothing has arrived; moving once more tells, by the marks, whether it had ([`Outcome::Before`]).
+//! Two databases cannot commit at one instant. To prevent both from being served, the source is marked as moved first; the target
+//! gets the same mark with its rows. If a move fails in between, the source refuses to be served although nothing has arrived.
+//! Repeating the move tells from the marks whether it had succeeded ([`Outcome::Before`]).
 
 mod copy;
 mod schema;
@@ -26,72 +26,68 @@ use crate::{instance, nodes};
 use copy::copy;
 use schema::{Table, names, tables};
 
-/// In the source: when it was moved.
+/// Mark in the source: time of the move.
 const MOVED_TO: &str = "moved_to_at";
-/// In the target: the same time.
+/// Mark in the target: the same time.
 const MOVED_FROM: &str = "moved_from_at";
 
-/// For so long a node that serves the target may have been silent: more than between two signs of life, whatever the clocks.
+/// Time since the heartbeat after which a node of the target counts as gone: more than the interval between two heartbeats,
+/// whatever the clocks.
 const SILENT_MS: i64 = 60_000;
 
-/// What a move came to.
+/// Outcome of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Everything was copied.
     Done(Vec<Copied>),
-    /// It had been moved there before.
+    /// It was moved there before, at this time.
     Before(Millis),
 }
 
-/// What was copied of a table.
+/// Copy of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Its name.
     pub table: String,
-    /// How many rows it has.
+    /// Rows copied.
     pub rows: u64,
 }
 
-/// Why nothing was moved.
+/// Reason why nothing was moved.
 #[derive(Debug, thiserror::Error)]
 pub enum MoveError {
-    /// The target serves others.
-    #[error("the database there holds organizations already; it must be empty")]
+    /// The target contains other organizations.
+    #[error("the target database already has organizations; use an empty one")]
     Occupied,
-    /// The target's tables are locked, or a node was alive there a moment ago.
+    /// The target's tables are locked, or one of its nodes was alive a moment ago.
     #[error(
-        "the database there is in use; nobody may be connected to it, and no node may have served it within a minute"
+        "the target database is in use; close all its connections, and wait 1 minute after its last node has stopped"
     )]
     InUse,
-    /// A table has not arrived as it was.
-    #[error("table {table}: {here} rows here, but {there} would be there")]
+    /// A table arrived incomplete.
+    #[error("table {table}: {here} rows in the source, but {there} in the target")]
     Rows {
-        /// Its name.
         table: String,
-        /// Rows of the source.
+        /// Rows in the source.
         here: u64,
-        /// Rows of the target.
+        /// Rows in the target.
         there: u64,
     },
-    /// What arrived does not keep the promises of the store.
-    #[error("the books do not agree in {} places, of which `probity audit` tells", .0.len())]
+    /// The copied data violates the store's invariants.
+    #[error("the audit found {} discrepancies; run `probity audit` to list them", .0.len())]
     Books(Vec<Discrepancy>),
     /// A table could not be copied.
-    #[error("table {table} cannot be copied")]
+    #[error("cannot copy the table {table}")]
     Table {
-        /// Its name.
         table: String,
-        /// What the databases said.
+        /// Error of one of the databases.
         #[source]
         source: StoreError,
     },
-    /// A database failed.
     #[error(transparent)]
     Store(StoreError),
 }
 
 impl MoveError {
-    /// Takes it out of a transaction, which it rolls back and does not run again.
+    /// Carries the error out of a transaction, which rolls back and does not run again.
     fn refused(self) -> StoreError {
         StoreError::Corrupt(Box::new(self))
     }
@@ -109,8 +105,8 @@ impl From<StoreError> for MoveError {
     }
 }
 
-/// Moves what `source` holds, which is [alone](Store::open_alone), to `target`. Both have the tables of this program. `told` hears
-/// how many rows of a table have been copied so far.
+/// Moves the data of `source`, opened [exclusively](Store::open_alone), to `target`. Both have the tables of this program. Calls
+/// `told` with the number of rows copied so far from a table.
 pub async fn move_to(
     source: &Store,
     target: &Store,
@@ -143,19 +139,19 @@ pub async fn move_to(
     Ok(moved.await?)
 }
 
-/// When an installation was moved away from this database, if it was.
+/// Time when an installation was moved away from this database, if it was.
 pub async fn moved_at(conn: &mut Conn) -> Result<Option<Millis>> {
     let Some(text) = instance::value(conn, MOVED_TO).await? else { return Ok(None) };
     let at = text.parse().map_err(|_| StoreError::corrupt("the mark of a move cannot be read"))?;
     Ok(Some(Millis(at)))
 }
 
-/// Lets a database that was moved be used again; says whether it was marked.
+/// Makes a moved database usable again; returns whether it was marked.
 pub async fn take_back(store: &Store) -> Result<bool> {
     store.write(|tx| instance::remove(tx, MOVED_TO).scope_boxed()).await
 }
 
-/// Locks the target's tables, so that nobody begins to work in them meanwhile, and lets statements take their time.
+/// Locks the target's tables against new work, and removes the statement timeout.
 async fn take_alone(tx: &mut Tx, tables: &[Table]) -> Result<()> {
     for limit in ["statement_timeout", "idle_in_transaction_session_timeout"] {
         made(tx, format!("SET LOCAL {limit} = 0")).await?;
@@ -164,7 +160,7 @@ async fn take_alone(tx: &mut Tx, tables: &[Table]) -> Result<()> {
     locked.map_err(|error| if error.is_contention() { MoveError::InUse.refused() } else { error })
 }
 
-/// When this source has arrived there before; refuses a target that has organizations of others.
+/// Time when this source arrived in the target before; rejects a target with other organizations.
 async fn arrived(tx: &mut Tx, marked: Option<Millis>) -> Result<Option<Millis>> {
     if tx.rows_made("SELECT org_no FROM org LIMIT 1".into(), args![]).await?.is_empty() {
         return Ok(None);
@@ -176,8 +172,7 @@ async fn arrived(tx: &mut Tx, marked: Option<Millis>) -> Result<Option<Millis>> 
     }
 }
 
-/// Refuses a target that a node serves: what it has read there, such as the secret of its texts, would not be that of the rows
-/// that come.
+/// Rejects a target that a node serves: data it has read, such as the secret of its texts, would differ from the copied rows.
 async fn nobody_serves(tx: &mut Tx, now: Millis) -> Result<()> {
     let alive = nodes::all(tx).await?.iter().any(|node| now.since(node.seen_at) < SILENT_MS);
     if alive { Err(MoveError::InUse.refused()) } else { Ok(()) }
@@ -189,7 +184,7 @@ async fn copy_all(
     tables: &[Table],
     told: &(dyn Fn(&str, u64) + Sync),
 ) -> Result<Vec<Copied>> {
-    // What `migrate` has left there.
+    // Rows that `migrate` inserted.
     made(tx, format!("TRUNCATE {}", names(tables))).await?;
     let mut copied = Vec::with_capacity(tables.len());
     for table in tables {
@@ -200,25 +195,25 @@ async fn copy_all(
     Ok(copied)
 }
 
-/// Counts on both sides, and asks what arrived for the promises of the store that statements can check. Which messages are kept
-/// is none of them: that depends on settings.
+/// Counts rows on both sides, and checks the store's invariants in the target with statements. Omits the invariant about
+/// deliveries, because their retention depends on settings.
 async fn check(reader: &mut Conn, tx: &mut Tx, tables: &[Table], now: Millis) -> Result<()> {
     for table in tables {
         let (here, there) = (table.count(reader).await?, table.count(tx).await?);
         if here != there {
             return Err(MoveError::Rows { table: table.name.clone(), here, there }.refused());
         }
-        // The planner knows nothing of rows that have just come.
+        // The planner has no statistics for the new rows.
         made(tx, format!("ANALYZE {}", table.quoted())).await?;
     }
     let found = audit::sums_of(tx, now).await?;
     if found.is_empty() { Ok(()) } else { Err(MoveError::Books(found).refused()) }
 }
 
-/// Marks both sides. The source's mark stands from here on; the target's comes with its rows.
+/// Marks both sides. The source's mark takes effect here; the target's comes with its rows.
 async fn mark(source: &Store, tx: &mut Tx, now: Millis) -> Result<()> {
     let at = now.0.to_string();
-    // Of a move that broke off.
+    // From a move that failed.
     instance::remove(tx, MOVED_TO).await?;
     instance::set(tx, MOVED_FROM, &at).await?;
     source.write(|tx| instance::set(tx, MOVED_TO, &at).scope_boxed()).await

@@ -1,9 +1,9 @@
-//! The nodes on one database, and leases: what belongs to one of them at a time.
+//! Nodes that share a database, and leases, each held by one node at a time.
 //!
-//! A node writes its row with each sign of life and takes its leases in the same transaction ([`beat`], [`take`]). A lease has
-//! an end, so that one whose holder died comes free without anybody's doing. Nodes go by the database's clock here
-//! ([`crate::clock`]), and whoever relies on a lease stops a while before its end. A holder that was cut off for longer than its
-//! lease finds out by its next [`take`].
+//! A node writes its row with each heartbeat, and takes its leases in the same transaction ([`beat`], [`take`]). A lease has an
+//! end, so that it becomes free by itself if its holder dies. Nodes use the database's clock here ([`crate::clock`]), and a holder
+//! must stop work some time before the lease ends. A holder that was cut off for longer than its lease finds out at its next
+//! [`take`].
 
 use probity_account::id::NodeId;
 use probity_mail::time::Millis;
@@ -31,45 +31,43 @@ statements! {
     FORGET_LEASES = "DELETE FROM lease WHERE held_until < $1";
 }
 
-/// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its name, made at its start.
+    /// Name, created at start.
     pub id: NodeId,
-    /// Where it runs, for people.
+    /// Host that it runs on, for display.
     pub hostname: String,
-    /// Which process it is, in words that another process on the same machine understands; empty where that is not known.
+    /// Process identity, comparable by other processes on the same machine; empty if unknown.
     pub process: String,
-    /// What it does, parted by commas.
+    /// Roles, comma-separated.
     pub roles: String,
-    /// Its version of the program.
+    /// Program version.
     pub version: String,
-    /// The public addresses from which it asks, parted by commas.
+    /// Public source IPs, comma-separated.
     pub sources: String,
-    /// Chunks that it works on.
+    /// Chunks in progress.
     pub chunks: i64,
-    /// Lists that it sorts.
+    /// Imports in progress.
     pub imports: i64,
-    /// When it was started.
+    /// Start time.
     pub started_at: Millis,
-    /// When it last showed that it lives.
+    /// Last heartbeat.
     pub seen_at: Millis,
-    /// What it has seen of its way to mail servers, in words that other nodes understand; empty where it asks none.
+    /// Health of its outbound SMTP, in a format for other nodes; empty if it sends no probes.
     pub egress: String,
-    /// By how much its clock was ahead of the database's at least when it was last seen, in milliseconds; below zero: behind.
+    /// Minimum lead of its clock over the database's at the last heartbeat, in milliseconds; negative if behind.
     pub ahead_ms: i64,
 }
 
-/// What belongs to one node until a time.
+/// A lease: exclusive ownership by one node until a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// What it is about.
+    /// Subject of the lease.
     pub name: String,
-    /// Whose it is.
     pub holder: NodeId,
-    /// Which holder this is: one more each time that another node gets it.
+    /// Number of the holder: incremented when another node takes the lease.
     pub epoch: i64,
-    /// Until when.
+    /// End of the lease.
     pub until: Millis,
 }
 
@@ -80,7 +78,7 @@ impl Lease {
     }
 }
 
-/// Writes that a node lives and what it holds.
+/// Records a heartbeat of a node, with its current work.
 pub async fn beat(tx: &mut Tx, node: &Node) -> Result<()> {
     let Node { hostname, process, roles, version, sources, egress, .. } = node;
     let texts = [hostname, process, roles, version, sources, egress].map(String::as_str);
@@ -93,7 +91,7 @@ pub async fn beat(tx: &mut Tx, node: &Node) -> Result<()> {
     Ok(())
 }
 
-/// All nodes that are remembered, the oldest first; those that died are among them for a while.
+/// All known nodes, oldest first, including those that died lately.
 pub async fn all(conn: &mut Conn) -> Result<Vec<Node>> {
     let read = |row: &Row| {
         Ok(Node {
@@ -114,29 +112,29 @@ pub async fn all(conn: &mut Conn) -> Result<Vec<Node>> {
     conn.rows(&ALL, args![]).await?.iter().map(read).collect()
 }
 
-/// All leases, those that have ended included.
+/// All leases, including expired ones.
 pub async fn leases(conn: &mut Conn) -> Result<Vec<Lease>> {
     conn.rows(&LEASES, args![]).await?.iter().map(Lease::read).collect()
 }
 
-/// Takes a lease that nobody holds, or holds one's own for longer. Gives it as it stands then, in another's name where
-/// another has it. Take several in the order of their names: two nodes that want the same ones must not wait for each other.
+/// Takes a free lease, or extends one's own. Returns the lease as stored, under another name if another node has it. Take several
+/// in the order of their names, to prevent deadlocks between nodes.
 pub async fn take(tx: &mut Tx, name: &str, holder: NodeId, now: Millis, until: Millis) -> Result<Lease> {
     tx.execute(&TAKE, args![name, holder.to_string(), now, until]).await?;
     let standing = tx.first(&STANDING, args![name]).await?;
-    // Its holder has let it go between the two statements: it is taken with the next sign of life.
+    // Its holder released it between the two statements; the next heartbeat takes it.
     let free = Lease { name: name.to_owned(), holder: NodeId::from_bits(0), epoch: 0, until: now };
     standing.map_or(Ok(free), |row| Lease::read(&row))
 }
 
-/// Removes a node and lets go what it holds.
+/// Removes a node and releases its leases.
 pub async fn leave(tx: &mut Tx, id: NodeId) -> Result<()> {
     tx.execute(&LEAVE, args![id.to_string()]).await?;
     tx.execute(&LET_GO, args![id.to_string()]).await?;
     Ok(())
 }
 
-/// Forgets nodes that were last seen before a time, and leases that ended before it.
+/// Removes nodes last seen before a time, and leases that ended before it.
 pub async fn forget(tx: &mut Tx, before: Millis) -> Result<u64> {
     let forgotten = tx.execute(&FORGET_NODES, args![before]).await?;
     tx.execute(&FORGET_LEASES, args![before]).await?;

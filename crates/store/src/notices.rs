@@ -1,8 +1,8 @@
-//! Mail to the one whom an organization belongs to: it waits here until a relay has taken it.
+//! Mail queue for owners: mail stays here until a relay has accepted it.
 //!
-//! Of each kind one waits at most: what has happened again meanwhile is told once, and what is over is not told any more.
-//! [`claim`] leases what is due to one run, [`record`] writes what came of it and is fenced by the run's name. An
-//! organization whose owner has no address yet is claimed by nobody.
+//! At most one mail of each kind is queued: a repeated event is reported once, and an event that is over is not reported. [`claim`]
+//! leases due mail to one run; [`record`] writes the outcome and is fenced by the run's name. Mail to an owner without an address
+//! is never claimed.
 
 use std::str::FromStr;
 
@@ -12,18 +12,17 @@ use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// What is told.
+/// Kind of notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The balance has become low.
+    /// The balance fell below its threshold.
     LowBalance,
 }
 
 impl Notice {
-    /// Every kind.
     pub const ALL: [Self; 1] = [Self::LowBalance];
 
-    /// The stored name.
+    /// Stored name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::LowBalance => "low_balance",
@@ -38,26 +37,23 @@ impl FromStr for Notice {
     }
 }
 
-/// A notice that a run holds.
+/// Notice claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// Whose.
     pub org: OrgNo,
-    /// What is told.
     pub notice: Notice,
-    /// The address of the one whom the organization belongs to.
+    /// Owner's address.
     pub email: String,
-    /// The organization's name.
     pub org_name: Option<String>,
-    /// When it happened.
+    /// Time of the event.
     pub created_at: Millis,
-    /// How many attempts have come to an end.
+    /// Finished attempts.
     pub attempts: i64,
-    /// By what its run is known.
+    /// Name of the run.
     pub run: String,
 }
 
-/// Waiting mail is counted up to this.
+/// Maximum of the queue count.
 const COUNTED_MAX: i64 = 10_000;
 
 statements! {
@@ -77,35 +73,35 @@ statements! {
             WHERE n.run = $1 AND u.email IS NOT NULL ORDER BY n.next_at LIMIT $2";
     AGAIN = "UPDATE notice SET attempts = attempts + 1, next_at = $4, lease_until = NULL, run = NULL \
              WHERE org_no = $1 AND kind = $2 AND run = $3";
-    // With the mail that carries links ([`crate::users::invitations`]).
+    // Includes mail with links ([`crate::users::invitations`]).
     COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM notice LIMIT $1) AS part) \
                      + (SELECT COUNT(*) FROM (SELECT 1 AS one FROM invitation WHERE mail_state = 'waiting' LIMIT $1) AS more) \
                      AS waiting";
     OVER = "DELETE FROM notice WHERE org_no = $1 AND kind = $2 AND run = $3";
 }
 
-/// Has something told, in the place of what waits of its kind.
+/// Queues a notice, in place of a queued one of the same kind.
 pub async fn put(tx: &mut Tx, org: OrgNo, notice: Notice, now: Millis) -> Result<()> {
     tx.execute(&PUT, args![org, notice.as_str(), now]).await.map(drop)
 }
 
-/// What is over need not be told any more.
+/// Drops a notice whose event is over.
 pub async fn drop_one(tx: &mut Tx, org: OrgNo, notice: Notice) -> Result<()> {
     tx.execute(&DROP, args![org, notice.as_str()]).await.map(drop)
 }
 
-/// How much mail waits for a relay, links to new people included; counted up to 10,000. For the metrics.
+/// Mail waiting for a relay, including links for new users; counted up to 10,000. For the metrics.
 pub async fn waiting(conn: &mut Conn) -> Result<i64> {
     let counted = conn.first(&COUNT_WAITING, args![COUNTED_MAX]).await?;
     Ok(counted.map_or(Ok(0), |row| row.get::<i64>("waiting"))?.min(COUNTED_MAX))
 }
 
-/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
+/// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
     Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
 }
 
-/// Leases up to `at_most` notices that are due to a run. `run` must be a text that no other claim uses: a random one.
+/// Leases up to `at_most` due notices to a run. `run` must be a text that no other claim uses: a random one.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<Claimed>> {
     let at_most = i64::from(at_most);
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
@@ -128,8 +124,8 @@ fn read(row: &Row, run: &str) -> Result<Claimed> {
     })
 }
 
-/// Writes what became of an attempt: it is tried again then or, without a time, is over. Lease lost: it was put anew or
-/// dropped meanwhile, or another run has it.
+/// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was replaced
+/// or dropped meanwhile, or another run has it.
 pub async fn record(tx: &mut Tx, claimed: &Claimed, again: Option<Millis>) -> Result<()> {
     let Claimed { org, notice, run, .. } = claimed;
     let rows = match again {

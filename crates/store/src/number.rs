@@ -1,12 +1,12 @@
-//! The numbers that stand for organizations inside: rows are narrower with them than with the API's ids.
+//! Internal numbers of organizations: they make rows narrower than the API's ids would.
 
-/// An organization's number. Given once, never shown.
+/// An organization's number. Assigned once, never shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrgNo(pub i64);
 
 impl OrgNo {
-    /// The number that belongs to an id's bits: 41 bits of its time and 22 of its random ones, so that numbers grow with
-    /// time and nodes that never talk do not give the same one. Uniqueness is the table's to keep.
+    /// Derives the number from an id's bits: 41 bits of its time and 22 of its random bits. So numbers grow with time, and
+    /// independent nodes do not assign the same one. The table enforces uniqueness.
     pub fn of_id(bits: u128) -> Self {
         let ms = (bits >> 80) & ((1 << 41) - 1);
         let random = bits & ((1 << 22) - 1);

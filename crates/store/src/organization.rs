@@ -1,9 +1,9 @@
-//! Organizations: the customers, and what everything else belongs to.
+//! Organizations: the customers, which own all other data.
 //!
-//! A row has the plan, where the account stands and what its own terms are. The functions that change a part of it read it under
-//! its lock ([`lock`]) and write it whole ([`write()`]), so two changes follow each other and none undoes the other's. Whoever
-//! locks accounts besides locks the organization first. A stopped organization keeps everything; that nothing is done for it any
-//! more is up to those who look at its status. Organizations are never removed.
+//! A row has the plan, the state of the account and its own terms. Functions that change a part read the row under its lock
+//! ([`lock`]) and write it whole ([`write()`]), so concurrent changes do not undo each other. Lock the organization before its
+//! accounts. A restricted organization keeps its data; callers check the status before they act for it. Organizations are never
+//! removed.
 
 use probity_account::credits::Credits;
 use probity_account::id::OrgId;
@@ -14,29 +14,28 @@ use crate::db::{Args, Argument as _, Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// Where an account stands. `Suspended`, `Paused` and `Banned` stop the API.
+/// State of an account. `Suspended`, `Paused` and `Banned` stop the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrgStatus {
-    /// Everything works.
+    /// No restriction.
     Active,
-    /// Stopped by the operator, to be lifted.
+    /// Restricted by the operator, to be lifted.
     Suspended,
-    /// Stopped for a while.
+    /// Restricted for a while.
     Paused,
-    /// Stopped for good.
+    /// Restricted permanently.
     Banned,
-    /// Works; somebody looks at it.
+    /// Works; the operator is reviewing it.
     UnderReview,
-    /// Works; the owner has yet to show who they are.
+    /// Works; the owner has yet to verify their identity.
     NeedsIdentityVerification,
 }
 
 impl OrgStatus {
-    /// Every status.
     pub const ALL: [Self; 6] =
         [Self::Active, Self::Suspended, Self::Paused, Self::Banned, Self::UnderReview, Self::NeedsIdentityVerification];
 
-    /// The name in the API.
+    /// Name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -48,7 +47,7 @@ impl OrgStatus {
         }
     }
 
-    /// Whether requests are refused.
+    /// Whether requests are rejected.
     pub fn is_stopped(self) -> bool {
         matches!(self, Self::Suspended | Self::Paused | Self::Banned)
     }
@@ -61,86 +60,80 @@ impl std::str::FromStr for OrgStatus {
     }
 }
 
-/// An organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Org {
-    /// Its number inside.
+    /// Internal number.
     pub no: OrgNo,
-    /// Its id outside.
+    /// Public id.
     pub id: OrgId,
-    /// What it is called.
     pub name: Option<String>,
-    /// The name of its plan.
     pub plan: String,
-    /// Where it stands.
     pub status: OrgStatus,
-    /// When its trial began and ends, if it has one.
+    /// Beginning and end of its trial, if it has one.
     pub trial: Option<(Millis, Millis)>,
-    /// Requests a minute for all its keys; none where the instance's value counts.
+    /// Requests per minute for all its keys; `None` for the instance's limit.
     pub rate_limit_per_minute: Option<i64>,
-    /// How many people may belong to it; none where nobody counts them.
+    /// Maximum team members; `None` for no limit.
     pub seats_max: Option<i64>,
-    /// Where it stands in its plan.
+    /// Position within its plan.
     pub term: Term,
-    /// What holds for it whatever its plan says.
+    /// Terms that override its plan.
     pub own: Own,
-    /// Why the operator stopped it, or looks at it.
+    /// Operator's reason for a restriction or review.
     pub hold_reason: Option<String>,
-    /// When it was made.
     pub created_at: Millis,
 }
 
-/// Where an organization stands in its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Term {
-    /// From which day its months are counted; none where they are those of the calendar.
+    /// Day from which its months are counted; `None` for calendar months.
     pub since: Option<Millis>,
-    /// How many plans it has had before.
+    /// Number of earlier plans.
     pub plan_no: i64,
-    /// When credits are due; none where the plan gives none.
+    /// Time of the next grant; `None` if the plan grants none.
     pub renews_at: Option<Millis>,
-    /// The beginning of the month in which credits were put in, and how often.
+    /// Beginning of the month of the last refill, and the number of refills in it.
     pub refilled: Option<(Millis, i64)>,
-    /// Whether its balance is low, and that was told.
+    /// Whether its balance is low, and that was reported.
     pub is_low: bool,
-    /// How many prepaid credits had been spent when it began.
+    /// Prepaid credits spent before this plan.
     pub spent_before: Credits,
 }
 
-/// What holds for one organization in the place of what its plan says.
+/// Terms of one organization that override its plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Own {
-    /// What it may use.
+    /// Additional entitlements.
     pub entitled: Entitlements,
-    /// What it may not; stronger than the former.
+    /// Withdrawn entitlements; they override the additional ones.
     pub unentitled: Entitlements,
-    /// Below how many credits its balance is low; none where its plan says.
+    /// Low-balance threshold in credits; `None` for the plan's.
     pub low_balance: Option<Credits>,
 }
 
 impl Org {
-    /// What it may use on a plan.
+    /// Entitlements on a plan.
     pub fn entitlements(&self, plan: &Plan) -> Entitlements {
         plan.entitlements.and(self.own.entitled).without(self.own.unentitled)
     }
 
-    /// How many people may belong to it on a plan; none where nobody counts.
+    /// Maximum team members on a plan; `None` for no limit.
     pub fn seats(&self, plan: &Plan) -> Option<i64> {
         self.seats_max.or(plan.seats)
     }
 
-    /// Below how many credits its balance is low on a plan.
+    /// Low-balance threshold on a plan.
     pub fn low_balance(&self, plan: &Plan) -> Option<Credits> {
         self.own.low_balance.or(plan.low_balance)
     }
 
-    /// Whether its trial runs.
+    /// Whether it is in its trial.
     pub fn on_trial(&self, now: Millis) -> bool {
         self.trial.is_some_and(|(from, to)| from <= now && now < to)
     }
 
-    /// The period that its use and its credits are counted in: the trial as long as it runs, then a month of its plan, or one
-    /// of the calendar. Its first day is whole: usage is counted by day.
+    /// Period in which its use and its credits are counted: the trial while it runs, then a month of its plan or of the calendar.
+    /// The first day counts in full, because usage is counted by day.
     pub fn period(&self, now: Millis) -> Period {
         match (self.trial, self.term.since) {
             (Some((from, end)), _) if self.on_trial(now) => Period { start: Millis::from_utc_day(from.utc_day()), end },
@@ -149,7 +142,7 @@ impl Org {
         }
     }
 
-    /// A new, active organization.
+    /// Creates an active organization.
     pub fn new(id: OrgId, name: Option<String>, plan: String, now: Millis) -> Self {
         let no = OrgNo::of_id(id.bits());
         let status = OrgStatus::Active;
@@ -170,7 +163,7 @@ impl Org {
     }
 }
 
-/// The columns that [`read`] needs.
+/// Columns that [`read`] needs.
 macro_rules! columns {
     () => {
         "org_no, id, name, plan, status, trial_started_at, trial_ends_at, rate_limit_per_minute, seats_max, plan_since, plan_no, \
@@ -194,7 +187,7 @@ statements! {
              hold_reason = $18, spent_before = $19 WHERE org_no = $1";
 }
 
-/// Its number and all of it that can change, in the order of both statements that write it.
+/// Its number and all changeable columns, in the order of both statements that write them.
 fn changeable(org: &Org) -> Args {
     let (trial_start, trial_end) = org.trial.unzip();
     let (refilled_in, refills) = org.term.refilled.unzip();
@@ -221,7 +214,7 @@ fn changeable(org: &Org) -> Args {
     ]
 }
 
-/// Adds an organization with its empty accounts.
+/// Adds an organization with empty accounts.
 pub async fn insert(tx: &mut Tx, org: &Org) -> Result<()> {
     let mut values = changeable(org);
     org.id.to_string().add(&mut values);
@@ -233,38 +226,36 @@ pub async fn insert(tx: &mut Tx, org: &Org) -> Result<()> {
     Ok(())
 }
 
-/// The organization with a number.
 pub async fn by_no(conn: &mut Conn, no: OrgNo) -> Result<Org> {
     conn.first(&BY_NO, args![no]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// The organization with an id.
 pub async fn by_id(conn: &mut Conn, id: OrgId) -> Result<Org> {
     conn.first(&BY_ID, args![id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// Organizations in the order in which they were made, after one of them; at most `at_most`.
+/// Organizations in creation order, after a given one; at most `at_most`.
 pub async fn page(conn: &mut Conn, after: Option<OrgNo>, at_most: i64) -> Result<Vec<Org>> {
     let after = after.unwrap_or(OrgNo(i64::MIN));
     conn.rows(&PAGE, args![after, at_most]).await?.iter().map(read).collect()
 }
 
-/// The organization with a number, locked: nobody else changes it until the transaction ends.
+/// The organization with a number, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, no: OrgNo) -> Result<Org> {
     tx.first(&LOCK, args![no]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// Writes all of an organization that can change. It was locked before.
+/// Writes the changeable columns of an organization, which must be locked.
 pub async fn write(tx: &mut Tx, org: &Org) -> Result<()> {
     if tx.execute(&WRITE, changeable(org)).await? == 0 { Err(StoreError::NotFound) } else { Ok(()) }
 }
 
-/// Stops an organization or lets it go on, and says how it stood before. No reason is kept; one that was there goes.
+/// Changes an organization's status; returns the former one. Clears the reason.
 pub async fn set_status(tx: &mut Tx, no: OrgNo, status: OrgStatus) -> Result<OrgStatus> {
     set_hold(tx, no, status, None).await
 }
 
-/// The same with a reason, which is for operators only.
+/// As [`set_status`], with a reason for operators only.
 pub async fn set_hold(tx: &mut Tx, no: OrgNo, status: OrgStatus, reason: Option<&str>) -> Result<OrgStatus> {
     let org = lock(tx, no).await?;
     let before = org.status;

@@ -1,11 +1,11 @@
-//! Messages to customers' servers: put with their event, claimed by whoever sends them, recorded.
+//! Outbox: deliveries to customers' endpoints, added with their event, claimed by a sender, recorded.
 //!
-//! [`put`] stands in the transaction of the event, so there is a message exactly when the event has happened. [`claim`] leases
-//! messages that are due to one run, of several nodes to one; [`record`] writes what an attempt came to and is fenced by the
-//! run's name: an attempt that took longer than its lease changes nothing any more. What is sent may therefore be sent twice
-//! (a process died between the answer and the record), always with the same event id, by which the receiver knows it.
+//! [`put`] runs in the transaction of the event, so a delivery exists exactly if the event happened. [`claim`] leases due
+//! deliveries to one run among all nodes. [`record`] writes the outcome of an attempt and is fenced by the run's name: an attempt
+//! that outlasts its lease changes nothing. So a delivery may be sent twice (a process died between the response and the record),
+//! but always with the same event id, by which the endpoint recognizes it.
 //!
-//! Sending is not the store's: it knows neither the schedule of attempts nor what success is.
+//! The store does not send: it has neither the retry schedule nor the definition of success.
 
 mod callback_secret;
 mod deliveries;
@@ -32,13 +32,13 @@ use crate::number::OrgNo;
 use crate::sealing::Place;
 use crate::wake::{self, Bell};
 
-/// [`Delivery::kind`] of a message that somebody sends to try a webhook.
+/// [`Delivery::kind`] of a test delivery to a webhook.
 pub const TEST: &str = "test";
-/// The most bytes of an answer that are kept.
+/// Maximum bytes of a response that are stored.
 pub const ANSWER_MAX: usize = 4_096;
 
 statements! {
-    // An event is put once for each URL; for a webhook, once whatever its URL was.
+    // An event is added once for each URL; for a webhook, once whatever its URL was.
     PUT = "INSERT INTO outbox (org_no, id, event_id, kind, url, body, signer, state, attempts, next_at, created_at, job_id, row_list)
         SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'i', each.value ->> 'e', each.value ->> 'k', each.value ->> 'u',
             {unhex:each.value ->> 'b'}, each.value ->> 's', 'waiting', 0, CAST(each.value ->> 'at' AS BIGINT),
@@ -55,7 +55,7 @@ statements! {
         UPDATE outbox SET lease_until = $3, run = $4
         WHERE (org_no, id) IN (SELECT org_no, id FROM due)
         RETURNING org_no, id, event_id, kind, url, body, signer, attempts, tried, next_at, created_at, job_id, row_list";
-    // What a receiver answered while addresses were being erased may repeat one of them.
+    // A response received while addresses were being erased may repeat one of them.
     RECORD = "UPDATE outbox SET state = $4, attempts = attempts + 1, tried = tried + 1, next_at = $5, lease_until = NULL, run = NULL,
             first_at = COALESCE(first_at, $6), last_at = $6, last_status = $7, last_error = $8, last_took_ms = $9,
             last_answer = CASE WHEN EXISTS (SELECT 1 FROM erasure e WHERE e.org_no = $1
@@ -70,29 +70,27 @@ statements! {
             (SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'd' FROM {each:$1})";
 }
 
-/// Every statement about messages and their secrets.
+/// All statements about deliveries and their secrets.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, deliveries::STATEMENTS, callback_secret::STATEMENTS, tried::STATEMENTS].concat()
 }
 
-/// Where a message stands.
+/// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is to be sent, now or later.
+    /// To be sent, now or later.
     Waiting,
-    /// The receiver took it.
+    /// The endpoint accepted it.
     Delivered,
-    /// It was tried as often as it is tried, or the receiver wants no more.
+    /// All attempts failed, or the endpoint refuses further ones.
     Exhausted,
-    /// Nobody wants it sent any more.
+    /// No longer to be sent.
     Cancelled,
 }
 
 impl State {
-    /// Every state.
     pub const ALL: [Self; 4] = [Self::Waiting, Self::Delivered, Self::Exhausted, Self::Cancelled];
 
-    /// The state's name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -118,94 +116,83 @@ impl FromStr for State {
     }
 }
 
-/// A message to be sent.
+/// Delivery to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Whose.
     pub org: OrgNo,
-    /// Its name.
     pub id: DeliveryId,
-    /// The event that it tells of. The same event must always get the same id.
+    /// Event that it reports. The same event must always get the same id.
     pub event: EventId,
-    /// What sort of event, for the log: `job.finished`.
+    /// Event type, for the log: `job.finished`.
     pub kind: String,
-    /// Where it goes, as parsed and written again: ASCII, at most 2,048 bytes.
+    /// Target URL, parsed and serialized: ASCII, at most 2,048 bytes.
     pub url: String,
-    /// What is sent.
     pub content: Content,
-    /// The job that it is about.
+    /// Job that it is about.
     pub job: Option<JobId>,
-    /// With whose secret it is signed: nothing for the organization's own, else the id of a webhook.
+    /// Signer: empty for the organization's own secret, else the id of a webhook.
     pub signer: String,
-    /// When it was made; it is due at once.
+    /// Creation time; it is due at once.
     pub created_at: Millis,
 }
 
-/// What a message says.
+/// Content of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// What stands in these rows of its job when it is sent. So the outbox holds no addresses.
+    /// Results of these rows of its job at sending time. So the outbox holds no addresses.
     Rows(Vec<i64>),
 }
 
-/// A message that a run holds.
+/// Delivery claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// Whose.
     pub org: OrgNo,
-    /// Its name.
     pub id: DeliveryId,
-    /// [`Delivery::event`].
     pub event: EventId,
-    /// [`Delivery::kind`].
     pub kind: String,
-    /// [`Delivery::url`]. Whoever sends it elsewhere, because its webhook has another URL by now, says so here.
+    /// [`Delivery::url`]. Change it here to send elsewhere, if its webhook has another URL by now.
     pub url: String,
-    /// [`Delivery::content`].
     pub content: Content,
-    /// [`Delivery::job`].
     pub job: Option<JobId>,
-    /// [`Delivery::signer`].
     pub signer: String,
-    /// [`Delivery::created_at`].
     pub created_at: Millis,
-    /// How many attempts have come to an end.
+    /// Finished attempts.
     pub attempts: i64,
-    /// The same, over all resends.
+    /// Finished attempts over all resends.
     pub tried: i64,
-    /// When it was due.
+    /// Time when it was due.
     pub due_at: Millis,
-    /// By what its run is known.
+    /// Name of the run.
     pub run: String,
 }
 
-/// What an attempt came to.
+/// Outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {
-    /// When it began.
+    /// Start time.
     pub at: Millis,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: i64,
-    /// The HTTP status, where there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// Why there was none: a name of ours.
+    /// Reason for the missing response: one of a fixed set of names.
     pub error: Option<&'static str>,
-    /// The beginning of the answer's body; beyond [`ANSWER_MAX`] it is cut off.
+    /// Beginning of the response body; cut off after [`ANSWER_MAX`] bytes.
     pub answer: Vec<u8>,
-    /// Where the message stands now.
+    /// New state of the delivery.
     pub state: State,
-    /// When it is tried again, where it waits.
+    /// Time of the next attempt, if it waits.
     pub next_at: Millis,
 }
 
-/// Puts a message into the outbox, in the transaction of its event, and rings for it. False: it was put before.
+/// Adds a delivery to the outbox, in the transaction of its event, and sends a wake-up. False: it was added before.
 pub async fn put(tx: &mut Tx, delivery: &Delivery) -> Result<bool> {
     Ok(put_all(tx, std::slice::from_ref(delivery)).await? == 1)
 }
 
-/// The same for several; says how many were new.
+/// As [`put`] for several; returns the number added.
 pub async fn put_all(tx: &mut Tx, deliveries: &[Delivery]) -> Result<u64> {
     let new = put_quietly(tx, deliveries).await?;
     if new > 0 {
@@ -214,8 +201,7 @@ pub async fn put_all(tx: &mut Tx, deliveries: &[Delivery]) -> Result<u64> {
     Ok(new)
 }
 
-/// Puts messages, those that were put before left out, and says how many were new. No other node is rung for: they look by
-/// themselves soon.
+/// Adds deliveries except those added before; returns the number added. Sends no wake-up: other nodes poll soon.
 pub async fn put_quietly(tx: &mut Tx, deliveries: &[Delivery]) -> Result<u64> {
     if deliveries.is_empty() {
         return Ok(0);
@@ -235,17 +221,17 @@ pub async fn put_quietly(tx: &mut Tx, deliveries: &[Delivery]) -> Result<u64> {
     tx.execute(&PUT, args![serde_json::Value::from(each).to_string()]).await
 }
 
-/// What a sender can take: so many messages, and none of these organizations, which have their share already.
+/// Capacity of a sender: a number of deliveries, and the organizations that already have their share.
 #[derive(Clone, Copy, Debug)]
 pub struct Room<'a> {
-    /// How many messages, at most.
+    /// Maximum number of deliveries.
     pub at_most: u32,
-    /// Whose messages wait.
+    /// Organizations to skip.
     pub not_of: &'a [OrgNo],
 }
 
 impl Room<'_> {
-    /// So many messages, whosever they are.
+    /// Capacity for `at_most` deliveries of any organization.
     pub fn of(at_most: u32) -> Self {
         Self { at_most, not_of: &[] }
     }
@@ -256,18 +242,18 @@ impl Room<'_> {
     }
 }
 
-/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
+/// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis, room: Room<'_>) -> Result<bool> {
     Ok(conn.first(&ANY_DUE, args![now, room.not_of()]).await?.is_some())
 }
 
-/// Leases messages that are due to a run, as many as there is room for, those that were due first first. `run` must be a text
-/// that no other claim uses: a random one.
+/// Leases due deliveries to a run, up to its capacity, earliest due first. `run` must be a text that no other claim uses: a random
+/// one.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, room: Room<'_>) -> Result<Vec<Claimed>> {
     let values = args![now, i64::from(room.at_most), now + lease_ms, run, room.not_of()];
     let rows = tx.rows(&CLAIM, values).await?;
     let mut claimed: Vec<Claimed> = rows.iter().map(|row| read(row, run)).collect::<Result<_>>()?;
-    // What is returned has the order of the table.
+    // Returned rows are in table order.
     claimed.sort_by_key(|one| (one.due_at, one.id));
     Ok(claimed)
 }
@@ -300,16 +286,16 @@ fn job(row: &Row) -> Result<Option<JobId>> {
     id.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("a message's job"))
 }
 
-/// Writes what an attempt came to, and ends the lease. What the attempt before came to is kept apart ([`before_the_last`]).
-/// Lease lost: another run has the message, or somebody has ended it.
+/// Records the outcome of an attempt, and ends the lease. Keeps the previous outcome separately ([`before_the_last`]).
+/// [`StoreError::LeaseLost`]: another run has the delivery, or it was ended.
 pub async fn record(tx: &mut Tx, claimed: &Claimed, attempt: &Attempt) -> Result<()> {
     if claimed.tried > 0 {
         tried::keep_last(tx, claimed).await?;
     }
     let id = claimed.id.to_string();
-    // Receivers may repeat the addresses that they were told of.
+    // Endpoints may repeat the addresses that they were sent.
     let answer = &attempt.answer[..attempt.answer.len().min(ANSWER_MAX)];
-    // Nothing stands for nothing: sealed, it would look as if there were something.
+    // An empty response stays empty: encrypted, it would look like content.
     let answer =
         if answer.is_empty() { None } else { Some(tx.seal(claimed.org, answer_of(&id), answer).await?.into_owned()) };
     let args = args![
@@ -328,12 +314,12 @@ pub async fn record(tx: &mut Tx, claimed: &Claimed, attempt: &Attempt) -> Result
     if tx.execute(&RECORD, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
 }
 
-/// Where the answer to a message lies.
+/// Storage place of a delivery's response.
 fn answer_of(id: &str) -> Place<'_> {
     Place::named("outbox.last_answer", id)
 }
 
-/// Hands messages of one claim back untried, each until a time. Those that the run does not hold any more stay as they are.
+/// Returns untried deliveries of one claim, each deferred until a time. Those that the run no longer holds stay unchanged.
 pub async fn defer(tx: &mut Tx, run: &str, until: &[(OrgNo, DeliveryId, Millis)]) -> Result<()> {
     if until.is_empty() {
         return Ok(());
@@ -344,7 +330,7 @@ pub async fn defer(tx: &mut Tx, run: &str, until: &[(OrgNo, DeliveryId, Millis)]
     Ok(())
 }
 
-/// Ends messages of one claim that nobody wants any more. Those that the run does not hold any more stay as they are.
+/// Cancels deliveries of one claim. Those that the run no longer holds stay unchanged.
 pub async fn cancel(tx: &mut Tx, run: &str, which: &[(OrgNo, DeliveryId)]) -> Result<()> {
     if which.is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Passwords: of each only a hash under a key that lies outside the database, found by a keyed hash of its person's address.
+//! Passwords: only a hash of each, under a key stored outside the database, found by a keyed hash of the user's address.
 //!
-//! A person belongs to one organization. An address that has a person in several has a password in each of them, and whoever
-//! invites into one learns and changes nothing in another.
+//! A user belongs to one organization. An address with users in several organizations has a password in each, and an inviter of one
+//! organization neither learns nor changes anything in another.
 
 use probity_account::id::{OrgId, UserId};
 use probity_mail::time::Millis;
@@ -10,41 +10,35 @@ use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// A keyed hash: of an address, of a token, of a code.
+/// Keyed hash of an address, a token or a code.
 pub type Hash = [u8; 32];
 
-/// What argon2id was told to spend.
+/// Cost parameters of argon2id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Memory, in KiB.
     pub memory_kib: u32,
-    /// How often it goes over the memory.
+    /// Passes over the memory.
     pub passes: u32,
 }
 
-/// A password as it is kept.
+/// Stored password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Password {
-    /// Whose organization.
     pub org: OrgNo,
-    /// Whose.
     pub user: UserId,
-    /// The keyed hash of the person's address.
+    /// Keyed hash of the user's address.
     pub who: Hash,
-    /// The hash of the password.
     pub hash: Hash,
-    /// What it cost.
+    /// Cost of that hash.
     pub cost: Cost,
 }
 
-/// A password that an address may mean.
+/// Password that an address may refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The password.
     pub password: Password,
-    /// The organization's id.
     pub org_id: OrgId,
-    /// What the organization is called.
     pub org_name: Option<String>,
 }
 
@@ -65,7 +59,7 @@ statements! {
     FORGET = "DELETE FROM password WHERE org_no = $1 AND user_id = $2";
 }
 
-/// Sets a person's password, in the place of the one before.
+/// Sets a user's password, in place of the former one.
 pub async fn set(tx: &mut Tx, password: &Password, now: Millis) -> Result<()> {
     let Password { org, user, who, hash, cost } = password;
     let (memory_kib, passes) = (i64::from(cost.memory_kib), i64::from(cost.passes));
@@ -73,26 +67,26 @@ pub async fn set(tx: &mut Tx, password: &Password, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// Keeps the same password at another cost; does nothing where it was changed meanwhile.
+/// Rehashes the same password at another cost; no effect if it was changed meanwhile.
 pub async fn upgrade(tx: &mut Tx, before: &Password, hash: &Hash, cost: Cost) -> Result<()> {
     let (memory_kib, passes) = (i64::from(cost.memory_kib), i64::from(cost.passes));
     tx.execute(&UPGRADE, args![before.org, before.user.to_string(), &before.hash, hash, memory_kib, passes]).await?;
     Ok(())
 }
 
-/// A person's password; none where they have none.
+/// A user's password; `None` if they have none.
 pub async fn of(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<Password>> {
     conn.first(&OF, args![org, user.to_string()]).await?.as_ref().map(read).transpose()
 }
 
-/// Whether a password that was read before is still its person's, and they may still sign in. True until the transaction ends
-/// where that has locked the team.
+/// Whether a password read before is still the user's, and they may still sign in. If the team is locked, true until the
+/// transaction ends.
 pub async fn stands(tx: &mut Tx, password: &Password) -> Result<bool> {
     let values = args![password.org, password.user.to_string(), &password.hash];
     Ok(tx.first(&STANDS, values).await?.is_some())
 }
 
-/// The passwords of an address's people who may sign in, at most `at_most`, always in the same order.
+/// Passwords of an address's users who may sign in, at most `at_most`, always in the same order.
 pub async fn candidates(conn: &mut Conn, who: &Hash, at_most: i64) -> Result<Vec<Candidate>> {
     let rows = conn.rows(&CANDIDATES, args![who, at_most]).await?;
     let candidate = |row: &Row| {
@@ -101,7 +95,6 @@ pub async fn candidates(conn: &mut Conn, who: &Hash, at_most: i64) -> Result<Vec
     rows.iter().map(candidate).collect()
 }
 
-/// Removes a person's password.
 pub async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
     tx.execute(&FORGET, args![org, user.to_string()]).await?;
     Ok(())
@@ -118,7 +111,7 @@ fn read(row: &Row) -> Result<Password> {
     })
 }
 
-/// A column with a hash.
+/// Reads a column that holds a hash.
 pub(crate) fn hash(row: &Row, column: &'static str) -> Result<Hash> {
     let bytes: Vec<u8> = row.get(column)?;
     bytes.try_into().map_err(|_| StoreError::corrupt(format!("column {column} is no hash")))

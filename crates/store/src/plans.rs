@@ -1,10 +1,9 @@
-//! What becomes of organizations on their plans: the first day, new months, another plan, credits that run out.
+//! Plans of organizations: first day, new months, plan changes, refills.
 //!
-//! What a plan is comes from the configuration as a [`Plan`]; here it is booked. Each act has locked the row of its
-//! organization first and then the accounts, and whatever puts credits in has a cause that names the plan's number and the
-//! month, which the ledger takes once: of two nodes that renew at the same moment, and of a run that died after its commit and the one
-//! after it, one grants. Nothing is taken from anybody to be given to anybody else, and no balance ever is below nothing: who
-//! may spend more than there is gets more first ([`cover`]).
+//! The configuration defines each [`Plan`]; this module books it. Each act locks the organization's row first and then its
+//! accounts. Each grant's cause names the plan's number and the month, and the ledger accepts it once. So of two nodes that renew
+//! at once, or of a run that died after its commit and its successor, only one grants. Nothing is taken from one organization for
+//! another, and no balance drops below zero: if an organization may spend more than it has, it is refilled first ([`cover`]).
 
 use std::collections::BTreeMap;
 
@@ -22,17 +21,18 @@ use crate::number::OrgNo;
 use crate::organization::{self, Org, Term};
 
 statements! {
-    // A stopped organization waits: when it goes on it gets the month that it is in then. So does one on a plan that is not configured.
+    // A restricted organization waits: when it is reactivated, it gets the month of that time. The same applies to an unconfigured
+    // plan.
     DUE = "SELECT org_no FROM org WHERE renews_at <= $1 AND status NOT IN ('suspended', 'paused', 'banned') \
            AND plan IN (SELECT each.value ->> 'p' FROM {each:$2}) ORDER BY renews_at, org_no LIMIT $3";
     UNKNOWN = "SELECT DISTINCT plan FROM org WHERE plan NOT IN (SELECT each.value ->> 'p' FROM {each:$1}) LIMIT $2";
-    // What is low is looked at whatever the threshold: it may be gone.
+    // Low balances are checked whatever the threshold: it may have been removed.
     WATCHED = "SELECT org_no, plan, low_balance, is_low, (SELECT CAST(SUM(account.available) AS BIGINT) FROM account \
                WHERE account.org_no = org.org_no) AS available FROM org WHERE org_no > $1 \
                AND (low_balance IS NOT NULL OR is_low = 1 OR plan IN (SELECT each.value ->> 'p' FROM {each:$2})) ORDER BY org_no LIMIT $3";
 }
 
-/// Adds an organization on a plan, with the credits that it begins with and its trial.
+/// Adds an organization on a plan, with its initial credits and its trial.
 pub async fn open(tx: &mut Tx, new: &Org, plan: &Plan) -> Result<Org> {
     let at = new.created_at;
     let today = at.utc_day();
@@ -55,13 +55,13 @@ pub async fn open(tx: &mut Tx, new: &Org, plan: &Plan) -> Result<Org> {
     Ok(org)
 }
 
-/// Organizations on these plans whose next month has begun, those that wait longest first.
+/// Organizations on these plans whose next month has begun, the longest waiting first.
 pub async fn due(conn: &mut Conn, plans: &Plans, now: Millis, at_most: i64) -> Result<Vec<OrgNo>> {
     let rows = conn.rows(&DUE, args![now, names(plans.all().map(|plan| &*plan.name)), at_most]).await?;
     rows.iter().map(|row| row.get("org_no").map(OrgNo)).collect()
 }
 
-/// Names of plans that organizations are on and that are none of these.
+/// Names of unconfigured plans that organizations are on.
 pub async fn unknown(conn: &mut Conn, plans: &Plans, at_most: i64) -> Result<Vec<String>> {
     let rows = conn.rows(&UNKNOWN, args![names(plans.all().map(|plan| &*plan.name)), at_most]).await?;
     rows.iter().map(|row| row.get("plan")).collect()
@@ -71,9 +71,9 @@ fn names<'a>(of: impl Iterator<Item = &'a str>) -> String {
     of.map(|name| json!({ "p": name })).collect::<serde_json::Value>().to_string()
 }
 
-/// Gives an organization the credits of the month that it is in, unless it has them; says how many. Months that passed while
-/// nobody looked are gone: nobody could have used them. On a plan that is not configured nothing happens, not even that the month
-/// passes: when the plan is there again, so is the month.
+/// Grants an organization the credits of the current month, unless it has them; returns their number. Skipped months are lost:
+/// nobody could have used them. On an unconfigured plan nothing happens; even the month stays due, until the plan is configured
+/// again.
 pub async fn renew(tx: &mut Tx, no: OrgNo, plans: &Plans, now: Millis) -> Result<Credits> {
     let mut org = organization::lock(tx, no).await?;
     if org.status.is_stopped() || org.term.renews_at.is_none_or(|at| at > now) {
@@ -85,8 +85,8 @@ pub async fn renew(tx: &mut Tx, no: OrgNo, plans: &Plans, now: Millis) -> Result
     Ok(plan.monthly)
 }
 
-/// The credits of the month in which `now` lies, in the place of what is left of the one before. A plan that gives none is looked at
-/// again next month: it may then.
+/// Replaces the rest of the former month with the credits of the month of `now`. A plan that grants none is checked again next
+/// month: it may grant some then.
 async fn begin_month(tx: &mut Tx, org: &mut Org, plan: &Plan, now: Millis) -> Result<()> {
     let Some(since) = org.term.since else { return Ok(()) };
     let month = Period::month_of(since, now);
@@ -98,11 +98,10 @@ async fn begin_month(tx: &mut Tx, org: &mut Org, plan: &Plan, now: Millis) -> Re
     Ok(())
 }
 
-/// Puts an organization on another plan from today on; its months are counted from today too. Credits of the old plan's month and
-/// of a trial end, and those of the new plan's first month are there. What was granted where there are no months becomes prepaid.
-/// Bought credits stay; only leaving the unlimited plan takes back what it gave, less what was spent under it, and is
-/// [`StoreError::CreditsHeld`] while some of it is set aside: given back later, it would look as if it had been bought. The same
-/// plan again changes nothing.
+/// Changes an organization's plan from today on, which also starts its months. Credits of the old plan's month and of a trial end,
+/// and the new plan's first month is granted. Credits granted without months become prepaid. Bought credits stay. Leaving the
+/// unlimited plan takes back its grant, less what was spent under it; this is [`StoreError::CreditsHeld`] while some of it is on
+/// hold, because later releases would look bought. The same plan again changes nothing.
 pub async fn change(tx: &mut Tx, no: OrgNo, plans: &Plans, to: &Plan, now: Millis) -> Result<Org> {
     let mut org = organization::lock(tx, no).await?;
     if org.plan == to.name {
@@ -136,27 +135,27 @@ pub async fn change(tx: &mut Tx, no: OrgNo, plans: &Plans, to: &Plan, now: Milli
     Ok(org)
 }
 
-/// What the unlimited plan gave and nobody has spent. Whatever was spent under it counts as spent of that, so that nobody pays for it
-/// with credits that were bought.
+/// Takes back what the unlimited plan granted and nobody has spent. Spending under it counts against its grant, so that nobody pays
+/// for it with bought credits.
 async fn take_back(tx: &mut Tx, org: &Org, cause: &str, now: Millis) -> Result<()> {
     let no = org.no;
     if credits::holds_prepaid(tx, no).await? {
         return Err(StoreError::CreditsHeld);
     }
     let used = credits::spent(tx, no).await?.prepaid.saturating_sub(org.term.spent_before);
-    // By hand more may have been taken out than was bought.
+    // More may have been removed by hand than was bought.
     let left = UNLIMITED.saturating_sub(used).max(0).min(credits::available(tx, no).await?.prepaid);
     credits::adjust(tx, &Booking { org: no, bucket: Bucket::Prepaid, amount: -left, cause, at: now }).await
 }
 
-/// Another threshold was set: what is low by it is told anew, and what was told by the one before is over.
+/// Applies a changed threshold: a balance low by the new one is reported again, and the old report is over.
 pub async fn threshold_changed(tx: &mut Tx, org: &mut Org) -> Result<()> {
     org.term.is_low = false;
     notices::drop_one(tx, org.no, Notice::LowBalance).await
 }
 
-/// Sees to it that `needed` credits can be spent, by refills that the plan allows: as many as it takes or, where that is more than are
-/// left in this month, none. Says whether they are there now. Trials and stopped accounts get none.
+/// Makes `needed` credits available through the refills that the plan allows: as many as needed or, if that exceeds the rest of
+/// this month's refills, none. Returns whether they are available now. Trials and restricted accounts get none.
 pub async fn cover(tx: &mut Tx, no: OrgNo, plans: &Plans, needed: Credits, now: Millis) -> Result<bool> {
     let mut org = organization::lock(tx, no).await?;
     let missing = needed.saturating_sub(credits::locked(tx, no).await?.total());
@@ -172,17 +171,17 @@ pub async fn cover(tx: &mut Tx, no: OrgNo, plans: &Plans, needed: Credits, now: 
     Ok(true)
 }
 
-/// Refills that put in what is missing.
+/// Refills that cover what is missing.
 struct Refilling {
-    /// Where the month begins that they count in.
+    /// Beginning of the month in which they count.
     month: Millis,
-    /// How many that makes in it.
+    /// Number of refills in that month, including these.
     times: i64,
-    /// What they come to.
+    /// Total of their credits.
     credits: Credits,
 }
 
-/// As many refills as it takes; none where that is more than are left in this month, or the organization gets none.
+/// Number of refills needed; `None` if that exceeds the rest of this month's refills, or the organization gets none.
 fn refilling(org: &Org, plans: &Plans, missing: Credits, now: Millis) -> Option<Refilling> {
     let refill = plans.of(&org.plan).refill.filter(|refill| refill.credits > 0)?;
     if org.status.is_stopped() || org.on_trial(now) {
@@ -198,16 +197,16 @@ fn refilling(org: &Org, plans: &Plans, missing: Credits, now: Millis) -> Option<
     })
 }
 
-/// Whether [`cover`] would say yes: a reader's question, so that who has no credits does not take the writer's turn with each
-/// request, and a forecast says what a start will find. There may be enough by now, because the last refill came for somebody else.
+/// Whether [`cover`] would succeed: reads only. So an organization without credits does not take the writer's turn with each
+/// request, and a forecast predicts the start. Credits may be available by now, because another request triggered the last refill.
 pub async fn would_cover(conn: &mut Conn, no: OrgNo, plans: &Plans, needed: Credits, now: Millis) -> Result<bool> {
-    // In this order: a refill that comes in between is seen as credits that are there, and never only as one that is used up.
+    // In this order, a concurrent refill is seen as available credits, and never only as a used refill.
     let org = organization::by_no(conn, no).await?;
     let missing = needed.saturating_sub(credits::available(conn, no).await?.total());
     Ok(missing <= 0 || refilling(&org, plans, missing, now).is_some())
 }
 
-/// Organizations whose balance has crossed what is low for them, among `at_most` after one of them; and where to go on.
+/// Organizations whose balance has crossed their threshold, among `at_most` after a given one; and the position to continue from.
 pub async fn crossing(
     conn: &mut Conn,
     plans: &Plans,
@@ -233,8 +232,8 @@ pub async fn crossing(
     Ok((crossing, last.filter(|_| more)))
 }
 
-/// Notes that a balance has become low, or is not any more; says which, where it has crossed. Becoming low is told once: by
-/// an event and, where the service sends mail, by a notice.
+/// Records that a balance has become low, or no longer is; returns which, if it has crossed. A low balance is reported once: by an
+/// event and, if the service sends mail, by a notice.
 pub async fn cross(tx: &mut Tx, no: OrgNo, plans: &Plans, by_mail: bool, now: Millis) -> Result<Option<(Org, bool)>> {
     let mut org = organization::lock(tx, no).await?;
     let was = org.term.is_low;
@@ -256,7 +255,7 @@ pub async fn cross(tx: &mut Tx, no: OrgNo, plans: &Plans, by_mail: bool, now: Mi
     Ok(Some((org, is_low)))
 }
 
-/// What is low from the start, or by a plan, has not become low.
+/// A balance that is low from the start, or through a plan, has not crossed.
 async fn settle_low(tx: &mut Tx, org: &mut Org, plan: &Plan) -> Result<()> {
     let available = credits::available(tx, org.no).await?.total();
     org.term.is_low = org.low_balance(plan).is_some_and(|low| available < low);

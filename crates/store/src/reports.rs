@@ -1,6 +1,6 @@
-//! What reports say: sums of the counters that [`crate::usage`] keeps, by reason, day, source and mail provider.
+//! Report data: sums of the counters of [`crate::usage`], by reason, day, source and mail provider.
 //!
-//! Every sum is of one organization, and of whole days, UTC, counted from 1970-01-01.
+//! Every sum covers one organization and whole UTC days, counted from 1970-01-01.
 
 use probity_mail::verdict::Reason;
 
@@ -29,29 +29,29 @@ statements! {
         FROM usage_day WHERE org_no = $1 AND day >= $2 AND day <= $3 AND connection_id = $4 GROUP BY day, reason ORDER BY day";
 }
 
-/// Addresses and credits of some part of an organization's usage.
+/// Addresses and credits of a part of an organization's usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum<K> {
-    /// Of which part.
+    /// The part.
     pub of: K,
-    /// How many addresses were verified.
+    /// Addresses verified.
     pub verified: i64,
-    /// How many credits they cost.
+    /// Credits charged.
     pub charged: i64,
 }
 
 /// Addresses of one mail provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfProvider {
-    /// The provider's id; none for all exchangers that belong to no provider that we know.
+    /// Provider's id; `None` for all MX hosts of no known provider.
     pub provider: Option<String>,
-    /// How many addresses were verified.
+    /// Addresses verified.
     pub verified: i64,
-    /// Of how many nothing could be found out.
+    /// Addresses with an unknown verdict.
     pub unknown: i64,
 }
 
-/// An organization's usage by mail provider from one day to another, both included, the provider with the most addresses first.
+/// An organization's usage by mail provider between two days, both included, the provider with the most addresses first.
 pub async fn by_provider(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<Vec<OfProvider>> {
     let read = |row: &Row| {
         let provider: String = row.get("provider")?;
@@ -64,19 +64,18 @@ pub async fn by_provider(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64
     Ok(all)
 }
 
-/// How many addresses an organization had verified from one day to another, both included.
+/// Addresses that an organization verified between two days, both included.
 pub async fn verified_between(conn: &mut Conn, org: OrgNo, from_day: i64, to_day: i64) -> Result<i64> {
     let row = conn.first(&VERIFIED_BETWEEN, args![org, from_day, to_day]).await?;
     row.ok_or(StoreError::NotFound)?.get("verified")
 }
 
-/// Whether anything was ever verified for a connection of this organization.
+/// Whether this organization ever verified anything for a connection.
 pub async fn knows_connection(conn: &mut Conn, org: OrgNo, connection: &str) -> Result<bool> {
     Ok(conn.first(&KNOWS_CONNECTION, args![org, connection]).await?.is_some())
 }
 
-/// An organization's usage by reason from one day to another, both included, in the order of the reasons; of one
-/// connection where one is named.
+/// An organization's usage by reason between two days, both included, in the order of the reasons; of one connection if given.
 pub async fn by_reason(
     conn: &mut Conn,
     org: OrgNo,
@@ -93,7 +92,7 @@ pub async fn by_reason(
     Ok(sums)
 }
 
-/// What came through one source on one day, by reason, in the order of the reasons.
+/// Usage of one source on one day, by reason, in the order of the reasons.
 pub async fn by_source(conn: &mut Conn, org: OrgNo, day: i64, source: &str) -> Result<Vec<Sum<Reason>>> {
     let rows = conn.rows(&BY_SOURCE, args![org, day, source]).await?;
     let mut sums = rows.iter().map(|row| sum(row, reason(row)?)).collect::<Result<Vec<_>>>()?;
@@ -101,8 +100,8 @@ pub async fn by_source(conn: &mut Conn, org: OrgNo, day: i64, source: &str) -> R
     Ok(sums)
 }
 
-/// An organization's usage by day and reason from one day to another, both included, in the order of the days; what has none
-/// is left out; of one connection where one is named.
+/// An organization's usage by day and reason between two days, both included, in the order of the days; empty sums are omitted; of
+/// one connection if given.
 pub async fn by_day(
     conn: &mut Conn,
     org: OrgNo,

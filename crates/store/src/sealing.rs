@@ -1,19 +1,19 @@
-//! Bodies that hold addresses, sealed where the installation has a master key.
+//! Encrypts bodies that hold addresses, if the installation has a master key.
 //!
-//! A sealed body opens only in the row that it was written to: organization, table and key columns are its context. Each
-//! organization has a data key of its own, which lies in `org_key`, wrapped under the master key, and is made when the first of
-//! its bodies is sealed. The cipher is not the store's ([`Sealing`]).
+//! An encrypted body opens only in the row that it was written to: organization, table and key columns are its context. Each
+//! organization has its own data key, stored in `org_key`, wrapped under the master key, and created for the first of
+//! its bodies. The caller supplies the cipher ([`Sealing`]).
 //!
 //! ```text
-//! stored = plain                             ; where it does not begin with the mark
-//!        / mark %x00 plain                   ; where it does
+//! stored = plain                             ; if it does not begin with the mark
+//!        / mark %x00 plain                   ; if it does
 //!        / mark %x01 sealed                  ; as [`DataKey::seal`] made it
-//! mark   = %xFF %xFF %xFF %xFF               ; no body of ours begins so
+//! mark   = %xFF %xFF %xFF %xFF               ; no plain body of Probity begins so
 //! ```
 //!
-//! So what was written before there was a master key stays readable until it is sealed too ([`earlier`]), and without one nothing is
-//! copied. The reverse does not
-//! hold: what is sealed cannot be read without its key, and that is an error, never an empty body.
+//! So bodies written before there was a master key stay readable until they are encrypted, too ([`earlier`]), and without a
+//! master key nothing is copied. The reverse does not hold: an encrypted body cannot be read without its key, and that is an
+//! error, never an empty body.
 
 pub mod earlier;
 
@@ -27,14 +27,14 @@ use crate::error::{Result, StoreError};
 use crate::instance;
 use crate::number::OrgNo;
 
-/// The name of the master key's fingerprint among the installation's texts.
+/// Name of the master key's fingerprint among the installation's texts.
 const FINGERPRINT: &str = "master_key";
 const MARK: [u8; 4] = [0xff; 4];
 const PLAIN: u8 = 0;
 const SEALED: u8 = 1;
-/// Data keys that are remembered; when there are more, all are forgotten.
+/// Maximum data keys cached; beyond it, the whole cache is dropped.
 const KEYS_KEPT: usize = 10_000;
-/// Data keys that are read at a time.
+/// Data keys read at a time.
 const KEYS_AT_ONCE: i64 = 1_000;
 
 statements! {
@@ -44,30 +44,30 @@ statements! {
     REWRAP = "UPDATE org_key SET wrapped = $2 WHERE org_no = $1";
 }
 
-/// The statements of sealing, those of its parts included.
+/// All statements of encryption, including submodules.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, earlier::STATEMENTS].concat()
 }
 
-/// A master key: what makes and unwraps data keys.
+/// Master key: creates and unwraps data keys.
 pub trait Sealing: fmt::Debug + Send + Sync {
-    /// What tells this master key from another; it gives nothing away.
+    /// Identifies the master key without revealing anything about it.
     fn fingerprint(&self) -> &str;
-    /// A new data key for an organization, wrapped.
+    /// Creates a data key for an organization, wrapped.
     fn new_key(&self, org: OrgNo) -> Vec<u8>;
-    /// The data key that was wrapped for an organization; none where another master key has wrapped it, or for another.
+    /// Unwraps an organization's data key; `None` if it was wrapped under another master key, or for another organization.
     fn data_key(&self, org: OrgNo, wrapped: &[u8]) -> Option<Arc<dyn DataKey>>;
 }
 
-/// The key of one organization's bodies.
+/// Key of one organization's bodies.
 pub trait DataKey: fmt::Debug + Send + Sync {
-    /// Appends what it makes of a body; another each time.
+    /// Appends the encrypted body; the result differs each time.
     fn seal(&self, context: &[u8], plain: &[u8], into: &mut Vec<u8>);
-    /// The body; none where the context or the key is another, or a bit was changed.
+    /// Decrypts a body; `None` if the context or the key differs, or a bit was changed.
     fn open(&self, context: &[u8], sealed: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// The column and row in which a body lies, beside its organization.
+/// Column and row of a body within its organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place<'a> {
     column: &'static str,
@@ -77,22 +77,22 @@ pub struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// In a row that two numbers name; the column as `table.column`.
+    /// A row identified by two numbers; the column as `table.column`.
     pub fn numbered(column: &'static str, first: i64, second: i64) -> Self {
         Self { column, first, second, id: "" }
     }
 
-    /// In a row that an id names.
+    /// A row identified by an id.
     pub fn named(column: &'static str, id: &'a str) -> Self {
         Self { column, first: 0, second: 0, id }
     }
 
-    /// In a row that an id and a number name.
+    /// A row identified by an id and a number.
     pub fn named_and_numbered(column: &'static str, id: &'a str, number: i64) -> Self {
         Self { column, first: number, second: 0, id }
     }
 
-    /// No two places have the same: a column's name has no NUL, and numbers have a fixed length.
+    /// Unique to each place: a column's name has no NUL, and numbers have a fixed length.
     fn context(&self, org: OrgNo) -> Vec<u8> {
         let mut context = Vec::with_capacity(self.column.len() + self.id.len() + 25);
         context.extend(self.column.as_bytes());
@@ -105,7 +105,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// A master key, and the data keys that it has unwrapped lately.
+/// Master key, with a cache of its unwrapped data keys.
 #[derive(Debug)]
 pub(crate) struct Keys {
     sealing: Arc<dyn Sealing>,
@@ -125,7 +125,7 @@ impl Keys {
         look(&mut self.kept.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Remembers a key that is committed: one of a transaction that is undone would seal what nobody opens again.
+    /// Caches a committed key: the key of a rolled-back transaction would encrypt what nobody can open again.
     fn keep(&self, org: OrgNo, key: &Arc<dyn DataKey>) {
         self.kept(|kept| {
             if kept.len() >= KEYS_KEPT {
@@ -141,11 +141,11 @@ impl Keys {
     }
 }
 
-/// The keys that a connection can use.
+/// Keys available to a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ring {
     keys: Option<Arc<Keys>>,
-    /// Made by this transaction and not committed.
+    /// Created by this transaction and not committed.
     made: Vec<(OrgNo, Arc<dyn DataKey>)>,
 }
 
@@ -161,7 +161,7 @@ impl Ring {
 }
 
 impl Tx {
-    /// A body as it is stored in a place.
+    /// Encodes a body for storage in a place.
     pub async fn seal<'p>(&mut self, org: OrgNo, place: Place<'_>, plain: &'p [u8]) -> Result<Cow<'p, [u8]>> {
         let Some(keys) = self.ring().keys.clone() else { return Ok(framed(plain)) };
         let key = match self.key(&keys, org).await? {
@@ -176,12 +176,10 @@ impl Tx {
     }
 
     async fn make_key(&mut self, keys: &Keys, org: OrgNo) -> Result<Arc<dyn DataKey>> {
-        // A process that runs on while the data keys are wrapped anew would wrap with what nobody has any more. The master key is
-        // held as it is until this key is committed: who wraps all anew either sees it or has changed the master key before.
+        // A process still running while the data keys are rewrapped would wrap under an abandoned master key. The shared lock on
+        // the master key lasts until this key is committed: a rewrap either sees the key, or has changed the master key before.
         if instance::shared(self, FINGERPRINT).await?.as_deref() != Some(keys.fingerprint()) {
-            return Err(StoreError::corrupt(
-                "the installation has another master key by now; start this process again",
-            ));
+            return Err(StoreError::corrupt("the master key was replaced; restart this process"));
         }
         let wrapped = keys.sealing.new_key(org);
         if self.execute(&ADD_KEY, args![org, wrapped.as_slice()]).await? == 1 {
@@ -194,7 +192,7 @@ impl Tx {
 }
 
 impl Conn {
-    /// The body that is stored in a place.
+    /// Decodes the body stored in a place.
     pub async fn open_sealed(&mut self, org: OrgNo, place: Place<'_>, mut stored: Vec<u8>) -> Result<Vec<u8>> {
         let Some(rest) = stored.strip_prefix(&MARK) else { return Ok(stored) };
         match rest.split_first() {
@@ -204,11 +202,10 @@ impl Conn {
             }
             Some((&SEALED, sealed)) => {
                 let opened = match self.ring().keys.clone() {
-                    None => return Err(StoreError::corrupt("a body is sealed, but there is no master key")),
+                    None => return Err(StoreError::corrupt("stored data is encrypted, but there is no master key")),
                     Some(keys) => self.key(&keys, org).await?.and_then(|key| key.open(&place.context(org), sealed)),
                 };
-                opened
-                    .ok_or_else(|| StoreError::corrupt(format!("what is sealed in {} cannot be opened", place.column)))
+                opened.ok_or_else(|| StoreError::corrupt(format!("cannot decrypt the data in {}", place.column)))
             }
             _ => Err(StoreError::corrupt(format!("{} has a form of a later version", place.column))),
         }
@@ -232,23 +229,23 @@ fn framed(plain: &[u8]) -> Cow<'_, [u8]> {
     plain.into()
 }
 
-/// The fingerprint of the master key that this installation has, if it has one.
+/// Fingerprint of this installation's master key, if it has one.
 pub async fn fingerprint(conn: &mut Conn) -> Result<Option<String>> {
     instance::value(conn, FINGERPRINT).await
 }
 
-/// Takes note of the installation's first master key; gives the fingerprint of the one that stands.
+/// Records the installation's first master key; returns the stored fingerprint.
 pub async fn set_fingerprint(tx: &mut Tx, fingerprint: &str) -> Result<String> {
     instance::set_once(tx, FINGERPRINT, fingerprint).await
 }
 
-/// Makes of an organization's wrapped data key one that another master key has wrapped; nothing where it cannot be unwrapped.
+/// Rewraps an organization's data key under another master key; `None` if it cannot be unwrapped.
 pub type Rewrapping<'a> = dyn Fn(OrgNo, &[u8]) -> Option<Vec<u8>> + Sync + 'a;
 
-/// Wraps every data key anew; says how many there are. Bodies stay as they are. What runs on with the old master key cannot
-/// make a key afterwards.
+/// Rewraps every data key; returns their number. Bodies stay unchanged. Processes that still use the old master key cannot create
+/// keys afterwards.
 pub async fn rewrap(tx: &mut Tx, to: &dyn Sealing, anew: &Rewrapping<'_>) -> Result<u64> {
-    // First, so that no key is being made meanwhile ([`Tx::make_key`]).
+    // Comes first, so that no key is created meanwhile ([`Tx::make_key`]).
     instance::lock(tx, FINGERPRINT).await?;
     let (mut last, mut count) = (i64::MIN, 0);
     loop {
@@ -274,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// What [`Conn::open_sealed`] makes of bodies that are not sealed.
+    /// Decodes bodies that are not encrypted, for [`Conn::open_sealed`].
     fn unframed(stored: &[u8]) -> Option<&[u8]> {
         match stored.strip_prefix(&MARK) {
             None => Some(stored),

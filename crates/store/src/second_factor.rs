@@ -1,4 +1,4 @@
-//! Second factors: the sealed secret of each person's codes, which steps of time were used, and the codes of recovery.
+//! Two-factor authentication: each user's encrypted secret, used time steps, and recovery codes.
 
 use probity_account::id::UserId;
 use probity_mail::time::Millis;
@@ -8,19 +8,19 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::passwords::Hash;
 
-/// A person's second factor.
+/// A user's two-factor authentication.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecondFactor {
-    /// The sealed secret.
+    /// Encrypted secret.
     pub secret: Vec<u8>,
-    /// Since when it is asked for; none where no code has shown yet that the person has it.
+    /// Time since it is required; `None` until a code has proved that the user has it.
     pub confirmed_at: Option<Millis>,
-    /// The newest step of time whose code was used.
+    /// Newest time step whose code was used.
     pub used_step: i64,
 }
 
 statements! {
-    // One that is asked for is not replaced.
+    // A required secret is not replaced.
     BEGIN = "INSERT INTO second_factor (org_no, user_id, secret, confirmed_at, used_step) VALUES ($1, $2, $3, NULL, 0) \
              ON CONFLICT (org_no, user_id) DO UPDATE SET secret = excluded.secret, used_step = 0 \
              WHERE second_factor.confirmed_at IS NULL";
@@ -36,13 +36,13 @@ statements! {
                   AS few) AS n";
 }
 
-/// Keeps a new secret, which is not asked for yet. Conflict: the person has a second factor.
+/// Stores a new secret, not yet required. [`StoreError::Conflict`]: it is required already.
 pub async fn begin(tx: &mut Tx, org: OrgNo, user: UserId, secret: &[u8]) -> Result<()> {
     let rows = tx.execute(&BEGIN, args![org, user.to_string(), secret]).await?;
     if rows == 0 { Err(StoreError::Conflict) } else { Ok(()) }
 }
 
-/// A person's second factor, also one that is not asked for yet.
+/// A user's secret, even if not yet required.
 pub async fn of(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<SecondFactor>> {
     let Some(row) = conn.first(&OF, args![org, user.to_string()]).await? else { return Ok(None) };
     Ok(Some(SecondFactor {
@@ -52,13 +52,13 @@ pub async fn of(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<Option<Seco
     }))
 }
 
-/// Uses the code of a step of time; says whether neither it nor a later one was used before. Of several at once, one is told so.
+/// Uses the code of a time step; returns whether neither it nor a later one was used before. Of concurrent callers, one gets true.
 pub async fn use_step(tx: &mut Tx, org: OrgNo, user: UserId, step: i64) -> Result<bool> {
     Ok(tx.execute(&USE_STEP, args![org, user.to_string(), step]).await? == 1)
 }
 
-/// Asks for the second factor with this sealed secret from now on, with these codes of recovery in the place of all others.
-/// Conflict: it is asked for already, there is none, or another was begun meanwhile, of which the person has shown no code.
+/// Requires this encrypted secret from now on, with these recovery codes in place of all others. [`StoreError::Conflict`]: it is
+/// required already, missing, or was replaced meanwhile by one without a code shown.
 pub async fn confirm(
     tx: &mut Tx,
     (org, user): (OrgNo, UserId),
@@ -77,17 +77,17 @@ pub async fn confirm(
     Ok(())
 }
 
-/// Uses a code of recovery up; says whether it was one.
+/// Uses up a recovery code; returns whether it was valid.
 pub async fn use_recovery_code(tx: &mut Tx, org: OrgNo, user: UserId, hash: &Hash) -> Result<bool> {
     Ok(tx.execute(&USE_CODE, args![org, user.to_string(), hash]).await? == 1)
 }
 
-/// How many codes of recovery a person has left.
+/// Recovery codes that a user has left.
 pub async fn recovery_codes_left(conn: &mut Conn, org: OrgNo, user: UserId) -> Result<i64> {
     conn.first(&CODES_LEFT, args![org, user.to_string()]).await?.ok_or(StoreError::NotFound)?.get("n")
 }
 
-/// Removes a person's second factor and its codes; says whether there was one that was asked for or begun.
+/// Removes a user's secret and codes; returns whether there was one, required or not.
 pub async fn forget(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<bool> {
     tx.execute(&FORGET_CODES, args![org, user.to_string()]).await?;
     Ok(tx.execute(&FORGET, args![org, user.to_string()]).await? == 1)

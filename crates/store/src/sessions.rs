@@ -1,7 +1,7 @@
-//! Sessions of people who are signed in. Of a session's token only a keyed hash is stored.
+//! Sessions of signed-in users. Only a keyed hash of a session's token is stored.
 //!
-//! A session counts as long as it was used lately, was begun not too long ago, and its person may sign in; each request asks,
-//! so that what is revoked on one node is over on all of them with the next request.
+//! A session is valid if it was used lately, began not too long ago, and its user may sign in. Each request checks that, so a
+//! session revoked on one node ends on all nodes with the next request.
 
 use probity_account::id::{OrgId, SessionId, UserId};
 use probity_account::role::Role;
@@ -13,65 +13,56 @@ use crate::number::OrgNo;
 use crate::organization::OrgStatus;
 use crate::passwords::Hash;
 
-/// A session without its token.
+/// Session without its token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// Whose organization.
     pub org: OrgNo,
-    /// By it people tell their sessions apart.
+    /// Id by which users tell their sessions apart.
     pub id: SessionId,
-    /// Whose.
     pub user: UserId,
-    /// Which browser on which system.
+    /// Browser and system.
     pub client: String,
-    /// When the person signed in.
     pub created_at: Millis,
-    /// When it was used last, to the minute.
+    /// Last use, to the minute.
     pub seen_at: Millis,
 }
 
-/// How long sessions last.
+/// Lifetimes of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
-    /// Without being used, in milliseconds.
+    /// Without use, in milliseconds.
     pub idle_ms: i64,
-    /// In all, in milliseconds.
+    /// In total, in milliseconds.
     pub absolute_ms: i64,
 }
 
 impl Session {
-    /// Whether it has ended by itself.
+    /// Whether it has expired.
     pub fn is_over(&self, lifetimes: Lifetimes, now: Millis) -> bool {
         now.since(self.seen_at) >= lifetimes.idle_ms || now.since(self.created_at) >= lifetimes.absolute_ms
     }
 }
 
-/// A session and what must be known of its person and organization to answer a request.
+/// A session, and what requests need to know about its user and organization.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedIn {
-    /// The session.
     pub session: Session,
-    /// The person's address; the owner of a new installation may have none.
+    /// The user's address; the owner of a new installation may have none.
     pub email: Option<String>,
-    /// What the person is called.
     pub name: Option<String>,
-    /// What the person may do.
     pub role: Role,
-    /// Whether the organization is theirs.
+    /// Whether they are the owner.
     pub is_primary: bool,
-    /// Whether a second factor is asked for when they sign in.
+    /// Whether sign-in requires two-factor authentication.
     pub second_factor: bool,
-    /// The organization's id.
     pub org_id: OrgId,
-    /// What the organization is called.
     pub org_name: Option<String>,
-    /// Where the organization stands.
+    /// State of the organization.
     pub org_status: OrgStatus,
-    /// The name of the organization's plan.
     pub org_plan: String,
-    /// Requests a minute that the operator allows the organization.
+    /// Operator's limit for the organization, in requests per minute.
     pub org_rate_limit_per_minute: Option<i64>,
-    /// Requests a minute that the organization wishes for itself.
+    /// Organization's own limit, in requests per minute.
     pub org_wished_per_minute: Option<i64>,
 }
 
@@ -99,7 +90,7 @@ statements! {
         DELETE FROM session WHERE (org_no, id) IN (SELECT org_no, id FROM old)";
 }
 
-/// Begins a session. Of a person's sessions those that were used last are kept, `at_most` in all.
+/// Begins a session. Keeps the user's `at_most` most recently used sessions, including this one.
 pub async fn begin(tx: &mut Tx, session: &Session, token_hash: &Hash, at_most: i64) -> Result<()> {
     let Session { org, id, user, client, created_at, .. } = session;
     let user = user.to_string();
@@ -109,7 +100,7 @@ pub async fn begin(tx: &mut Tx, session: &Session, token_hash: &Hash, at_most: i
     Ok(())
 }
 
-/// The session with a token, ended ones included; none where its person may not sign in.
+/// The session with a token, even if expired; `None` if its user may not sign in.
 pub async fn by_token(conn: &mut Conn, token_hash: &Hash) -> Result<Option<SignedIn>> {
     let Some(row) = conn.first(&BY_TOKEN, args![token_hash]).await? else { return Ok(None) };
     let email: Option<Vec<u8>> = row.get("email")?;
@@ -130,7 +121,7 @@ pub async fn by_token(conn: &mut Conn, token_hash: &Hash) -> Result<Option<Signe
     }))
 }
 
-/// A person's sessions that have not ended, the one that was used last first.
+/// A user's unexpired sessions, the last used first.
 pub async fn of_user(
     conn: &mut Conn,
     org: OrgNo,
@@ -142,23 +133,23 @@ pub async fn of_user(
     conn.rows(&OF_USER, args![org, user.to_string(), seen_after, begun_after]).await?.iter().map(read).collect()
 }
 
-/// Notes that a session was used.
+/// Records the use of a session.
 pub async fn touch(tx: &mut Tx, org: OrgNo, id: SessionId, now: Millis) -> Result<()> {
     tx.execute(&TOUCH, args![org, id.to_string(), now]).await?;
     Ok(())
 }
 
-/// Gives a session another token: the one before opens nothing any more. Not found: it was revoked.
+/// Replaces a session's token; the former one becomes invalid. [`StoreError::NotFound`]: the session was revoked.
 pub async fn renew(tx: &mut Tx, org: OrgNo, id: SessionId, token_hash: &Hash) -> Result<()> {
     some(tx.execute(&RENEW, args![org, id.to_string(), token_hash]).await?)
 }
 
-/// Ends one of a person's sessions. Not found: they have no such session.
+/// Ends one of a user's sessions. [`StoreError::NotFound`]: they have no such session.
 pub async fn revoke(tx: &mut Tx, org: OrgNo, user: UserId, id: SessionId) -> Result<()> {
     some(tx.execute(&REVOKE, args![org, user.to_string(), id.to_string()]).await?)
 }
 
-/// Ends all of a person's sessions but one, or all, and says how many those were.
+/// Ends all of a user's sessions, except `but` if given; returns the number ended.
 pub async fn revoke_all(tx: &mut Tx, org: OrgNo, user: UserId, but: Option<SessionId>) -> Result<u64> {
     match but {
         Some(id) => tx.execute(&REVOKE_OTHERS, args![org, user.to_string(), id.to_string()]).await,
@@ -166,7 +157,7 @@ pub async fn revoke_all(tx: &mut Tx, org: OrgNo, user: UserId, but: Option<Sessi
     }
 }
 
-/// Removes up to `at_most` sessions that were not used since a time, the oldest first, and says how many those were.
+/// Removes up to `at_most` sessions unused since a time, oldest first; returns the number removed.
 pub async fn purge(tx: &mut Tx, since: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![since, i64::from(at_most)]).await
 }

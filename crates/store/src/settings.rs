@@ -1,6 +1,7 @@
-//! What organizations wish: which verdicts they override, how long jobs are kept, how fast their keys may be.
+//! Organization settings: verdict overrides, retention of jobs, rate limits of keys.
 //!
-//! One row each, read in the transaction that settles results and by upkeep. An organization without a row has wished nothing.
+//! One row per organization, read in the transaction that settles results and by maintenance. An organization without a row has the
+//! defaults.
 
 use probity_account::overrides::{Gate, Wishes};
 use probity_mail::time::Millis;
@@ -10,23 +11,23 @@ use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// An organization's settings. The default is that of one that has wished nothing.
+/// An organization's settings. The default is that of an organization without a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// What it overrides in the verdicts of its batches.
+    /// Verdict overrides for its jobs.
     pub overrides: Wishes,
-    /// For how many days closed jobs are kept; none where the instance's value counts.
+    /// Retention of closed jobs, in days; `None` for the instance's.
     pub retention_days: Option<i64>,
-    /// For how many days the log of deliveries is kept. The instance's value counts where it is lower, or there is none.
+    /// Retention of the delivery log, in days. The instance's applies if it is lower, or if this is `None`.
     pub delivery_retention_days: Option<i64>,
-    /// Requests a minute for all its keys. The operator's limit counts where it is lower.
+    /// Requests per minute for all its keys. The operator's limit applies if it is lower.
     pub rate_limit_per_minute: Option<i64>,
 }
 
 statements! {
     READ = "SELECT ignored_reasons, ignored_statuses, banned_words, role_words, retention_days, delivery_retention_days, \
             rate_limit_per_minute FROM org_settings WHERE org_no = $1";
-    // Settings are changed one after the other, also those of an organization that has no row yet.
+    // Serializes changes of settings, even for an organization without a row.
     LOCK = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     WRITE = "INSERT INTO org_settings (org_no, ignored_reasons, ignored_statuses, banned_words, role_words, retention_days, \
              delivery_retention_days, rate_limit_per_minute, changed_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
@@ -37,19 +38,17 @@ statements! {
              rate_limit_per_minute = excluded.rate_limit_per_minute, changed_at = excluded.changed_at";
 }
 
-/// An organization's settings.
 pub async fn read(conn: &mut Conn, org: OrgNo) -> Result<Settings> {
     let row = conn.first(&READ, args![org]).await?;
     row.as_ref().map_or_else(|| Ok(Settings::default()), settings)
 }
 
-/// An organization's settings, which stay as they are until the transaction ends.
+/// An organization's settings, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: OrgNo) -> Result<Settings> {
     tx.first(&LOCK, args![org]).await?.ok_or(StoreError::NotFound)?;
     read(tx, org).await
 }
 
-/// Replaces an organization's settings.
 pub async fn write(tx: &mut Tx, org: OrgNo, settings: &Settings, now: Millis) -> Result<()> {
     let Settings { overrides, retention_days, delivery_retention_days, rate_limit_per_minute } = settings;
     let gates: Vec<_> = overrides.ignored_reasons.iter().map(|gate| gate.as_str()).collect();

@@ -1,5 +1,5 @@
-//! Connections that PostgreSQL ends or whose statements it forgets, provoked: a transaction of which nothing stands is run again on
-//! another connection. And databases that take no writes for a while.
+//! Provokes connections that PostgreSQL ends or whose statements it loses: a transaction that left nothing is run again on another
+//! connection. Also databases that accept no writes for a while.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -37,7 +37,7 @@ async fn store() -> Option<(Database, Store)> {
     Some((database, store))
 }
 
-/// What happens to a connection within a transaction.
+/// Accident to a connection within a transaction.
 #[derive(Clone, Copy, Debug)]
 enum Accident {
     Terminated,
@@ -45,7 +45,7 @@ enum Accident {
     Forgotten,
 }
 
-/// Does it, and then wants an answer on that connection.
+/// Causes the accident, and then awaits a response on that connection.
 async fn happen(accident: Accident, tx: &mut Tx, store: &Store) -> Result<()> {
     match accident {
         Accident::Terminated => {
@@ -64,7 +64,7 @@ async fn happen(accident: Accident, tx: &mut Tx, store: &Store) -> Result<()> {
     tx.execute(&PUT, args!["other", "."]).await.map(drop)
 }
 
-/// Puts two texts, and has the accident happen between them in the first run.
+/// Writes two texts, with the accident between them in the first run.
 async fn put_both(store: &Store, accident: Accident, runs: &AtomicU32) -> Result<()> {
     let put = store.write(|tx| {
         async {
@@ -94,7 +94,7 @@ async fn a_transaction_whose_connection_was_lost_is_run_again_on_another() {
     store.close().await;
 }
 
-/// The rows of a statement whose table may have changed.
+/// Rows of a statement whose table may have changed.
 async fn look(conn: &mut Conn) -> Result<usize> {
     conn.rows(&LOOK, args![1_i64]).await.map(|rows| rows.len())
 }
@@ -135,7 +135,7 @@ async fn a_server_that_takes_no_writes_is_known_for_that_until_one_goes_through(
     store.close().await;
 }
 
-/// Opens connections, which stay in the pool, and has the server end them.
+/// Opens connections, which stay in the pool, and makes the server end them.
 async fn end_idle(store: &Store, other: &Store) {
     let mut held = Vec::new();
     for _ in 0..4 {
@@ -144,7 +144,7 @@ async fn end_idle(store: &Store, other: &Store) {
         held.push(conn);
     }
     drop(held);
-    // Each is asked for a sign of life on its way back.
+    // Each is pinged on its return.
     while store.pool_use().idle < store.pool_use().open {
         tokio::task::yield_now().await;
     }

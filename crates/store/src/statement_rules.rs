@@ -1,4 +1,4 @@
-//! The rules that let one SQL text serve both databases, held against every statement and every migration.
+//! Rules that let one SQL text serve both databases, checked for every statement and every migration.
 
 mod plans;
 
@@ -9,8 +9,7 @@ use probity_trialdb::postgres;
 use crate::db::Statement;
 use crate::{Dialect, Place, Store, StoreConfig, statements};
 
-/// Words that mean different things in the two databases, depend on the server's clock or chance, or compare texts by rules
-/// of a language.
+/// Words that differ in meaning between the databases, depend on the server's clock or chance, or compare texts by language rules.
 const FORBIDDEN: &[&str] = &[
     "NOW",
     "LIKE",
@@ -36,21 +35,21 @@ const FORBIDDEN: &[&str] = &[
     "REPLACE",
 ];
 
-/// Statements that ask the server's clock, because nodes go by it together.
+/// Statements that read the server's clock, because nodes share it.
 const ASKING_TIME: &[&str] = &["clock::NOW"];
 
-/// Columns that a statement may sort by: numbers, times, bytes, and ids and names of ours, whose letters every collation has in
-/// the same order. Never a text that a user gave.
+/// Columns that a statement may sort by: numbers, times, bytes, and ids and fixed names, whose letters every collation orders
+/// alike. Never user text.
 const SORTABLE: &[&str] = &["first_idx", "idx", "chunk_no", "id", "key_id", "bucket", "day", "at", "fold_after", "tag"];
 const SORTABLE_ENDS: &[&str] = &["_no", "_at", "_until", "_us"];
 
-/// Statements that may count all rows of a customer, because few can be there: people.
+/// Statements that may count all rows of a customer, because they are few: team members.
 const COUNTING: &[&str] = &["users::SEATS"];
 
-/// Tables that belong to the installation and not to a customer; and the table of customers.
+/// Tables that belong to the installation, not to a customer; and the table of customers.
 const SHARED_TABLES: &[&str] = &["instance", "domain_fact", "org", "node", "lease", "attempt"];
 
-/// The types that both databases give back alike.
+/// Types that both databases return alike.
 const TYPES: &[&str] = &["BIGINT", "TEXT", "DOUBLE", "{bytes}"];
 
 fn files(directory: &str, end: &str) -> Vec<PathBuf> {
@@ -70,7 +69,7 @@ fn files(directory: &str, end: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The full names of what a file declares with `statements!`.
+/// Full names of the statements that a file declares with `statements!`.
 fn declared(path: &Path) -> Vec<String> {
     let file = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap().with_extension("");
     let module: Vec<_> = file.iter().map(|part| part.to_str().unwrap()).collect();
@@ -97,7 +96,7 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').map(str::to_ascii_uppercase)
 }
 
-/// What is wrong with a statement.
+/// Rule violations of a statement.
 fn objections(name: &str, text: &str) -> Vec<String> {
     let mut found: Vec<String> = words(text)
         .filter(|word| FORBIDDEN.contains(&word.as_str()) || word.starts_with("CURRENT_"))
@@ -124,7 +123,7 @@ fn objections(name: &str, text: &str) -> Vec<String> {
     found
 }
 
-/// What is wrong with the definition of a table.
+/// Rule violations of a table definition.
 fn table_objections(name: &str, body: &str) -> Vec<String> {
     let mut found = Vec::new();
     let lines = || body.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -150,7 +149,7 @@ fn table_objections(name: &str, body: &str) -> Vec<String> {
     found
 }
 
-/// The tables of a migration without its comments: their names, and what is between their brackets.
+/// Tables of a migration without its comments: names, and the text between their parentheses.
 fn tables(migration: &str) -> Vec<(&str, &str)> {
     let parts = migration.split("CREATE TABLE ").skip(1);
     parts.map(|part| part.split_once(';').unwrap().0.split_once(" (\n").unwrap()).collect()
@@ -227,11 +226,11 @@ fn a_wrong_table_is_found() {
     }
 }
 
-/// Prepares everything; a database says all that it does not understand.
+/// Prepares everything; reports all statements that a database rejects.
 async fn prepare(store: &Store, statements: &[&'static Statement]) {
     store.migrate().await.unwrap();
     for &statement in statements {
-        // One each: after an error PostgreSQL's connection is as good as new, but nothing shall depend on that.
+        // One connection each: PostgreSQL's connection recovers from an error, but the test must not depend on that.
         let prepared = store.read().await.unwrap().prepare(statement).await;
         assert!(prepared.is_ok(), "{}: {prepared:?}\n{}", statement.name(), statement.text(store.dialect()));
     }

@@ -1,7 +1,7 @@
-//! Lists of addresses that an organization has had trouble with, known by their tags only.
+//! Suppression lists: addresses that an organization wants flagged, stored as tags only.
 //!
-//! A tag is made under the pepper, so the store cannot tell which address it stands for, nor can anybody who reads the database
-//! alone. How many a list has is counted in the transaction that changes it: nothing ever counts the rows.
+//! A tag is made with the pepper, so neither the store nor a reader of the database alone can identify the address. The transaction
+//! that changes a list also updates its count: rows are never counted.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::error::{Result, StoreError};
 use crate::hex::hex;
 use crate::number::OrgNo;
 
-/// What an address is known by: a keyed hash of its normal form.
+/// Keyed hash of an address's normal form.
 pub type Tag = [u8; 16];
 
 statements! {
-    // PostgreSQL locks the row, and so the changes of one list are made one after the other, each with its true numbers.
+    // PostgreSQL locks the row, so changes of one list are serialized, each with correct counts.
     LOCK = "INSERT INTO suppression_count (org_no, list, listed, changed_at) VALUES ($1, $2, 0, $3) \
             ON CONFLICT (org_no, list) DO UPDATE SET changed_at = excluded.changed_at RETURNING listed";
     COUNTED = "UPDATE suppression_count SET listed = listed + $3 WHERE org_no = $1 AND list = $2";
@@ -28,7 +28,7 @@ statements! {
            ON CONFLICT (org_no, list, tag) DO NOTHING";
     REMOVE = "DELETE FROM suppression WHERE org_no = $1 AND list = $2 \
               AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
-    // The first ones up to a border: a set of them PostgreSQL would compare with every row.
+    // The first ones up to a boundary: PostgreSQL would compare a set of them with every row.
     REMOVE_SOME = "DELETE FROM suppression WHERE org_no = $1 AND list = $2 AND tag <= (SELECT last.tag FROM \
                    (SELECT tag FROM suppression WHERE org_no = $1 AND list = $2 ORDER BY tag LIMIT $3) AS last \
                    ORDER BY last.tag DESC LIMIT 1)";
@@ -37,38 +37,33 @@ statements! {
             AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
 }
 
-/// How a list stands.
+/// Size of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// Which.
     pub list: List,
-    /// How many addresses it has; never zero.
+    /// Number of addresses; never zero.
     pub listed: i64,
-    /// When it was changed last.
+    /// Time of the last change.
     pub changed_at: Millis,
 }
 
-/// An address that is on a list.
+/// Listed address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Listed {
-    /// On which.
     pub list: List,
-    /// Which address.
+    /// The address.
     pub tag: Tag,
-    /// Since when.
+    /// Time of its addition.
     pub since: Millis,
 }
 
-/// How many addresses a list had and has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// Before.
     pub before: i64,
-    /// After.
     pub after: i64,
 }
 
-/// The lists of an organization that have addresses, in the order of [`List::ALL`].
+/// An organization's lists that are not empty, in the order of [`List::ALL`].
 pub async fn standing(conn: &mut Conn, org: OrgNo) -> Result<Vec<Standing>> {
     let one = |row: &Row| {
         Ok(Standing { list: list(row)?, listed: row.get("listed")?, changed_at: Millis(row.get("changed_at")?) })
@@ -78,28 +73,28 @@ pub async fn standing(conn: &mut Conn, org: OrgNo) -> Result<Vec<Standing>> {
     Ok(standing)
 }
 
-/// Puts addresses on a list. Those that are there keep the time at which they came.
+/// Adds addresses to a list. Those already listed keep their time.
 pub async fn add(tx: &mut Tx, org: OrgNo, list: List, tags: &BTreeSet<Tag>, now: Millis) -> Result<Changed> {
     let before = lock(tx, org, list, now).await?;
     let added = tx.execute(&ADD, args![org, list.as_str(), now, texts(tags)]).await?;
     counted(tx, org, list, before, i64::try_from(added).unwrap_or(i64::MAX)).await
 }
 
-/// Takes addresses off a list.
+/// Removes addresses from a list.
 pub async fn remove(tx: &mut Tx, org: OrgNo, list: List, tags: &BTreeSet<Tag>, now: Millis) -> Result<Changed> {
     let before = lock(tx, org, list, now).await?;
     let removed = tx.execute(&REMOVE, args![org, list.as_str(), texts(tags)]).await?;
     counted(tx, org, list, before, -i64::try_from(removed).unwrap_or(i64::MAX)).await
 }
 
-/// Takes up to `at_most` addresses off a list, those with the lowest tags: all of them in steps, each of which is short.
+/// Removes up to `at_most` addresses from a list, lowest tags first: clears a list in short steps.
 pub async fn remove_some(tx: &mut Tx, org: OrgNo, list: List, at_most: u32, now: Millis) -> Result<Changed> {
     let before = lock(tx, org, list, now).await?;
     let removed = tx.execute(&REMOVE_SOME, args![org, list.as_str(), i64::from(at_most)]).await?;
     counted(tx, org, list, before, -i64::try_from(removed).unwrap_or(i64::MAX)).await
 }
 
-/// Which of these addresses are on which lists: one look-up for each list that has any.
+/// Which of these addresses are on which lists: one look-up for each list that is not empty.
 pub async fn find(conn: &mut Conn, org: OrgNo, lists: &[Standing], tags: &BTreeSet<Tag>) -> Result<Vec<Listed>> {
     if tags.is_empty() {
         return Ok(Vec::new());
@@ -134,7 +129,7 @@ fn list(row: &Row) -> Result<List> {
     List::from_name(&name).ok_or_else(|| StoreError::corrupt("the name of a list"))
 }
 
-/// As JSON, each a list of its own, in lower-case hexadecimal.
+/// Encodes the tags as JSON, each as an array of one, in lower-case hexadecimal.
 pub(crate) fn texts(tags: &BTreeSet<Tag>) -> String {
     serde_json::Value::from(tags.iter().map(|tag| json!([hex(tag)])).collect::<Vec<_>>()).to_string()
 }

@@ -1,7 +1,7 @@
-//! The timeline: what happened in an account, its jobs and its events, each the newest first, and how many there are of both.
+//! Timeline of an account: its jobs and its events, each newest first, and the counts of both.
 //!
-//! Two lists that the API puts together. Whoever counts reads a thousand rows at a time along the index of a list, and gives the
-//! connection back after each: a long window keeps nobody else from reading.
+//! The API merges the two lists. Counting reads 1,000 rows at a time along a list's index and returns the connection after each
+//! read, so a long window blocks no other reader.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::events::{self, Event, SETTINGS_CHANGE};
 use crate::jobs::{self, Job, columns};
 use crate::number::OrgNo;
 
-/// Rows that one read of [`count_events`] or [`count_jobs`] looks at.
+/// Rows per read of [`count_events`] and [`count_jobs`].
 const COUNTED_AT_ONCE: i64 = 1_000;
 
 statements! {
@@ -21,7 +21,7 @@ statements! {
               ORDER BY at DESC, event_no DESC LIMIT $4";
     KINDS = "SELECT at, event_no, kind FROM event WHERE org_no = $1 AND at >= $2 AND at < $3 \
              AND (at < $4 OR (at = $4 AND event_no < $5)) ORDER BY at DESC, event_no DESC LIMIT $6";
-    // A job is where its processing began; before that, where it was accepted. All along one index.
+    // A job appears at the start of its processing, or before that at its acceptance. All along one index.
     JOBS = concat!("SELECT ", columns!(), " FROM job WHERE org_no = $1 AND test = $2 AND state <> 'unborn' \
         AND COALESCE(started_at, created_at) >= $3 AND COALESCE(started_at, created_at) < $4 \
         ORDER BY COALESCE(started_at, created_at) DESC, job_no DESC LIMIT $5");
@@ -32,21 +32,20 @@ statements! {
         ORDER BY COALESCE(started_at, created_at) DESC, job_no DESC LIMIT $7";
 }
 
-/// How many events there are of each kind.
+/// Events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Changes of settings.
     pub settings_changes: u64,
-    /// What happened to the account.
+    /// Account events.
     pub account_events: u64,
 }
 
-/// The newest events within `from..to`, newest first.
+/// Events in `from..to`, newest first.
 pub async fn newest_events(conn: &mut Conn, org: OrgNo, from: Millis, to: Millis, at_most: i64) -> Result<Vec<Event>> {
     conn.rows(&EVENTS, args![org, from, to, at_most]).await?.iter().map(events::read).collect()
 }
 
-/// How many events there are within `from..to`, however many: read a thousand at a time along the index of the list.
+/// Number of events in `from..to`, without a limit: read 1,000 at a time along the list's index.
 pub async fn count_events(store: &Store, org: OrgNo, from: Millis, to: Millis) -> Result<Counted> {
     let mut counted = Counted::default();
     let (mut at, mut no) = (i64::MAX, i64::MAX);
@@ -67,7 +66,7 @@ pub async fn count_events(store: &Store, org: OrgNo, from: Millis, to: Millis) -
     }
 }
 
-/// The newest jobs within `from..to` by when their processing began, or before that by when they were accepted, newest first.
+/// Jobs in `from..to` by the start of their processing, or before that by their acceptance, newest first.
 pub async fn newest_jobs(
     conn: &mut Conn,
     org: OrgNo,
@@ -78,8 +77,8 @@ pub async fn newest_jobs(
     conn.rows(&JOBS, args![org, test, from, to, at_most]).await?.iter().map(jobs::read).collect()
 }
 
-/// How many jobs there are within `from..to`, as [`newest_jobs`] has them, by who or what started them, however many they are: read a
-/// thousand at a time along the index.
+/// Number of jobs in `from..to`, as selected by [`newest_jobs`], by what started them, without a limit: read 1,000 at a time along
+/// the index.
 pub async fn count_jobs(
     store: &Store,
     org: OrgNo,

@@ -1,10 +1,10 @@
-//! Lists that people put up as files, with all of their columns, until a job is made of them and for some days after.
+//! Uploads: lists submitted as files, with all their columns, kept until a job is created from them and for some days after.
 //!
-//! An upload is *arriving* while its rows come in blocks; nobody sees it. One short transaction ([`finish`]) makes it *ready*. It
-//! is *started* in the transaction that accepts its job ([`start`]), so there is one job of it, however often somebody starts
-//! it. What is *gone* is seen by nobody, and its blocks are removed in slices ([`purge`]).
+//! An upload is *arriving* while its rows come in blocks; it is not visible. One short transaction ([`finish`]) makes it *ready*.
+//! It is *started* in the transaction that accepts its job ([`start`]), so repeated starts create one job. A *gone* upload is
+//! invisible, and its blocks are removed in slices ([`purge`]).
 //!
-//! Rows are numbered from 0, the header included. Bodies are the server's: this crate does not look into them.
+//! Rows are numbered from 0, including the header. The server defines the bodies: this crate does not read them.
 
 mod rows;
 
@@ -20,12 +20,12 @@ use crate::sealing::Place;
 
 pub use rows::{Anew, add_block, blocks, mark_due, mark_gone, of_org, purge, rewrite_about, rewrite_block};
 
-/// An upload's number within the database.
+/// Number of an upload within the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UploadNo(pub i64);
 
 impl UploadNo {
-    /// The number that belongs to an id, made as organizations' numbers are.
+    /// Derives the number from an id, as for organizations.
     pub fn of_id(id: UploadId) -> Self {
         Self(OrgNo::of_id(id.bits()).0)
     }
@@ -37,25 +37,22 @@ impl crate::db::Argument for UploadNo {
     }
 }
 
-/// An upload that is about to arrive.
+/// Upload about to arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewUpload {
-    /// Whose.
     pub org: OrgNo,
-    /// Its id.
     pub id: UploadId,
-    /// What a job of it says of its source: `csv`, or `input` for what was pasted.
+    /// `source` of its job: `csv`, or `input` for pasted text.
     pub source: &'static str,
-    /// Who puts it up; none where that is whoever runs the installation.
+    /// Uploader; `None` for the operator.
     pub user: Option<UserId>,
-    /// When.
     pub at: Millis,
 }
 
-/// Which column is read, and whether the first row is a header.
+/// Address column, and whether the first row is a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The column with the addresses, from 0; none where nobody has said which.
+    /// Address column, from 0; `None` if not chosen.
     pub column: Option<i64>,
     /// Whether the first row names the columns.
     pub header: bool,
@@ -68,79 +65,73 @@ impl Choice {
     }
 }
 
-/// Another choice, with what was found by it.
+/// Changed choice, with the content counted for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
-    /// How the upload was read.
+    /// Former choice.
     pub from: Choice,
-    /// How it is read from now on.
+    /// New choice.
     pub to: Choice,
-    /// What is in the column; none where none is chosen.
+    /// Content of the column; `None` if none is chosen.
     pub content: Option<&'a Content>,
 }
 
-/// What is in the column with the addresses.
+/// Content of the address column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// Rows with a text there.
+    /// Rows with a text in it.
     pub addresses: i64,
     /// Rows without one.
     pub blank: i64,
-    /// Rows whose address stands in an earlier row.
+    /// Rows whose address occurs in an earlier row.
     pub repeated: i64,
-    /// Different texts that cannot be addresses.
+    /// Distinct texts that cannot be addresses.
     pub invalid: i64,
-    /// How many addresses each domain has, as the server keeps it.
+    /// Addresses by domain, in the server's format.
     pub domains: Vec<u8>,
 }
 
-/// An upload that has arrived.
+/// Upload that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived<'a> {
-    /// What is to be known of it, as the server keeps it.
+    /// Description, in the server's format.
     pub about: &'a [u8],
-    /// Rows, the header included.
+    /// Rows, including the header.
     pub rows: i64,
-    /// Bytes of the file as it came.
+    /// Size of the original file, in bytes.
     pub size: i64,
-    /// How it is read.
     pub choice: Choice,
-    /// What is in the column; none where none is chosen.
+    /// Content of the column; `None` if none is chosen.
     pub content: Option<&'a Content>,
 }
 
-/// An upload as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// Whose.
     pub org: OrgNo,
-    /// Its number.
     pub no: UploadNo,
-    /// Its id outside.
+    /// Public id.
     pub id: UploadId,
-    /// What a job of it says of its source.
+    /// `source` of its job.
     pub source: String,
-    /// Who put it up; none where that is whoever runs the installation.
+    /// Uploader; `None` for the operator.
     pub user: Option<UserId>,
-    /// What is to be known of it, as the server keeps it.
+    /// Description, in the server's format.
     pub about: Vec<u8>,
-    /// Rows, the header included.
+    /// Rows, including the header.
     pub rows: i64,
-    /// Bytes of the file as it came.
+    /// Size of the original file, in bytes.
     pub size: i64,
-    /// How it is read.
     pub choice: Choice,
-    /// What is in the column; none where none is chosen, or where it has to be counted anew.
+    /// Content of the column; `None` if none is chosen, or a recount is due.
     pub content: Option<Content>,
-    /// The job that was made of it.
+    /// Job created from it.
     pub job: Option<(JobNo, JobId)>,
-    /// When it came.
     pub created_at: Millis,
-    /// When something was last done with it.
+    /// Time of the last action on it.
     pub touched_at: Millis,
 }
 
-/// The columns that [`read`] needs.
+/// Columns that [`read`] needs.
 macro_rules! columns {
     () => {
         "org_no, upload_no, id, source, user_id, about, rows_total, size, header, column_no, counted, addresses, blank, \
@@ -169,14 +160,14 @@ statements! {
            ORDER BY created_at DESC, upload_no DESC LIMIT $2");
 }
 
-/// The statements of this aggregate, those of its parts included.
+/// All statements of this aggregate, including its submodules.
 pub(crate) fn all_statements() -> Vec<&'static crate::db::Statement> {
     [STATEMENTS, rows::STATEMENTS].concat()
 }
 
-/// Makes room for an upload's rows. Nobody sees it until it has arrived. [`StoreError::Conflict`]: the organization has
-/// `at_most` already that arrive or wait to be started. Those of which jobs were made do not count: they are kept for the
-/// downloads of their jobs, and the next list must not wait for their end.
+/// Creates an upload that waits for its rows. It stays invisible until it has arrived. [`StoreError::Conflict`]: the organization
+/// already has `at_most` uploads that are arriving or not started. Started uploads do not count: they are kept for the downloads of
+/// their jobs, and must not block the next list.
 pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadNo> {
     let held = tx.rows(&HELD, args![new.org, at_most]).await?.len();
     if i64::try_from(held).is_ok_and(|held| held >= at_most) {
@@ -195,8 +186,8 @@ pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadN
     Ok(no)
 }
 
-/// Makes an upload visible whose rows are all there, at a time that no erasure reaches. [`StoreError::NotFound`]: it was swept
-/// meanwhile.
+/// Makes an upload visible after all its rows have arrived, at a time that no erasure reaches. [`StoreError::NotFound`]: it was
+/// swept meanwhile.
 pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &Arrived<'_>, now: Millis) -> Result<()> {
     let Arrived { about, rows, size, choice, content } = *arrived;
     let about = tx.seal(org, about_of(no), about).await?;
@@ -206,7 +197,8 @@ pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &Arrived<'_>
     choose(tx, org, no, &change, at).await
 }
 
-/// Reads another column. [`StoreError::Conflict`]: it is not read as the change supposes, or a job was made of it, or it is gone.
+/// Chooses another column. [`StoreError::Conflict`]: the current choice differs from the change's, a job was created from it, or it
+/// is gone.
 pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &Change<'_>, now: Millis) -> Result<()> {
     let Change { from, to, content } = *change;
     let none = Content::default();
@@ -230,7 +222,7 @@ pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &Change<'_>, 
     if tx.execute(&CHOOSE, values).await? == 1 { Ok(()) } else { Err(StoreError::Conflict) }
 }
 
-/// Keeps what was counted anew with this choice, unless it is read otherwise by now or somebody else has counted it.
+/// Stores a recount for this choice, unless the choice has changed or another recount was faster.
 pub async fn recount(tx: &mut Tx, org: OrgNo, no: UploadNo, choice: Choice, found: &Content) -> Result<()> {
     let Content { addresses, blank, repeated, invalid, domains } = found;
     let domains = tx.seal(org, domains_of(no), domains).await?;
@@ -239,8 +231,8 @@ pub async fn recount(tx: &mut Tx, org: OrgNo, no: UploadNo, choice: Choice, foun
     Ok(())
 }
 
-/// Notes the job that is made of an upload, in the transaction that accepts it. Gives the job that was made of it before, if
-/// one was: then nothing is noted. [`StoreError::Conflict`]: the job has the rows of another choice than the upload.
+/// Records the job created from an upload, in the transaction that accepts it. Returns an earlier job of it, if any, and records
+/// nothing. [`StoreError::Conflict`]: the job has the rows of another choice than the upload.
 pub async fn start(
     tx: &mut Tx,
     (org, id): (OrgNo, UploadId),
@@ -256,13 +248,12 @@ pub async fn start(
     by_id(tx, org, id).await?.job.map(Some).ok_or(StoreError::Conflict)
 }
 
-/// The upload with an id.
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UploadId) -> Result<Upload> {
     let row = conn.first(&BY_ID, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
     read(conn, &row).await
 }
 
-/// The upload that a job was made of, if it is still there.
+/// The upload from which a job was created, if it still exists.
 pub async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Upload>> {
     match conn.first(&OF_JOB, args![org, job]).await? {
         Some(row) => read(conn, &row).await.map(Some),
@@ -270,7 +261,7 @@ pub async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Up
     }
 }
 
-/// An organization's uploads of which no job was made, the newest first.
+/// An organization's uploads without a job, newest first.
 pub async fn list(conn: &mut Conn, org: OrgNo, at_most: i64) -> Result<Vec<Upload>> {
     let rows = conn.rows(&LIST, args![org, at_most]).await?;
     let mut all = Vec::with_capacity(rows.len());
@@ -324,7 +315,7 @@ async fn read(conn: &mut Conn, row: &Row) -> Result<Upload> {
     })
 }
 
-/// Nobody's id is empty: so is written what no person has put up.
+/// An empty id means that no user uploaded it: no user's id is empty.
 fn user_of(row: &Row) -> Result<Option<UserId>> {
     if row.get::<String>("user_id")?.is_empty() { Ok(None) } else { row.parse("user_id").map(Some) }
 }

@@ -1,7 +1,8 @@
-//! Verifications by day, source, connection and reason, and by day and mail provider: the counters that [`crate::reports`] reads.
+//! Usage counters: verifications by day, source, connection and reason, and by day and mail provider. [`crate::reports`] reads
+//! them.
 //!
-//! They are written in bulk with the settlement that charges for the work, in the same transaction, so that they add up to
-//! what was charged. Days are UTC, counted from 1970-01-01.
+//! They are written in bulk by the settlement that charges for the work, in the same transaction, so their sums match the charges.
+//! Days are UTC, counted from 1970-01-01.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,44 +31,41 @@ statements! {
             unknown = usage_provider_day.unknown + excluded.unknown";
 }
 
-/// Verifications to be added to the counters.
+/// Verifications to add to the counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// Whose.
     pub org: OrgNo,
-    /// On which day, in days since 1970-01-01: [`probity_mail::time::Millis::utc_day`].
+    /// Day, in days since 1970-01-01: [`probity_mail::time::Millis::utc_day`].
     pub day: i64,
-    /// What they came through, such as `api`; never a text of a user.
+    /// Source, such as `api`; never user text.
     pub source: String,
-    /// The id of the connection whose data it was, if it was one's.
+    /// Id of the connection that owned the data, if any.
     pub connection: Option<String>,
-    /// The id of the mail provider that their domain's exchangers belong to, where it is one that we know.
+    /// Id of the mail provider of the domain's MX hosts, if known.
     pub provider: Option<Arc<str>>,
-    /// The reason of their verdicts.
     pub reason: Reason,
-    /// How many addresses.
+    /// Addresses verified.
     pub verified: i64,
-    /// How many credits they cost.
+    /// Credits charged.
     pub charged: i64,
 }
 
-/// How the counters call exchangers that belong to no provider that we know.
+/// Stored name for MX hosts of no known provider.
 pub(crate) const NO_PROVIDER: &str = "";
 
-/// Adds to the counters. Several deltas of the same counter add up.
+/// Adds to the counters. Deltas of the same counter are summed.
 pub async fn add(tx: &mut Tx, deltas: &[Delta]) -> Result<()> {
     let mut together = Together::default();
     put(&mut together, deltas);
     tx.execute_together(together).await
 }
 
-/// As [`add`], together with other changes.
+/// As [`add`], batched with other changes.
 pub(crate) fn put(together: &mut Together, deltas: &[Delta]) {
     if deltas.is_empty() {
         return;
     }
-    // PostgreSQL refuses to update a row twice in one statement; and everyone writes in the order of the keys, so that
-    // two writers cannot wait for each other.
+    // PostgreSQL refuses to update a row twice in one statement. Writing in key order prevents deadlocks between writers.
     let mut counters: BTreeMap<_, (i64, i64)> = BTreeMap::new();
     for delta in deltas {
         let connection = delta.connection.as_deref().unwrap_or("");
@@ -85,7 +83,7 @@ pub(crate) fn put(together: &mut Together, deltas: &[Delta]) {
     put_providers(together, deltas);
 }
 
-/// In the order of the keys, as above.
+/// In key order, as above.
 fn put_providers(together: &mut Together, deltas: &[Delta]) {
     let mut counters: BTreeMap<_, (i64, i64)> = BTreeMap::new();
     for delta in deltas {

@@ -1,9 +1,9 @@
-//! The people of an organization.
+//! Users: the team members of an organization.
 //!
-//! What every list shows of a person is a [`User`]; what they say of themselves is in [`profile`], the one-time links with
-//! which they come in are in [`invitations`]. Of the rules of a team the store keeps those that must hold whoever writes:
-//! two members never have the same address, and the primary user is never removed. Who asks first has locked the team
-//! ([`lock_team`]), so of two invitations for the last seat one finds it taken.
+//! [`User`] has what every list shows of a user; [`profile`] has their own details, and [`invitations`] the one-time links of their
+//! first sign-in. The store enforces the team rules that must hold for every writer: no two members have the same address, and the
+//! owner is never removed. Callers lock the team before they check ([`lock_team`]), so of two invitations for the last seat, one is
+//! rejected.
 
 pub mod invitations;
 pub mod profile;
@@ -22,22 +22,21 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::{passwords, second_factor, sessions};
 
-/// Where a member stands.
+/// State of a team member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserStatus {
     /// They may sign in.
     Active,
     /// They have yet to accept.
     Invited,
-    /// They may not sign in until somebody lets them.
+    /// They may not sign in until they are reactivated.
     Paused,
 }
 
 impl UserStatus {
-    /// Every status.
     pub const ALL: [Self; 3] = [Self::Active, Self::Invited, Self::Paused];
 
-    /// The name in the API.
+    /// Name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -54,24 +53,18 @@ impl FromStr for UserStatus {
     }
 }
 
-/// A person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// Whose.
     pub org: OrgNo,
-    /// The id outside.
+    /// Public id.
     pub id: UserId,
-    /// Their address as it was written; the owner of a new installation has none yet.
+    /// Their address as entered; the owner of a new installation has none yet.
     pub email: Option<String>,
-    /// What they are called.
     pub name: Option<String>,
-    /// What they may do.
     pub role: Role,
-    /// The one who cannot be removed.
+    /// Whether they are the owner, who cannot be removed.
     pub is_primary: bool,
-    /// Where they stand.
     pub status: UserStatus,
-    /// When they were added.
     pub created_at: Millis,
 }
 
@@ -85,10 +78,10 @@ statements! {
     ANYWHERE = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users WHERE id = $1 LIMIT 1";
     MEMBER = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
               WHERE org_no = $1 AND email_key = $2";
-    // Of all organizations: a person may be in several.
+    // Across all organizations: an address may have a user in several.
     BY_EMAIL = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
                 WHERE email_key = $1 ORDER BY created_at, id LIMIT 100";
-    // The newest first; ids of one millisecond are told apart by their random part.
+    // Newest first; ids of the same millisecond differ in their random part.
     PAGE = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
             WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3)) \
             ORDER BY created_at DESC, id DESC LIMIT $4";
@@ -100,20 +93,20 @@ statements! {
     RELEASE_KEYS = "UPDATE api_key SET user_id = NULL WHERE org_no = $1 AND user_id = $2";
 }
 
-/// Every statement about people.
+/// All statements about users.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, profile::STATEMENTS, &invitations::all_statements()].concat()
 }
 
-/// Under what an address is compared: as people do, without regard to case. None for what is no address. Names of private
-/// networks are let through: a team may have its mail there.
+/// Key for comparing addresses, ignoring case. `None` if it is not an address. Names of private networks are allowed: a team may
+/// have its mail there.
 pub fn email_key(email: &str) -> Option<Vec<u8>> {
     static PRIVATE: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
     Address::parse_with(email, &PRIVATE).ok().map(|address| address.normalized().into_bytes())
 }
 
-/// Adds a person. Conflict: their address is another member's, or their id stands already. Corrupt: what is given as their
-/// address is none.
+/// Adds a user. [`StoreError::Conflict`]: another member has their address, or their id exists. [`StoreError::Corrupt`]: their
+/// address is invalid.
 pub async fn insert(tx: &mut Tx, user: &User) -> Result<()> {
     let (email, key) = stored_email(user.email.as_deref())?;
     let values = args![
@@ -139,64 +132,63 @@ fn stored_email(email: Option<&str>) -> Result<(Bytes, Bytes)> {
     Ok((Some(email.as_bytes().to_vec()), Some(key)))
 }
 
-/// The person whom the organization belongs to.
+/// The owner of an organization.
 pub async fn primary(conn: &mut Conn, org: OrgNo) -> Result<User> {
     conn.first(&PRIMARY, args![org]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// One member.
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<User> {
     conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// The person with an id, of whatever organization: for operators. It reads through all people.
+/// The user with an id, in any organization: for operators. Scans all users.
 pub async fn anywhere(conn: &mut Conn, id: UserId) -> Result<Option<User>> {
     conn.first(&ANYWHERE, args![id.to_string()]).await?.as_ref().map(read).transpose()
 }
 
-/// The member who has an address, however it is written.
+/// The member with an address, however it is written.
 pub async fn member(conn: &mut Conn, org: OrgNo, email: &str) -> Result<Option<User>> {
     let Some(key) = email_key(email) else { return Ok(None) };
     conn.first(&MEMBER, args![org, key]).await?.as_ref().map(read).transpose()
 }
 
-/// Everybody who has an address, of whatever organization and status, the oldest first; at most a hundred.
+/// All users with an address, of any organization and status, oldest first; at most 100.
 pub async fn by_email(conn: &mut Conn, email: &str) -> Result<Vec<User>> {
     let Some(key) = email_key(email) else { return Ok(Vec::new()) };
     conn.rows(&BY_EMAIL, args![key]).await?.iter().map(read).collect()
 }
 
-/// Members of an organization, the newest first, after the one that a page ended with; at most `at_most`.
+/// Members of an organization, newest first, after the last one of a page; at most `at_most`.
 pub async fn page(conn: &mut Conn, org: OrgNo, after: Option<(Millis, UserId)>, at_most: i64) -> Result<Vec<User>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
     conn.rows(&PAGE, args![org, at, id, at_most]).await?.iter().map(read).collect()
 }
 
-/// How many people belong to it, invited and paused ones included.
+/// Number of members, including invited and paused ones.
 pub async fn seats_used(conn: &mut Conn, org: OrgNo) -> Result<i64> {
     conn.first(&SEATS, args![org]).await?.ok_or(StoreError::NotFound)?.get("seats")
 }
 
-/// Nobody else changes the team until the transaction ends.
+/// Locks the team until the transaction ends.
 pub async fn lock_team(tx: &mut Tx, org: OrgNo) -> Result<()> {
     tx.first(&LOCK_TEAM, args![org]).await?.map(drop).ok_or(StoreError::NotFound)
 }
 
-/// Writes a member's name, role and status; the rest of a person stays as it is. Whoever writes has locked the team before they
-/// read the member, so that none of the three is one of before.
+/// Writes a member's name, role and status; the rest stays unchanged. Lock the team before reading the member, so that none of the
+/// three is outdated.
 pub async fn write(tx: &mut Tx, user: &User) -> Result<()> {
     let (name, role, status) = (user.name.as_deref(), user.role.as_str(), user.status.as_str());
     changed(tx.execute(&WRITE, args![user.org, user.id.to_string(), name, role, status]).await?)
 }
 
-/// Gives a member another address, which is not verified then. Conflict: it is another member's.
+/// Changes a member's address, which is unverified then. [`StoreError::Conflict`]: another member has it.
 pub async fn set_email(tx: &mut Tx, org: OrgNo, id: UserId, email: &str) -> Result<()> {
     let (email, key) = stored_email(Some(email))?;
     changed(tx.execute(&SET_EMAIL, args![org, id.to_string(), email, key]).await?)
 }
 
-/// Removes a member with their link and all with which they sign in. Their keys stay, and are nobody's in particular then: they act for the primary user. Not
-/// found: there is no such member, or it is the primary user.
+/// Removes a member with their link and all their sign-in data. Their API keys stay and act for the owner.
+/// [`StoreError::NotFound`]: there is no such member, or they are the owner.
 pub async fn remove(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
     changed(tx.execute(&REMOVE, args![org, id.to_string()]).await?)?;
     tx.execute(&RELEASE_KEYS, args![org, id.to_string()]).await?;

@@ -1,10 +1,10 @@
-//! Webhooks: servers of customers that are told of what they have subscribed to.
+//! Webhooks: customers' endpoints and their subscriptions.
 //!
-//! A webhook is made with a live or with a test key, and is told of jobs of that sort only. What it is told lies in the outbox
-//! ([`crate::outbox`]) under its id, put in the transaction of what it tells of; [`listeners`] says who is to be told. Where a
-//! message goes and what signs it is read when it is sent ([`receivers`]), so a change counts for messages that wait, too.
+//! A webhook is created with a live or a test key, and only gets events about jobs of that mode. Its deliveries are stored in the
+//! outbox ([`crate::outbox`]) under its id, in the transaction of the event; [`listeners`] returns the webhooks to notify. URL and
+//! secret are read at sending time ([`receivers`]), so changes apply to waiting deliveries, too.
 //!
-//! The store counts how a webhook fares ([`delivered`], [`failed`]); when it has failed for too long is not its to say.
+//! The store counts successes and failures ([`delivered`], [`failed`]); callers decide when a webhook has failed for too long.
 
 use probity_account::id::{JobId, WebhookId};
 use probity_account::webhook::Topic;
@@ -16,69 +16,61 @@ use crate::error::{Result, StoreError};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 
-/// A webhook without its secret.
+/// Webhook without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
-    /// Whose.
     pub org: OrgNo,
-    /// Its id.
     pub id: WebhookId,
-    /// Whether it was made with a test key.
+    /// Whether a test key created it.
     pub test: bool,
-    /// What its owner calls it.
     pub name: String,
-    /// Where its messages go, as parsed and written again: ASCII, at most 2,048 bytes.
+    /// Target URL, parsed and serialized: ASCII, at most 2,048 bytes.
     pub url: String,
-    /// What it is told of.
+    /// Subscribed events.
     pub events: Vec<Topic>,
-    /// Whether it is told anything.
+    /// Whether it receives events.
     pub active: bool,
-    /// When it was made.
     pub created_at: Millis,
-    /// When it last took a message.
+    /// Time of the last successful delivery.
     pub last_delivery_at: Option<Millis>,
 }
 
-/// A webhook that is to be told of a job.
+/// Webhook to notify of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Which.
     pub id: WebhookId,
-    /// Where its messages go now.
+    /// Current target URL.
     pub url: String,
-    /// What it is told of.
+    /// Subscribed events.
     pub events: Vec<Topic>,
-    /// The job's id.
     pub job: JobId,
 }
 
-/// What must be known of a webhook to send it something.
+/// What a sender needs to know about a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receiver {
-    /// Whose.
     pub org: OrgNo,
-    /// Which.
     pub id: WebhookId,
-    /// Where its messages go.
+    /// Current target URL.
     pub url: String,
-    /// Whether it is told anything.
+    /// Whether it receives events.
     pub active: bool,
-    /// The secret that counts, as the store was given it: encrypted.
+    /// Current secret, encrypted by the caller.
     pub secret: Vec<u8>,
-    /// The one before it, and until when messages are signed with that one too.
+    /// Previous secret, and the time until which it signs, too.
     pub previous: Option<(Vec<u8>, Millis)>,
 }
 
-/// How a webhook has fared since it last took a message.
+/// Failures since the last successful delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failing {
-    /// When it first did not take one.
+    /// Time of the first failure.
     pub since: Millis,
-    /// Messages that were given up.
+    /// Deliveries whose attempts all failed.
     pub given_up: i64,
 }
 
-/// What is read of a webhook.
+/// Columns of a webhook.
 macro_rules! columns {
     () => {
         "org_no, id, test, name, url, events, active, created_at, last_delivery_at"
@@ -86,7 +78,7 @@ macro_rules! columns {
 }
 
 statements! {
-    // Of several that make one at once, each waits for the one before and then counts its webhook too.
+    // Each concurrent creation waits for the one before, and then counts its webhook, too.
     LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
     COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM webhook WHERE org_no = $1 LIMIT $2) AS part) AS n";
     INSERT = "INSERT INTO webhook (org_no, id, test, name, url, events, active, secret, created_at) \
@@ -98,7 +90,7 @@ statements! {
     WRITE = "UPDATE webhook SET name = $3, url = $4, events = $5, active = $6 WHERE org_no = $1 AND id = $2";
     FORGIVE = "UPDATE webhook SET failing_since = NULL, given_up = 0 WHERE org_no = $1 AND id = $2";
     REMOVE = "DELETE FROM webhook WHERE org_no = $1 AND id = $2 AND test = $3";
-    // Each expression of SET reads the row as it was.
+    // Each expression of SET reads the old row.
     ROTATE = "UPDATE webhook SET secret = $4, \
               previous = CASE WHEN previous_until > $5 THEN previous ELSE secret END, \
               previous_until = CASE WHEN previous_until > $5 THEN previous_until ELSE $6 END \
@@ -115,7 +107,7 @@ statements! {
     DISABLE = "UPDATE webhook SET active = 0 WHERE org_no = $1 AND id = $2 AND active = 1";
 }
 
-/// Makes a webhook. False: its organization has `at_most` already.
+/// Creates a webhook. False: its organization has `at_most` already.
 pub async fn insert(tx: &mut Tx, webhook: &Webhook, secret: &[u8], at_most: i64) -> Result<bool> {
     tx.first(&LOCK_ORG, args![webhook.org]).await?.ok_or(StoreError::NotFound)?;
     let counted = tx.first(&COUNT, args![webhook.org, at_most]).await?;
@@ -129,17 +121,17 @@ pub async fn insert(tx: &mut Tx, webhook: &Webhook, secret: &[u8], at_most: i64)
     Ok(true)
 }
 
-/// One webhook, for keys of its sort.
+/// One webhook, for keys of its mode (live or test).
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: WebhookId, test: bool) -> Result<Webhook> {
     conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// The same, and it stays as it is until the transaction ends.
+/// As [`by_id`], locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<Webhook> {
     tx.first(&LOCK, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// Webhooks, the newest first, after the one that a page ended with; at most `at_most`.
+/// Webhooks, newest first, after the last one of a page; at most `at_most`.
 pub async fn page(
     conn: &mut Conn,
     org: OrgNo,
@@ -151,8 +143,7 @@ pub async fn page(
     conn.rows(&PAGE, args![org, test, at, id, at_most]).await?.iter().map(read).collect()
 }
 
-/// Replaces name, URL, events and state of a webhook that is locked. One that is told things again begins anew: how it fared
-/// before is forgotten.
+/// Replaces name, URL, events and state of a locked webhook. Reactivation resets its failures.
 pub async fn write(tx: &mut Tx, before: &Webhook, after: &Webhook) -> Result<()> {
     let Webhook { org, id, name, url, events, active, .. } = after;
     tx.execute(&WRITE, args![*org, id.to_string(), name.as_str(), url.as_str(), names(events), *active]).await?;
@@ -162,14 +153,14 @@ pub async fn write(tx: &mut Tx, before: &Webhook, after: &Webhook) -> Result<()>
     Ok(())
 }
 
-/// Removes a webhook. What waits for it is never sent.
+/// Removes a webhook. Its waiting deliveries are never sent.
 pub async fn remove(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<()> {
     let rows = tx.execute(&REMOVE, args![org, id.to_string(), test]).await?;
     if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
 }
 
-/// Makes `fresh` the secret. The one before it signs too until `previous_until`. While one before signs still, that stays as it is,
-/// and it is the newer secret that goes: the receiver was promised the older one until its end, which is what this says.
+/// Makes `fresh` the secret. The previous one signs, too, until `previous_until`. If an earlier one still signs, it is kept and the
+/// newer secret is dropped: the receiver was promised the older one until its end, which this returns.
 pub async fn rotate(
     tx: &mut Tx,
     org: OrgNo,
@@ -182,7 +173,7 @@ pub async fn rotate(
     row.ok_or(StoreError::NotFound)?.get("previous_until").map(Millis)
 }
 
-/// Who is told of a job: the active webhooks of its organization that are of its sort, whatever their topics.
+/// Webhooks to notify of a job: the active ones of its organization and mode, whatever their topics.
 pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<Listener>> {
     let listener = |row: &Row| {
         Ok(Listener { id: row.parse("id")?, url: row.get("url")?, events: topics(row)?, job: row.parse("job_id")? })
@@ -190,7 +181,7 @@ pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<Li
     conn.rows(&LISTENERS, args![org, job]).await?.iter().map(listener).collect()
 }
 
-/// Those of these webhooks that there are, in no order.
+/// Those of these webhooks that exist, in no order.
 pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result<Vec<Receiver>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
@@ -211,19 +202,19 @@ pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result
     conn.rows(&RECEIVERS, args![json!(wanted).to_string()]).await?.iter().map(receiver).collect()
 }
 
-/// Notes that a webhook took a message.
+/// Records a successful delivery.
 pub async fn delivered(tx: &mut Tx, org: OrgNo, id: WebhookId, at: Millis) -> Result<()> {
     tx.execute(&DELIVERED, args![org, id.to_string(), at]).await.map(drop)
 }
 
-/// Notes that a webhook did not take a message, and whether that was given up. None: there is no such webhook any more.
+/// Records a failed attempt, and whether it was the last one. `None`: the webhook no longer exists.
 pub async fn failed(tx: &mut Tx, org: OrgNo, id: WebhookId, at: Millis, given_up: bool) -> Result<Option<Failing>> {
     let row = tx.first(&FAILED, args![org, id.to_string(), at, i64::from(given_up)]).await?;
     let failing = |row: Row| Ok(Failing { since: Millis(row.get("failing_since")?), given_up: row.get("given_up")? });
     row.map(failing).transpose()
 }
 
-/// Ends that a webhook is told anything. False: it was not told anything before.
+/// Deactivates a webhook. False: it was inactive before.
 pub async fn disable(tx: &mut Tx, org: OrgNo, id: WebhookId) -> Result<bool> {
     Ok(tx.execute(&DISABLE, args![org, id.to_string()]).await? == 1)
 }
@@ -233,7 +224,7 @@ fn names(topics: &[Topic]) -> String {
     json!(names).to_string()
 }
 
-/// A topic that only a newer version knows is left out: this one never tells of it.
+/// Topics known only to a newer version are omitted: this version never sends them.
 fn topics(row: &Row) -> Result<Vec<Topic>> {
     let names: Vec<String> =
         serde_json::from_str(&row.get::<String>("events")?).map_err(|error| StoreError::Corrupt(error.into()))?;

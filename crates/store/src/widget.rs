@@ -1,9 +1,9 @@
-//! What nodes share of the widget: nonces that were used, and the credits that each key has taken of its day.
+//! Widget state shared by nodes: used nonces, and the credits that each key has taken from its day.
 //!
-//! Checks come in windows, as live calls do ([`crate::credits`]): the number of statements does not depend on how many there
-//! are. A credit is taken of the day *before* anything is asked, and given back where it was not spent; so a key never spends
-//! more than its cap, whatever its calls do at the same time on however many nodes. What a node took and never gave back,
-//! because it died, is lost to the key's day and to nothing else: the account knows only what was captured.
+//! Checks come in windows, as live calls do ([`crate::credits`]): the number of statements is independent of the number of checks.
+//! A credit is taken from the day *before* a probe, and returned if it was not spent. So a key never exceeds its cap, however many
+//! calls it makes at once on however many nodes. If a node dies, credits it took and did not return are lost to the key's day only:
+//! the account contains only captures.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,24 +18,21 @@ use crate::number::OrgNo;
 /// A key's day, in days since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyDay {
-    /// Whose.
     pub org: OrgNo,
-    /// Which key's.
     pub key: KeyId,
-    /// Which day.
     pub day: i64,
 }
 
-/// A check that wants to begin.
+/// Check about to begin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// On whose account.
+    /// Key's day to take the credit from.
     pub of: KeyDay,
     /// Credits that the key may spend that day.
     pub cap: i64,
-    /// What the nonce is known by.
+    /// Identifier of the nonce.
     pub nonce: String,
-    /// Until when the nonce would be good.
+    /// Expiry of the nonce.
     pub expires_at: Millis,
 }
 
@@ -46,7 +43,7 @@ pub enum Leave {
     Granted,
     /// Its nonce was used before.
     Used,
-    /// Its key has spent what it may.
+    /// Its key has reached its cap.
     Spent,
 }
 
@@ -60,7 +57,7 @@ statements! {
     LOCK = "SELECT org_no, key_id, day, taken FROM widget_day WHERE (org_no, key_id, day) IN \
             (SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'k', CAST(each.value ->> 'd' AS BIGINT) FROM {each:$1}) \
             ORDER BY org_no, key_id, day {for_update}";
-    // Never below nothing: rows of a day that is over may have gone and come again.
+    // Never below zero: rows of a past day may have been removed and created again.
     MOVE = "UPDATE widget_day SET taken = CASE WHEN taken + d.n > 0 THEN taken + d.n ELSE 0 END FROM \
             (SELECT CAST(each.value ->> 'o' AS BIGINT) AS o, each.value ->> 'k' AS k, CAST(each.value ->> 'd' AS BIGINT) AS d, \
             CAST(each.value ->> 'n' AS BIGINT) AS n FROM {each:$1}) AS d \
@@ -72,11 +69,11 @@ statements! {
         DELETE FROM widget_nonce WHERE (org_no, nonce) IN (SELECT org_no, nonce FROM old)";
 }
 
-/// Gives back the credits of `returned`, then decides about each check: its nonce is used up, and a credit of its key's day is
-/// taken where one is left. The answers stand in the order of the questions.
+/// Returns the credits of `returned`, then decides each check: uses up its nonce, and takes a credit of its key's day if one is
+/// left. The decisions are in the order of the checks.
 pub async fn settle(tx: &mut Tx, asked: &[Asked], returned: &BTreeMap<KeyDay, i64>) -> Result<Vec<Leave>> {
     let mut fresh = unused(tx, asked).await?;
-    // Of two checks with one nonce the first has it.
+    // Of two checks with one nonce, the first gets it.
     let fresh: Vec<bool> = asked.iter().map(|ask| fresh.remove(&(ask.of.org, ask.nonce.clone()))).collect();
     let mut changes: BTreeMap<KeyDay, i64> = returned.iter().map(|(of, n)| (*of, -n)).collect();
     let wanting: BTreeSet<KeyDay> =
@@ -102,12 +99,12 @@ pub async fn settle(tx: &mut Tx, asked: &[Asked], returned: &BTreeMap<KeyDay, i6
     Ok(leaves)
 }
 
-/// Uses nonces up; answers with those that nobody had used.
+/// Uses up nonces; returns those that were unused.
 async fn unused(tx: &mut Tx, asked: &[Asked]) -> Result<BTreeSet<(OrgNo, String)>> {
     if asked.is_empty() {
         return Ok(BTreeSet::new());
     }
-    // In one order everywhere: two nodes with the same nonces do not wait for each other.
+    // The same order everywhere prevents deadlocks between nodes with the same nonces.
     let rows: BTreeMap<(OrgNo, &str), Millis> =
         asked.iter().map(|ask| ((ask.of.org, ask.nonce.as_str()), ask.expires_at)).collect();
     let rows = rows.into_iter().map(|((org, nonce), at)| json!({ "o": org.0, "n": nonce, "e": at.0 }));
@@ -116,8 +113,7 @@ async fn unused(tx: &mut Tx, asked: &[Asked]) -> Result<BTreeSet<(OrgNo, String)
     tx.rows(&USE, args![rows]).await?.iter().map(read).collect()
 }
 
-/// Locks the days that checks want to take from and those that change; answers with what is taken of each once the changes
-/// are made.
+/// Locks the days that checks want to take from and those that change; returns the credits taken from each after the changes.
 async fn lock(
     tx: &mut Tx,
     wanting: &BTreeSet<KeyDay>,
@@ -144,18 +140,18 @@ fn listed(changes: impl IntoIterator<Item = (KeyDay, i64)>) -> String {
     json!(changes.into_iter().map(row).collect::<Vec<_>>()).to_string()
 }
 
-/// Days before `before` on which an organization's widget was used and that nobody has closed, the oldest first.
+/// Unclosed days before `before` on which an organization's widget was used, oldest first.
 pub async fn days_over(conn: &mut Conn, before: i64, at_most: i64) -> Result<Vec<(OrgNo, i64)>> {
     let read = |row: &Row| Ok((OrgNo(row.get("org_no")?), row.get("day")?));
     conn.rows(&OVER, args![before, at_most]).await?.iter().map(read).collect()
 }
 
-/// Closes an organization's day. False: somebody else has.
+/// Closes an organization's day. False: another node has.
 pub async fn close_day(tx: &mut Tx, org: OrgNo, day: i64) -> Result<bool> {
     Ok(tx.execute(&CLOSE, args![org, day]).await? > 0)
 }
 
-/// Forgets up to `at_most` nonces that would not be good any more, and says how many those were.
+/// Removes up to `at_most` expired nonces; returns the number removed.
 pub async fn purge(tx: &mut Tx, now: Millis, at_most: u32) -> Result<u64> {
     tx.execute(&PURGE, args![now, i64::from(at_most)]).await
 }

@@ -1,29 +1,28 @@
-//! As whom PostgreSQL runs: it refuses root, so root's tests lend it an account without rights.
+//! Account of PostgreSQL's processes. PostgreSQL refuses to run as root, so tests run by root use an unprivileged account.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Accounts to run as instead of root, the best first. `initdb` wants a name for its user, so a bare number will not do.
+/// Accounts to use instead of root, best first. `initdb` needs a user name, so a bare number will not do.
 const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 
-/// The account of the instance's processes and files.
+/// Account of the instance's processes and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Account {
-    /// That of this process.
+    /// Account of this process.
     Own,
-    /// Another one, which only root can take.
+    /// Another account, which only root can use.
     Other {
-        /// The user's number.
         uid: u32,
-        /// Its group's number.
+        /// Group ID.
         gid: u32,
     },
 }
 
 impl Account {
-    /// The one to use by this process.
+    /// Chooses the account for this process.
     pub(crate) fn choose() -> Self {
         if !rustix::process::geteuid().is_root() {
             return Self::Own;
@@ -33,7 +32,7 @@ impl Account {
             .unwrap_or_else(|| panic!("PostgreSQL cannot run as root, and there is none of {ACCOUNTS:?}"))
     }
 
-    /// The best account of a file in the form of passwd(5).
+    /// Returns the best account of a file in passwd(5) format.
     fn among(passwd: &str) -> Option<Self> {
         let numbers = |name: &str| {
             passwd.lines().find_map(|line| {
@@ -46,14 +45,14 @@ impl Account {
         ACCOUNTS.into_iter().find_map(numbers)
     }
 
-    /// Lets the command run under this account.
+    /// Sets the account of a command.
     pub(crate) fn run(self, command: &mut Command) {
         if let Self::Other { uid, gid } = self {
             command.uid(uid).gid(gid);
         }
     }
 
-    /// Gives it a file or directory.
+    /// Makes the account the owner of a file or directory.
     pub(crate) fn give(self, path: &Path) -> std::io::Result<()> {
         match self {
             Self::Own => Ok(()),
@@ -61,7 +60,7 @@ impl Account {
         }
     }
 
-    /// A directory for temporary files that it can reach: root's own may be closed to everybody else.
+    /// Returns a directory for temporary files that the account can reach: root's own may be closed to others.
     pub(crate) fn temporary(self) -> std::path::PathBuf {
         match self {
             Self::Own => std::env::temp_dir(),

@@ -1,4 +1,4 @@
-//! One instance: how it is made, stopped, started again and paused.
+//! One instance: creation, stop, restart and pause.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,71 +15,70 @@ use crate::installation::{Installation, run};
 use crate::processes;
 use crate::watchdog::Watchdog;
 
-/// The superuser that tests connect as.
+/// Superuser of the tests' connections.
 const USER: &str = "postgres";
-/// The database that `initdb` makes, from which others are created.
+/// Database that `initdb` creates, used to create others.
 const MAINTENANCE: &str = "postgres";
-/// Ports to choose from. They are below those that Linux gives to outgoing connections (32768 and up), one of which
-/// could otherwise take the port while the server is down.
+/// Start of the port range. The ports are below those that Linux uses for outgoing connections (32768 and up), which could
+/// otherwise occupy the port while the server is down.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 12_000;
-/// How many ports are tried before the start has failed.
+/// Ports tried before the start fails.
 const PORT_ATTEMPTS: u32 = 20;
-/// How long `pg_ctl` waits for a start, with the recovery in it, or a stop.
+/// Time limit of `pg_ctl` for a stop, or a start including recovery, in seconds.
 const TIMEOUT: &str = "--timeout=60";
-/// Room for the pools of many tests at once; everything else is as PostgreSQL has it.
+/// Connections for the pools of many concurrent tests; other settings are PostgreSQL's defaults.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300";
-/// Gives up what only matters when the machine itself fails. A commit survives the death of the server in any case.
+/// Turns off what only matters if the machine itself fails. A commit survives the server's death in any case.
 const FAST_SETTINGS: &str = "-c fsync=off -c full_page_writes=off";
 
-/// How an instance shall be.
+/// Options of an instance.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Setup {
     fast: bool,
 }
 
 impl Setup {
-    /// Without fsync and full-page writes: faster, and as good as long as the machine does not fail.
+    /// Turns off fsync and full-page writes: faster, and safe unless the machine fails.
     #[must_use]
     pub fn fast(self) -> Self {
         Self { fast: true }
     }
 
-    /// Starts an instance; `None` where PostgreSQL is missing.
+    /// Starts an instance; `None` if PostgreSQL is missing.
     ///
     /// # Panics
     ///
-    /// Where it is present and does not start, and where it is missing and `PROBITY_REQUIRE_PG=1`.
+    /// If PostgreSQL does not start, or is missing and `PROBITY_REQUIRE_PG=1`.
     pub fn start(self) -> Option<Cluster> {
         let instance = Instance::start(Installation::find()?, self);
         Some(Cluster { instance: Arc::new(instance) })
     }
 }
 
-/// A running instance. It ends when the last clone of it, and the last [`Database`] in it, are dropped, or with the
-/// process.
+/// A running instance. It ends with the process, or when its last clone and the last [`Database`] in it are dropped.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     instance: Arc<Instance>,
 }
 
 impl Cluster {
-    /// An instance for one test, which may stop it; with fsync. `None` where PostgreSQL is missing.
+    /// Starts an instance for one test, which may stop it; with fsync. `None` if PostgreSQL is missing.
     pub fn private() -> Option<Self> {
         Setup::default().start()
     }
 
-    /// Where to connect for a database, as `postgres://user:password@127.0.0.1:port/name`.
+    /// Returns the URL of a database: `postgres://user:password@127.0.0.1:port/name`.
     pub fn url(&self, database: &str) -> String {
         self.instance.url(database)
     }
 
-    /// A new, empty database.
+    /// Creates an empty database.
     pub fn create_database(&self) -> Database {
         self.new_database(&[])
     }
 
-    /// A copy of a database of this instance, to which nobody may be connected (the server waits 5 seconds for it).
+    /// Copies a database of this instance, which must have no connections (the server waits 5 s for that).
     pub fn clone_of(&self, template: &Database) -> Database {
         self.new_database(&[&format!("--template={}", template.name())])
     }
@@ -92,42 +91,42 @@ impl Cluster {
         Database::new(Arc::clone(&self.instance), name)
     }
 
-    /// Stops the server as a crash would, without a checkpoint: the next start recovers. A paused one is resumed for it.
+    /// Stops the server as a crash would, without a checkpoint: the next start recovers. Resumes a paused server first.
     pub fn stop_immediate(&self) {
         self.resume();
         run(self.instance.pg_ctl("stop").args(["--mode=immediate", TIMEOUT]))
             .unwrap_or_else(|error| panic!("PostgreSQL does not stop: {error}"));
     }
 
-    /// Starts the stopped server at the same port, and waits until it takes connections.
+    /// Starts the stopped server on the same port, and waits until it accepts connections.
     pub fn start_again(&self) {
         self.instance.launch(self.instance.port).unwrap_or_else(|error| panic!("PostgreSQL does not start: {error}"));
     }
 
-    /// Stops the time of the server: connections stay, and get no answers, until [`resume`](Self::resume).
+    /// Pauses the server: connections stay open without responses, until [`resume`](Self::resume).
     pub fn pause(&self) {
         processes::pause(self.instance.postmaster().expect("a server that shall be paused runs"));
     }
 
-    /// Lets a paused server go on. Without effect on one that runs or is stopped.
+    /// Resumes a paused server. Has no effect on a running or stopped one.
     pub fn resume(&self) {
         if let Some(postmaster) = self.instance.postmaster() {
             processes::resume(postmaster);
         }
     }
 
-    /// The number of the server's first process; `None` while it is stopped.
+    /// Process ID of the postmaster; `None` while the server is stopped.
     pub fn postmaster_pid(&self) -> Option<i32> {
         self.instance.postmaster().map(|pid| pid.as_raw_nonzero().get())
     }
 
-    /// The directory of everything that the instance has on disk; `log` in it is what the server says.
+    /// Directory of all files of the instance; the server's log is `log`.
     pub fn directory(&self) -> &Path {
         &self.instance.directory
     }
 }
 
-/// What a cluster and its databases share.
+/// State shared by a cluster and its databases.
 #[derive(Debug)]
 pub(crate) struct Instance {
     installation: &'static Installation,
@@ -144,7 +143,7 @@ impl Instance {
         let directory =
             directory_for(installation).unwrap_or_else(|error| panic!("no directory for PostgreSQL: {error}"));
         let watchdog = Watchdog::set(installation, directory.path()).expect("/bin/sh runs");
-        // From here on the watchdog removes it.
+        // From here on, the watchdog removes the directory.
         let directory = directory.keep();
         let password = password();
         let databases = AtomicU32::new(1);
@@ -161,7 +160,7 @@ impl Instance {
         panic!("none of {PORT_ATTEMPTS} ports was free");
     }
 
-    /// Fills the data directory. What `initdb` writes is not synced: only a failure of the machine could lose it.
+    /// Creates the data directory, without syncing: only a failure of the machine could lose it.
     fn initialize(&self) -> Result<(), String> {
         let secret = self.directory.join("password");
         fs::write(&secret, &self.password)
@@ -174,7 +173,7 @@ impl Instance {
         run(&mut initdb).map(drop)
     }
 
-    /// Starts the server and waits until it takes connections; the error holds what it wrote to its log.
+    /// Starts the server and waits until it accepts connections; the error contains the server's log.
     fn launch(&self, port: u16) -> Result<(), String> {
         let log = self.directory.join("log");
         let before = fs::read(&log).map_or(0, |text| text.len());
@@ -193,11 +192,11 @@ impl Instance {
         command
     }
 
-    /// A program that connects as the superuser.
+    /// Returns a client command that connects as the superuser.
     pub(crate) fn client(&self, program: &str) -> Command {
         let mut command = self.installation.command(program);
         command.env("PGHOST", "127.0.0.1").env("PGPORT", self.port.to_string());
-        // Seconds; the smallest that libpq takes is 2. A paused server must not hold a test for ever.
+        // Seconds; libpq's minimum is 2. A paused server must not block a test forever.
         command.env("PGCONNECT_TIMEOUT", "10").env("PGSSLMODE", "disable");
         command.env("PGUSER", USER).env("PGPASSWORD", &self.password);
         command
@@ -207,7 +206,7 @@ impl Instance {
         format!("postgres://{USER}:{}@127.0.0.1:{}/{database}", self.password, self.port)
     }
 
-    /// The first process, as its file in the data directory says: the server removes that when it stops.
+    /// Process ID of the postmaster, from its file in the data directory, which the server removes when it stops.
     pub(crate) fn postmaster(&self) -> Option<Pid> {
         let file = fs::read_to_string(self.data().join("postmaster.pid")).ok()?;
         Pid::from_raw(file.lines().next()?.parse().ok()?)
@@ -218,7 +217,7 @@ impl Instance {
     }
 }
 
-/// An empty directory that belongs to the account of the server.
+/// Creates an empty directory owned by the server's account.
 fn directory_for(installation: &Installation) -> std::io::Result<tempfile::TempDir> {
     let directory = tempfile::Builder::new().prefix("probity-pg-").tempdir_in(installation.account.temporary())?;
     installation.account.give(directory.path())?;

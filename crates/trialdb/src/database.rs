@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::cluster::Instance;
 use crate::installation::run;
 
-/// A database of its own, removed when it is dropped, whoever is still connected to it.
+/// A private database. Dropping it removes the database, even with open connections.
 #[derive(Debug)]
 pub struct Database {
     instance: Arc<Instance>,
@@ -19,17 +19,17 @@ impl Database {
         Self { instance, name, url }
     }
 
-    /// Its name in the instance.
+    /// Name in the instance.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where to connect, as `postgres://user:password@127.0.0.1:port/name`.
+    /// Connection URL: `postgres://user:password@127.0.0.1:port/name`.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Runs statements in `psql`, as one transaction: rows on lines, columns parted by `|`; or what `psql` complained of.
+    /// Runs statements in `psql`, as one transaction. Returns one line per row, columns separated by `|`, or the error of `psql`.
     pub fn query(&self, sql: &str) -> Result<String, String> {
         let mut psql = self.instance.client("psql");
         psql.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--command", sql, "--dbname", &self.name]);
@@ -38,7 +38,8 @@ impl Database {
 }
 
 impl Drop for Database {
-    /// Removes it. That fails where a test has left the server stopped or paused; then it goes with the instance.
+    /// Removes the database. That fails if a test has left the server stopped or paused; then the database is removed with the
+    /// instance.
     fn drop(&mut self) {
         if self.instance.postmaster().is_some() {
             let mut dropdb = self.instance.client("dropdb");

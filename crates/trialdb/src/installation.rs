@@ -1,7 +1,7 @@
-//! Where PostgreSQL's programs are, and how they are called.
+//! Location of PostgreSQL's programs, and how to run them.
 //!
-//! Debian keeps the server's programs out of the search path, below a directory for each major version; other systems
-//! have them in the path. The first directory that holds all of them is taken.
+//! Debian keeps the server's programs outside the search path, in a directory per major version; other systems have them in the
+//! path. The first directory with all of them is used.
 
 use std::env;
 use std::ffi::OsStr;
@@ -13,35 +13,34 @@ use std::sync::OnceLock;
 
 use crate::account::Account;
 
-/// Names the directory of the programs; [`NONE`] stands for a machine without them.
+/// Environment variable for the programs' directory; [`NONE`] simulates a machine without them.
 const BIN_VARIABLE: &str = "PROBITY_PG_BIN";
-/// The value that hides the programs, to see what the tests do without.
+/// Value that hides the programs, to show what the tests do without them.
 const NONE: &str = "none";
-/// Set to `1`, makes a missing PostgreSQL a failure.
+/// Environment variable; `1` makes a missing PostgreSQL a failure.
 const REQUIRE_VARIABLE: &str = "PROBITY_REQUIRE_PG";
-/// What a directory must hold to be of use.
+/// Programs that a directory must contain.
 const PROGRAMS: [&str; 6] = ["initdb", "postgres", "pg_ctl", "createdb", "dropdb", "psql"];
-/// Where Debian keeps one directory for each major version.
+/// Debian's parent directory of all major versions.
 const VERSIONS: &str = "/usr/lib/postgresql";
-/// Said where none was found.
+/// Message if no programs were found.
 const MISSING: &str = "no PostgreSQL programs found (install postgresql, or set PROBITY_PG_BIN)";
 
-/// The programs, and the account that they run as.
+/// The programs and their account.
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     bin: PathBuf,
-    /// As whom every program runs.
     pub(crate) account: Account,
 }
 
 impl Installation {
-    /// The one of this machine; `None`, said on standard error once in a process, where there is none.
+    /// Finds the programs of this machine; `None` if there are none, which is reported on standard error once per process.
     pub(crate) fn find() -> Option<&'static Self> {
         static FOUND: OnceLock<Option<Installation>> = OnceLock::new();
         let found = FOUND.get_or_init(|| {
             let found = directory().map(|bin| Self { bin, account: Account::choose() });
             if found.is_none() {
-                // Not `eprintln!`: the test harness hides what a passing test prints with it.
+                // Not `eprintln!`: the test harness hides its output in passing tests.
                 let _ = writeln!(std::io::stderr(), "\nSKIPPED: {MISSING}");
             }
             found
@@ -51,7 +50,7 @@ impl Installation {
         found.as_ref()
     }
 
-    /// A program to be run under the account, with messages in English and nothing of this user's client settings.
+    /// Returns a command that runs under the account, with English messages and without this user's client settings.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         for (name, _) in env::vars_os() {
@@ -64,13 +63,12 @@ impl Installation {
         command
     }
 
-    /// The path of a program.
     pub(crate) fn path(&self, program: &str) -> PathBuf {
         self.bin.join(program)
     }
 }
 
-/// Runs a command to its end; what it wrote to standard output, or everything that it wrote if it failed.
+/// Runs a command to completion; returns its standard output, or all output if it failed.
 pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     let name = Path::new(command.get_program()).display().to_string();
     let output = command.output().map_err(|error| format!("cannot run {name}: {error}"))?;
@@ -81,14 +79,13 @@ pub(crate) fn run(command: &mut Command) -> Result<String, String> {
     Err(format!("{name}: {}\n{}{}", output.status, text(&output.stdout), text(&output.stderr)))
 }
 
-/// The directory of the programs.
 fn directory() -> Option<PathBuf> {
     if let Some(bin) = env::var_os(BIN_VARIABLE).filter(|bin| !bin.is_empty()) {
         if bin == NONE {
             return None;
         }
         let bin = PathBuf::from(bin);
-        // A wrong setting is not a machine without PostgreSQL.
+        // A wrong setting does not mean a machine without PostgreSQL.
         assert!(is_complete(&bin), "{BIN_VARIABLE}={} does not hold all of {PROGRAMS:?}", bin.display());
         return Some(bin);
     }
@@ -96,7 +93,7 @@ fn directory() -> Option<PathBuf> {
     in_path(&path).or_else(configured).or_else(|| newest(Path::new(VERSIONS)))
 }
 
-/// From the search path. A link there leads to the directory where the other programs are.
+/// Searches the path, following links to the directory of the other programs.
 fn in_path(path: &OsStr) -> Option<PathBuf> {
     env::split_paths(path)
         .filter_map(|directory| fs::canonicalize(directory.join("initdb")).ok())
@@ -104,13 +101,13 @@ fn in_path(path: &OsStr) -> Option<PathBuf> {
         .find(|bin| is_complete(bin))
 }
 
-/// From what `pg_config` says.
+/// Asks `pg_config`.
 fn configured() -> Option<PathBuf> {
     let said = run(Command::new("pg_config").arg("--bindir")).ok()?;
     Some(PathBuf::from(said.trim_end())).filter(|bin| is_complete(bin))
 }
 
-/// The newest version below Debian's directory.
+/// Returns the newest version in Debian's directory.
 fn newest(versions: &Path) -> Option<PathBuf> {
     let number = |path: &Path| path.file_name()?.to_str()?.parse::<f32>().ok();
     let mut found: Vec<(f32, PathBuf)> = fs::read_dir(versions)

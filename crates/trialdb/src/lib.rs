@@ -1,4 +1,4 @@
-//! A private PostgreSQL for tests: started where its programs are found, skipped loudly where they are not.
+//! A private PostgreSQL for tests: started if its programs are found, otherwise skipped with a message.
 //!
 //! ```no_run
 //! let Some(cluster) = probity_trialdb::postgres() else { return };
@@ -6,14 +6,13 @@
 //! println!("{}", database.url());
 //! ```
 //!
-//! An instance is a data directory of its own below the directory for temporary files, one port of 127.0.0.1, no Unix
-//! socket (whose path could be too long), and a random password. It never outlives the process that started it, however
-//! that process ends: a watchdog stops it and removes its files. PostgreSQL refuses to run as root; there the
-//! children run as the account `postgres`, or else `nobody`.
+//! An instance has its own data directory among the temporary files, one port of 127.0.0.1, no Unix socket (whose path could be too
+//! long), and a random password. It never outlives the process that started it, however that process ends: a watchdog stops it and
+//! removes its files. PostgreSQL refuses to run as root, so root's instances run as `postgres`, or else `nobody`.
 //!
-//! Where no programs are found, the answer is `None` and one line on standard error says so; with
-//! `PROBITY_REQUIRE_PG=1` it is a panic, so that a run that must have tested PostgreSQL cannot pass without it.
-//! Everything else that goes wrong panics too, with what the programs said: a test can do nothing better with it.
+//! If no programs are found, the result is `None`, with one line on standard error. With `PROBITY_REQUIRE_PG=1`, that panics, so
+//! that a run that must test PostgreSQL cannot pass without it. All other failures panic with the programs' output, since tests
+//! cannot handle them.
 
 use std::sync::OnceLock;
 
@@ -27,9 +26,9 @@ mod watchdog;
 pub use cluster::{Cluster, Setup};
 pub use database::Database;
 
-/// The instance that the tests of this process share, started at the first call; `None` where PostgreSQL is missing.
+/// Returns the instance shared by this process's tests, starting it at the first call; `None` if PostgreSQL is missing.
 ///
-/// It is a [`Setup::fast`] one: tests that ask about durability, or that stop it, start a [`Cluster::private`] one.
+/// It is a [`Setup::fast`] instance. Tests that check durability or stop the server start a [`Cluster::private`] one.
 pub fn postgres() -> Option<&'static Cluster> {
     static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
     SHARED.get_or_init(|| Setup::default().fast().start()).as_ref()

@@ -1,7 +1,7 @@
-//! Starts a private PostgreSQL with one database, prints its address, and holds it until standard input ends.
+//! Starts a private PostgreSQL with one database, prints its URL, and keeps it running until standard input ends.
 //!
-//! For a look at something by hand (`cargo run -p probity-trialdb`), and for this crate's own tests: it is a process
-//! that can be killed. The second and third line are the number of the server's first process and its directory.
+//! For manual inspection (`cargo run -p probity-trialdb`), and for this crate's tests, which need a process to kill. The second and
+//! third lines are the postmaster's process ID and its directory.
 
 use std::io::{self, Read as _, Write as _};
 use std::process::ExitCode;

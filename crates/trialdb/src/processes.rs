@@ -1,6 +1,6 @@
-//! The processes of an instance, as the system shows them: the postmaster and its children.
+//! Processes of an instance: the postmaster and its children.
 //!
-//! Each backend leads a session of its own, so no group reaches them all; /proc tells who is whose child.
+//! Each backend leads its own session, so that no process group contains them all; /proc has each process's parent.
 
 use std::fs;
 use std::thread;
@@ -9,12 +9,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a stopped process may still run: it stops when it leaves the system call that it is in.
+/// Number of polls until a stopped process must stand: it stops when it leaves its current system call.
 const STOP_POLLS: u32 = 5_000;
-/// The pause between two looks at a process.
+/// Pause between polls.
 const POLL: Duration = Duration::from_millis(1);
 
-/// One line of /proc: the state's letter, and the parent.
+/// State letter and parent, from a line of /proc.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     state: char,
@@ -22,21 +22,21 @@ struct Stat {
 }
 
 impl Stat {
-    /// Of a process; `None` where it has ended.
+    /// Reads the state of a process; `None` if it has ended.
     fn of(pid: Pid) -> Option<Self> {
         Self::parse(&fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?)
     }
 
-    /// Reads a line of `proc_pid_stat(5)`. The name, in parentheses, may hold anything, parentheses and blanks among it.
+    /// Parses a line of `proc_pid_stat(5)`. The name, in parentheses, may contain anything, including parentheses and blanks.
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         Some(Self { state: fields.next()?.chars().next()?, parent: fields.next()?.parse().ok()? })
     }
 }
 
-/// Sends SIGSTOP to the process and then to its children, and waits until each stands.
+/// Sends SIGSTOP to the process and then to its children, and waits until each has stopped.
 ///
-/// The parent goes first: one that stands begets no more, and keeps the numbers of its dead from being given away.
+/// The parent goes first: once stopped, it starts no more children, and the process IDs of its dead children are not reused.
 pub(crate) fn pause(parent: Pid) {
     stop(parent);
     children(parent).into_iter().for_each(stop);
@@ -49,7 +49,7 @@ pub(crate) fn resume(parent: Pid) {
     }
 }
 
-/// The processes whose parent is this one.
+/// Returns the children of a process.
 fn children(parent: Pid) -> Vec<Pid> {
     let entries = fs::read_dir("/proc").expect("/proc is mounted");
     entries

@@ -1,4 +1,4 @@
-//! What an instance promises, asked of the real thing. Without PostgreSQL the tests say `SKIPPED`.
+//! Guarantees of an instance, tested with a real server. Without PostgreSQL, the tests print `SKIPPED`.
 
 #![expect(clippy::unwrap_used, reason = "clippy knows tests by their attribute, and not what they call")]
 
@@ -15,7 +15,7 @@ fn ask(database: &Database, sql: &str) -> String {
     database.query(sql).unwrap()
 }
 
-/// Waits up to 30 seconds for a state that nothing announces.
+/// Polls a state for up to 30 s.
 fn comes_true(state: impl Fn() -> bool) -> bool {
     (0..3_000).any(|_| {
         let is = state();
@@ -26,24 +26,24 @@ fn comes_true(state: impl Fn() -> bool) -> bool {
     })
 }
 
-/// The port of an address is free again.
+/// Reports whether the URL's port is free.
 fn is_free(url: &str) -> bool {
     let port = url.rsplit_once(':').unwrap().1.split_once('/').unwrap().0;
     TcpListener::bind(("127.0.0.1", port.parse().unwrap())).is_ok()
 }
 
-/// The state's letter of a process; nothing once it has ended.
+/// Returns the state letter of a process; `None` if it has ended.
 fn state(pid: &str) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit_once(") ").unwrap().1.split(' ').next().map(str::to_owned)
 }
 
-/// A process runs, in whatever state but dead.
+/// Reports whether a process exists and is not dead.
 fn runs(pid: &str) -> bool {
     state(pid).is_some_and(|state| state != "Z")
 }
 
-/// The states of a process and its children, without those that have ended and wait for their parent's notice.
+/// Returns the states of a process and its children, except zombies.
 fn family(pid: &str) -> Vec<String> {
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
     children.split_ascii_whitespace().chain([pid]).filter_map(state).filter(|state| state != "Z").collect()
@@ -135,7 +135,7 @@ fn a_paused_server_stands_until_it_is_resumed_or_stopped() {
     assert_eq!(cluster.postmaster_pid(), None);
 }
 
-/// The program of this crate, holding an instance.
+/// This crate's program, holding an instance.
 struct Holder {
     process: Child,
     url: String,

@@ -1,5 +1,4 @@
-//! The IPv4 addresses that IPv6 addresses carry: where a packet to one of these goes, whoever is behind the IPv4 address may get
-//! it.
+//! IPv4 addresses carried in IPv6 addresses: a packet to such an address may reach the IPv4 address.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -23,22 +22,22 @@ const CARRIERS: &[(Ipv6Net, u32)] = &[
 
 const TEREDO: Ipv6Net = v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32);
 
-/// RFC 8215: prefixes for a NAT64 of one's own, of 48 bits or more.
+/// RFC 8215: prefixes for local NAT64, of 48 bits or more.
 const LOCAL_NAT64: Ipv6Net = v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48);
 
-/// The interface ids of ISATAP before their IPv4 address (RFC 5214 section 6.1), which may stand in any network.
+/// ISATAP interface ids, which precede the IPv4 address (RFC 5214 section 6.1) and may occur in any network.
 const ISATAP: [u32; 2] = [0x0000_5efe, 0x0200_5efe];
 
-/// The IPv4 addresses that an address may carry. `prefix` is the length of the allowed network that it lies in, if it does: it
-/// says where a NAT64 of the operator's own puts them.
+/// IPv4 addresses that an address may carry. `prefix` is the length of the allowed network that contains it, if any: it determines
+/// where a local NAT64 puts them.
 pub(super) fn by(address: Ipv6Addr, prefix: u8) -> Vec<Ipv4Addr> {
-    // These two are no IPv4-compatible addresses, though they lie among them (RFC 4291 section 2.5).
+    // These two are not IPv4-compatible addresses, though within their range (RFC 4291 section 2.5).
     if address.is_unspecified() || address.is_loopback() {
         return Vec::new();
     }
     let carriers = CARRIERS.iter().filter(|(network, _)| network.contains(&address));
     let mut carried: Vec<Ipv4Addr> = carriers.map(|(_, bit)| at_bit(address, *bit)).collect();
-    // RFC 4380 section 4: the client's address, each bit inverted, ends a Teredo address.
+    // RFC 4380 section 4: a Teredo address ends with the client's address, each bit inverted.
     if TEREDO.contains(&address) {
         carried.push(Ipv4Addr::from_bits(!at_bit(address, 96).to_bits()));
     }
@@ -51,8 +50,8 @@ pub(super) fn by(address: Ipv6Addr, prefix: u8) -> Vec<Ipv4Addr> {
     carried
 }
 
-/// RFC 6052 section 2.2: an IPv4 address follows the prefix, without the bits 64 to 71, or ends the address. An operator may
-/// allow more than the prefix in use, so both are read; what is all zeros in one place stands in the other.
+/// RFC 6052 section 2.2: an IPv4 address follows the prefix, skipping bits 64 to 71, or ends the address. An operator may allow
+/// more than the prefix in use, so both positions are read; if one is all zeros, the other has the address.
 fn local_nat64(address: Ipv6Addr, prefix: u8) -> Vec<Ipv4Addr> {
     let last = at_bit(address, 96);
     let without_u = (address.to_bits() >> 64 << 56) | (address.to_bits() & ((1 << 56) - 1));

@@ -1,8 +1,8 @@
-//! The networks that are never dialled unless configuration allows them.
+//! Networks that are never dialed unless the configuration allows them.
 //!
-//! Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), all of their entries, and multicast; beside
-//! them the metadata addresses of clouds. Of IPv6 only `2000::/3` is global unicast (RFC 4291 section 2.4): all else is denied,
-//! registered or not. Where networks overlap the narrower stands first, so that the reason names the narrower.
+//! Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), all of their entries, and multicast; also the
+//! metadata addresses of clouds. Of IPv6, only `2000::/3` is global unicast (RFC 4291 section 2.4): all else is denied, registered
+//! or not. Of overlapping networks the narrower comes first, so that the reason names it.
 
 use ipnet::IpNet;
 
@@ -16,7 +16,7 @@ const fn six(groups: [u16; 8], prefix: u8) -> IpNet {
     IpNet::V6(v6(groups, prefix))
 }
 
-/// Networks that mail never goes to, and what each is for.
+/// Networks that never receive mail, and the use of each.
 pub const DENIED: &[(IpNet, &str)] = &[
     // Metadata and control services of clouds. 168.63.129.16 is an ordinary public address that Azure answers inside a host.
     (four([169, 254, 169, 254], 32), "cloud metadata"),
@@ -45,7 +45,8 @@ pub const DENIED: &[(IpNet, &str)] = &[
     (six([0, 0, 0, 0, 0, 0, 0, 0], 128), "unspecified (RFC 4291)"),
     (six([0, 0, 0, 0, 0, 0, 0, 1], 128), "loopback (RFC 4291)"),
     (six([0, 0, 0, 0, 0, 0, 0, 0], 96), "IPv4-compatible (RFC 4291)"),
-    // The guard judges mapped addresses as IPv4; the row is for readers of the table and for whoever looks up uncanonized.
+    // The guard checks mapped addresses as IPv4; this row is for readers of the table and for look-ups of addresses not in
+    // canonical form.
     (six([0, 0, 0, 0, 0, 0xffff, 0, 0], 96), "IPv4-mapped (RFC 4291)"),
     (six([0, 0, 0, 0, 0xffff, 0, 0, 0], 96), "IPv4-translated (RFC 2765)"),
     (six([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), "NAT64 (RFC 6052)"),

@@ -1,12 +1,11 @@
-//! Facts in memory in front of a store that several nodes share.
+//! Facts in memory, in front of a store shared by nodes.
 //!
-//! Each probe asks for facts before it does anything else, so the store must never hold it up: what was looked up lately is
-//! answered from memory; otherwise the store has [`LayeredConfig::recall_ms`] to answer, and after a failure it is left alone for
-//! [`LayeredConfig::rest_ms`], so that a store that is down costs one wait and not one for each probe. What is found out is known
-//! here at once and written behind: through a queue of bounded length, in batches. When the store fails, or the queue is
-//! full, facts are lost and counted: that costs a question to a mail server, never a verdict.
+//! Each probe reads facts first, so the store must never delay it. Recent look-ups are answered from memory; otherwise the store
+//! has [`LayeredConfig::recall_ms`] to respond. After a failure it is not asked for [`LayeredConfig::rest_ms`], so a store that is
+//! down costs one wait, not one per probe. New facts are available here at once and written behind: through a bounded queue, in
+//! batches. If the store fails or the queue is full, facts are lost and counted: that costs a probe, never a verdict.
 //!
-//! Entries are looked up anew after [`LayeredConfig::fresh_ms`], so what another node has found out is seen here that much later.
+//! Entries are looked up again after [`LayeredConfig::fresh_ms`], so facts from other nodes appear here with that delay.
 
 mod queue;
 
@@ -23,53 +22,52 @@ use crate::clock::Clock;
 use crate::net::BoxFuture;
 use queue::Queue;
 
-/// Why a store did not answer. It is logged and counted, and nobody else sees it.
+/// Error of a shared store. It is logged and counted, and not shown elsewhere.
 pub type SharedError = Box<dyn std::error::Error + Send + Sync>;
 
-/// One thing that was found out, to be kept for all nodes.
+/// New fact to store for all nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learned {
     /// The domain, in A-labels.
     pub domain: Box<str>,
-    /// The exchanger's name.
+    /// MX host name.
     pub host: Box<str>,
-    /// What was found out. Parts that are none leave what is known untouched.
+    /// New facts. Parts that are `None` leave the stored ones unchanged.
     pub facts: DomainFacts,
 }
 
-/// A store that nodes share, as the server has one in its database.
+/// Store shared by nodes, such as the service's database.
 pub trait SharedFacts: Send + Sync + 'static {
-    /// What is known of a domain at an exchanger host; the default where nothing is. The future is dropped when it takes too
-    /// long.
+    /// Facts about a domain at an MX host; the default if there are none. The future is dropped if it takes too long.
     fn recall<'a>(&'a self, domain: &'a str, host: &'a str) -> BoxFuture<'a, Result<DomainFacts, SharedError>>;
 
-    /// Keeps what was found out: at most [`LayeredConfig::batch_max`] at a time, no domain and host twice.
+    /// Stores new facts: at most [`LayeredConfig::batch_max`] at a time, each domain and host once.
     fn remember(&self, learned: Vec<Learned>) -> BoxFuture<'_, Result<(), SharedError>>;
 }
 
-/// How patient [`Layered`] is, and how much it holds.
+/// Timeouts and capacities of [`Layered`].
 #[derive(Clone, Copy, Debug)]
 pub struct LayeredConfig {
-    /// Domains whose facts are kept in memory.
+    /// Maximum domains whose facts are in memory.
     pub kept_max: NonZeroUsize,
-    /// How long what was looked up is believed before it is looked up again, in milliseconds.
+    /// Time until a look-up is repeated, in milliseconds.
     pub fresh_ms: i64,
-    /// How long the store may take for an answer, in milliseconds.
+    /// Maximum response time of the store, in milliseconds.
     pub recall_ms: u64,
-    /// How long the store is not asked after it failed or took too long, in milliseconds.
+    /// Time without requests to the store after it failed or took too long, in milliseconds.
     pub rest_ms: i64,
-    /// How many facts may wait to be written.
+    /// Maximum facts waiting to be written.
     pub queue_max: usize,
-    /// How many facts are written together.
+    /// Maximum facts written together.
     pub batch_max: usize,
-    /// How long facts are collected before they are written, in milliseconds.
+    /// Time to collect facts before a write, in milliseconds.
     pub linger_ms: u64,
-    /// How long a write may take, in milliseconds.
+    /// Maximum time of a write, in milliseconds.
     pub write_ms: u64,
 }
 
 impl Default for LayeredConfig {
-    /// A store that usually answers within milliseconds.
+    /// For a store that usually responds within milliseconds.
     fn default() -> Self {
         Self {
             kept_max: NonZeroUsize::new(super::FACTS_MAX).expect("not zero"),
@@ -84,20 +82,19 @@ impl Default for LayeredConfig {
     }
 }
 
-/// What has happened between memory and store.
+/// Traffic between memory and store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LayeredCounters {
-    /// Questions that memory answered.
+    /// Look-ups answered from memory.
     pub near: u64,
-    /// Questions that the store answered.
+    /// Look-ups answered by the store.
     pub far: u64,
-    /// Questions that the store did not answer: it failed, took too long, or was resting.
+    /// Look-ups without an answer from the store: it failed, took too long, or was not asked.
     pub unanswered: u64,
-    /// Facts that were written.
     pub written: u64,
-    /// Facts that were lost because a write failed or took too long.
+    /// Facts lost because a write failed or took too long.
     pub failed: u64,
-    /// Facts that were lost because too many were waiting.
+    /// Facts lost because the queue was full.
     pub dropped: u64,
 }
 
@@ -111,13 +108,13 @@ struct Tally {
     dropped: AtomicU64,
 }
 
-/// What memory holds of a domain at an exchanger.
+/// Facts in memory about a domain at an MX host.
 #[derive(Clone, Copy, Default)]
 struct Near {
     facts: DomainFacts,
-    /// Until when the store need not be asked; none before it was.
+    /// Time until the store is asked again; `None` if it never was.
     fresh_until: Option<Millis>,
-    /// When this process found something out itself: the store may not know it yet.
+    /// Time when this process found something out itself: the store may not have it yet.
     learned: Option<Millis>,
 }
 
@@ -127,14 +124,14 @@ pub struct Layered {
     config: LayeredConfig,
     clock: Clock,
     near: Mutex<LruCache<Box<str>, Near>>,
-    /// Until when the store is left alone; none when it answered the last question.
+    /// Time until the store is asked again after a failure; `None` if the last look-up succeeded.
     resting: Mutex<Option<Millis>>,
     queue: Queue,
     tally: Arc<Tally>,
 }
 
 impl Layered {
-    /// Memory in front of `shared`. Call within a tokio runtime: writing is a task of its own, which ends with this.
+    /// Puts memory in front of `shared`. Call within a tokio runtime: a separate task writes, and ends with this.
     pub fn new(shared: Arc<dyn SharedFacts>, config: LayeredConfig) -> Self {
         let tally = Arc::new(Tally::default());
         Self {
@@ -148,12 +145,11 @@ impl Layered {
         }
     }
 
-    /// Waits until what was found out so far is written or lost, at most `timeout_ms`. For the end of a process.
+    /// Waits until all facts so far are written or lost, at most `timeout_ms`. For the end of a process.
     pub async fn flush(&self, timeout_ms: u64) {
         self.queue.flush(Duration::from_millis(timeout_ms)).await;
     }
 
-    /// What has happened so far.
     pub fn counters(&self) -> LayeredCounters {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         LayeredCounters {
@@ -166,14 +162,14 @@ impl Layered {
         }
     }
 
-    /// What memory knows, and whether that is enough.
+    /// Facts in memory, and whether they suffice.
     fn nearby(&self, key: &str) -> (DomainFacts, bool) {
         let mut all = self.near.lock().unwrap_or_else(PoisonError::into_inner);
         let near = all.get(key).copied().unwrap_or_default();
         (near.facts, near.fresh_until.is_some_and(|until| until > self.clock.now()))
     }
 
-    /// The store's answer; none when it is resting, fails or takes too long.
+    /// Facts from the store; `None` if it is not asked, fails or takes too long.
     async fn far(&self, domain: &str, host: &str) -> Option<DomainFacts> {
         let now = self.clock.now();
         if self.resting().is_some_and(|until| until > now) {
@@ -192,7 +188,7 @@ impl Layered {
         };
         let until = self.clock.now() + self.config.rest_ms;
         if self.resting().replace(until).is_none() {
-            tracing::warn!(%error, "facts about domains cannot be read; going on without");
+            tracing::warn!(%error, "cannot read facts about domains; continuing without them");
         }
         None
     }
@@ -201,7 +197,7 @@ impl Layered {
         self.resting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the store's answer together with what memory has, and keeps that.
+    /// Merges the store's facts with memory, and keeps the result.
     fn merge(&self, key: String, far: DomainFacts) -> DomainFacts {
         let now = self.clock.now();
         let mut all = self.near.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,11 @@
 //! The real network: a stub resolver over the configured name servers, and TCP with or without a SOCKS5 proxy.
 //!
-//! [`RealNet`] looks up and dials, once for each call. Caching, single flight beyond one name server's, budgets of zones and
-//! the choice of exchangers belong to the engine above. What goes wrong is an observation in the return value; an `Err` of
-//! [`RealNet::new`] alone means that this machine cannot work (no name server).
+//! [`RealNet`] looks up and dials, once per call. The engine above handles caching, single flight, zone budgets and the choice of
+//! MX hosts. Failures are observations in the return value; only [`RealNet::new`] returns an `Err`, which means that this machine
+//! cannot work (no name server).
 //!
-//! Names are resolved by `dns` only: never by the hosts file, a search list or mDNS. Addresses pass the
-//! [egress guard](crate::egress) once more here, immediately before the socket is connected.
+//! Names are resolved by `dns` only: never by the hosts file, a search list or mDNS. Addresses pass the [egress
+//! guard](crate::egress) again here, immediately before the socket connects.
 
 use std::io;
 use std::net::SocketAddr;
@@ -24,30 +24,29 @@ mod names;
 
 pub use names::reverse_name;
 
-/// How the real network is set up.
+/// Configuration of the real network.
 #[derive(Clone, Debug)]
 pub struct RealNetConfig {
-    /// The recursive name servers in the order of preference; empty takes those of the system's resolv.conf. At most
-    /// [`NAME_SERVERS_MAX`] are used.
+    /// Recursive name servers in order of preference; empty uses the system's resolv.conf. At most [`NAME_SERVERS_MAX`] are used.
     pub name_servers: Vec<SocketAddr>,
-    /// How long one name server may take for one question, in milliseconds. Datagrams are repeated within.
+    /// Maximum time of one query to one name server, in milliseconds, including repeated datagrams.
     pub timeout_ms: u64,
-    /// How many rounds over all name servers one question may take.
+    /// Maximum rounds over all name servers per query.
     pub attempts: usize,
-    /// How many questions may be at the name servers at a time. Each costs up to three file descriptors.
+    /// Maximum queries in flight. Each costs up to three file descriptors.
     pub in_flight_max: usize,
-    /// How many questions may wait for their turn, those in flight included; more are answered as our own overload.
+    /// Maximum queries waiting or in flight; more are answered as our own overload.
     pub queued_max: usize,
-    /// The guard of outgoing addresses.
+    /// Guard of outgoing addresses.
     pub guard: Arc<Guard>,
 }
 
-/// How many name servers are used; more only delay a failure.
+/// Maximum name servers used; more only delay a failure.
 pub const NAME_SERVERS_MAX: usize = 8;
 
 impl RealNetConfig {
-    /// The defaults with this guard: the system's name servers, 2 rounds of 5 s, as many questions in flight as
-    /// descriptors allow (1,024 at most) and 65,536 in all.
+    /// Defaults with this guard: the system's name servers, 2 rounds of 5 s, as many queries in flight as descriptors allow (1,024
+    /// at most), and 65,536 in all.
     pub fn new(guard: Arc<Guard>) -> Self {
         Self {
             name_servers: Vec::new(),
@@ -67,7 +66,7 @@ pub struct RealNet {
 }
 
 impl RealNet {
-    /// Sets the network up; no packet is sent yet. Fails where no name server is known. Call within a tokio runtime.
+    /// Sets the network up, without sending a packet. Fails if no name server is known. Call within a tokio runtime.
     pub fn new(config: RealNetConfig) -> io::Result<Self> {
         Ok(Self { resolver: dns::Resolver::new(&config)?, guard: config.guard })
     }

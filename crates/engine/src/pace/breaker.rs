@@ -1,9 +1,9 @@
-//! The circuit breaker: after a refusal of us a site is left alone for a while, each time twice as long.
+//! Circuit breaker: pauses a site after a client refusal, each time twice as long.
 
 use probity_mail::policy::Policy;
 use probity_mail::time::Millis;
 
-/// A pause that a server asks for is kept up to a day: beyond that its text was misread, or written by nobody in earnest.
+/// Longest pause honored at a server's request, one day: a longer one was misread or not meant seriously.
 const ASKED_MAX_MS: i64 = 86_400_000;
 /// Strikes are forgotten after this many times the longest pause without another one.
 const FORGET_AFTER: i64 = 4;
@@ -12,31 +12,31 @@ const FORGET_AFTER: i64 = 4;
 pub(crate) struct Breaker {
     open_until: Option<Millis>,
     strikes: u32,
-    /// When the strikes are forgotten, unless there is another one.
+    /// Time when the strikes are forgotten, unless there is another one.
     forgotten_at: Option<Millis>,
 }
 
-/// What a breaker lets through.
+/// State of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// Everything; no strike is remembered.
+    /// Allows everything; no strike is remembered.
     Closed,
-    /// Everything, but the next refusal costs a longer pause.
+    /// Allows everything, but the next refusal costs a longer pause.
     HalfOpen,
-    /// Nothing, until then.
+    /// Allows nothing, until this time.
     Open(Millis),
 }
 
 impl Breaker {
-    /// When the site may be asked again, if it may not be now.
+    /// Time when the site may be probed again, if it is paused.
     pub(crate) fn open_until(&self, now: Millis) -> Option<Millis> {
         self.open_until.filter(|until| *until > now)
     }
 
-    /// A refusal of us. `asked_ms` is the pause that the reply asks for.
+    /// Records a client refusal. `asked_ms` is the pause that the reply requests.
     pub(crate) fn strike(&mut self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
         if self.open_until(now).is_some() {
-            // Answers to questions that were under way when it opened are not a second offence.
+            // Replies to probes in flight when it opened are not a second offense.
             return;
         }
         if self.forgotten_at.is_some_and(|at| at < now) {
@@ -50,7 +50,7 @@ impl Breaker {
         self.strikes += 1;
     }
 
-    /// What it lets through now.
+    /// Current state.
     pub(crate) fn phase(&self, now: Millis) -> Phase {
         match (self.open_until(now), self.forgotten_at) {
             (Some(until), _) => Phase::Open(until),

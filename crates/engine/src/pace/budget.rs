@@ -1,4 +1,4 @@
-//! What may be asked of a site now: its rate, its budget of missing recipients, its governor and its breaker.
+//! What a site allows now: its rate, its budget of missing recipients, its governor and its breaker.
 
 use probity_mail::limits::Gcra;
 use probity_mail::time::Millis;
@@ -10,32 +10,32 @@ use super::drops::Drops;
 use super::governor::Governor;
 use super::watch::Spent;
 
-/// A batch leaves this part of a site's rate and of its hourly budget to live calls: one in four.
+/// Divisor of a site's rate and hourly budget: jobs leave a quarter to live calls.
 const LIVE_SHARE: u32 = 4;
-/// How long a limit is waited for on the spot, in milliseconds; what takes longer is put off.
+/// Longest wait for a limit on the spot, in milliseconds; beyond it, work is deferred.
 pub(crate) const WAIT_MS: i64 = 3_000;
 
-/// Not now.
+/// Throttled for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hold {
     pub(crate) why: NotAsked,
     pub(crate) until: Millis,
 }
 
-/// The limits of a site, and what it has held against us lately.
+/// Limits of a site, and its recent experience with us.
 pub(super) struct State {
     pub(super) rate: Option<Gcra>,
     pub(super) missing: Option<Gcra>,
     pub(super) governor: Option<Governor>,
     pub(super) breaker: Breaker,
-    /// Refused recipients that did not exist, the made-up ones included, and when the last one was.
+    /// Refused recipients that did not exist, including random ones, and the time of the last.
     pub(super) misses: u32,
     pub(super) misses_since: Millis,
     pub(super) drops: Drops,
 }
 
 impl State {
-    /// Books as many of `want` recipients as the limits let pass.
+    /// Books as many of `want` recipients as the limits allow.
     pub(super) fn admit(&mut self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
         let mut granted = want;
         if let Some(missing) = &self.missing {
@@ -44,7 +44,7 @@ impl State {
         let cost = self.cost(warmth);
         if let Some(rate) = &mut self.rate {
             let kept = if effort == Effort::Batch { rate.burst() / LIVE_SHARE } else { 0 };
-            // What costs more than may be spent at once would never be there.
+            // A cost beyond the burst would never be available.
             let cost = cost.min(rate.burst() - kept);
             granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
             if granted == 0 {
@@ -55,12 +55,12 @@ impl State {
         Ok(granted)
     }
 
-    /// What a recipient costs of the rate: a cold source pays more, and so does one that asks for too many who do not exist.
+    /// Cost of a recipient against the rate: higher for a cold source, and for one with too many missing recipients.
     pub(super) fn cost(&self, warmth: u32) -> u32 {
         (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, Governor::cost)
     }
 
-    /// Until when a batch must wait for a limit, where that is longer than it waits on the spot.
+    /// Time until which a job must wait for a limit, if that exceeds its wait on the spot.
     pub(super) fn short_until(&self, now: Millis, warmth: u32) -> Option<Millis> {
         let missing = self.missing.as_ref().and_then(|missing| missing_left(missing, now, Effort::Batch, warmth).err());
         let rate = self.rate.as_ref().map(|rate| {
@@ -87,8 +87,8 @@ impl State {
     }
 }
 
-/// How many recipients may turn out to be missing before the hour's budget is used up: a batch leaves a part to live calls,
-/// and a cold source uses only a part at all. At least one is left to whoever has not used any.
+/// Missing recipients left in the hour's budget: jobs leave a part to live calls, and a cold source uses only a part. At least one,
+/// if none has been used.
 fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Result<u32, Hold> {
     let burst = missing.burst();
     let usable = if effort == Effort::Batch { burst - burst / LIVE_SHARE } else { burst };

@@ -1,16 +1,16 @@
-//! Servers that drop a session, without a word, in which they have refused somebody.
+//! Servers that silently drop a session in which they refused a recipient.
 //!
-//! What is asked behind a refusal gets lost there, so they are asked about one recipient a session. One broken connection proves
-//! nothing: it takes two of them with no session between that outlived a refusal.
+//! Commands after the refusal are lost there, so such servers get one recipient per session. One broken connection proves nothing:
+//! it takes two, with no session in between that outlived a refusal.
 
 use probity_mail::time::{HOUR_MS, Millis};
 
-/// Sessions that must have been dropped in a row.
+/// Sessions that must be dropped in a row.
 const IN_A_ROW: u32 = 2;
-/// How long it is remembered after the last one.
+/// Time for which it is remembered after the last drop.
 const REMEMBERED_MS: i64 = 6 * HOUR_MS;
 
-/// What sessions with a refusal have come to lately.
+/// Recent outcomes of sessions with a refusal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Drops {
     in_a_row: u32,
@@ -18,14 +18,14 @@ pub(crate) struct Drops {
 }
 
 impl Drops {
-    /// A session in which somebody was refused is over; `dropped` where the server left without a word.
+    /// Records the end of a session with a refusal; `dropped` if the server left silently.
     pub(crate) fn parted(&mut self, now: Millis, dropped: bool) {
         let before = if self.is_remembered(now) { self.in_a_row } else { 0 };
         self.in_a_row = if dropped { before.saturating_add(1) } else { 0 };
         self.last = now;
     }
 
-    /// Whether a session is not expected to outlive a refusal.
+    /// Whether sessions here are expected to end at a refusal.
     pub(crate) fn are_usual(self, now: Millis) -> bool {
         self.in_a_row >= IN_A_ROW && self.is_remembered(now)
     }

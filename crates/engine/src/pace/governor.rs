@@ -1,11 +1,11 @@
-//! The governor: who asks for too many mailboxes that do not exist looks like a dictionary attack.
+//! Governor: probing too many missing mailboxes looks like a dictionary attack.
 
 use std::collections::VecDeque;
 
 use probity_mail::policy;
 use probity_mail::time::Millis;
 
-/// Below this many recipients a share says nothing.
+/// Minimum recipients for a meaningful share.
 const SAMPLE_MIN: usize = 50;
 
 #[derive(Clone, Debug)]
@@ -20,17 +20,17 @@ impl Governor {
         Self { limits, missing: VecDeque::new(), paused_until: None }
     }
 
-    /// When the pause ends, if there is one.
+    /// End of the pause, if there is one.
     pub(crate) fn paused_until(&self, now: Millis) -> Option<Millis> {
         self.paused_until.filter(|until| *until > now)
     }
 
-    /// What each recipient costs of the rate: 2 while the share of missing ones is high.
+    /// Cost of each recipient against the rate: 2 while the share of missing ones is high.
     pub(crate) fn cost(&self) -> u32 {
         if self.share_percent() > self.limits.slow_percent { 2 } else { 1 }
     }
 
-    /// Books answers: so many recipients, so many of them missing.
+    /// Books replies: recipients answered, and those missing.
     pub(crate) fn heard(&mut self, now: Millis, answered: u32, missing: u32) {
         let window = usize::try_from(self.limits.window).unwrap_or(usize::MAX);
         for n in 0..answered {

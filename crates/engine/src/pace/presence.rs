@@ -1,19 +1,19 @@
-//! Who is at a site or on its way to it, and with how much: dropping a presence, whatever the reason, tells the site.
+//! Plans at a site or on their way to it, with their number of addresses: dropping a presence, for any reason, updates the site.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::{Effort, Site};
 
-/// A plan that is at a site or on its way to it.
+/// A plan at a site or on its way to it.
 pub(crate) struct Presence {
     site: Arc<Site>,
-    /// Addresses of a batch that the plan still has to ask about.
+    /// Addresses of a job that the plan still has to probe.
     rows: u32,
 }
 
 impl Presence {
-    /// With so many addresses to ask about.
+    /// Registers a plan with `rows` addresses to probe.
     pub(crate) fn at(site: Arc<Site>, effort: Effort, rows: u32) -> Self {
         site.interest.fetch_add(1, Ordering::Relaxed);
         let rows = if effort == Effort::Batch { rows } else { 0 };
@@ -29,14 +29,14 @@ impl Presence {
         Arc::ptr_eq(&self.site, site)
     }
 
-    /// So many addresses have their fate.
+    /// Records that `rows` addresses have their fate.
     pub(crate) fn told(&mut self, rows: usize) {
         let rows = u32::try_from(rows).unwrap_or(u32::MAX).min(self.rows);
         self.rows -= rows;
         self.site.queued.fetch_sub(rows, Ordering::Relaxed);
     }
 
-    /// Whether somebody else is there too.
+    /// Whether another plan is there, too.
     pub(crate) fn has_company(&self) -> bool {
         self.site.interest.load(Ordering::Relaxed) > 1
     }

@@ -1,13 +1,12 @@
-//! One exchanger, or one provider, as one source sees it: who may connect, how many recipients may be asked about, and when it
-//! must be left alone.
+//! A site: one MX host, or one provider, as one source sees it. Limits connections and recipients, and says when to pause.
 //!
-//! A site has connections, of which, if there are several, batches leave one to live calls, and a state
-//! (`budget`, `governor`, `breaker`) that each flight is booked in before it is sent ([`Site::admit`]) and judged by afterwards
-//! ([`Site::heard`]). What is short is a [`Hold`] with a time, and never a verdict. Slots are values: a connection is free
-//! again when its slot is dropped, whatever became of the session, so a plan that is cancelled leaks none.
+//! A site has connections, of which jobs leave one to live calls if there are several, and a state (`budget`, `governor`,
+//! `breaker`). Each flight is booked there before it is sent ([`Site::admit`]) and evaluated afterwards ([`Site::heard`]). A
+//! shortage is a [`Hold`] with a time, never a verdict. Slots are values: dropping one frees its connection, whatever happened to
+//! the session, so a canceled plan leaks none.
 //!
-//! The two locks, of the state and of the idle sessions, are held for a few steps, never one within the other, and never over an
-//! `await`. Counters beside them are hints about who waits; being off by one costs a look more.
+//! The two locks, of the state and of the idle sessions, are held for a few steps, never nested, and never over an `await`. The
+//! counters beside them are hints about waiters; an error of one costs an extra look.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -32,40 +31,40 @@ use crate::link::Link;
 use crate::request::Room;
 
 const MINUTE_MS: i64 = 60_000;
-/// After this time without a missing recipient the earlier ones are forgotten.
+/// Time without a missing recipient after which earlier ones are forgotten.
 const MISSES_FORGOTTEN_MS: i64 = 2 * HOUR_MS;
 
-/// What a site takes within this time may wait for it, in milliseconds. More is better kept where no memory holds it.
+/// Work that a site accepts within this time may queue for it, in milliseconds. More is better kept where it takes no memory.
 const AHEAD_MS: i64 = MINUTE_MS;
-/// The shortest time after which a site that has enough to do is looked at again, in milliseconds.
+/// Shortest time until a busy site is checked again, in milliseconds.
 const LOOK_MS: i64 = 1_000;
 
-/// The right to one connection; given back when dropped.
+/// Permit for one connection; released when dropped.
 pub(crate) struct Slot {
     _all: OwnedSemaphorePermit,
     _batch: Option<Permit>,
 }
 
-/// The pacing state of one site.
+/// Pacing state of one site.
 pub(crate) struct Site {
     key: Key,
     is_provider: bool,
     watch: Arc<Watch>,
-    /// Whether it stands in the list of sites in trouble.
+    /// Whether it is in the list of sites in trouble.
     watched: AtomicBool,
     itself: Weak<Self>,
     connections: usize,
     all: Arc<Semaphore>,
-    /// What a batch may hold of `all`: one connection is kept for live calls. Customers take turns.
+    /// Jobs' share of `all`: one connection is kept for live calls. Customers take turns.
     batch: Arc<Line>,
-    /// Live calls that wait for a connection.
+    /// Live calls waiting for a connection.
     live_waiting: AtomicU32,
     rcpt_per_minute: u32,
     state: Mutex<State>,
     idle: Mutex<Vec<Link>>,
-    /// Plans that are at this site or on their way to it.
+    /// Plans at this site or on their way to it.
     pub(super) interest: AtomicU32,
-    /// Addresses of batches that these plans still have to ask about.
+    /// Addresses of jobs that these plans still have to probe.
     pub(super) queued: AtomicU32,
 }
 
@@ -99,12 +98,12 @@ impl Site {
         })
     }
 
-    /// The name that limits count for: a provider's id or a host.
+    /// Name that limits apply to: a provider's id or a host.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.key.1
     }
 
-    /// A connection's slot, if one is free.
+    /// A connection slot, if one is free.
     pub(crate) fn slot_now(&self, effort: Effort) -> Option<Slot> {
         let batch = match effort {
             Effort::Batch => Some(self.batch.try_acquire()?),
@@ -114,7 +113,7 @@ impl Site {
         Some(Slot { _all: all, _batch: batch })
     }
 
-    /// Waits for a connection's slot, at most `wait`.
+    /// Waits for a connection slot, at most `wait`.
     pub(crate) async fn slot(&self, asker: Asker, wait: Duration) -> Option<Slot> {
         let acquire = async {
             let (batch, _waits) = match asker.effort {
@@ -127,19 +126,19 @@ impl Site {
         tokio::time::timeout(wait, acquire).await.ok().flatten()
     }
 
-    /// Whether a batch should give its connection up for somebody: a live call, or after `a_turn` another customer.
+    /// Whether a job should release its connection to a live call or, after `a_turn`, to another customer.
     pub(crate) fn is_wanted(&self, customer: u64, a_turn: bool) -> bool {
         self.live_waiting.load(Ordering::Relaxed) > 0 || (a_turn && self.batch.others_wait(customer))
     }
 
-    /// Whether a customer has as many plans in line here as the site can take within a minute.
+    /// Whether a customer has as many plans queued here as the site can take within a minute.
     pub(crate) fn is_crowded(&self, customer: u64) -> bool {
         let plans = u32::try_from(self.batch.waiting_of(customer)).unwrap_or(u32::MAX);
         self.rcpt_per_minute > 0 && plans >= self.rcpt_per_minute
     }
 
-    /// How many more addresses of batches may come to wait here. `warmth` is the share of the limits that the source may use,
-    /// in percent.
+    /// Number of further job addresses that may queue here. `warmth` is the share of the limits that the source may use, in
+    /// percent.
     pub(crate) fn outlook(&self, now: Millis, warmth: u32) -> Room {
         if let Some(hold) = self.closed(now) {
             return Room::At(hold.until);
@@ -162,7 +161,7 @@ impl Site {
         }
     }
 
-    /// Until when the site must be left alone.
+    /// Pause of the site, if any.
     pub(crate) fn closed(&self, now: Millis) -> Option<Hold> {
         let state = self.state();
         let blocked = state.breaker.open_until(now).map(|until| Hold { why: NotAsked::Blocked, until });
@@ -170,8 +169,8 @@ impl Site {
         blocked.or(paused.map(|until| Hold { why: NotAsked::Budget, until }))
     }
 
-    /// How many of `want` recipients may be asked about now; they are booked. `warmth` is the share of the limits that the
-    /// source may use, in percent.
+    /// Books up to `want` recipients for probing now; returns their number. `warmth` is the share of the limits that the source may
+    /// use, in percent.
     pub(crate) fn admit(&self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
         if let Some(hold) = self.closed(now) {
             return Err(hold);
@@ -186,7 +185,7 @@ impl Site {
         admitted
     }
 
-    /// Books what a flight has shown.
+    /// Books the observations of a flight.
     pub(crate) fn heard(&self, now: Millis, heard: &Heard, policy: &Policy) {
         let mut state = self.state();
         if now.since(state.misses_since) >= MISSES_FORGOTTEN_MS {
@@ -213,44 +212,44 @@ impl Site {
         }
     }
 
-    /// How many recipients did not exist lately: what the server may hold against us. Forgotten when there was none for two
-    /// hours, which is longer than servers are known to remember.
+    /// Number of recently missing recipients, which the server may hold against us. Reset after two hours without one, longer than
+    /// servers are known to remember.
     pub(crate) fn misses(&self, now: Millis) -> u32 {
         let state = self.state();
         if now.since(state.misses_since) < MISSES_FORGOTTEN_MS { state.misses } else { 0 }
     }
 
-    /// A session is over in which somebody was refused; `dropped` where the server left without a word.
+    /// Records the end of a session with a refusal; `dropped` if the server left silently.
     pub(crate) fn parted(&self, now: Millis, dropped: bool) {
         self.state().drops.parted(now, dropped);
     }
 
-    /// Whether sessions are not expected to outlive a refusal here.
+    /// Whether sessions here are expected to end at a refusal.
     pub(crate) fn drops_after_refusal(&self, now: Millis) -> bool {
         self.state().drops.are_usual(now)
     }
 
-    /// A refusal of us before any recipient was asked about.
+    /// Records a client refusal before any recipient was probed.
     pub(crate) fn refused_us(&self, now: Millis, asked_ms: Option<i64>, policy: &Policy) {
         self.state().breaker.strike(now, asked_ms, policy);
         self.note();
     }
 
-    /// Enters the list of sites in trouble, unless it stands there.
+    /// Adds itself to the list of sites in trouble, unless it is there.
     fn note(&self) {
         if !self.watched.swap(true, Ordering::Relaxed) {
             self.watch.enter(&self.key, self.itself.clone());
         }
     }
 
-    /// It fell off the list.
+    /// Records that it was removed from the list.
     pub(crate) fn unwatched(&self) {
         self.watched.store(false, Ordering::Relaxed);
     }
 
-    /// What an operator sees; none where there is nothing to see, and the site has left the list.
+    /// The operator's view; `None` if there is nothing to see and the site has left the list.
     pub(crate) fn look(&self, now: Millis) -> Option<View> {
-        // Before the look: trouble that comes after it enters the list again.
+        // Before the look: later trouble adds it to the list again.
         self.unwatched();
         let state = self.state();
         let view = View {
@@ -268,7 +267,7 @@ impl Site {
         notable.then_some(view)
     }
 
-    /// A warm session to this address, if there is one; with `clear` only one that was opened without trying STARTTLS.
+    /// A warm session to this address, if there is one; with `clear`, only one that was opened without trying STARTTLS.
     pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<Link> {
         let mut idle = self.idle();
         let found = idle.iter().position(|link| link.address() == address && (!clear || link.is_clear()))?;
@@ -276,7 +275,7 @@ impl Site {
         Some(idle.swap_remove(found))
     }
 
-    /// Keeps a session for the next one; returns its number.
+    /// Keeps a session for the next probe; returns its number.
     pub(crate) fn put_idle(&self, link: Link) -> u64 {
         let number = link.number();
         self.idle().push(link);
@@ -284,7 +283,7 @@ impl Site {
         number
     }
 
-    /// Takes the session of this number out, if nobody has.
+    /// Takes the session of this number, if it is still there.
     pub(crate) fn expire_idle(&self, number: u64) -> Option<Link> {
         let mut idle = self.idle();
         let found = idle.iter().position(|link| link.number() == number)?;
@@ -312,7 +311,7 @@ impl Site {
     }
 }
 
-/// A live call that waits for a connection; it does so until dropped.
+/// A live call waiting for a connection, until dropped.
 struct LiveWaits<'a>(&'a AtomicU32);
 
 impl<'a> LiveWaits<'a> {

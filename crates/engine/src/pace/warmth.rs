@@ -1,17 +1,17 @@
-//! How warm a source's address is: a young one, of which nobody has seen mail, asks little at first.
+//! Warm-up of source IPs: a new one, from which no server has seen mail, probes little at first.
 //!
-//! Receivers judge an address by its history, and a new one that asks much on its first day is blocked on its second. A
-//! tenth of every limit on the first day, twice as much on each further one: after four days all of it.
+//! Receivers judge an address by its history, and a new one that probes much on its first day is blocked on its second. It gets a
+//! tenth of every limit on the first day, and twice as much on each further day: all of it after four days.
 
 use probity_mail::time::{DAY_MS, Millis};
 
-/// The share of the first day, in percent.
+/// Share on the first day, in percent.
 const FIRST_DAY_PERCENT: u32 = 10;
 
-/// The share of a polite site's limits that a source may use, in percent. `since` is none for one long in use.
+/// Share of a polite site's limits that a source may use, in percent. `since` is `None` for a source long in use.
 pub(crate) fn percent(since: Option<Millis>, now: Millis) -> u32 {
     let Some(since) = since else { return 100 };
-    // A date in the future counts as today.
+    // A future date counts as today.
     let days = u32::try_from(now.since(since) / DAY_MS).unwrap_or(u32::MAX);
     FIRST_DAY_PERCENT.saturating_mul(1 << days.min(8)).min(100)
 }

@@ -1,9 +1,8 @@
-//! Which sites say no: the few of tens of thousands that an operator wants to see.
+//! List of sites in trouble: the few of tens of thousands that an operator wants to see.
 //!
-//! A site enters its name when its breaker opens, its governor pauses or a budget becomes tight, and looking at the list
-//! strikes off whoever has nothing more to say. So the look costs as much as there is trouble, and a site without any pays
-//! nothing. The list is bounded; where more sites are in trouble, the ones that were heard of longest ago fall off it, and
-//! enter it again with their next trouble.
+//! A site adds itself when its breaker opens, its governor pauses or a budget runs low, and a look at the list removes sites
+//! without trouble. So a look costs as much as there is trouble, and other sites pay nothing. The list is bounded: beyond it, the
+//! sites added longest ago are removed, and return with their next trouble.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,10 +14,10 @@ use probity_mail::time::Millis;
 use super::breaker::Phase;
 use super::{Key, Site};
 
-/// Sites that are watched at a time.
+/// Maximum sites on the list.
 const WATCHED_MAX: usize = 4_096;
 
-/// What is left of a limit.
+/// Remainder of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spent {
     pub(crate) used: u32,
@@ -26,7 +25,7 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Whether no more is left than what a batch leaves to live calls: a quarter.
+    /// Whether no more than a quarter is left, which jobs leave to live calls.
     pub(crate) fn is_tight(self) -> bool {
         u64::from(self.used) * 4 >= u64::from(self.limit) * 3
     }
@@ -36,13 +35,13 @@ impl Spent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct View {
     pub(crate) phase: Phase,
-    /// Until when it pauses because too many recipients were missing.
+    /// End of its pause because too many recipients were missing.
     pub(crate) paused_until: Option<Millis>,
-    /// Recipients that may be asked about at once.
+    /// Recipients that may be probed at once.
     pub(crate) rate: Option<Spent>,
     /// Missing recipients in the hour.
     pub(crate) missing: Option<Spent>,
-    /// Whether it is a known provider's, not a host's of its own.
+    /// Whether it belongs to a known provider, not to a single host.
     pub(crate) is_provider: bool,
 }
 
@@ -54,7 +53,7 @@ impl View {
     }
 }
 
-/// The sites in trouble, and the count of warm sessions at all sites.
+/// Sites in trouble, and the count of warm sessions at all sites.
 pub(crate) struct Watch {
     sites: Mutex<LruCache<Key, Weak<Site>>>,
     idle: AtomicUsize,
@@ -68,10 +67,9 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Enters a site.
     pub(crate) fn enter(&self, key: &Key, site: Weak<Site>) {
         let out = self.sites.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone(), site);
-        // A site that was pushed off must be able to enter again; one under the same name has only been replaced.
+        // A removed site must be able to return; one under the same name was only replaced.
         if let Some((name, pushed_off)) = out
             && name != *key
             && let Some(site) = pushed_off.upgrade()
@@ -80,7 +78,7 @@ impl Watch {
         }
     }
 
-    /// Every site that has something to say now, the last entered first.
+    /// Every site in trouble now, the last added first.
     pub(crate) fn views(&self, now: Millis) -> Vec<(Key, View)> {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let mut views = Vec::new();
@@ -97,17 +95,16 @@ impl Watch {
         views
     }
 
-    /// A session has become idle.
+    /// Counts a session that became idle.
     pub(crate) fn idle_began(&self) {
         self.idle.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// An idle session is used again, or ends.
+    /// Counts an idle session that is used again, or ends.
     pub(crate) fn idle_ended(&self) {
         self.idle.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Sessions that are idle now.
     pub(crate) fn idle(&self) -> usize {
         self.idle.load(Ordering::Relaxed)
     }

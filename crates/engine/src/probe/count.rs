@@ -1,4 +1,4 @@
-//! Whether a session's server counts its replies right, and what has to wait until that is known.
+//! Determines whether a session's server counts its replies right, and what must wait until that is known.
 
 use probity_mail::address::Address;
 use probity_mail::plan::Fate;
@@ -12,28 +12,28 @@ use crate::pace::Effort;
 /// How a session's server counts its replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
-    /// It does not matter: nobody's answer could stand for another's. Or it counted right.
+    /// It does not matter, because no reply could be taken for another recipient's; or it counted right.
     Fine,
-    /// It will show at the end.
+    /// Known at the end of the session.
     Open,
-    /// It left without a word: what it said is asked again.
+    /// It left silently: its recipients are probed again.
     Unknown,
-    /// It sent more replies than it got commands: what it said is taken back.
+    /// It sent more replies than it got commands: they are discarded.
     Wrong,
 }
 
 impl Probe<'_> {
-    /// A reply may stand for another recipient than its own. Who runs a known provider's servers has them count right, and its
-    /// sessions are worth keeping warm.
+    /// Records that a reply may belong to another recipient. Known providers' servers count right, and their sessions are worth
+    /// keeping warm.
     pub(super) fn doubt(&mut self) {
         if self.plan.policy().is_some_and(|policy| policy.provider.is_none()) {
             self.session = Count::Open;
         }
     }
 
-    /// Whether the answer about one recipient, after somebody else was refused in the session, waits for the goodbye: the refusal of
-    /// the other may have come a second time, late. A batch always does. A live call does only where it makes somebody
-    /// undeliverable, and the reply does not name whom it is about.
+    /// Whether the reply about one recipient, after another was refused in the session, waits for the reply to QUIT: the other's
+    /// refusal may have arrived twice, late. For jobs always. For a live call only if the reply makes the recipient undeliverable
+    /// and does not name it.
     pub(super) fn waits_for_goodbye(&self) -> bool {
         let unnamed = |(recipient, fate): &(u32, Fate)| {
             let Fate::Settled(told) = fate else { return false };
@@ -44,7 +44,7 @@ impl Probe<'_> {
         self.asker.effort == Effort::Batch || self.plan.fates().iter().any(unnamed)
     }
 
-    /// The session is over, after a refusal of somebody or not.
+    /// Records the end of the session, with or without a refused recipient.
     pub(super) fn ended(&mut self, end: &End, refused: bool, now: Millis) {
         self.link = None;
         let dropped = matches!(end, End::Closed { .. } | End::TimedOut { .. });
@@ -55,7 +55,7 @@ impl Probe<'_> {
             self.session = match end {
                 End::Protocol { .. } => Count::Wrong,
                 _ if dropped => Count::Unknown,
-                // A server that sends us away has kept count so far.
+                // A server that ends the session has kept count so far.
                 _ => Count::Fine,
             };
         }
@@ -66,7 +66,7 @@ pub(super) fn is_refusal(answer: &RcptAnswer) -> bool {
     matches!(answer, RcptAnswer::Reply(reply) if reply.code >= 500)
 }
 
-/// Whether a reply says whom it is about, as most servers do.
+/// Whether a reply names its recipient, as most servers' do.
 fn names(text: &str, address: &Address) -> bool {
     let mut path = Vec::new();
     address.write_path(&mut path);

@@ -1,4 +1,4 @@
-//! The way to a session: addresses of the exchanger, its site, a place in line, a warm session or a new one.
+//! Acquires a session: addresses of the MX host, its site, a place in the queue, a warm session or a new one.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::net::Dial;
 use crate::pace::{Asker, Effort, Presence, Site, Slot};
 use crate::resolve::Share;
 
-/// How long a live call waits for a connection's slot, in milliseconds.
+/// Longest wait of a live call for a connection slot, in milliseconds.
 const SLOT_MS: u64 = 10_000;
-/// How long a batch stands in line for one, in milliseconds.
+/// Longest wait of a job for a connection slot, in milliseconds.
 const LINE_MS: u64 = 300_000;
-/// From so many addresses of a domain on it is remembered which site takes its mail: its next ones may ask for room there.
+/// Number of addresses of a domain from which the site of its mail is remembered: later ones can then check the capacity there.
 const HOME_ROWS: usize = 100;
 
 impl Probe<'_> {
@@ -39,7 +39,7 @@ impl Probe<'_> {
         let nothing = found == Found::Nothing;
         self.plan.resolved(exchanger, found);
         if nothing && self.destination.is_implicit() && self.destination.evidence.exists == Some(true) {
-            // The name exists and has neither MX nor an address: nobody takes its mail.
+            // The name exists and has neither MX nor an address: nobody accepts its mail.
             let unlisted = self.inner.has_no_address(&host, share).await;
             self.plan.settle_all(&Mailbox::Unroutable(if unlisted { "no_mx" } else { "mx_unroutable" }));
         }
@@ -59,7 +59,7 @@ impl Probe<'_> {
         let Some(slot) = self.slot(&site).await else {
             return self.plan.defer(NotAsked::Budget, CROWDED_MS);
         };
-        // Whoever stood before us may have been refused.
+        // The plan served before may have been refused.
         let now = self.inner.clock.now();
         if let Some(hold) = site.closed(now) {
             return self.hold(hold);
@@ -78,8 +78,7 @@ impl Probe<'_> {
         }
     }
 
-    /// A connection's slot at a site. A batch that must stand in line for it gives its place among the domains up meanwhile:
-    /// others can use it, and their sites are not this one.
+    /// A connection slot at a site. A job that must queue for it releases its domain permit meanwhile, for domains of other sites.
     async fn slot(&mut self, site: &Site) -> Option<Slot> {
         let Asker { effort, customer } = self.asker;
         if let Some(slot) = site.slot_now(effort) {
@@ -101,7 +100,7 @@ impl Probe<'_> {
         slot
     }
 
-    /// The site of an exchanger for the first source that it has not shut out; stays with the source once chosen.
+    /// The site of an MX host for the first source that it has not refused; stays with the source once chosen.
     fn choose_site(&mut self, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
         let now = self.inner.clock.now();
         if !self.source_fixed && self.site.is_none() {

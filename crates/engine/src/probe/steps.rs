@@ -1,6 +1,6 @@
-//! The conversation of a live question, kept as it can be shown: redacted, bounded, in order.
+//! SMTP dialog of a live call, in displayable form: redacted, bounded, in order.
 //!
-//! A batch keeps none: nobody reads that of a million addresses, and they are what memory is measured by.
+//! Jobs record none: nobody reads a million of them, and memory is sized for jobs.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use super::Probe;
 use crate::answer::redact;
 use crate::pace::Effort;
 
-/// The most steps that are kept: those of several exchangers, one after the other.
+/// Maximum steps recorded: those of several MX hosts, one after the other.
 const STEPS_MAX: usize = 48;
 
 impl Probe<'_> {
-    /// Whether what servers say is kept.
+    /// Whether replies are recorded.
     pub(super) fn keeps_steps(&self) -> bool {
         self.asker.effort == Effort::Live
     }
 
-    /// Keeps what the exchanger that is being asked has said.
+    /// Records the current MX host's replies.
     pub(super) fn said(&mut self, said: Vec<Said>) {
         for Said { stage, code, enhanced, text, at } in said {
-            // Who greets us back repeats our name and address, whatever we call ourselves (RFC 5321 §4.1.1.1).
+            // A server's greeting repeats our name and address, whatever we call ourselves (RFC 5321 §4.1.1.1).
             let greeting = stage == Stage::Ehlo && code / 100 == 2;
             let text = if greeting { String::new() } else { redact(text, self.inner) };
             let Some(host) = self.host() else { return };
@@ -34,7 +34,7 @@ impl Probe<'_> {
         }
     }
 
-    /// Keeps that the exchanger that is being asked has said nothing.
+    /// Records that the current MX host sent no reply.
     pub(super) fn said_nothing(&mut self, stage: Stage) {
         let Some(host) = self.host().filter(|_| self.keeps_steps()) else { return };
         let at_ms = self.at_ms(self.inner.clock.now());
@@ -42,7 +42,7 @@ impl Probe<'_> {
         self.step(ProbeStep { host, stage, random: false, code, enhanced, text, at_ms });
     }
 
-    /// Keeps what was said in a flight. `random` where its last recipient was a made-up one.
+    /// Records the replies of a flight. `random` if its last recipient was random.
     pub(super) fn said_of(&mut self, said: Vec<Said>, answers: &[RcptAnswer], random: bool, end: Option<&End>) {
         let before = self.asked.steps.len();
         self.said(said);

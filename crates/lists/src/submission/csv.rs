@@ -1,15 +1,15 @@
-//! `text/csv` (RFC 4180): one address a record, from the column that the header names, else from the one in which the first
-//! record has its address.
+//! `text/csv` (RFC 4180): one address per record, from the column that the header names, else from the column with the first
+//! record's address.
 //!
-//! The first record decides on the separator, the column and whether it is a header ([`head`]); `csv-core` reads fields, also
-//! with the freedoms that files in the wild take (line ends of any system, records of any length). A list with one address a
-//! line is CSV with one column. Records in which every field is blank are no rows: spreadsheets end with them. A record that
-//! has other fields but no address is a row with an empty address, so that nothing is left out silently.
+//! The first record decides the separator, the column and whether it is a header ([`head`]). `csv-core` reads fields, with the
+//! deviations of real files (any line ends, records of any length). A list with one address per line is CSV with one column.
+//! Records with only blank fields are skipped: spreadsheets end with them. A record with other fields but no address is a row with
+//! an empty address, so that nothing is omitted silently.
 //!
-//! Of a record only the address is kept. What cannot be told from damage is refused with its line: an address or a record that
-//! does not end, a quote that is never closed, an address that is not UTF-8. Other columns may be in any encoding. A list in
-//! UTF-16 would pass for one in UTF-8 with a NUL in each letter: it is refused by its first record, and by any address that is
-//! written so. An address with a NUL or two is a row like any other that is no address.
+//! Only the address of a record is kept. Apparent damage is rejected with its line: an address or a record without an end, a quote
+//! that is never closed, an address that is not UTF-8. Other columns may be in any encoding. A list in UTF-16 would pass for UTF-8
+//! with a NUL in each letter: its first record, or any such address, is rejected. An address with only a NUL or two is an ordinary
+//! row with an invalid address.
 
 mod head;
 
@@ -21,11 +21,10 @@ use super::fault::not_wide;
 use super::{ADDRESS_MAX_BYTES, Fault, LINE_MAX_BYTES};
 
 const TOO_LONG: &str = "the address may have at most 1024 bytes";
-const RECORD_TOO_LONG: &str = "a record may have at most 65536 bytes; is a quote not closed?";
+const RECORD_TOO_LONG: &str = "a record may have at most 65536 bytes; check for an unclosed quote";
 const NOT_UTF8: &str = "the address must be UTF-8";
 const UNCLOSED: &str = "a quote is not closed";
 
-/// Reads a body of CSV.
 #[derive(Debug)]
 pub(super) struct CsvReader {
     stage: Stage,
@@ -44,7 +43,7 @@ impl CsvReader {
         Self { stage: Stage::Head(Head::default()), rows: 0, rows_max }
     }
 
-    /// Reads a piece; `take` gets each address, at most [`ADDRESS_MAX_BYTES`] long.
+    /// Reads a piece; `take` receives each address, at most [`ADDRESS_MAX_BYTES`] long.
     pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         let mut rest = piece;
         if let Stage::Head(head) = &mut self.stage {
@@ -62,7 +61,7 @@ impl CsvReader {
         }
     }
 
-    /// The body is over: the last record needs no line end.
+    /// Ends the body: the last record needs no line end.
     pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         if matches!(self.stage, Stage::Head(_)) {
             self.begin(take)?;
@@ -73,7 +72,7 @@ impl CsvReader {
         if self.rows == 0 { Err(Fault::NoRows) } else { Ok(()) }
     }
 
-    /// The first record is there (or all there is): decides, and reads it.
+    /// Called with the complete first record, or the whole input: decides, and reads it.
     fn begin(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         let Stage::Head(head) = &mut self.stage else { return Ok(()) };
         not_wide(head.text())?;
@@ -85,7 +84,7 @@ impl CsvReader {
     }
 }
 
-/// Where addresses go.
+/// Destination of addresses.
 struct Rows<'a, T> {
     count: &'a mut usize,
     max: usize,
@@ -103,18 +102,18 @@ impl<T: FnMut(&[u8])> Rows<'_, T> {
     }
 }
 
-/// The record that is being read.
+/// Current record.
 #[derive(Debug, Default)]
 struct Record {
-    /// The line in which it begins; nothing between records.
+    /// Its first line; `None` between records.
     line: Option<u64>,
-    /// Its bytes so far, as they arrived.
+    /// Its bytes so far, as received.
     bytes: usize,
-    /// The field that is being read.
+    /// Current field.
     column: usize,
-    /// Whether nothing but blanks was seen in it.
+    /// Whether it has only blanks so far.
     blank: bool,
-    /// The length of the address, once its field was read.
+    /// Length of the address, once its field was read.
     address: Option<usize>,
 }
 
@@ -127,7 +126,7 @@ struct Records {
     record: Record,
     /// Line ends between records, which `csv-core` does not see.
     lines_between: u64,
-    /// The field that is being read. A byte more than an address may have, so that a full one is too long.
+    /// Content of the current field. One byte longer than an address may be, so that a full one is too long.
     field: Vec<u8>,
     filled: usize,
     address: Vec<u8>,
@@ -160,7 +159,7 @@ impl Records {
                 let line = self.reader.line() + self.lines_between;
                 self.record = Record { line: Some(line), blank: true, ..Record::default() };
             }
-            // One byte more than a record may have shows that it is too long, wherever the pieces are cut.
+            // One byte more than the maximum reveals a record that is too long, wherever the pieces are cut.
             let room = (LINE_MAX_BYTES + 1 - self.record.bytes).min(rest.len());
             let used = self.step(&rest[..room], rows)?;
             rest = &rest[used..];
@@ -168,7 +167,7 @@ impl Records {
         Ok(())
     }
 
-    /// At most one field. Gives how many bytes were used.
+    /// Reads at most one field; returns the bytes used.
     fn step<T: FnMut(&[u8])>(&mut self, input: &[u8], rows: &mut Rows<'_, T>) -> Result<usize, Fault> {
         let (result, used, written) = self.reader.read_field(input, &mut self.field[self.filled..]);
         let fresh = &self.field[self.filled..self.filled + written];
@@ -228,7 +227,7 @@ impl Records {
         if self.record.line.is_none() {
             return Ok(());
         }
-        // Only within quotes a line end does not end the record.
+        // A line end does not end the record only within quotes.
         self.step(b"\n", rows)?;
         if self.record.line.is_some() { Err(self.fault(UNCLOSED)) } else { Ok(()) }
     }

@@ -1,43 +1,43 @@
-//! What can be wrong with a submission, and what the client is told.
+//! Errors of a submission, and their messages to the client.
 //!
-//! Messages name the place (index, line, field), never what stands there: it may be an address.
+//! Messages name the place (index, line, field), never its content: it may be an address.
 
 use crate::encoding;
 use thiserror::Error;
 
 use crate::submission::DEPTH_MAX;
 
-/// Why a body is no submission.
+/// Reason why a body is not a submission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
-    /// A byte, counted from 0, at which no JSON goes on.
+    /// Invalid JSON at this byte, counted from 0.
     #[error("the body is not JSON (byte {0})")]
     NotJson(u64),
-    /// It is over before its JSON value is.
+    /// The body ends within its JSON value.
     #[error("the body ends in the middle of its JSON, or is empty")]
     Cut,
-    /// JSON, but no object.
+    /// JSON, but not an object.
     #[error("the body must be a JSON object")]
     NotAnObject,
-    /// Arrays and objects lie too deep in each other.
+    /// Arrays and objects are nested too deeply.
     #[error("the body nests arrays and objects more than {DEPTH_MAX} deep")]
     TooDeep,
-    /// The name of a member of the object cannot be read.
-    #[error("the name of a member of the body {0}")]
+    /// The name of an object's member cannot be read.
+    #[error("a field name in the body {0}")]
     Name(&'static str),
-    /// A member of the object is missing or is not what it must be.
+    /// A member of the object is missing or invalid.
     #[error("{0}: {1}")]
     Member(&'static str, &'static str),
-    /// An element of `emails`, counted from 0, is not what it must be.
+    /// An element of `emails`, counted from 0, is invalid.
     #[error("emails[{0}]: {1}")]
     Element(usize, &'static str),
-    /// A line of CSV or NDJSON, counted from 1, is not what it must be.
+    /// A line of CSV or NDJSON, counted from 1, is invalid.
     #[error("line {0}: {1}")]
     Line(u64, &'static str),
-    /// CSV or NDJSON in UTF-16, of which nothing can be read.
+    /// CSV or NDJSON in UTF-16, which cannot be read.
     #[error("the body must be UTF-8, not UTF-16")]
     Utf16,
-    /// CSV or NDJSON without any address.
+    /// CSV or NDJSON without addresses.
     #[error("the body has no address")]
     NoRows,
     /// More addresses than a submission may have.
@@ -45,7 +45,7 @@ pub enum Fault {
     TooMany(usize),
 }
 
-/// Refuses a part of a body that is UTF-16.
+/// Rejects a part of a body that is UTF-16.
 pub(super) fn not_wide(part: &[u8]) -> Result<(), Fault> {
     if encoding::is_wide(part) { Err(Fault::Utf16) } else { Ok(()) }
 }

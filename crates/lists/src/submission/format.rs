@@ -1,23 +1,22 @@
-//! In which form a submission comes: its media type says so, nothing is guessed.
+//! Format of a submission: declared by its media type, never guessed.
 
-/// The forms of bodies that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `application/json`: an object with `emails`.
     Json,
-    /// `text/csv`: one address a record.
+    /// `text/csv`: one address per record.
     Csv,
-    /// `application/x-ndjson`: one string or object with `email` a line.
+    /// `application/x-ndjson`: one string or object with `email` per line.
     Ndjson,
 }
 
 impl Format {
-    /// The form that this media type names, parameters and all (RFC 9110 §8.3.1); none for any other.
+    /// Format of this media type, including parameters (RFC 9110 §8.3.1); `None` for any other.
     pub fn named(media_type: &str) -> Option<Self> {
         let mut parts = media_type.split(';').map(str::trim);
         let essence = parts.next()?;
         let is = |name: &str| essence.eq_ignore_ascii_case(name);
-        // RFC 8259 §11 defines no parameter: the body is UTF-8 whatever it says. NDJSON is JSON in this too.
+        // RFC 8259 §11 defines no parameter: the body is UTF-8 regardless. NDJSON is treated alike.
         if is("application/json") {
             Some(Self::Json)
         } else if is("application/x-ndjson") {
@@ -30,7 +29,7 @@ impl Format {
     }
 }
 
-/// RFC 7111 §5.1: `charset` says how the text is encoded; US-ASCII is UTF-8 too. `header` is seen from the text itself.
+/// RFC 7111 §5.1: `charset` names the encoding of the text; US-ASCII is UTF-8 too. `header` is detected from the text itself.
 fn readable(parameter: &str) -> bool {
     let Some((name, value)) = parameter.split_once('=') else { return true };
     let value = value.trim().trim_matches('"');

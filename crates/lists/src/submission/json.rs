@@ -1,10 +1,9 @@
 //! `{"emails": [...], "webhook_url": ...}`, read piece by piece (RFC 8259).
 //!
-//! One automaton checks the grammar of the whole body; what it holds is its place in the grammar, a bit for each open bracket
-//! and the part of one text that came in earlier pieces. Texts that matter (names of members, elements, the URL) are looked at
-//! when they are whole, so that a cut within one changes nothing; what is ignored is checked byte by byte and never kept.
-//! Members come in any order. One that is given twice is refused, as everywhere in this API, since implementations differ in
-//! which of the two they take (RFC 8259 §4).
+//! One automaton checks the grammar of the whole body. It holds its grammar state, a bit for each open bracket, and the part of one
+//! text from earlier pieces. Relevant texts (member names, elements, the URL) are examined once complete, so a cut within one
+//! changes nothing; ignored content is checked byte by byte and never kept. Members may come in any order. A repeated member is
+//! rejected, as everywhere in this API, because implementations differ in the value they take (RFC 8259 §4).
 
 mod skip;
 mod text;
@@ -17,36 +16,36 @@ const TOO_LONG: &str = "may have at most 1024 bytes";
 const URL_TOO_LONG: &str = "may have at most 2048 bytes";
 const EMAILS: &str = "emails";
 
-/// Where in the grammar the reader is.
+/// Grammar state of the reader.
 #[derive(Clone, Copy, Debug)]
 enum At {
     /// Before the object.
     Start,
-    /// Before a value that must come.
+    /// Before a required value.
     Value,
-    /// Behind `[`: a value or `]`.
+    /// After `[`: a value or `]`.
     First,
-    /// Behind `{`: a name or `}`.
+    /// After `{`: a name or `}`.
     FirstName,
-    /// Behind a comma in an object.
+    /// After a comma in an object.
     Name,
-    /// Behind a name.
+    /// After a name.
     Colon,
-    /// Behind a value.
+    /// After a value.
     After,
-    /// In a text that is kept; whether the last byte was a backslash that escapes the next.
+    /// In a kept text; whether the last byte was a backslash that escapes the next.
     Text { what: Kept, escaped: bool },
-    /// In a text that is not.
+    /// In an ignored text.
     Passing(Passing),
-    /// In `null`, `true` or `false`: what must follow.
+    /// In `null`, `true` or `false`: the remaining bytes.
     Word(&'static [u8]),
     /// In a number.
     Number(Number),
-    /// Behind the object.
+    /// After the object.
     End,
 }
 
-/// What a text that is kept is for.
+/// Purpose of a kept text.
 #[derive(Clone, Copy, Debug)]
 enum Kept {
     Name,
@@ -54,12 +53,12 @@ enum Kept {
     Url,
 }
 
-/// The members of the object.
+/// Members of the object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Member {
     Emails,
     WebhookUrl,
-    /// The spelling of before, which still counts when the right one gives no URL.
+    /// The earlier spelling, which still counts if the current one gives no URL.
     LegacyUrl,
     Other,
 }
@@ -84,7 +83,7 @@ impl Member {
     }
 }
 
-/// The role of a value in the submission.
+/// Role of a value in the submission.
 enum Role {
     Emails,
     Element,
@@ -92,7 +91,7 @@ enum Role {
     Ignored,
 }
 
-/// The open brackets: a bit for each, 1 for an object, the innermost lowest.
+/// Open brackets: a bit for each, 1 for an object, the innermost lowest.
 #[derive(Debug, Default)]
 struct Nest {
     objects: u32,
@@ -121,20 +120,19 @@ impl Nest {
     }
 }
 
-/// Reads a body of JSON.
 #[derive(Debug)]
 pub(super) struct JsonReader {
     at: At,
     nest: Nest,
-    /// The member of the object that is being read.
+    /// Current member of the object.
     member: Member,
-    /// Those that matter and came; each at most once.
+    /// Relevant members seen; each at most once.
     seen: Vec<Member>,
     webhook_url: Option<String>,
     legacy_url: Option<String>,
     rows: usize,
     rows_max: usize,
-    /// Bytes of the body before the one that is looked at.
+    /// Bytes of the body before the current one.
     offset: u64,
     scratch: Scratch,
 }
@@ -155,7 +153,7 @@ impl JsonReader {
         }
     }
 
-    /// Reads a piece; `take` gets each element, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
+    /// Reads a piece; `take` receives each element, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
     pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         let mut rest = piece;
         while let Some(&byte) = rest.first() {
@@ -164,7 +162,7 @@ impl JsonReader {
                 At::Passing(passing) => self.pass(rest, passing)?,
                 At::Number(number) => self.number(number, byte)?,
                 At::Word(word) => self.word(word, byte)?,
-                // RFC 8259 §2: white space around every sign.
+                // RFC 8259 §2: white space around every token.
                 _ if matches!(byte, b' ' | b'\n' | b'\t' | b'\r') => 1,
                 _ => self.sign(byte)?,
             };
@@ -174,7 +172,7 @@ impl JsonReader {
         Ok(())
     }
 
-    /// The body is over; gives the URL.
+    /// Ends the body; returns the URL.
     pub(super) fn finish(self) -> Result<Option<String>, Fault> {
         if !matches!(self.at, At::End) {
             return Err(Fault::Cut);
@@ -189,7 +187,7 @@ impl JsonReader {
         Fault::NotJson(self.offset)
     }
 
-    /// One byte that is no white space, between texts, words and numbers.
+    /// Reads one byte that is not white space, between texts, words and numbers.
     fn sign(&mut self, byte: u8) -> Result<usize, Fault> {
         let in_object = self.nest.in_object();
         match (self.at, byte) {
@@ -215,7 +213,7 @@ impl JsonReader {
     }
 
     fn close(&mut self) -> Result<(), Fault> {
-        // Only `emails` opens an array there.
+        // Only `emails` opens an array here.
         if self.nest.depth == 2 && self.member == Member::Emails && self.rows == 0 {
             return Err(Fault::Member(EMAILS, "must have at least one address"));
         }
@@ -233,7 +231,7 @@ impl JsonReader {
         }
     }
 
-    /// The first byte of a value. Of what matters only the right kind is let in.
+    /// Reads the first byte of a value. Relevant members accept only the right type.
     fn value(&mut self, byte: u8) -> Result<(), Fault> {
         match (self.role(), byte) {
             (Role::Emails, b'[') => self.open(false),
@@ -280,7 +278,7 @@ impl JsonReader {
         }
     }
 
-    /// A number has no end of its own: the byte behind it is left for the next look.
+    /// A number has no end mark: the byte after it is left for the next step.
     fn number(&mut self, number: Number, byte: u8) -> Result<usize, Fault> {
         match number.step(byte) {
             Step::On(number) => {
@@ -313,7 +311,7 @@ impl JsonReader {
         Ok(rest.len())
     }
 
-    /// A text that is kept: as much of it as the piece has.
+    /// Reads as much of a kept text as the piece has.
     fn text(&mut self, rest: &[u8], what: Kept, escaped: bool, take: &mut impl FnMut(&[u8])) -> Result<usize, Fault> {
         let max = match what {
             Kept::Name | Kept::Element => ADDRESS_MAX_BYTES,
@@ -386,7 +384,7 @@ impl JsonReader {
         }
     }
 
-    /// How many bytes of the body are held.
+    /// Bytes of the body in memory.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
         self.scratch.held_bytes()

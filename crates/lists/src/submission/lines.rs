@@ -1,7 +1,7 @@
-//! `application/x-ndjson`: each line a JSON string, or an object with the string `email`.
+//! `application/x-ndjson`: each line is a JSON string, or an object with the string `email`.
 //!
-//! A line is read when it is whole, so that a cut within one changes nothing. Blank lines are left out. Members besides `email`
-//! are ignored, and `email` given twice is refused, as in the body of JSON.
+//! A line is read once it is complete, so a cut within one changes nothing. Blank lines are skipped. Members other than `email` are
+//! ignored, and a repeated `email` is rejected, as in JSON bodies.
 
 use std::borrow::Cow;
 
@@ -27,12 +27,11 @@ struct Object<'a> {
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Reads a body of JSON lines.
 #[derive(Debug)]
 pub(super) struct LineReader {
-    /// The part of a line that came in earlier pieces.
+    /// Part of a line from earlier pieces.
     line: Vec<u8>,
-    /// The number of the line, counted from 1.
+    /// Line number, counted from 1.
     number: u64,
     rows: usize,
     rows_max: usize,
@@ -43,7 +42,7 @@ impl LineReader {
         Self { line: Vec::new(), number: 1, rows: 0, rows_max }
     }
 
-    /// Reads a piece; `take` gets each address, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
+    /// Reads a piece; `take` receives each address, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
     pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         let mut rest = piece;
         while let Some(end) = memchr(b'\n', rest) {
@@ -62,7 +61,7 @@ impl LineReader {
         self.add(rest)
     }
 
-    /// The body is over: the last line needs no line end.
+    /// Ends the body: the last line needs no line end.
     pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
         let line = std::mem::take(&mut self.line);
         self.whole(&line, take)?;
@@ -105,12 +104,12 @@ impl LineReader {
     }
 }
 
-/// The address of a line that is not blank, or what is wrong with it.
+/// Address of a line that is not blank, or the line's error.
 fn address(line: &[u8]) -> Result<Cow<'_, str>, &'static str> {
     let line = str::from_utf8(line).map_err(|_| NOT_UTF8)?;
     let read = match line.as_bytes().first() {
         Some(b'"') => serde_json::from_str::<Text<'_>>(line).map(|text| text.0),
-        // An array would do for serde as well.
+        // serde would accept an array as well.
         Some(b'{') => serde_json::from_str::<Object<'_>>(line).map(|object| object.email),
         _ => return Err(NOT_AN_ADDRESS),
     };

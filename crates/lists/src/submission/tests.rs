@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A submission and its addresses, or what is wrong.
+/// A submission and its addresses, or the fault.
 type Outcome = Result<(Submission, Vec<Vec<u8>>), Fault>;
 
 fn unpack(blocks: &[Packed]) -> Vec<Vec<u8>> {
@@ -39,7 +39,7 @@ fn whole(format: Format, body: &[u8]) -> Outcome {
     read(format, 1_000, [body])
 }
 
-/// The outcome, which is the same wherever the body is cut in two (of a long one, at some places) and when it comes byte by byte.
+/// The outcome, which must not depend on how the body is cut: in two at any place (at some places if it is long), or byte by byte.
 fn cut(format: Format, body: &[u8]) -> Outcome {
     let outcome = whole(format, body);
     for at in (0..=body.len()).step_by(1 + body.len() / 500) {
@@ -57,13 +57,13 @@ fn rows(format: Format, body: impl AsRef<[u8]>) -> Vec<String> {
     rows.into_iter().map(|row| String::from_utf8(row).unwrap()).collect()
 }
 
-/// What the client is told.
+/// Message to the client.
 fn fault(format: Format, body: impl AsRef<[u8]>) -> String {
     let body = body.as_ref();
     cut(format, body).expect_err(&body.escape_ascii().to_string()).to_string()
 }
 
-/// A list as UTF-16, as programs of offices export it.
+/// A list as UTF-16, as office programs export it.
 fn utf16(text: &str, big: bool) -> Vec<u8> {
     text.encode_utf16().flat_map(|unit| if big { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
 }
@@ -76,7 +76,7 @@ fn utf_16_is_refused_and_never_read_as_rows_of_nuls() {
         "\r\nName\tE-Mail\r\nAnn\ta@x.com\r\n",
         "a@x.com\n",
         "\"email\";\"name\"\r\n\"a@x.com\";\"J\u{f6}rg\"\r\n",
-        // The first record shows nothing where its letters take both bytes.
+        // The first record reveals nothing if its letters use both bytes.
         "\u{43f}\u{43e}\u{447}\u{442}\u{430}\na@x.com\n",
     ];
     let lines = ["\"a@x.com\"\n\"b@x.com\"\n", "{\"email\": \"a@x.com\"}\r\n"];

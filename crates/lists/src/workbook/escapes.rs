@@ -1,8 +1,8 @@
-//! Characters that XML cannot have, as workbooks write them: `_x000D_` is a carriage return (ECMA-376 part 1, §22.9.2.19).
+//! Characters that XML cannot contain, as workbooks write them: `_x000D_` is a carriage return (ECMA-376 part 1, §22.9.2.19).
 
 use std::borrow::Cow;
 
-/// How long an escape is.
+/// Length of an escape.
 const ESCAPE_BYTES: usize = 7;
 
 /// A text with its escapes resolved.
@@ -32,12 +32,12 @@ fn is_pair(first: u16, second: u16) -> bool {
     (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second)
 }
 
-/// Where the next escape is.
+/// Position of the next escape.
 fn find(text: &str, from: usize) -> Option<usize> {
     memchr::memmem::find_iter(&text.as_bytes()[from..], b"_x").map(|at| from + at).find(|at| unit(text, *at).is_some())
 }
 
-/// What the escape at this place stands for.
+/// Value of the escape at this position.
 fn unit(text: &str, at: usize) -> Option<u16> {
     let escape = text.as_bytes().get(at..at + ESCAPE_BYTES)?;
     let digits = escape.strip_prefix(b"_x")?.strip_suffix(b"_")?;

@@ -1,4 +1,4 @@
-//! Numbers as a reader of the sheet sees them: a date is a number whose cell has a format with days or hours in it.
+//! Numbers as a reader of the sheet sees them: a number is a date if its cell's format has days or hours.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use crate::bounds::{Bound, FORMATS_MAX};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
-/// The last day of the year 9999, counted from the beginning of 1900.
+/// Last day of the year 9999, counted from the beginning of 1900.
 const DAYS_MAX: i64 = 2_958_465;
-/// Days from the beginning of 1900 to the beginning of 1904, which some workbooks count from.
+/// Days from the beginning of 1900 to the beginning of 1904, the origin of some workbooks.
 const DAYS_TO_1904: i64 = 1_462;
 /// Days from 0000-03-01 to 1899-12-30, which is day 0 for all days after 1900-02-28.
 const DAYS_BEFORE: i64 = 693_899;
 
-/// What a format makes of a number.
+/// Display of a number by its format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum NumberKind {
     #[default]
     Plain,
     /// A point in time.
     Moment,
-    /// A length of time, which stays a number of days.
+    /// A duration, which stays a number of days.
     Elapsed,
 }
 
-/// The kinds of the cell formats of a workbook.
+/// Kinds of a workbook's cell formats.
 #[derive(Debug, Default)]
 pub(super) struct Formats {
     kinds: Vec<NumberKind>,
@@ -38,7 +38,7 @@ pub(super) struct Formats {
 }
 
 impl Formats {
-    /// Reads the part that has them.
+    /// Reads the part that contains them.
     pub(super) fn read(mut part: Xml<impl Bounded>) -> Result<Self, Fault> {
         let (mut formats, mut own) = (Self::default(), BTreeMap::new());
         let mut cells = false;
@@ -72,21 +72,21 @@ impl Formats {
         }
     }
 
-    /// A number in a cell with this format.
+    /// Formats a number with this cell format.
     pub(super) fn show(&self, number: f64, format: Option<usize>) -> String {
         let kind = format.and_then(|format| self.kinds.get(format)).copied().unwrap_or_default();
         if kind == NumberKind::Moment { moment(number, self.from_1904) } else { number.to_string() }
     }
 }
 
-/// What a format means by its text: days and hours outside of quotes and brackets make a point in time, hours in brackets a
-/// length of time. Only the part for positive numbers counts.
+/// Kind of a format by its text: days and hours outside of quotes and brackets mean a point in time, hours in brackets a duration.
+/// Only the part for positive numbers counts.
 fn kind(format: &str) -> NumberKind {
     let format = format.replace("&quot;", "\"");
     let mut characters = format.chars();
     while let Some(character) = characters.next() {
         match character.to_ascii_lowercase() {
-            // The next one is shown as it is, left out or repeated.
+            // The next character is literal, omitted or repeated.
             '\\' | '_' | '*' => drop(characters.next()),
             '"' => drop(characters.find(|character| *character == '"')),
             '[' => {
@@ -104,7 +104,7 @@ fn kind(format: &str) -> NumberKind {
     NumberKind::Plain
 }
 
-/// The formats that every spreadsheet program has (ECMA-376 part 1, §18.8.30), those of East Asia included.
+/// Built-in formats (ECMA-376 part 1, §18.8.30), including those of East Asia.
 fn builtin(number: u32) -> NumberKind {
     match number {
         14..=22 | 27..=36 | 45 | 47 | 50..=58 => NumberKind::Moment,
@@ -113,7 +113,7 @@ fn builtin(number: u32) -> NumberKind {
     }
 }
 
-/// A number of days as ISO 8601 writes that point in time, without a time of day that is zero.
+/// A number of days as an ISO 8601 date, with the time unless it is zero.
 fn moment(number: f64, from_1904: bool) -> String {
     let origin = if from_1904 { DAYS_TO_1904 } else { 0 };
     #[expect(clippy::cast_possible_truncation, reason = "the number is within a few million before")]
@@ -123,7 +123,7 @@ fn moment(number: f64, from_1904: bool) -> String {
     };
     let (days, ms) = ((whole + origin + part / DAY_MS).min(DAYS_MAX), part % DAY_MS);
     let day = match days {
-        // A day that was not: 1900 counts as a leap year.
+        // A day that never existed: 1900 counts as a leap year.
         60 => "1900-02-29".to_owned(),
         0..60 => civil(days + 1),
         _ => civil(days),
@@ -132,7 +132,7 @@ fn moment(number: f64, from_1904: bool) -> String {
     if (hour, minute, second) == (0, 0, 0) { day } else { format!("{day} {hour:02}:{minute:02}:{second:02}") }
 }
 
-/// The date that is so many days after 1899-12-30. Years begin in March, so that a leap day is their last.
+/// The date this many days after 1899-12-30. Years begin in March, so that a leap day is their last.
 fn civil(days: i64) -> String {
     let days = days + DAYS_BEFORE;
     let (era, day) = (days / 146_097, days % 146_097);

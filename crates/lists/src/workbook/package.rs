@@ -1,7 +1,7 @@
 //! The archive of a workbook: its parts by name, unpacked as they are read.
 //!
-//! What an archive says of its sizes is a claim and never believed. Its directory is looked through before a parser makes room
-//! for it; unpacked bytes are counted while they pass, over all parts together.
+//! An archive's declared sizes are never trusted. Its directory is scanned before a parser allocates memory for it; unpacked bytes
+//! are counted as they pass, over all parts together.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,26 +14,25 @@ use super::xml::Xml;
 use crate::Fault;
 use crate::bounds::{Bound, DIRECTORY_MAX, PARTS_MAX, RUN_MAX, UNPACKED_MAX};
 
-/// How much of a file's end can hold the end of an archive's directory: 22 bytes and a comment of 65,535.
+/// Size of a file's end that can hold the end of an archive's directory: 22 bytes and a comment of 65,535.
 const END_BYTES: u64 = 22 + 65_535;
-/// How much of a file is looked through at once.
+/// Bytes of a file scanned at once.
 const PIECE_BYTES: usize = 1 << 20;
-/// How much of a part is unpacked at once.
+/// Bytes of a part unpacked at once.
 const UNPACK_BYTES: usize = 64 << 10;
-/// The longest record of a directory that is looked at, without its texts.
+/// Longest directory record that is examined, without its texts, in bytes.
 const RECORD_BYTES: usize = 56;
 
-/// An archive whose directory was looked through.
+/// An archive whose directory was scanned.
 pub(super) struct Package {
     archive: ZipArchive<BufReader<File>>,
-    /// Where the part of each name is. Names differ in case and in the direction of slashes.
+    /// Index of each part by name. Names differ in case and in the direction of slashes.
     places: HashMap<String, usize>,
-    /// How many bytes may still be unpacked.
+    /// Bytes that may still be unpacked.
     left: u64,
 }
 
 impl Package {
-    /// Opens an archive.
     pub(super) fn open(mut file: File) -> Result<Self, Fault> {
         ends(&mut file)?;
         directory(&mut file)?;
@@ -48,7 +47,7 @@ impl Package {
         Ok(Self { archive, places, left: UNPACKED_MAX })
     }
 
-    /// A part as XML; none where there is none of that name.
+    /// A part as XML; `None` if there is no part of that name.
     pub(super) fn part(&mut self, name: &str) -> Result<Option<Xml<impl Bounded>>, Fault> {
         let Some(&at) = self.places.get(&plain(name)) else { return Ok(None) };
         let part = BufReader::with_capacity(UNPACK_BYTES, self.archive.by_index(at).map_err(fault)?);
@@ -60,21 +59,21 @@ fn plain(name: &str) -> String {
     name.replace('\\', "/").to_ascii_lowercase()
 }
 
-/// A part that is unpacked, within bounds.
+/// A part being unpacked, within bounds.
 struct Unpacked<'a, R> {
     part: BufReader<R>,
     left: &'a mut u64,
-    /// Bytes of the event that is being read.
+    /// Bytes of the current event.
     run: usize,
     refused: Option<Bound>,
 }
 
-/// A source that gives no more than is wanted.
+/// A bounded source.
 pub(super) trait Bounded: BufRead {
     /// Begins an event: it may take [`RUN_MAX`] bytes, because a parser keeps all of it.
     fn begin(&mut self);
 
-    /// The bound at which reading failed.
+    /// Bound at which reading failed.
     fn refused(&self) -> Option<Bound>;
 }
 
@@ -113,7 +112,7 @@ impl<R: Read> Read for Unpacked<'_, R> {
     }
 }
 
-/// Looks at how many parts the archive claims at every place that may be its end.
+/// Checks the declared number of parts at every possible end of the archive.
 fn ends(file: &mut File) -> Result<(), Fault> {
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES)))?;
@@ -124,12 +123,12 @@ fn ends(file: &mut File) -> Result<(), Fault> {
     if claims.peek().is_none() {
         return Err(Fault::Damaged);
     }
-    // All bits set point to a directory of more than 65,534 parts.
+    // All bits set refer to a directory of more than 65,534 parts.
     let many = |claim: &[u8]| u64::from(u16::from_le_bytes([claim[0], claim[1]])) > PARTS_MAX;
     if claims.any(many) { Err(Bound::Parts.into()) } else { Ok(()) }
 }
 
-/// Looks through the whole file for what may be records of a directory, wherever a parser would look for them.
+/// Scans the whole file for possible directory records, wherever a parser would look for them.
 fn directory(file: &mut File) -> Result<(), Fault> {
     file.seek(SeekFrom::Start(0))?;
     let (mut window, mut texts) = (Vec::with_capacity(PIECE_BYTES + RECORD_BYTES), 0);
@@ -137,7 +136,7 @@ fn directory(file: &mut File) -> Result<(), Fault> {
         let kept = window.len();
         let read = file.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut window)?;
         let last = read == 0;
-        // A record that begins near the end is looked at with the next piece.
+        // A record that begins near the end is examined with the next piece.
         let until = if last { window.len() } else { (kept + read).saturating_sub(RECORD_BYTES) };
         for at in memchr::memmem::find_iter(&window, b"PK").take_while(|at| *at < until) {
             texts += record(&window[at..])?;
@@ -152,14 +151,14 @@ fn directory(file: &mut File) -> Result<(), Fault> {
     }
 }
 
-/// How many bytes of text a record of a directory has; refuses one that claims too many parts.
+/// Text bytes of a directory record; rejects one that declares too many parts.
 fn record(bytes: &[u8]) -> Result<u64, Fault> {
     let short = |at: usize| bytes.get(at..at + 2).map_or(0, |pair| u64::from(u16::from_le_bytes([pair[0], pair[1]])));
     let long = |at: usize| (0..4).rev().fold(0, |number, n| number << 16 | short(at + 2 * n));
     if bytes.starts_with(b"PK\x01\x02") {
         return Ok(short(28) + short(30) + short(32));
     }
-    // The end of a large directory. Compressed bytes that happen to read so have no such size.
+    // The end of a large directory. Compressed bytes that happen to match have no such size.
     if bytes.starts_with(b"PK\x06\x06") && u32::try_from(long(4)).is_ok() {
         if long(24).max(long(32)) > PARTS_MAX {
             return Err(Bound::Parts.into());

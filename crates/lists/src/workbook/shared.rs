@@ -1,4 +1,4 @@
-//! Texts that cells share: all of them are in memory while a sheet is read, packed so that a text costs its bytes and seven more.
+//! Shared texts: all are in memory while a sheet is read, packed so that a text costs its bytes plus seven.
 
 use quick_xml::events::Event;
 
@@ -7,22 +7,21 @@ use super::xml::{Content, Xml};
 use crate::Fault;
 use crate::bounds::{Bound, TEXT_BYTES_MAX, TEXTS_MAX};
 
-/// Memory is taken in pieces of this size, because one piece that grows is in memory twice. No text is cut.
+/// Size of an allocation: a single growing buffer would be in memory twice. No text is split.
 const PIECE_BYTES: usize = 1 << 20;
-/// What stands before each text: its length.
+/// Bytes of the length before each text.
 const LENGTH_BYTES: usize = 3;
-/// The place of a text that is longer than a cell may be.
+/// Position of a text that is longer than a cell may be.
 const TOO_LONG: u32 = u32::MAX;
 
-/// The shared texts of a workbook.
 #[derive(Debug, Default)]
 pub(super) struct SharedTexts {
     pieces: Vec<Vec<u8>>,
-    /// For each text where it begins, counted over all pieces.
+    /// Start of each text, counted over all allocations.
     places: Vec<u32>,
 }
 
-/// What is found under a number.
+/// Look-up result of a number.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shared<'a> {
     Text(&'a str),
@@ -31,7 +30,7 @@ pub(super) enum Shared<'a> {
 }
 
 impl SharedTexts {
-    /// Reads the part that has them.
+    /// Reads the part that contains them.
     pub(super) fn read(mut part: Xml<impl Bounded>) -> Result<Self, Fault> {
         let (mut texts, mut content) = (Self::default(), Content::default());
         loop {
@@ -52,7 +51,7 @@ impl SharedTexts {
         if self.places.len() == TEXTS_MAX {
             return Err(Bound::Texts.into());
         }
-        // A blank text counts as none. Twenty million cells may have it, so only the first look at it may cost its length.
+        // A blank text is stored as empty. 20,000,000 cells may refer to it, so only the first look at it may cost its length.
         let text = text.map(|text| if text.trim().is_empty() { "" } else { text });
         let place = text.map_or(Ok(TOO_LONG), |text| self.put(text))?;
         self.places.push(place);
@@ -75,7 +74,6 @@ impl SharedTexts {
         Ok(place)
     }
 
-    /// The text of this number.
     pub(super) fn get(&self, number: usize) -> Shared<'_> {
         match self.places.get(number) {
             None => Shared::Nothing,

@@ -1,5 +1,5 @@
-//! A sheet as rows of texts, cell by cell. The size that it claims for itself, merged ranges and looks are not read at all.
-//! Formulas are not run: their last result is the cell's value.
+//! A sheet as rows of texts, cell by cell. Its declared size, merged ranges and styles are ignored. Formulas are not evaluated:
+//! their last result is the cell's value.
 
 use quick_xml::events::Event;
 
@@ -11,19 +11,19 @@ use crate::bounds::{Bound, CELLS_MAX, ROWS_MAX};
 use crate::split::RECORD_MAX;
 use crate::{CELL_MAX_BYTES, COLUMNS_MAX, Fault};
 
-/// The last row of a sheet, counted from 0.
+/// Last row of a sheet, counted from 0.
 const ROW_LAST: u32 = (1 << 20) - 1;
-/// The last column of a sheet, counted from 0.
+/// Last column of a sheet, counted from 0.
 const COLUMN_LAST: u32 = (1 << 14) - 1;
 
-/// How many rows and cells were met so far, with those that are empty, in all sheets of a workbook.
+/// Rows and cells met so far, including empty ones, in all sheets of a workbook.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     rows: u64,
     cells: u64,
 }
 
-/// A sheet that is read.
+/// A sheet being read.
 pub(super) struct Sheet<'a, R> {
     pub(super) part: Xml<R>,
     pub(super) texts: &'a SharedTexts,
@@ -31,18 +31,18 @@ pub(super) struct Sheet<'a, R> {
     pub(super) counted: &'a mut Counted,
 }
 
-/// What the tag of a cell says.
+/// Content of a cell's tag.
 struct Tag {
-    /// Row and column, where it says them.
+    /// Row and column, if given.
     place: Option<(u32, u32)>,
     format: Option<usize>,
     kind: Kind,
 }
 
-/// What a cell's value is.
+/// Type of a cell's value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A number, or where nothing says so, whatever it is.
+    /// A number, or any value without a type.
     Number,
     Shared,
     Inline,
@@ -53,7 +53,7 @@ enum Kind {
 }
 
 impl<R: Bounded> Sheet<'_, R> {
-    /// Gives the rows to `take`; gives how many there were.
+    /// Passes the rows to `take`; returns their number.
     pub(super) fn rows(&mut self, take: &mut impl FnMut(Vec<String>) -> Result<(), Fault>) -> Result<u64, Fault> {
         if !self.begin()? {
             return Ok(0);
@@ -101,7 +101,7 @@ impl<R: Bounded> Sheet<'_, R> {
         Ok(rows.given)
     }
 
-    /// Reads up to the rows; whether there are any. A sheet of one chart has none.
+    /// Reads up to the rows; returns whether there are any. A chart sheet has none.
     fn begin(&mut self) -> Result<bool, Fault> {
         let mut worksheet = false;
         loop {
@@ -231,12 +231,12 @@ fn place(name: &str) -> Option<(u32, u32)> {
     Some((number.checked_sub(1)?, column.checked_sub(1)?))
 }
 
-/// Rows in the making.
+/// Rows being built.
 struct Rows<'a, T> {
     row: Vec<String>,
-    /// Which row that is.
+    /// Index of the current row.
     at: u32,
-    /// How long its texts are together: many cells may share a long one.
+    /// Total length of its texts: many cells may share a long one.
     bytes: usize,
     given: u64,
     take: &'a mut T,
@@ -244,7 +244,7 @@ struct Rows<'a, T> {
 
 impl<T: FnMut(Vec<String>) -> Result<(), Fault>> Rows<'_, T> {
     fn cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), Fault> {
-        // Cells without text are everywhere where somebody coloured a column.
+        // Colored columns are full of cells without text.
         if text.trim().is_empty() {
             return Ok(());
         }

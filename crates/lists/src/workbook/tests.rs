@@ -1,4 +1,4 @@
-//! Workbooks as spreadsheet programs write them, and as nobody but an attacker does.
+//! Workbooks as spreadsheet programs write them, and as only an attacker would.
 
 use std::io::{Read, Seek, SeekFrom, Write};
 
@@ -23,7 +23,7 @@ fn list() -> File {
     saved(&mut book)
 }
 
-/// The workbook with parts put in, or in the place of those that it had.
+/// The workbook with parts added or replaced.
 fn with_parts(file: File, parts: &[(&str, &[u8])]) -> File {
     let mut archive = ZipArchive::new(file).unwrap();
     let mut out = ZipWriter::new(tempfile::tempfile().unwrap());
@@ -72,7 +72,7 @@ fn cells_are_read_as_a_reader_sees_them() {
     sheet.write_datetime_with_format(2, 2, Date::parse_from_str("2026-11-21T19:30").unwrap(), &date).unwrap();
     sheet.write_boolean(2, 3, true).unwrap();
     sheet.write_formula(2, 4, rust_xlsxwriter::Formula::new("=1+1").set_result("2")).unwrap();
-    // A coloured column without text, far to the right.
+    // A colored column without text, far to the right.
     sheet.write_blank(3, 900, &Format::new().set_bold()).unwrap();
     sheet.write_string(5, 1, "no address").unwrap();
     book.add_worksheet().set_name("Other").unwrap();
@@ -93,7 +93,7 @@ fn cells_are_read_as_a_reader_sees_them() {
     }
 }
 
-/// What a workbook is refused for.
+/// The message with which a workbook is rejected.
 fn refused(file: File) -> String {
     let mut book = match Workbook::open(file) {
         Ok(book) => book,
@@ -103,7 +103,7 @@ fn refused(file: File) -> String {
     book.read(&sheet, |_| Ok(())).unwrap_err().to_string()
 }
 
-/// Bounds that take long to reach are met in `tests/memory.rs`.
+/// Bounds that take long to reach are tested in `tests/memory.rs`.
 #[test]
 fn a_workbook_beyond_a_bound_is_refused_with_its_name() {
     let shared = |items: &str| format!("<sst>{items}</sst>").into_bytes();
@@ -188,7 +188,7 @@ fn an_archive_that_claims_many_parts_or_long_names_is_refused() {
     };
     let many = with_end(&|bytes, end| bytes[end + 10..end + 12].copy_from_slice(&[0xff, 0xff]));
     assert!(many.contains("more than 2000 parts"), "{many}");
-    // A second end, for directories of more than 65,534 parts, which says something else.
+    // A contradicting second end, for directories of more than 65,534 parts.
     let large = with_end(&|bytes, end| {
         let mut second = b"PK\x06\x06".to_vec();
         second.extend(44_u64.to_le_bytes());
@@ -272,7 +272,7 @@ fn a_sheet_that_breaks_off_is_never_taken_for_the_whole() {
     for end in [whole.len() - 5, whole.len() / 2, 100] {
         assert_eq!(read(with_parts(list(), &[(SHEET, &whole[..end])])).unwrap_err(), "damaged", "{end}");
     }
-    // One bit that fell over behind the rows.
+    // One flipped bit after the rows.
     let mut file = with_parts(list(), &[(SHEET, &[&whole[..], b"<!-- the end -->"].concat())]);
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).unwrap();
@@ -323,7 +323,7 @@ fn what_a_sheet_claims_of_its_size_is_not_believed() {
     assert_eq!(read_back, [&["a@example.org"][..], &["", "end"]]);
     let far = "<row r=\"1\"><c r=\"XFD1\" t=\"inlineStr\"><is><t>x</t></is></c></row>";
     assert_eq!(read(with_parts(list(), &[(SHEET, &sheet_of(far))])).unwrap_err(), "too_many_columns");
-    // Numbers beyond any sheet, with which a parser may not cope.
+    // Numbers beyond any sheet, which a parser may not handle.
     let huge = "<row r=\"1\"><c r=\"ZZZZZZZZZZZZ1\"><v>1</v></c></row>";
     assert_eq!(read(with_parts(list(), &[(SHEET, &sheet_of(huge))])).unwrap_err(), "damaged");
     let back = "<row r=\"2\"><c r=\"A2\"><v>1</v></c></row><row r=\"1\"><c r=\"A1\"><v>1</v></c></row>";
@@ -346,7 +346,7 @@ fn what_is_no_workbook_is_said() {
     let mut other = archive.finish().unwrap();
     other.seek(SeekFrom::Start(0)).unwrap();
     assert_eq!(read(other).unwrap_err(), "archive");
-    // Cut at every tenth: an error, never a part of the list.
+    // Truncated at each tenth: an error, never a part of the list.
     let mut bytes = Vec::new();
     list().read_to_end(&mut bytes).unwrap();
     for tenth in 0..10 {

@@ -1,6 +1,6 @@
-//! XML as events, with a bound on how deep it goes.
+//! XML as events, with a bound on its depth.
 //!
-//! A document type declaration is refused: spreadsheet programs write none, and entities are declared there.
+//! A document type declaration is rejected: spreadsheet programs write none, and entities are declared there.
 
 use quick_xml::Reader;
 use quick_xml::escape::resolve_xml_entity;
@@ -24,12 +24,12 @@ impl<R: Bounded> Xml<R> {
         Self { reader, buffer: Vec::new(), depth: 0 }
     }
 
-    /// How many elements are open.
+    /// Number of open elements.
     pub(super) fn depth(&self) -> usize {
         self.depth
     }
 
-    /// The next event; elements without content have a start and an end, too.
+    /// The next event; empty elements have a start and an end, too.
     pub(super) fn next(&mut self) -> Result<Event<'_>, Fault> {
         self.buffer.clear();
         self.reader.get_mut().begin();
@@ -46,14 +46,14 @@ impl<R: Bounded> Xml<R> {
         Ok(event)
     }
 
-    /// Reads to the end, where the archive says whether the part is whole.
+    /// Reads to the end, where the archive verifies that the part is complete.
     pub(super) fn end(&mut self) -> Result<(), Fault> {
         while self.next()? != Event::Eof {}
         if self.depth == 0 { Ok(()) } else { Err(Fault::Damaged) }
     }
 
-    /// Puts the text of a shared or an inline text into `out`, whose start was the last event; reads to its end. Texts may have
-    /// runs of different looks, and a reading of the characters, which is left out.
+    /// Appends the text of a shared or an inline text to `out`; the last event was its start. Reads to its end. Texts may have runs
+    /// with different styles, and phonetic readings, which are skipped.
     pub(super) fn rich(&mut self, out: &mut Content) -> Result<(), Fault> {
         let outside = self.depth - 1;
         let (mut text, mut phonetic) = (None, None);
@@ -90,7 +90,7 @@ impl<R: Bounded> Xml<R> {
     }
 }
 
-/// The first attribute of a tag of which `wanted` makes something. It is given names and values as they are written.
+/// The first attribute of a tag for which `wanted` returns a value. It receives raw names and values.
 pub(super) fn attributes<T>(
     tag: &BytesStart<'_>,
     mut wanted: impl FnMut(&str, &str) -> Option<T>,
@@ -104,7 +104,7 @@ pub(super) fn attributes<T>(
     Ok(None)
 }
 
-/// The text of a cell in the making: what is longer than a cell may be is not kept.
+/// Text of a cell being built: text beyond the limit of a cell is not kept.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     text: String,
@@ -117,12 +117,12 @@ impl Content {
         self.too_long = false;
     }
 
-    /// The text; none where it is too long.
+    /// The text; `None` if it is too long.
     pub(super) fn text(&self) -> Option<&str> {
         (!self.too_long).then_some(&self.text)
     }
 
-    /// Takes what an event says.
+    /// Appends an event's text.
     pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), Fault> {
         match event {
             Event::Text(text) => self.push(&text.xml10_content()),
@@ -140,14 +140,14 @@ impl Content {
     }
 
     fn push(&mut self, text: &str) {
-        // Escapes take seven bytes for one, so that a text may become shorter.
+        // Escapes take seven bytes for one, so a text may become shorter.
         self.too_long |= self.text.len() + text.len() > 8 * CELL_MAX_BYTES;
         if !self.too_long {
             self.text.push_str(text);
         }
     }
 
-    /// Puts one run of a text behind the others.
+    /// Appends one run of a text.
     fn append(&mut self, run: &Self, preserved: bool) {
         let text = if preserved { &run.text } else { run.text.trim_matches([' ', '\t', '\r', '\n']) };
         let text = super::escapes::resolved(text);

@@ -1,7 +1,7 @@
-//! DNS messages (RFC 1035), as far as a resolver's questions need them: one question in, one answer out.
+//! DNS messages (RFC 1035), as far as resolvers need them: one question in, one answer out.
 //!
-//! Written by hand because a load test asks tens of thousands of questions a second on the cores that it measures. An
-//! answer that exceeds the client's limit is cut to its question with TC set, and the client comes back over TCP.
+//! Hand-written because a load test sends tens of thousands of queries per second on the cores that it measures. An answer over the
+//! client's limit is cut to its question with TC set, and the client retries over TCP.
 
 use std::net::IpAddr;
 
@@ -11,9 +11,9 @@ use super::is_silence;
 use crate::world::Found;
 
 const HEADER_BYTES: usize = 12;
-/// What a client without EDNS takes over UDP (RFC 1035 section 2.3.4).
+/// UDP limit of a client without EDNS, in bytes (RFC 1035 section 2.3.4).
 const PLAIN_UDP_BYTES: usize = 512;
-/// The most that this server sends over UDP.
+/// UDP limit of this server, in bytes.
 const MAX_UDP_BYTES: usize = 4_096;
 
 const TYPE_A: u16 = 1;
@@ -26,17 +26,17 @@ const TYPE_AAAA: u16 = 28;
 const TYPE_OPT: u16 = 41;
 const CLASS_IN: u16 = 1;
 
-/// How a question came.
+/// Transport of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
     Udp,
     Tcp,
 }
 
-/// A question as it came.
+/// Parsed query.
 struct Question<'a> {
     header: &'a [u8],
-    /// The question section, for the answer to repeat.
+    /// Question section, which the answer repeats.
     section: &'a [u8],
     name: String,
     kind: Option<Kind>,
@@ -44,7 +44,7 @@ struct Question<'a> {
     edns: Option<u16>,
 }
 
-/// Answers one message; nothing for what is no question, and for names whose servers are silent.
+/// Answers one message; `None` for other messages, and for names with silent servers.
 pub(super) fn respond(query: &[u8], transport: Transport, find: impl FnOnce(&str, Kind) -> Found) -> Option<Vec<u8>> {
     let question = Question::parse(query)?;
     let mut found = find(&question.name, question.kind.unwrap_or(Kind::Txt));
@@ -107,7 +107,7 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The payload size of an OPT record, if it comes first in what follows the question.
+/// Payload size of an OPT record, if that is the first record after the question.
 fn edns(rest: &[u8]) -> Option<u16> {
     let [0, high, low, size_high, size_low, ..] = rest else {
         return None;
@@ -142,7 +142,7 @@ fn encode(question: &Question<'_>, found: &Found) -> Vec<u8> {
     finish(out, question)
 }
 
-/// The question with TC set and nothing else.
+/// Only the question, with TC set.
 fn cut(question: &Question<'_>) -> Vec<u8> {
     finish(begin(question, 0, true, 0, 0), question)
 }
@@ -212,7 +212,7 @@ fn record(
     sized(out, data);
 }
 
-/// Where the lifetime of a negative answer stands (RFC 2308); the top-level domain owns it.
+/// SOA with the lifetime of a negative answer (RFC 2308); the top-level domain owns it.
 fn soa(out: &mut Vec<u8>, of: &str, ttl_s: u32) {
     name(out, of.rsplit('.').next().unwrap_or_default());
     word(out, TYPE_SOA);
@@ -227,7 +227,7 @@ fn soa(out: &mut Vec<u8>, of: &str, ttl_s: u32) {
     });
 }
 
-/// Data with its length before it.
+/// Data preceded by its length.
 fn sized(out: &mut Vec<u8>, data: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     word(out, 0);

@@ -1,14 +1,14 @@
-//! Outcomes for addresses outside `sandbox.test`: a stable function of the address, so that an integration can be tried with
-//! a list of its own and sees every kind of verdict, each time the same one.
+//! Outcomes of addresses outside `sandbox.test`: a stable function of the address, so that an integration can be tried with its own
+//! list and gets every kind of verdict, the same each time.
 //!
-//! The function is public and fixed forever (`docs/sandbox.md`): the first four bytes of SHA-256 over the normalized
-//! address, as a big-endian number, modulo 100. Four bytes, because a shell can do that sum. Changing a share would change
-//! the outcomes of everybody's tests; the table of literal addresses below is there to fail then.
+//! The function is public and fixed forever (`docs/sandbox.md`): the first four bytes of SHA-256 over the normalized address, as a
+//! big-endian number, modulo 100. Four bytes, because a shell can compute that. Changing a share would change the outcomes of all
+//! customers' tests; the table of literal addresses below would then fail.
 
 use probity_mail::verdict::Reason;
 use ring::digest::{SHA256, digest};
 
-/// A part of all addresses and what is said of them.
+/// Share of all addresses, with its outcome.
 struct Share {
     percent: u32,
     reason: Reason,
@@ -19,7 +19,7 @@ const fn share(percent: u32, reason: Reason, meta: &'static str) -> Share {
     Share { percent, reason, meta }
 }
 
-/// In the order of the remainders, from 0 on. Tokens are those that a server would lead to.
+/// In the order of the remainders, from 0. A server would lead to the same tokens.
 const SHARES: [Share; 7] = [
     share(70, Reason::Valid, ""),
     share(10, Reason::Nonexistent, "smtp_550_5.1.1"),
@@ -30,7 +30,7 @@ const SHARES: [Share; 7] = [
     share(4, Reason::Unverified, "timeout"),
 ];
 
-/// The outcome for a normalized address ([`probity_mail::address::Address::normalized`]), with its token.
+/// Outcome of a normalized address ([`probity_mail::address::Address::normalized`]), with its token.
 pub fn elsewhere(normalized: &str) -> (Reason, &'static str) {
     of_remainder(remainder(normalized))
 }
@@ -72,7 +72,7 @@ mod tests {
         }
     }
 
-    /// Computed with `sha256sum`. Integrations rely on these: they never change.
+    /// Computed with `sha256sum`. Integrations rely on these values: they never change.
     #[test]
     fn literal_addresses_keep_their_outcome_forever() {
         for (address, number, reason, meta) in [

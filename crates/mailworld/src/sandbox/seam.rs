@@ -1,5 +1,4 @@
-//! The sandbox as a [`Verifier`]: what a service and the commands ask of an engine, answered by [`Sandbox`], and by its engine where
-//! the sandbox has nothing of its own to say.
+//! The sandbox as a [`Verifier`]: [`Sandbox`] implements the methods of an engine, and falls back to its own engine.
 
 use std::sync::Arc;
 
@@ -52,7 +51,7 @@ impl Verifier for Sandbox {
     }
 }
 
-/// What two engines have done.
+/// Sum of two engines' counters.
 fn sum(one: Counters, other: Counters) -> Counters {
     Counters {
         connections: one.connections + other.connections,

@@ -1,12 +1,12 @@
-//! [`Sandbox`]: what answers for test keys, and for `--sandbox`.
+//! [`Sandbox`]: verifies for test keys, and for `--sandbox`.
 //!
-//! Three kinds of address: those under `sandbox.test` that a simulated server decides are asked about by engines of the
-//! sandbox's own, one for live calls and one for lists, in whose world waiting takes a second; outcomes that no server can make come from the table; every other address gets the real facts of syntax
-//! and lists, and an outcome by a hash ([`mod@elsewhere`]), without any network. The engines are never shared with real use: their
-//! caches, facts and pacing hold simulated things only, and real ones know nothing of them.
+//! There are three kinds of address. For those under `sandbox.test` that a simulated server decides, the sandbox has its own
+//! engines, one for live calls and one for lists, in whose world waiting takes 1 s. Outcomes that no server can produce come from
+//! the table. Every other address gets real facts of syntax and lists, and an outcome by a hash ([`mod@elsewhere`]), without any
+//! network. The engines are never shared with real use: their caches, facts and pacing are separate.
 //!
-//! A delay (`+delay-2s`) is waited for here and not at the exchanger, so that it holds no session; a deadline that comes
-//! first is answered as the engine answers one: nothing is known.
+//! A delay (`+delay-2s`) is waited for here and not at the MX host, so that it holds no session; an earlier deadline gives the same
+//! verdict as in the engine: unknown.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,26 +23,26 @@ use tokio::time::sleep;
 
 use super::{DOMAIN, SandboxOutcome, elsewhere, is_sandbox, outcome, split_delay};
 
-/// The seed of the sandbox's engine and of its network: one process is like the other.
+/// Seed of the sandbox's engine and network: all processes behave alike.
 pub const SEED: u64 = 1;
 
-/// How long verdicts of simulated servers are kept: long enough to bear load, short enough that what passes with time
-/// (greylisting) is seen to pass.
+/// Lifetime of verdicts of simulated servers, in milliseconds: long enough to bear load, short enough to show changes over time
+/// (greylisting).
 const FRESH_MS: i64 = 60_000;
 
-/// When an address of a list is asked about again that a simulated server has put off, in milliseconds: waiting is simulated.
-/// As long as the exchangers of `sandbox_lists.toml` want.
+/// Retry delay for an address of a list that a simulated server deferred, in milliseconds: waiting is simulated. It matches the MX
+/// hosts of `sandbox_lists.toml`.
 const AGAIN_MS: i64 = 1_000;
 
-/// How often an address of a list is asked about: nothing here gets better by a third time.
+/// Maximum attempts for an address of a list: a third one would change nothing here.
 const ATTEMPTS_MAX: u32 = 2;
 
-/// How long a list waits for a connection and for a banner, in milliseconds: longer than `slow.sandbox.test` takes, and no
-/// longer, for what never comes is known beforehand.
+/// Longest wait of a list for a connection and for a banner, in milliseconds: longer than `slow.sandbox.test` takes, but no longer,
+/// because it is known which ones never come.
 const PATIENCE_MS: i64 = 2_000;
 
-/// An engine's configuration changed for the simulated internet: nothing that protects real servers, nothing that an
-/// operator's exceptions for real networks and replies could change, and mail at `sandbox.test`.
+/// Adapts an engine's configuration to the simulated internet: without the protection of real servers, without an operator's
+/// exceptions for real networks and replies, and with mail at `sandbox.test`.
 pub fn config(base: &EngineConfig) -> EngineConfig {
     let mut config = base.clone();
     config.special_use_allowed.push(DOMAIN.to_owned());
@@ -61,37 +61,37 @@ pub fn config(base: &EngineConfig) -> EngineConfig {
     config
 }
 
-/// Answers about addresses as documented in `docs/sandbox.md`.
+/// Verifies addresses as documented in `docs/sandbox.md`.
 pub struct Sandbox {
     engine: Engine,
-    /// For lists: over a world of its own, so that lists and live calls greylist each their own.
+    /// For lists: over a separate world, so that lists and live calls are greylisted separately.
     lists: Engine,
     special: SpecialUse,
     rules: Rules,
 }
 
-/// The names of the rules that decide here.
+/// Names of the rules that decide here.
 struct Rules {
     table: Arc<str>,
     hash: Arc<str>,
     deadline: Arc<str>,
 }
 
-/// How an address comes to its answer.
+/// How an address gets its verdict.
 enum Way {
-    /// The answer is known, and to be given after so many milliseconds.
+    /// The verdict is known; return it after this many milliseconds.
     Told(Box<Verification>, u64),
-    /// A simulated server is to be asked about this address, and its answer given not before so many milliseconds.
+    /// Probe a simulated server with this address, and return the verdict after at least this many milliseconds.
     Asked(String, u64),
 }
 
 impl Sandbox {
-    /// The sandbox beside an engine of this configuration. Call within a tokio runtime.
+    /// The sandbox of an engine with this configuration. Call within a tokio runtime.
     pub fn new(base: &EngineConfig) -> Result<Self, ConfigError> {
         Self::over(base, super::net(), super::net_of_lists())
     }
 
-    /// The same over other networks, for live calls and for lists. They are asked about addresses under `sandbox.test` only.
+    /// The same over other networks, for live calls and for lists. They only get addresses under `sandbox.test`.
     pub fn over(base: &EngineConfig, net: Arc<dyn Net>, of_lists: Arc<dyn Net>) -> Result<Self, ConfigError> {
         let config = config(base);
         let special = SpecialUse::allow(&config.special_use_allowed);
@@ -102,17 +102,17 @@ impl Sandbox {
         Ok(Self { engine, lists, special, rules })
     }
 
-    /// The sandbox's engine for live calls. What it answers itself lacks the table and the hash.
+    /// The sandbox's engine for live calls. Its own verdicts lack the table and the hash.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The one for lists.
+    /// The engine for lists.
     pub(super) fn lists(&self) -> &Engine {
         &self.lists
     }
 
-    /// The outcome for one address, at the latest when `live.timeout_ms` is over; then it is `unverified`.
+    /// Verifies one address within `live.timeout_ms`; beyond, it is `unverified`.
     pub async fn verify(&self, email: &str, live: Live) -> Verification {
         let (asked, delay_ms) = match self.way(email) {
             Way::Told(verification, 0) => return *verification,
@@ -142,8 +142,8 @@ impl Sandbox {
         verification
     }
 
-    /// Outcomes for many. What needs no server is handed out at once, without its delay; what a server puts off may be asked about
-    /// again a second later.
+    /// Verifies many addresses. Verdicts without a server are returned at once, without their delay; addresses deferred by a server
+    /// may be retried 1 s later.
     pub async fn verify_many(&self, items: Vec<Item>, sink: Sink) {
         let (mut told, mut rest) = (Vec::new(), Vec::new());
         for item in items {
@@ -190,7 +190,7 @@ impl Sandbox {
         verification
     }
 
-    /// The outcome of an address elsewhere: what lists find stands, and for the others the hash decides.
+    /// Outcome of an address elsewhere: findings of lists stand, otherwise the hash decides.
     fn by_hash(&self, mut verification: Verification, normalized: &str) -> Verification {
         let mut findings = listed(&verification);
         if findings.is_empty() {
@@ -201,7 +201,7 @@ impl Sandbox {
         verification
     }
 
-    /// What is said when the deadline comes before the answer. That `spam@` is a role mailbox's name, too, would hide it.
+    /// Verdict at a deadline. Without the finding that `spam@` is a role mailbox, which would hide it.
     fn too_late(&self, email: &str) -> Verification {
         let mut verification = self.engine.facts_only(email);
         tell(
@@ -213,7 +213,7 @@ impl Sandbox {
     }
 }
 
-/// What waits for a server waits until then at the latest. What our own limits hold back waits for them.
+/// Limits a deferral by a server to `latest`. Throttling by our own limits is unchanged.
 fn not_after(mut outcome: Outcome, latest: Millis) -> Outcome {
     if let Outcome::PutOff { not_before, held: None, .. } = &mut outcome {
         *not_before = latest.min(*not_before);
@@ -221,7 +221,7 @@ fn not_after(mut outcome: Outcome, latest: Millis) -> Outcome {
     outcome
 }
 
-/// The findings of lists; that nobody was asked is none of them.
+/// Findings of lists, without the one that nothing was probed.
 fn listed(facts: &Verification) -> Vec<Finding> {
     facts.verdict.findings.iter().filter(|finding| finding.reason != Reason::Unverified).cloned().collect()
 }
@@ -230,7 +230,7 @@ fn finding(reason: Reason, meta: &'static str, rule: &Arc<str>) -> Finding {
     Finding { reason, meta: Cow::Borrowed(meta), rule: rule.clone() }
 }
 
-/// Gives a verification the verdict of these findings; one that passes is none.
+/// Sets the verdict from these findings; one that passes is not a finding.
 fn tell(verification: &mut Verification, mut findings: Vec<Finding>, valid_rule: &Arc<str>) {
     findings.retain(|finding| finding.reason.status() != Status::Passed);
     verification.verdict = Verdict::of(findings, valid_rule);

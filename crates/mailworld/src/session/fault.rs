@@ -1,12 +1,12 @@
-//! What broken servers do to a reply.
+//! Distorts replies as broken servers do.
 
 use super::{Flow, Then};
 use crate::personality::FaultKind;
 
-/// The length of the line that is too long, in bytes.
+/// Length of the overlong line, in bytes.
 const HUGE_LINE_BYTES: usize = 64 * 1024;
 
-/// Turns the reply in `out[start..]` into what this server sends in its place.
+/// Replaces the reply in `out[start..]` with the faulty one.
 pub(super) fn apply(kind: FaultKind, start: usize, flow: Flow, out: &mut Vec<u8>) -> Flow {
     let then = match kind {
         FaultKind::Endless => {
@@ -35,7 +35,7 @@ pub(super) fn apply(kind: FaultKind, start: usize, flow: Flow, out: &mut Vec<u8>
     Flow { wait_ms: flow.wait_ms, then }
 }
 
-/// The faults that change bytes and nothing else.
+/// Faults that only change bytes.
 fn distort(kind: FaultKind, start: usize, out: &mut Vec<u8>) {
     let line_end = out.len().saturating_sub(2).max(start);
     match kind {
@@ -47,7 +47,7 @@ fn distort(kind: FaultKind, start: usize, out: &mut Vec<u8>) {
             out.extend_from_slice(&lines);
         }
         FaultKind::CodeMismatch => {
-            // The first line of two speaks of another outcome than the last.
+            // The first of two lines has another outcome than the last.
             let other = if out.get(start) == Some(&b'2') { "550-first\r\n" } else { "250-first\r\n" };
             drop(out.splice(start..start, other.bytes()));
         }

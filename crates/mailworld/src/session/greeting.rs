@@ -1,4 +1,4 @@
-//! EHLO, HELO and STARTTLS: what the server offers.
+//! EHLO, HELO and STARTTLS: the server's capabilities.
 
 use super::{CONTINUE, Flow, Session, Then, plain};
 use crate::personality::{At, Pipelining, Tls};
@@ -48,7 +48,7 @@ impl Session {
         CONTINUE
     }
 
-    /// What EHLO and HELO share; an answer if they are refused.
+    /// Common part of EHLO and HELO; returns a reply if they are refused.
     fn greet(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Option<Flow> {
         let name = String::from_utf8_lossy(rest).trim().to_owned();
         if name.is_empty() {

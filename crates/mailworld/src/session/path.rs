@@ -1,15 +1,15 @@
-//! The arguments of MAIL and RCPT (RFC 5321 section 4.1.1.2 and 4.1.1.3).
+//! Arguments of MAIL and RCPT (RFC 5321 section 4.1.1.2 and 4.1.1.3).
 
 /// A path with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Path<'a> {
-    /// What stands between the angle brackets, a source route removed; empty for `<>`.
+    /// Content of the angle brackets without a source route; empty for `<>`.
     pub mailbox: &'a [u8],
     parameters: &'a [u8],
 }
 
 impl<'a> Path<'a> {
-    /// Reads `FROM:<a@b> SIZE=1`; a blank after the colon is forgiven, as most servers do.
+    /// Parses `FROM:<a@b> SIZE=1`; a blank after the colon is allowed, as in most servers.
     pub(super) fn parse(rest: &'a [u8], keyword: &[u8]) -> Option<Self> {
         let head = rest.get(..keyword.len())?;
         if !head.eq_ignore_ascii_case(keyword) {
@@ -29,14 +29,13 @@ impl<'a> Path<'a> {
         Some(Self { mailbox, parameters: parameters.trim_ascii() })
     }
 
-    /// Local part and domain.
     pub(super) fn split(&self) -> Option<(&'a str, &'a str)> {
         let text = std::str::from_utf8(self.mailbox).ok()?;
         let (local, domain) = text.rsplit_once('@')?;
         (!local.is_empty() && !domain.is_empty()).then_some((local, domain))
     }
 
-    /// Checks MAIL's parameters and tells whether SMTPUTF8 is among them.
+    /// Checks MAIL's parameters; returns whether SMTPUTF8 is among them.
     pub(super) fn mail_parameters(&self) -> Result<bool, ()> {
         let mut utf8 = false;
         for parameter in self.parameters.split(|b| *b == b' ').filter(|p| !p.is_empty()) {
@@ -50,13 +49,13 @@ impl<'a> Path<'a> {
         Ok(utf8)
     }
 
-    /// Whether parameters are there: RCPT takes none here.
+    /// Whether there are parameters: RCPT allows none here.
     pub(super) fn has_parameters(&self) -> bool {
         !self.parameters.is_empty()
     }
 }
 
-/// Where the path ends; `>` may stand inside a quoted local part.
+/// Position of the path's end; `>` may occur inside a quoted local part.
 fn closing_bracket(path: &[u8]) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     path.iter().position(|byte| {

@@ -1,4 +1,4 @@
-//! RCPT: the one command that a verifier is about.
+//! RCPT: the command that verification depends on.
 
 use super::path::Path;
 use super::{CLOSE, CONTINUE, Flow, Session};
@@ -39,7 +39,7 @@ impl Session {
         self.answer_recipient(now_ms, out)
     }
 
-    /// The limits of transaction and connection.
+    /// Checks the limits of transaction and connection.
     fn over_limit(&mut self, out: &mut Vec<u8>) -> Option<Flow> {
         let limits = self.parties.personality.limits;
         self.rcpts += 1;
@@ -81,7 +81,7 @@ impl Session {
         Flow { wait_ms, ..flow }
     }
 
-    /// What the host says to a recipient whose local part in lower case is `local`.
+    /// Reply to a recipient with the lower-case local part `local`.
     fn phrase_for(&mut self, local: &str, now_ms: i64) -> Phrase {
         let recipients = self.parties.personality.recipients;
         let state = match recipients {
@@ -107,7 +107,7 @@ impl Session {
         }
     }
 
-    /// What a client gets that has asked for too many mailboxes that are not there.
+    /// Reply to a client that has probed too many missing mailboxes.
     fn suspicion(&mut self, state: MailboxState, now_ms: i64) -> Option<Phrase> {
         let after = self.parties.personality.after_misses?;
         let client = self.parties.client;
@@ -116,7 +116,7 @@ impl Session {
         } else {
             self.parties.state.misses(client, now_ms)
         };
-        // The miss that is just being counted may be the last that is answered.
+        // The current miss may be the last one answered.
         let exceeded = misses > after.count || (misses == after.count && state != MailboxState::Missing);
         exceeded.then_some(match after.then {
             Misbehaviour::Block => Phrase::Blocked,
@@ -125,7 +125,7 @@ impl Session {
         })
     }
 
-    /// Greylisting and call-outs: the same question later gets another answer.
+    /// Greylisting and call-outs: a later repetition gets another reply.
     fn not_yet(&mut self, now_ms: i64) -> Option<Phrase> {
         let state = &self.parties.state;
         let forget_ms = i64::from(self.parties.personality.forget_s) * 1_000;
@@ -146,8 +146,8 @@ impl Session {
         None
     }
 
-    /// The recipient's mailbox; none if the host does not take mail for the domain, which is looked up once for a row
-    /// of recipients.
+    /// The recipient's mailbox; `None` if the host does not accept the domain's mail, which is looked up once for consecutive
+    /// recipients.
     fn mailbox(&mut self, local: &str) -> Option<MailboxState> {
         match &self.known {
             Some((domain, responsible)) if *domain == self.domain => responsible.state(local, domain),

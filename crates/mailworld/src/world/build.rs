@@ -1,4 +1,4 @@
-//! Filling a world, by calls or from a TOML world file (`docs/sandbox.md`).
+//! Builds a world, by calls or from a TOML world file (`docs/sandbox.md`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,16 +13,16 @@ use crate::mailbox::Mailboxes;
 use crate::personality::{Personality, preset_table};
 use crate::zone::Zone;
 
-/// Why a world cannot be built.
+/// Reason why a world cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
-    /// The file is no TOML, or a key or value is wrong.
+    /// The file is not TOML, or a key or value is invalid.
     #[error("the world file: {0}")]
     Syntax(#[from] toml::de::Error),
     /// A personality that is neither in the file nor a preset.
     #[error("no personality is called {0:?}")]
     UnknownPersonality(String),
-    /// A dialect that the data does not have.
+    /// A dialect missing from the data.
     #[error("no dialect is called {0:?}")]
     UnknownDialect(String),
     /// A refusal's text is neither a phrase nor a reply.
@@ -31,24 +31,23 @@ pub enum WorldError {
     /// Two hosts with one address.
     #[error("two hosts have the address {0}")]
     SharedAddress(IpAddr),
-    /// More hosts without addresses than the block of addresses for them holds.
+    /// More hosts without addresses than their address block holds.
     #[error("too many hosts")]
     TooManyHosts,
 }
 
-/// A host before it has an address.
+/// Host before its address is assigned.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HostPlan {
-    /// The name of a personality; a preset, or one of the world file.
+    /// Name of a personality: a preset, or one of the world file.
     pub personality: String,
-    /// Its addresses; none: it is given one.
+    /// Addresses; one is assigned if empty.
     pub addresses: Vec<IpAddr>,
-    /// One round trip, in milliseconds.
+    /// Round-trip time in milliseconds.
     pub latency_ms: u32,
-    /// Whether it can be reached.
     pub reach: Reach,
-    /// The name in the PTR record.
+    /// Name in the PTR record.
     pub ptr: Option<String>,
 }
 
@@ -58,7 +57,6 @@ impl Default for HostPlan {
     }
 }
 
-/// A world file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct File {
@@ -87,7 +85,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Reads a world file on top of what is there.
+    /// Adds the content of a world file.
     pub fn file(mut self, text: &str) -> Result<Self, WorldError> {
         let file: File = toml::from_str(text)?;
         for (name, table) in file.personalities {
@@ -110,20 +108,20 @@ impl Builder {
         self
     }
 
-    /// Adds a host with a personality of its own.
+    /// Adds a host with its own personality.
     #[must_use]
     pub fn host(self, name: &str, personality: Personality) -> Self {
         self.host_with(name, personality, HostPlan::default())
     }
 
-    /// Adds a host with addresses, latency and so on; the plan's personality name is not looked at.
+    /// Adds a host with addresses, latency and so on; ignores the plan's personality name.
     #[must_use]
     pub fn host_with(mut self, name: &str, personality: Personality, plan: HostPlan) -> Self {
         self.hosts.insert(absolute(name), (plan, Some(personality)));
         self
     }
 
-    /// Adds a domain with these mailboxes and its exchanger `mx.` + domain.
+    /// Adds a domain with these mailboxes, and its MX host `mx.` + domain.
     #[must_use]
     pub fn site(self, domain: &str, mailboxes: Mailboxes, personality: Personality) -> Self {
         let exchanger = format!("mx.{domain}");
@@ -137,14 +135,14 @@ impl Builder {
         self
     }
 
-    /// How long a DNS answer takes, in milliseconds.
+    /// Sets the delay of DNS answers, in milliseconds.
     #[must_use]
     pub fn dns_latency_ms(mut self, latency_ms: u32) -> Self {
         self.dns_latency_ms = latency_ms;
         self
     }
 
-    /// Gives hosts their addresses and checks names.
+    /// Assigns addresses to hosts and checks names.
     pub fn build(self) -> Result<Arc<World>, WorldError> {
         let mut hosts = BTreeMap::new();
         let mut by_address = BTreeMap::new();
@@ -182,7 +180,7 @@ fn personality(own: &BTreeMap<String, Personality>, name: &str) -> Result<Person
         .ok_or_else(|| WorldError::UnknownPersonality(name.to_owned()))
 }
 
-/// A personality from its table; `base` names a preset from which it departs key by key.
+/// A personality from its table; `base` names a preset whose keys it overrides.
 fn inherit(mut table: toml::Table) -> Result<Personality, WorldError> {
     let Some(base) = table.remove("base") else {
         return Ok(table.try_into()?);
@@ -229,7 +227,7 @@ fn absolute(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// The names above a name, itself excluded.
+/// All parent names of a name.
 fn parents(name: &str) -> Vec<String> {
     name.match_indices('.').map(|(dot, _)| name[dot + 1..].to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! Answering questions about names, aliases followed, as a recursive resolver would.
+//! Answers queries about names, following aliases like a recursive resolver.
 
 use std::net::IpAddr;
 
@@ -7,25 +7,25 @@ use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup, Record};
 use super::World;
 use crate::zone::{DnsFault, Zone};
 
-/// How many aliases are followed. Resolvers give up between 8 and 16.
+/// Maximum aliases followed. Resolvers give up between 8 and 16.
 pub(crate) const MAX_CHAIN: usize = 10;
 
-/// How long failures and names without a description are kept, in seconds.
+/// Lifetime of failures and of undescribed names, in seconds.
 const NEGATIVE_TTL_S: u32 = 300;
 
-/// What was found for a question.
+/// Result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The aliases on the way: owner and target.
+    /// Aliases followed: owner and target.
     pub chain: Vec<(String, String)>,
-    /// The end of the way.
+    /// Final answer.
     pub answer: Answer,
-    /// The lifetime in seconds.
+    /// Lifetime in seconds.
     pub ttl_s: u32,
 }
 
 impl Found {
-    /// The same as the engine sees it.
+    /// Converts it for the engine.
     pub(crate) fn lookup(self) -> Lookup {
         let ttl_ms = if matches!(self.answer, Answer::Failed(_)) { 0 } else { i64::from(self.ttl_s) * 1_000 };
         Lookup { answer: self.answer, ttl_ms }
@@ -33,7 +33,7 @@ impl Found {
 }
 
 impl World {
-    /// Answers a question; `turn` counts the questions of a run, for names whose addresses rotate.
+    /// Answers a query; `turn` counts the queries of a run, for names whose addresses rotate.
     pub(crate) fn find(&self, name: &str, kind: Kind, turn: u64) -> Found {
         let mut chain: Vec<(String, String)> = Vec::new();
         let mut at = name.to_owned();
@@ -77,7 +77,7 @@ impl World {
         filled(records)
     }
 
-    /// A name that is only a host's, a load test's, an address's or nobody's.
+    /// A name that belongs only to a host, a load test or an address, or is unknown.
     fn undescribed(&self, name: &str, kind: Kind) -> (Answer, u32) {
         if let Some(host) = self.hosts.get(name) {
             let records = match kind {
@@ -94,7 +94,7 @@ impl World {
             let records = if kind == Kind::Ptr { vec![Record::Ptr(name)] } else { Vec::new() };
             return (filled(records), NEGATIVE_TTL_S);
         }
-        // The top-level domains of the world exist, whether or not it has a domain in them.
+        // The world's top-level domains exist, even without a domain in them.
         let exists = self.parents.contains(name) || !name.contains('.');
         (if exists { Answer::Empty } else { Answer::NoName }, NEGATIVE_TTL_S)
     }

@@ -25,7 +25,7 @@ statements! {
         "FROM account a GROUP BY a.org_no");
 }
 
-/// Every place where the books do not agree.
+/// Compares accounts with the ledger, the holds and the usage.
 pub(crate) async fn accounts(conn: &mut Conn) -> Result<Vec<Discrepancy>> {
     let rules: [(Invariant, &'static Statement); 5] = [
         (Invariant::AccountAvailable, &AVAILABLE),

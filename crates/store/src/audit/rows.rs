@@ -1,4 +1,4 @@
-//! One job against its rows.
+//! Compares one job with its rows.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::{Result, StoreError};
 use crate::jobs::{self, Counts, Job, JobNo, Standing, State};
 use crate::number::OrgNo;
 
-/// Rows that are read at a time.
+/// Rows read at a time.
 const SLICE: i64 = 10_000;
 
 statements! {
@@ -21,7 +21,7 @@ statements! {
     REPEATED = "SELECT CAST(COALESCE(SUM(1), 0) AS BIGINT) AS repeated FROM job_duplicate WHERE org_no = $1 AND job_no = $2";
 }
 
-/// Jobs in the order of their numbers, after one.
+/// Jobs in the order of their numbers, after a given one.
 pub(super) async fn jobs_after(
     conn: &mut Conn,
     last: Option<(OrgNo, JobNo)>,
@@ -32,13 +32,13 @@ pub(super) async fn jobs_after(
     rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
 }
 
-/// What is wrong with a job's rows; of a job that is gone, nothing. Within one snapshot.
+/// Returns the discrepancies of a job's rows, within one snapshot; nothing if the job is gone.
 pub(super) async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<Discrepancy>> {
     let job = match jobs::by_no(conn, org, job).await {
         Err(StoreError::NotFound) => return Ok(Vec::new()),
         job => job?,
     };
-    // Its rows were old; what it has come to is in its counters.
+    // Its rows were purged; only its counters remain.
     if job.purged_at.is_some() {
         return Ok(Vec::new());
     }
@@ -61,7 +61,7 @@ pub(super) async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Ve
     Ok(found.list)
 }
 
-/// An open job's credits and work.
+/// Checks an open job's credits and work.
 async fn open(conn: &mut Conn, found: &mut Found<'_>, seen: &Seen) -> Result<()> {
     let job = found.job;
     let imported = matches!(job.state, State::Ready | State::Processing);
@@ -83,18 +83,18 @@ async fn open(conn: &mut Conn, found: &mut Found<'_>, seen: &Seen) -> Result<()>
     Ok(())
 }
 
-/// What a job's rows come to.
+/// Totals over a job's rows.
 #[derive(Default)]
 struct Seen {
-    /// Rows with a result, their own or another row's; the index that was last.
+    /// Rows with a result, their own or another row's, and the last index.
     rows: i64,
     last: Option<i64>,
-    /// Rows that have more than one.
+    /// Rows with more than one result.
     doubled: i64,
-    /// Rows with a result of their own, and what those count.
+    /// Rows with a result of their own, and their counts.
     first_rows: i64,
     charged: i64,
-    /// Rows that their results say to stand for.
+    /// Rows that those results claim to cover.
     copies: i64,
     counts: Counts,
     reasons: BTreeMap<Reason, i64>,
@@ -118,7 +118,6 @@ impl Seen {
     }
 }
 
-/// What was found wrong with a job.
 struct Found<'a> {
     job: &'a Job,
     list: Vec<Discrepancy>,

@@ -1,4 +1,4 @@
-//! Jobs as a whole: their credits, their work, their counters, their messages; without their rows.
+//! Checks jobs as a whole, without their rows: credits, work, counters, deliveries.
 
 use probity_mail::time::Millis;
 
@@ -6,9 +6,9 @@ use super::{Discrepancy, Invariant, differing};
 use crate::db::{Conn, Statement, args, statements};
 use crate::error::Result;
 
-/// A job's part of the ledger, by the references that jobs use: `id`, `duplicates:id`, `closed:id`, `id:chunk:epoch:part`.
-/// Captures and releases are folded into days after a while; of an organization with such rows, a job's sum may have become
-/// less, but never more.
+/// A job's part of the ledger, by the references that jobs use: `id`, `duplicates:id`, `closed:id`, `id:chunk:epoch:part`. Captures
+/// and releases are later folded into daily sums. In an organization with folded rows, a job's sum may be less than before, but
+/// never more.
 macro_rules! by_job {
     ($said:literal, $found:literal, $of:literal) => {
         concat!(
@@ -41,7 +41,7 @@ macro_rules! by_job {
 }
 
 statements! {
-    // Jobs of the widget sum up what single calls have held.
+    // Widget jobs sum up what single calls held.
     HELD = "SELECT j.org_no AS org, j.id AS subject, j.rows_total AS said, COALESCE(l.subscription + l.prepaid, 0) AS found \
             FROM job j LEFT JOIN ledger l ON l.org_no = j.org_no AND l.kind = 'hold' AND l.ref = j.id \
             WHERE j.test = 0 AND j.state <> 'unborn' AND j.source <> 'widget' AND COALESCE(l.subscription + l.prepaid, 0) <> j.rows_total";
@@ -64,8 +64,9 @@ statements! {
     REASONS = "SELECT j.org_no AS org, j.id AS subject, j.processed AS said, COALESCE(r.n, 0) AS found FROM job j LEFT JOIN \
                (SELECT org_no, job_no, CAST(SUM(n) AS BIGINT) AS n FROM job_reason GROUP BY org_no, job_no) AS r \
                ON r.org_no = j.org_no AND r.job_no = j.job_no WHERE j.processed <> COALESCE(r.n, 0)";
-    // A message is made at the time at which its job is closed: those of one organization and moment are compared. What another
-    // signer signs tells somebody else of the same. Left out is what an organization may have wished gone earlier.
+    // A completion delivery is created at the job's closing time, so rows of one organization and moment are compared. A delivery
+    // with another signer reports the same event to another endpoint. Deliveries that an organization may have chosen to purge
+    // earlier are left out.
     EVENTS = "SELECT j.org_no AS org, j.id AS subject, j.closed AS said, COALESCE((SELECT CAST(SUM(1) AS BIGINT) \
               FROM outbox o WHERE o.org_no = j.org_no AND o.created_at = j.finished_at AND o.kind = 'job.finished' \
               AND o.signer = ''), 0) AS found FROM (SELECT org_no, finished_at, MIN(id) AS id, \
@@ -78,7 +79,7 @@ statements! {
                       (SELECT 1 FROM job j WHERE j.org_no = o.org_no AND j.finished_at = o.created_at AND j.webhook_url IS NOT NULL)";
 }
 
-/// What is wrong with jobs as a whole.
+/// Checks jobs as a whole.
 pub(super) async fn sums(conn: &mut Conn, messages_since: Millis) -> Result<Vec<Discrepancy>> {
     let rules: [(Invariant, &'static Statement); 9] = [
         (Invariant::JobHeld, &HELD),

@@ -1,4 +1,4 @@
-//! The audit can fail: each invariant is broken on purpose, and found.
+//! The audit can fail: each invariant is broken on purpose, and detected.
 
 use std::sync::Mutex;
 
@@ -19,7 +19,7 @@ use crate::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
 const NOW: Millis = Millis(1_800_000_000_000);
 const URL: &str = "https://hooks.example.com/x";
 
-/// What breaks each invariant. The jobs are told apart by their state: one is completed, one is half done.
+/// A statement that breaks each invariant. The jobs differ in state: one is completed, one is half done.
 const BROKEN: &[(Invariant, &str)] = &[
     (Invariant::AccountAvailable, "UPDATE account SET available = available + 1 WHERE bucket = 'prepaid'"),
     (Invariant::AccountHeld, "UPDATE ledger SET prepaid = prepaid + 1 WHERE kind = 'hold'"),
@@ -91,7 +91,7 @@ fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
     RowResult { idx, copies, kind: kind.into(), suggestion: None }
 }
 
-/// Two jobs of four rows, of which the last repeats the first; the first is completed where `whole`, else half done.
+/// Adds two jobs of four rows, the last a duplicate of the first; the first job is completed if `whole`, else half done.
 async fn job(store: &Store, new: &NewJob, whole: bool) {
     let org = new.org;
     let done = store.write(|tx| {
@@ -151,7 +151,7 @@ async fn prepare(store: &Store) {
     job(store, &new_job(org.no, 2), false).await;
 }
 
-/// What the audit finds where a statement has been run, which does not stand afterwards.
+/// Returns the audit's findings after a statement, which is then rolled back.
 async fn found_after(store: &Store, sabotage: &'static Statement) -> Vec<Discrepancy> {
     let found = Mutex::new(Vec::new());
     let undone = store.write(|tx| {

@@ -1,4 +1,4 @@
-//! What put credits into an account or took them out, but for what was spent: the rows of the ledger that people ask about.
+//! Ledger rows for credits added to or removed from an account, other than by spending: the rows that users ask about.
 
 use probity_account::credits::{Bucket, Split};
 use probity_mail::time::Millis;
@@ -8,25 +8,21 @@ use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// What stands for a grant that was asked for without an end: no grant ends before it was made.
+/// Marks a grant requested without an end: no grant ends before it was made.
 const FOR_GOOD: i64 = 0;
 
-/// What kind of a booking it was.
+/// Kind of booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Credits were granted.
     Grant,
-    /// Credits have ended.
     Expire,
-    /// The account was corrected.
+    /// Manual correction.
     Adjust,
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 3] = [Self::Grant, Self::Expire, Self::Adjust];
 
-    /// The name in the ledger.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Grant => "grant",
@@ -43,18 +39,14 @@ impl std::str::FromStr for Kind {
     }
 }
 
-/// A row of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Booked {
-    /// What it was.
     pub kind: Kind,
-    /// What caused it.
     pub cause: String,
-    /// How many credits of each bucket; of a correction with its sign.
+    /// Credits of each bucket; signed for a correction.
     pub amount: Split,
-    /// When.
     pub at: Millis,
-    /// Of a grant, until when it was asked for, none for good ([`ask_until`]); none where that is not known.
+    /// Requested end of a grant, inner `None` for no end ([`ask_until`]); outer `None` if unknown.
     pub asked_until: Option<Option<Millis>>,
 }
 
@@ -67,8 +59,8 @@ statements! {
     ONE = "SELECT kind, ref, subscription, prepaid, at, asked_until FROM ledger WHERE org_no = $1 AND kind = $2 AND ref = $3";
 }
 
-/// What was booked before a time, the newest first. A page ends with a whole moment, so it may have a few more than `at_most`;
-/// the next begins before the last row's time.
+/// Bookings before a time, newest first. A page includes all rows of its last moment, so it may exceed `at_most`; the next page
+/// begins before the last row's time.
 pub async fn page(conn: &mut Conn, org: OrgNo, before: Millis, at_most: i64) -> Result<Vec<Booked>> {
     let rows = conn.rows(&PAGE, args![org, before, at_most]).await?;
     let mut page = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
@@ -81,20 +73,20 @@ pub async fn page(conn: &mut Conn, org: OrgNo, before: Millis, at_most: i64) -> 
     Ok(page)
 }
 
-/// Keeps until when a grant was asked for, in its transaction: what is told apart when it is asked for again.
+/// Stores the requested end of a grant, in its transaction, to compare it with a repeated request.
 pub async fn ask_until(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
     let until = until.map_or(FOR_GOOD, |until| until.0);
     tx.execute(&ASK_UNTIL, args![booking.org, booking.cause, until]).await?;
     Ok(())
 }
 
-/// What a cause has booked; none where it has not.
+/// The booking of a cause, if there is one.
 pub async fn of_cause(conn: &mut Conn, org: OrgNo, kind: Kind, cause: &str) -> Result<Option<Booked>> {
     conn.first(&ONE, args![org, kind.as_str(), cause]).await?.as_ref().map(read).transpose()
 }
 
 impl Booked {
-    /// Whether it is what a booking says; of a grant, with the end for which that asks.
+    /// Whether it matches a booking; for a grant, including the requested end.
     pub fn is(&self, booking: &Booking<'_>, until: Option<Millis>) -> bool {
         let amount = match booking.bucket {
             Bucket::Subscription => Split { subscription: booking.amount, prepaid: 0 },

@@ -1,4 +1,4 @@
-//! Holds of jobs: as long as the job lives, settled in parts.
+//! Credit holds of jobs: they last as long as the job and are settled in parts.
 
 use probity_account::credits::Split;
 use probity_mail::time::Millis;
@@ -18,7 +18,7 @@ statements! {
             WHERE org_no = $1 AND bucket = $2";
 }
 
-/// Sets `n` credits aside under a name, all of them or none.
+/// Holds `n` credits under a name: all of them or none.
 pub async fn place(tx: &mut Tx, org: OrgNo, id: &str, n: i64, at: Millis) -> Result<()> {
     let available = lock(tx, org).await?;
     let short = StoreError::InsufficientCredits { needed: n, available: available.total() };
@@ -31,24 +31,21 @@ pub async fn place(tx: &mut Tx, org: OrgNo, id: &str, n: i64, at: Millis) -> Res
     book(tx, Entry { org, kind: "hold", cause: id, amount, at, fold_after: None }).await
 }
 
-/// What becomes of a part of a hold.
+/// Part of a hold to settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Whose.
     pub org: OrgNo,
-    /// The hold's name.
     pub id: &'a str,
-    /// So many are spent; the subscription's first.
+    /// Credits to capture; subscription credits first.
     pub captured: i64,
-    /// So many are given back; prepaid ones first, so that what is bought stays longest.
+    /// Credits to release; prepaid credits first, so that bought credits last longest.
     pub released: i64,
-    /// What caused it: the same cause settles once.
+    /// The same cause settles once.
     pub cause: &'a str,
-    /// Now.
     pub at: Millis,
 }
 
-/// Settles a part of a hold. [`StoreError::LeaseLost`]: the hold is gone, or smaller than that.
+/// Settles a part of a hold. [`StoreError::LeaseLost`]: the hold is gone, or smaller than the part.
 pub async fn settle(tx: &mut Tx, part: &Part<'_>) -> Result<()> {
     let Part { org, id, captured, released, cause, at } = *part;
     if captured == 0 && released == 0 {
@@ -57,7 +54,7 @@ pub async fn settle(tx: &mut Tx, part: &Part<'_>) -> Result<()> {
     let left = find(tx, org, id).await?;
     let taken = Split::take(left, captured).ok_or(StoreError::LeaseLost)?;
     let rest = left.checked_sub(taken).ok_or(StoreError::LeaseLost)?;
-    // The other way round: prepaid credits go back first.
+    // The reverse order: prepaid credits are released first.
     let back = Split { prepaid: rest.prepaid.min(released), ..Split::ZERO };
     let given = Split { subscription: released - back.prepaid, ..back };
     let rest = rest.checked_sub(given).ok_or(StoreError::LeaseLost)?;
@@ -71,7 +68,7 @@ pub async fn settle(tx: &mut Tx, part: &Part<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Gives back all that is left of a hold; says how much that was. A hold that is gone has nothing left.
+/// Releases the rest of a hold; returns its credits. A missing hold has none.
 pub async fn release_rest(tx: &mut Tx, org: OrgNo, id: &str, cause: &str, at: Millis) -> Result<i64> {
     let left = match find(tx, org, id).await {
         Ok(left) => left.total(),
@@ -82,7 +79,7 @@ pub async fn release_rest(tx: &mut Tx, org: OrgNo, id: &str, cause: &str, at: Mi
     Ok(left)
 }
 
-/// How much of a hold is left; nothing where it is gone.
+/// Credits left in a hold; 0 if it is gone.
 pub async fn left(conn: &mut Conn, org: OrgNo, id: &str) -> Result<i64> {
     let Some(row) = conn.first(&LEFT, args![org, id]).await? else { return Ok(0) };
     Ok(row.get::<i64>("subscription")? + row.get::<i64>("prepaid")?)

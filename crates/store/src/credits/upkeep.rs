@@ -1,4 +1,4 @@
-//! What has to be done from time to time: ended subscriptions, old rows of the ledger, holds of earlier versions.
+//! Maintenance of credits: expired subscriptions, old ledger rows, holds of earlier versions.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::number::OrgNo;
 
 statements! {
-    // Found by their times, and locked in the order of the keys. What is locked is looked at again.
+    // Found by their times, locked in key order, and checked again once locked.
     ENDED_HOLDS = "SELECT org_no, id, subscription, prepaid FROM hold WHERE expires_at <= $1 AND (org_no, id) IN \
                    (SELECT org_no, id FROM hold WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2) \
                    ORDER BY org_no, id {skip_locked}";
@@ -31,17 +31,14 @@ statements! {
             SET subscription = ledger.subscription + excluded.subscription, prepaid = ledger.prepaid + excluded.prepaid";
 }
 
-/// What [`release_expired`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Released {
-    /// Holds that had ended.
     pub holds: usize,
-    /// The credits that were left in them.
     pub credits: i64,
 }
 
-/// Releases holds that have ended, at most `at_most` of them. Earlier versions held a credit for each live call; what such a node
-/// left when it died is released by this one.
+/// Releases at most `at_most` expired holds. Earlier versions held a credit for each live call; this releases the holds of such a
+/// node that died.
 pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<Released> {
     let rows = tx.rows(&ENDED_HOLDS, args![now, at_most]).await?;
     let mut released = Released { holds: rows.len(), credits: 0 };
@@ -49,7 +46,7 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<R
         let (org, id): (_, String) = (OrgNo(row.get("org_no")?), row.get("id")?);
         let left = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
         released.credits = released.credits.saturating_add(left.total());
-        // In the order in which accounts are locked everywhere.
+        // The order in which accounts are locked everywhere.
         for (bucket, amount) in [("prepaid", left.prepaid), ("subscription", left.subscription)] {
             if amount > 0 {
                 tx.execute(&GIVE_BACK, args![org, bucket, amount]).await?;
@@ -74,8 +71,8 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<R
     Ok(released)
 }
 
-/// Takes what is left of subscriptions that have ended, at most `at_most` of them; says how many. What is held then and
-/// released later goes at the next round.
+/// Expires at most `at_most` ended subscriptions; returns their number. Credits held now and released later expire in the next
+/// round.
 pub async fn expire_buckets(tx: &mut Tx, now: Millis, at_most: i64) -> Result<usize> {
     let rows = tx.rows(&ENDED_BUCKETS, args![now, at_most]).await?;
     for row in &rows {
@@ -86,7 +83,7 @@ pub async fn expire_buckets(tx: &mut Tx, now: Millis, at_most: i64) -> Result<us
     Ok(rows.len())
 }
 
-/// Takes all that is available in a bucket, whose row is locked. One cause takes once.
+/// Expires all available credits of a bucket whose row is locked. Each cause applies once.
 pub(super) async fn expire(
     tx: &mut Tx,
     org: OrgNo,
@@ -105,11 +102,11 @@ pub(super) async fn expire(
     book(tx, Entry { org, kind: "expire", cause, amount, at: now, fold_after: None }).await
 }
 
-/// Folds old rows of live calls, at most `at_most`, into one row an organization, kind and day, so that the ledger does not
-/// grow with the calls; says how many it took. What is summed is what was taken, so several nodes may fold at once.
+/// Folds at most `at_most` old ledger rows of live calls into one row per organization, kind and day, so that the ledger does not
+/// grow with the calls; returns the rows folded. Only deleted rows are summed, so several nodes may fold at once.
 pub async fn fold(tx: &mut Tx, now: Millis, at_most: u32) -> Result<usize> {
     let taken = tx.rows(&TAKE_OLD, args![now, i64::from(at_most)]).await?;
-    // In the order of the keys, so that two nodes do not wait for each other.
+    // In key order, to prevent deadlocks between nodes.
     let mut sums: BTreeMap<(OrgNo, String), Split> = BTreeMap::new();
     for row in &taken {
         let sum = sums.entry((OrgNo(row.get("org_no")?), row.get("kind")?)).or_default();

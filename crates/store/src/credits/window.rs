@@ -1,14 +1,13 @@
-//! Charges for live calls: those of a few milliseconds in one transaction.
+//! Charges for live calls: all calls of a few milliseconds in one transaction.
 //!
-//! A call costs its credit when its verdict is there, and gets the verdict when the charge is safe. One statement locks the
-//! accounts, and one round trip changes them, books, and counts, however many calls there are: they are summed for each
-//! organization first. If an account covers only some of
-//! them, those are charged; the caller refuses the others. Nothing is set aside before, so a process that dies holds
-//! nobody's credits.
+//! A call costs one credit when its verdict is ready, and returns the verdict once the charge is committed. One statement locks the
+//! accounts, and one round trip updates, books and counts all calls, summed for each organization. If an account covers only some
+//! of them, those are charged and the caller refuses the others. Nothing is held beforehand, so a process that dies leaves no
+//! credits held.
 //!
-//! In the ledger a charge is a hold and a capture under the window's id. The capture of one organization, the window's
-//! witness, is there even if nothing was charged. So a window that runs again because its commit was not answered is
-//! [`StoreError::Conflict`](crate::StoreError::Conflict) if that commit stands, whatever it has charged; [`charged`] says what.
+//! In the ledger, a charge is a hold and a capture under the window's id. The capture of one organization, the window's witness, is
+//! written even if nothing was charged. So a window that is retried after an unanswered commit is
+//! [`StoreError::Conflict`](crate::StoreError::Conflict) if that commit succeeded; [`charged`] returns its charges.
 
 use std::collections::BTreeMap;
 
@@ -25,22 +24,20 @@ use crate::usage::{self, Delta};
 /// Charges of one window.
 #[derive(Clone, Debug)]
 pub struct Window {
-    /// The reference of its ledger rows.
+    /// Reference of its ledger rows.
     pub id: WindowId,
-    /// Now.
     pub at: Millis,
-    /// Verdicts that cost a credit, for each organization that has any.
+    /// Verdicts that cost a credit, by organization.
     pub calls: BTreeMap<OrgNo, i64>,
-    /// The organization whose capture is booked in any case: the window stands if that row does.
+    /// Organization whose capture is booked in any case: that row proves the commit.
     pub witness: OrgNo,
 }
 
-/// What an organization was charged in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charged {
-    /// Credits spent, one for each call; fewer than there were calls if the account covers no more.
+    /// Credits spent, one for each call; fewer than the calls if the account covers no more.
     pub spent: Split,
-    /// Credits that can be spent afterwards.
+    /// Available credits afterwards.
     pub available: Split,
 }
 
@@ -59,11 +56,10 @@ statements! {
                FROM {each:$1}) AND kind = 'capture' AND ref = $2";
 }
 
-/// What a window has charged.
 pub type Charges = BTreeMap<OrgNo, Charged>;
 
-/// Charges the calls of a window as far as the accounts cover them, subscription credits first, and adds to the counters what
-/// `counted` says of that.
+/// Charges the calls of a window as far as the accounts cover them, subscription credits first, and adds the counters that
+/// `counted` derives from the charges.
 pub async fn charge(tx: &mut Tx, window: &Window, counted: impl FnOnce(&Charges) -> Vec<Delta>) -> Result<Charges> {
     let mut charged = BTreeMap::new();
     let locked =
@@ -81,7 +77,7 @@ pub async fn charge(tx: &mut Tx, window: &Window, counted: impl FnOnce(&Charges)
     Ok(charged)
 }
 
-/// What a window that stands has charged, until its rows are folded; what can be spent is that of now.
+/// Charges of a committed window, until its rows are folded; the available credits are current.
 pub async fn charged(conn: &mut Conn, window: &Window) -> Result<Charges> {
     let orgs = list(window.calls.keys());
     let mut charged = BTreeMap::new();
@@ -95,7 +91,7 @@ pub async fn charged(conn: &mut Conn, window: &Window) -> Result<Charges> {
     Ok(charged)
 }
 
-/// What organizations can spend: one look at their accounts. An organization without accounts is left out.
+/// Available credits of organizations, from their accounts. An organization without accounts is omitted.
 pub async fn balances(conn: &mut Conn, orgs: &[OrgNo]) -> Result<BTreeMap<OrgNo, Split>> {
     sums(&conn.rows(&BALANCES, args![list(orgs.iter())]).await?)
 }

@@ -1,11 +1,11 @@
-//! A connection, a transaction, their arguments and rows.
+//! Connections, transactions, their arguments and rows.
 //!
-//! [`Conn`] reads and [`Tx`] also writes: a function that changes something takes a `Tx`, so that it cannot be called outside of a
-//! transaction. Only [`Store`] makes either, and only it commits. A `Tx` that is dropped is undone by the pool, later: whoever
-//! gives one up rolls it back (`Store::write` does), because its locks would stand meanwhile.
+//! [`Conn`] reads and [`Tx`] also writes: a function that changes data takes a `Tx`, so it cannot be called outside a transaction.
+//! Only [`Store`] creates either, and only it commits. The pool rolls back a dropped `Tx`, but later, and its locks remain until
+//! then; so roll back explicitly, as `Store::write` does.
 //!
-//! Each answer is waited for as long as [`Patience`] says. One that is late is [`StoreError::Unavailable`], and whether the statement
-//! was carried out is not known. In debug builds each statement and each commit passes its failpoints here.
+//! [`Patience`] bounds the wait for each response. A late response is [`StoreError::Unavailable`], and whether the statement was
+//! executed is unknown. In debug builds, each statement and each commit passes its failpoints here.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -25,23 +25,22 @@ use crate::error::{Result, StoreError};
 use crate::jobs::Sheets;
 use crate::sealing::Ring;
 
-/// A connection to the database.
 #[derive(Debug)]
 pub struct Conn {
     held: Held,
     dialect: Dialect,
     patience: Patience,
-    /// What this connection remembers of jobs: what all of a store's do or, within a transaction, only what it sees itself.
+    /// Cached job results: those shared by the whole store or, within a transaction, only those it reads itself.
     sheets: Arc<Sheets>,
     ring: Ring,
     outdated: Arc<Outdated>,
-    /// Where another connection comes from, until an answer has come on this one.
+    /// Pool for a replacement connection, until this one has responded once.
     untried: Option<AnyPool>,
     /// Whether a statement has changed a row.
     has_written: bool,
     #[cfg(debug_assertions)]
     failpoints: Arc<Failpoints>,
-    /// The last statement, whose name the commit's failpoints have.
+    /// Last statement; it names the commit's failpoints.
     #[cfg(debug_assertions)]
     last: &'static str,
 }
@@ -52,7 +51,7 @@ enum Held {
     Begun(Transaction<'static, Any>),
 }
 
-/// A connection within a transaction that writes.
+/// Connection within a write transaction.
 #[derive(Debug)]
 pub struct Tx(Conn);
 
@@ -77,7 +76,7 @@ impl Tx {
     pub(super) async fn commit(self) -> Result<()> {
         #[cfg(debug_assertions)]
         if let Err(error) = self.0.failpoints.pass_commit(self.0.last, When::Before) {
-            // Where a server refuses, its locks are gone when that is told; what is dropped keeps them until the pool comes to it.
+            // If a server rejects the commit, its locks are gone once it says so; dropping keeps them until the pool rolls back.
             let _ = self.rollback().await;
             return Err(error);
         }
@@ -91,12 +90,12 @@ impl Tx {
         Ok(())
     }
 
-    /// Whether it has changed a row, by a statement that says how many.
+    /// Whether a statement that reports its row count has changed a row.
     pub(super) fn has_written(&self) -> bool {
         self.0.has_written
     }
 
-    /// Undoes it all. A connection that cannot is given up by the pool.
+    /// Rolls back. The pool discards a connection that cannot roll back.
     pub(super) async fn rollback(self) -> Result<()> {
         match self.0.held {
             Held::Begun(begun) => Ok(begun.rollback().await?),
@@ -141,7 +140,7 @@ impl Conn {
         self.dialect
     }
 
-    /// Whether a test wants the clock of its own to count on a server, too.
+    /// Whether a test uses its own clock on a server, too.
     pub(crate) fn goes_by_callers(&self) -> bool {
         #[cfg(debug_assertions)]
         return self.failpoints.has_callers_clock();
@@ -169,7 +168,7 @@ impl Conn {
         patience.wait(self.any().ping()).await
     }
 
-    /// Runs a statement and says how many rows it touched.
+    /// Executes a statement; returns the number of rows affected.
     pub(crate) async fn execute(&mut self, statement: &'static Statement, args: Args) -> Result<u64> {
         #[cfg(debug_assertions)]
         self.pass(statement, When::Before)?;
@@ -179,7 +178,7 @@ impl Conn {
         Ok(touched)
     }
 
-    /// Runs a text and says how many rows it touched.
+    /// Executes an SQL text; returns the number of rows affected.
     pub(super) async fn change(&mut self, text: impl SqlSafeStr, args: Args) -> Result<u64> {
         let patience = self.patience;
         let done = patience.wait(sqlx::query_with(text, args.0).execute(self.any())).await;
@@ -188,7 +187,7 @@ impl Conn {
         Ok(touched)
     }
 
-    /// The rows of a statement.
+    /// Rows of a statement.
     pub(crate) async fn rows(&mut self, statement: &'static Statement, args: Args) -> Result<Vec<Row>> {
         #[cfg(debug_assertions)]
         self.pass(statement, When::Before)?;
@@ -222,9 +221,9 @@ impl Conn {
         done.inspect_err(|error| self.outdated.note(error))
     }
 
-    /// The first row of a statement, if there is one.
+    /// First row of a statement, if any.
     pub(crate) async fn first(&mut self, statement: &'static Statement, args: Args) -> Result<Option<Row>> {
-        // All rows are fetched: a statement that is left half-way keeps SQLite's read lock, and a `RETURNING` undone.
+        // All rows are fetched: a half-read statement would keep SQLite's read lock and leave a `RETURNING` unexecuted.
         Ok(self.rows(statement, args).await?.into_iter().next())
     }
 
@@ -234,7 +233,7 @@ impl Conn {
         self.failpoints.pass(self.last, when)
     }
 
-    /// Whether the database understands a statement; for the test of the list.
+    /// Checks that the database can prepare a statement; for the test of the list.
     #[cfg(test)]
     pub(crate) async fn prepare(&mut self, statement: &'static Statement) -> Result<()> {
         use sqlx::Executor as _;
@@ -244,11 +243,11 @@ impl Conn {
     }
 }
 
-/// A row of an answer. Columns are asked for by name.
+/// Row of a result. Columns are read by name.
 pub(crate) struct Row(pub(super) AnyRow);
 
 impl Row {
-    /// A value; `Option<T>` where the column may be NULL.
+    /// Reads a value; use `Option<T>` if the column may be NULL.
     pub(crate) fn get<'r, T>(&'r self, column: &str) -> Result<T>
     where
         T: sqlx::Decode<'r, Any> + sqlx::Type<Any>,
@@ -256,29 +255,29 @@ impl Row {
         Ok(self.0.try_get(column)?)
     }
 
-    /// A text that stands for something of ours.
+    /// Parses a text column into a domain type.
     pub(crate) fn parse<T: std::str::FromStr>(&self, column: &'static str) -> Result<T> {
         let text: String = self.get(column)?;
         text.parse().map_err(|_| StoreError::corrupt(format!("column {column} cannot be read")))
     }
 }
 
-/// The arguments of a statement. Build with [`args!`].
+/// Arguments of a statement. Build with [`args!`].
 #[derive(Default)]
 pub(crate) struct Args(pub(crate) AnyArguments);
 
 impl Args {
-    /// How many there are.
+    /// Number of arguments.
     pub(super) fn len(&self) -> usize {
         self.0.values.0.len()
     }
 
-    /// Puts others behind these.
+    /// Appends other arguments.
     pub(super) fn append(&mut self, mut others: Self) {
         self.0.values.0.append(&mut others.0.values.0);
     }
 
-    /// The same once more.
+    /// Copies the arguments.
     fn copied(&self) -> Self {
         let mut copied = AnyArguments::default();
         copied.values.0.clone_from(&self.0.values.0);
@@ -286,12 +285,11 @@ impl Args {
     }
 }
 
-/// A value that a statement takes.
 pub(crate) trait Argument {
-    /// Puts it behind the others.
+    /// Appends the value to the arguments.
     fn add(self, args: &mut Args);
 
-    /// The arguments with it behind the others.
+    /// Returns the arguments with the value appended.
     fn added(self, mut args: Args) -> Args
     where
         Self: Sized,
@@ -355,7 +353,7 @@ impl Argument for bool {
     }
 }
 
-/// The arguments of a statement, in the order of `$1`, `$2`, ...
+/// Builds the arguments of a statement, in the order of `$1`, `$2`, ...
 macro_rules! args {
     ($($value:expr),* $(,)?) => {{
         let args = $crate::db::Args::default();

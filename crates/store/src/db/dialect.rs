@@ -1,4 +1,4 @@
-//! What the two databases say differently, behind markers in one SQL text.
+//! Differences between the two databases, as markers in one SQL text.
 //!
 //! | Marker | SQLite | PostgreSQL |
 //! |---|---|---|
@@ -8,25 +8,24 @@
 //! | `{for_update}` | nothing: writers are alone | `FOR UPDATE` |
 //! | `{for_share}` | nothing: writers are alone | `FOR SHARE` |
 //! | `{skip_locked}` | nothing | `FOR UPDATE SKIP LOCKED` |
-//! | `{now_us}` | `NULL`: the caller knows | the server's clock, in microseconds since 1970 |
-//! | `{row}` | `rowid` | `ctid`: where a row lies now, within one transaction that has locked it |
+//! | `{now_us}` | `NULL`: the caller has the time | the server's clock, in microseconds since 1970 |
+//! | `{row}` | `rowid` | `ctid`: the row's current location, within one transaction that has locked it |
 //! | `{clustered}` | `WITHOUT ROWID` | nothing |
-//! | `{notify:$1}` | `$1`: nobody listens | `pg_notify('probity', $1)` |
+//! | `{notify:$1}` | `$1`: there are no listeners | `pg_notify('probity', $1)` |
 //!
-//! A field of an element of `{each:..}` is `CAST(each.value ->> 'name' AS BIGINT)` in both.
+//! Read a field of an element of `{each:..}` with `CAST(each.value ->> 'name' AS BIGINT)` in both.
 
-/// One of the two databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// The SQLite inside this program.
+    /// SQLite, embedded in this program.
     Sqlite,
     /// A PostgreSQL server.
     Postgres,
 }
 
 impl Dialect {
-    /// The statement that begins a transaction that writes. SQLite takes its lock at once: a transaction that reads first and
-    /// writes later would fail instead of waiting.
+    /// Statement that begins a write transaction. SQLite locks at once: a transaction that reads first and writes later would fail
+    /// instead of waiting.
     pub(crate) fn begin(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN IMMEDIATE",
@@ -34,7 +33,7 @@ impl Dialect {
         }
     }
 
-    /// The statement that begins a transaction that only reads and sees one state of the database.
+    /// Statement that begins a read-only transaction on one snapshot of the database.
     pub(crate) fn begin_snapshot(self) -> &'static str {
         match self {
             Self::Sqlite => "BEGIN DEFERRED",
@@ -42,10 +41,10 @@ impl Dialect {
         }
     }
 
-    /// Puts this database's words in the place of the markers.
+    /// Replaces the markers with this database's SQL.
     ///
     /// # Panics
-    /// Where a marker is unknown: the text is ours, and a test renders every statement.
+    /// If a marker is unknown: all texts are constants, and a test renders every statement.
     pub(crate) fn render(self, text: &str) -> String {
         let mut rendered = String::with_capacity(text.len() + 64);
         let mut rest = text;

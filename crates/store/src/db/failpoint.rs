@@ -1,15 +1,15 @@
-//! Failpoints: places at which a test lets a statement or a commit fail, or the process end. Only debug builds have them.
+//! Failpoints: places where a test can make a statement or a commit fail, or end the process. Only debug builds have them.
 //!
-//! Each statement has two, before and after it, under its full name such as `jobs::work::ADD_PART`; each commit of a
+//! Each statement has two, before and after it, under its full name such as `jobs::work::ADD_PART`. Each commit of a
 //! transaction has two, named after the transaction's last statement: `commit/jobs::close::CLOSE`. A test in this process arms
-//! those of a store ([`Store::failpoints`]), or traces which ones are passed. A process is armed by its environment:
+//! those of a store ([`Store::failpoints`]), or traces the points passed. The environment arms a whole process:
 //!
 //! ```text
 //! PROBITY_FAILPOINT=jobs::work::ADD_PART:after:3:kill,commit/outbox::RECORD:before:1:stop
 //! ```
 //!
-//! that is name, moment, which pass of it, and what happens then ([`Action`]). It counts for each [`Store`] that the process
-//! opens. A name that no statement has is refused, so that a renamed statement does not quietly disarm a test.
+//! The fields are name, moment, number of the pass, and [`Action`]. It applies to each [`Store`] that the process
+//! opens. An unknown statement name is rejected, so that renaming a statement does not silently disarm a test.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,56 +23,52 @@ use rustix::process;
 use super::Store;
 use crate::error::{Result, StoreError};
 
-/// The environment's word.
+/// Environment variable that arms failpoints.
 pub const VARIABLE: &str = "PROBITY_FAILPOINT";
-/// What stands before the name of a commit's last statement.
+/// Prefix of the name of a commit's last statement.
 const COMMIT: &str = "commit/";
 
-/// On which side of a statement or a commit.
+/// Side of a statement or a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
-    /// It is not done yet.
+    /// Before execution.
     Before,
-    /// It is done; a commit that fails here stands, and its caller does not know.
+    /// After execution; a commit that fails here has succeeded, but its caller does not know.
     After,
 }
 
-/// What happens at a failpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `error`: [`StoreError::Unavailable`], as if the connection had broken.
     Error,
-    /// `race`: the same, as if a race was lost: [`Store::write`] runs the transaction again.
+    /// `race`: the same, as after a lost race: [`Store::write`] runs the transaction again.
     Race,
-    /// `panic`: a panic, whose message says `was armed`.
+    /// `panic`: a panic with the message `was armed`.
     Panic,
     /// `kill`: SIGKILL to this process: no destructor runs, nothing is flushed.
     Kill,
-    /// `stop`: SIGSTOP to this process; after a SIGCONT it goes on as if nothing had happened.
+    /// `stop`: SIGSTOP to this process; SIGCONT resumes it as if nothing had happened.
     Stop,
 }
 
-/// A place in the store's work.
+/// Place in the store's work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
-    /// A statement's full name, or `commit/` and that of a transaction's last statement.
+    /// A statement's full name, or `commit/` and the name of a transaction's last statement.
     pub name: String,
-    /// On which side of it.
+    /// Side of the statement or commit.
     pub when: When,
 }
 
-/// A point at which something will happen, once.
+/// Point with an action that runs once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Armed {
-    /// Where.
     pub point: Point,
-    /// At which pass of the point, from 1 on.
+    /// Number of the pass that triggers it, from 1.
     pub nth: u32,
-    /// What.
     pub action: Action,
 }
 
-/// The failpoints of a store.
 #[derive(Debug, Default)]
 pub struct Failpoints {
     state: Mutex<State>,
@@ -87,14 +83,13 @@ struct State {
 }
 
 impl Store {
-    /// The failpoints of this store and its clones.
     pub fn failpoints(&self) -> &Failpoints {
         &self.inner.failpoints
     }
 }
 
 impl Failpoints {
-    /// From now on the callers' time counts where else a server's does: for tests that own time.
+    /// Uses the callers' time instead of a server's: for tests that control time.
     pub fn go_by_callers_clock(&self) {
         self.callers_clock.store(true, Ordering::Relaxed);
     }
@@ -103,42 +98,42 @@ impl Failpoints {
         self.callers_clock.load(Ordering::Relaxed)
     }
 
-    /// Those that the environment arms.
+    /// Failpoints armed by the environment.
     pub(super) fn of_environment() -> Result<Self> {
         let text = std::env::var(VARIABLE).unwrap_or_default();
         let armed = text.split(',').filter(|part| !part.is_empty()).map(str::parse).collect::<Result<_>>()?;
         Ok(Self { state: Mutex::new(State { armed, ..State::default() }), ..Self::default() })
     }
 
-    /// Lets something happen at a point.
+    /// Arms a point.
     pub fn arm(&self, armed: Armed) {
         self.state().armed.push(armed);
     }
 
-    /// Disarms all that has not happened, and says how much has happened since the last time.
+    /// Disarms all pending points; returns the number triggered since the last call.
     pub fn disarm(&self) -> usize {
         let mut state = self.state();
         state.armed.clear();
         std::mem::take(&mut state.fired)
     }
 
-    /// Begins to note which points are passed.
+    /// Starts recording the points passed.
     pub fn trace(&self) {
         self.state().traced = Some(BTreeMap::new());
     }
 
-    /// Whether a statement was run, or is about to be, since [`Failpoints::trace`]; the noting goes on.
+    /// Whether a statement was run, or is about to be, since [`Failpoints::trace`]; recording continues.
     pub fn has_passed(&self, statement: &str) -> bool {
         let state = self.state();
         state.traced.as_ref().is_some_and(|traced| traced.keys().any(|point| point.name == statement))
     }
 
-    /// The points that were passed since [`Failpoints::trace`], and how often; ends the noting.
+    /// Points passed since [`Failpoints::trace`], with their counts; stops recording.
     pub fn traced(&self) -> BTreeMap<Point, u32> {
         self.state().traced.take().unwrap_or_default()
     }
 
-    /// Passes the point of a statement.
+    /// Passes a statement's point.
     pub(super) fn pass(&self, name: &str, when: When) -> Result<()> {
         let mut state = self.state();
         if state.traced.is_none() && state.armed.is_empty() {
@@ -160,7 +155,7 @@ impl Failpoints {
         action.happen(name)
     }
 
-    /// Passes the point of a commit.
+    /// Passes a commit's point.
     pub(super) fn pass_commit(&self, last: &str, when: When) -> Result<()> {
         self.pass(&format!("{COMMIT}{last}"), when)
     }
@@ -182,7 +177,7 @@ impl Action {
             Self::Kill => {
                 #[cfg(unix)]
                 signal(process::Signal::KILL);
-                // Where there is no such signal.
+                // On systems without the signal.
                 std::process::abort()
             }
             Self::Stop => {
@@ -194,7 +189,6 @@ impl Action {
     }
 }
 
-/// Sends a signal to this process.
 #[cfg(unix)]
 fn signal(signal: process::Signal) {
     process::kill_process(process::getpid(), signal).expect("a process may signal itself");
@@ -213,7 +207,7 @@ impl fmt::Display for Point {
 impl FromStr for Armed {
     type Err = StoreError;
 
-    /// `name:before|after:nth:error|race|panic|kill|stop`
+    /// Parses `name:before|after:nth:error|race|panic|kill|stop`.
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || StoreError::corrupt(format!("{VARIABLE} has a part that cannot be read: {text}"));
         let mut parts = text.rsplitn(4, ':');

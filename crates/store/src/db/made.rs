@@ -1,5 +1,5 @@
-//! Statements that are made while the program runs, from the names of tables and columns: only a move needs them, because it
-//! must not forget a table that is added later. All others are in the list (`statement.rs`).
+//! Statements built at run time from table and column names. Only a move needs them, because it must include tables added later.
+//! All other statements are in the list (`statement.rs`).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use sqlx::{Any, Arguments as _, AssertSqlSafe, Row as _};
 use super::connection::{Args, Conn, Row};
 use crate::error::{Result, StoreError};
 
-/// The types that columns have in both databases.
+/// Column types of both databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `BIGINT`.
@@ -24,19 +24,19 @@ pub(crate) enum Kind {
 }
 
 impl Conn {
-    /// Runs a made text. `again`: the same text will come again and is kept prepared.
+    /// Executes a built statement. `again`: the text will repeat, so it stays prepared.
     pub(crate) async fn execute_made(&mut self, text: Arc<str>, args: Args, again: bool) -> Result<u64> {
         let query = sqlx::query_with(AssertSqlSafe(text), args.0).persistent(again);
         Ok(query.execute(self.any()).await?.rows_affected())
     }
 
-    /// The rows of a made text.
+    /// Returns the rows of a built statement.
     pub(crate) async fn rows_made(&mut self, text: String, args: Args) -> Result<Vec<Row>> {
         let rows = sqlx::query_with(AssertSqlSafe(text), args.0).persistent(false).fetch_all(self.any()).await?;
         Ok(rows.into_iter().map(Row).collect())
     }
 
-    /// The rows of a made text as they come, a few at a time in memory.
+    /// Streams the rows of a built statement, a few at a time in memory.
     pub(crate) fn stream_made(&mut self, text: String) -> BoxStream<'_, Result<Row>> {
         let rows = sqlx::query(AssertSqlSafe(text)).persistent(false).fetch(self.any());
         rows.map_ok(Row).map_err(StoreError::from).boxed()
@@ -44,7 +44,7 @@ impl Conn {
 }
 
 impl Row {
-    /// Puts the value of a column behind the arguments; says how many bytes it has.
+    /// Appends a column's value to the arguments; returns its size in bytes.
     pub(crate) fn pass(&self, column: usize, kind: Kind, args: &mut Args) -> Result<usize> {
         match kind {
             Kind::Whole => self.pass_as(column, args, |_: &i64| size_of::<i64>()),

@@ -1,7 +1,7 @@
-//! Migrations: one set of files for both databases, applied in order, each once.
+//! Migrations: one set of files for both databases, each applied once, in order.
 //!
-//! The library keeps the list of what was applied, with checksums, and a lock, so that several nodes that start at once wait
-//! for the first. A database that is newer than this program is refused.
+//! The library keeps the list of applied migrations, with checksums, and a lock, so that nodes that start together wait for the
+//! first. A database newer than this program is rejected.
 
 use sqlx::migrate::{Migrate as _, Migration, MigrationType, Migrator};
 use sqlx::{AnyConnection, AssertSqlSafe, SqlSafeStr as _};
@@ -38,22 +38,22 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (26, "line", include_str!("../../migrations/0026_line.sql")),
 ];
 
-/// The table in which the library keeps what was applied.
+/// Table in which the library records applied migrations.
 const TABLE: &str = "_sqlx_migrations";
 
-/// How the tables of a database compare with this program.
+/// Database schema compared with this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchemaState {
-    /// Everything is applied.
+    /// All migrations are applied.
     Current,
-    /// So many migrations are to be applied.
+    /// Number of pending migrations.
     Behind(usize),
-    /// It was changed by a newer version of this program.
+    /// Changed by a newer version of this program.
     Ahead,
 }
 
 impl Store {
-    /// Applies what is missing, and says how many migrations that were. Waits for another node that is doing it.
+    /// Applies pending migrations; returns their number. Waits for another node that is migrating.
     pub async fn migrate(&self) -> Result<usize> {
         let mut writer = self.inner.writers.acquire().await?;
         let migrated = migrate(&mut writer, self.dialect()).await;
@@ -64,7 +64,7 @@ impl Store {
         migrated
     }
 
-    /// How the tables compare with this program.
+    /// Compares the schema with this program.
     pub async fn schema_state(&self) -> Result<SchemaState> {
         let applied = applied(&mut *self.inner.readers.acquire().await?, self.dialect()).await?;
         if applied.iter().any(|version| !MIGRATIONS.iter().any(|(known, ..)| known == version)) {
@@ -77,19 +77,19 @@ impl Store {
     }
 }
 
-/// Everything under one lock, the library's table included: PostgreSQL lets only one of several that make the same table
-/// at once succeed, even with `IF NOT EXISTS`.
+/// Migrates under one lock, including the library's table: PostgreSQL fails all but one of several concurrent creations of a table,
+/// even with `IF NOT EXISTS`.
 async fn migrate(writer: &mut AnyConnection, dialect: Dialect) -> Result<usize> {
     writer.lock().await?;
     let before = applied(writer, dialect).await?.len();
-    // Not `run`, whose future the compiler cannot prove to be `Send`.
+    // Not `run`: the compiler cannot prove that its future is `Send`.
     migrator(dialect).run_direct(None, writer, false).await?;
     let after = applied(writer, dialect).await?.len();
     writer.unlock().await?;
     Ok(after - before)
 }
 
-/// What was applied: nothing where the table for it is missing.
+/// Applied migrations; empty if their table is missing.
 async fn applied(connection: &mut AnyConnection, dialect: Dialect) -> Result<Vec<i64>> {
     let exists = match dialect {
         Dialect::Sqlite => "SELECT name FROM sqlite_schema WHERE name = $1",

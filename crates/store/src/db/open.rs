@@ -1,4 +1,4 @@
-//! Opening a database, and what is set on each connection.
+//! Opens a database and configures each connection.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -20,60 +20,59 @@ use crate::error::{Result, StoreError};
 use crate::sealing::{Keys, Sealing};
 use crate::wake::Address;
 
-/// The oldest SQLite that is safe: before, a database in WAL mode could be damaged by concurrent checkpoints.
+/// Oldest safe SQLite: in earlier ones, concurrent checkpoints could damage a database in WAL mode.
 const SQLITE_MIN: i64 = 3_051_003;
 
-/// Readers of a SQLite file. Each is a thread with a page cache of its own.
+/// Readers of a SQLite file. Each is a thread with its own page cache.
 const SQLITE_READERS: u32 = 4;
 
-/// Transactions on PostgreSQL that nobody waits for, at a time: fewer than there are connections by far. Those of one job wait
-/// for each other anyway, at its row.
+/// Concurrent background transactions on PostgreSQL: far fewer than its connections. Those of one job wait for each other anyway,
+/// on its row.
 const POSTGRES_BULK: usize = 3;
 
-/// A connection to PostgreSQL that was used within this time is taken without asking whether it is alive: that would be one more round
-/// trip for each transaction. What is idle for longer may have outlived its server.
+/// A PostgreSQL connection used within this time is taken without a check, which would cost one more round trip per transaction. A
+/// connection idle for longer may have outlived its server.
 const POSTGRES_TRUSTED: Duration = Duration::from_secs(1);
 
-/// For each connection to SQLite. WAL lets readers go on beside the writer; FULL syncs the log at each commit, so that a
-/// power cut loses nothing that was acknowledged. `secure_delete` overwrites what is deleted: erased addresses leave no
-/// remnants. A busy timeout beside them waits for another process, such as the command line beside a running service.
+/// Settings of each SQLite connection. WAL lets readers run beside the writer. FULL syncs the log at each commit, so a power cut
+/// loses nothing acknowledged. `secure_delete` overwrites deleted data: erased addresses leave no remnants. In addition, a busy
+/// timeout waits for other processes, such as the command line beside a running service.
 const SQLITE_SETTINGS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; \
      PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;";
 
-/// For the connection that makes the file, before anything else: pages that are free can then be given back (`shrink.rs`). On a
-/// file that is there it would change nothing and wait for whoever writes.
+/// For the connection that creates the file, before anything else: free pages can then be returned (`shrink.rs`). On an existing
+/// file it would change nothing, and wait for writers.
 const SQLITE_NEW: &str = "PRAGMA auto_vacuum = INCREMENTAL;";
 
-/// For the writer besides. The log goes back into the file every 16 MiB: that takes two more syncs than a commit, during
-/// which all writers wait, and under load most of its pages are the same few.
+/// Additional settings of the writer. The log is written back into the file every 16 MiB. That takes two more syncs than a commit,
+/// while all writers wait, and under load most of its pages are the same few.
 const SQLITE_WRITER: &str = "PRAGMA cache_size = -16384; PRAGMA wal_autocheckpoint = 4000;";
 
-/// Where the database is and how it is used.
+/// Location and limits of a database.
 #[derive(Clone, Debug)]
 pub struct StoreConfig {
-    /// Which database.
     pub place: Place,
-    /// Connections to PostgreSQL, at most.
+    /// Maximum connections to PostgreSQL.
     pub connections_max: u32,
-    /// How long a request waits for a connection, and for SQLite's lock when another process has it, in milliseconds.
+    /// Maximum wait for a connection, and for SQLite's lock while another process has it, in milliseconds.
     pub acquire_timeout_ms: u64,
-    /// How long PostgreSQL works on one statement at most, in milliseconds.
+    /// Maximum time of one statement on PostgreSQL, in milliseconds.
     pub statement_timeout_ms: u64,
-    /// With what bodies are sealed that hold addresses; none where they lie there as they are.
+    /// Encryption of bodies that hold addresses; `None` stores them in plain text.
     pub sealing: Option<Arc<dyn Sealing>>,
 }
 
-/// Where a database is.
+/// Location of a database.
 #[derive(Clone)]
 pub enum Place {
-    /// A file; made where it is missing.
+    /// A file, created if missing.
     Sqlite(PathBuf),
     /// A server, as `postgres://user:password@host:port/database`.
     Postgres(String),
 }
 
 impl std::fmt::Debug for Place {
-    /// Without the password.
+    /// Omits the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Sqlite(path) => f.debug_tuple("Sqlite").field(path).finish(),
@@ -83,15 +82,14 @@ impl std::fmt::Debug for Place {
 }
 
 impl StoreConfig {
-    /// The usual limits for a place.
+    /// Default limits for a place.
     pub fn new(place: Place) -> Self {
         Self { place, connections_max: 10, acquire_timeout_ms: 3_000, statement_timeout_ms: 30_000, sealing: None }
     }
 }
 
 impl Store {
-    /// Opens a database: makes a SQLite file that is missing, connects to PostgreSQL when it is first used. The tables are
-    /// made by [`Store::migrate`].
+    /// Opens a database: creates a missing SQLite file; connects to PostgreSQL on first use. [`Store::migrate`] creates the tables.
     pub async fn open(config: &StoreConfig) -> Result<Self> {
         sqlx::any::install_default_drivers();
         match &config.place {
@@ -108,7 +106,7 @@ impl Store {
         }
     }
 
-    /// Opens a database that must be usable now: where PostgreSQL cannot be reached, the error says why.
+    /// Opens a database that must be usable now: if PostgreSQL is unreachable, the error says why.
     pub async fn connect(config: &StoreConfig) -> Result<Self> {
         let store = Self::open(config).await?;
         if let Place::Postgres(url) = &config.place {
@@ -118,8 +116,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a SQLite file that is there, and for this process alone: fails where another process has it open, be it idle, and
-    /// keeps every other one out until it is closed.
+    /// Opens an existing SQLite file exclusively. Fails if another process has it open, even idle, and locks out all others until
+    /// it is closed.
     pub async fn open_alone(config: &StoreConfig) -> Result<Self> {
         let Place::Sqlite(path) = &config.place else {
             return Err(StoreError::corrupt("only a SQLite file can be kept from others"));
@@ -129,8 +127,8 @@ impl Store {
             return Err(StoreError::NotFound);
         }
         let options = connect_options(&sqlite_url(path)?)?;
-        // Before the file is read for the first time: a connection that has the log open already shares it with others
-        // (sqlite.org/wal.html, section 8).
+        // Set before the first read: a connection that already has the log open shares it with others (sqlite.org/wal.html, section
+        // 8).
         let settings: Arc<str> = format!(
             "PRAGMA busy_timeout = {}; PRAGMA locking_mode = EXCLUSIVE; {SQLITE_SETTINGS}",
             config.acquire_timeout_ms
@@ -139,14 +137,14 @@ impl Store {
         check_file(&options, "", &settings).await?;
         let outdated = Arc::default();
         let pool = sqlite_pool(&options, &settings, config, (1, SQLITE_WRITER), &outdated);
-        // The lock is the connection's, which the pool keeps.
+        // The lock belongs to the connection, which stays in the pool.
         drop(pool.acquire().await?);
         assemble(Dialect::Sqlite, (pool.clone(), pool), outdated, config, None)
     }
 }
 
-/// Makes a file that is missing, for nobody but the service's user. SQLite gives its log the mode of the database, and tells
-/// of a place that takes no files.
+/// Creates a missing file, readable by the service's user only. SQLite gives its log the mode of the database, and reports a place
+/// that accepts no files.
 fn make_private(path: &Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -177,9 +175,9 @@ fn sqlite_pool(
         .test_before_acquire(false)
         .idle_timeout(None)
         .max_lifetime(None)
-        // A full disk ends SQLite's transaction by itself (sqlite.org/lang_transaction.html, section 3); rolling it back
-        // then fails, and the library counts it as open for ever: no other could begin on that connection. Nor could anybody
-        // write on one that was opened while the file could only be read.
+        // A full disk makes SQLite end its transaction (sqlite.org/lang_transaction.html, section 3). The rollback then fails, and
+        // the library counts the transaction as open forever, so the connection can begin no other. A connection opened while the
+        // file was read-only can never write either.
         .before_acquire(move |connection, meta| {
             let usable = !outdated.covers(meta.age) && !connection.is_in_transaction();
             Box::pin(std::future::ready(Ok(usable)))
@@ -237,7 +235,7 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
                 Ok(usable)
             })
         })
-        // One on which nobody answers would keep its place in the pool until the system gives it up, minutes later.
+        // A connection without response would keep its place in the pool until the system closes it, minutes later.
         .after_release(move |connection, _| {
             Box::pin(async move {
                 let answered = tokio::time::timeout(answer_max, connection.ping()).await;
@@ -256,13 +254,13 @@ fn postgres(url: &str, config: &StoreConfig) -> Result<Store> {
     assemble(Dialect::Postgres, (pool.clone(), pool), outdated, config, server)
 }
 
-/// Statements are never logged: arguments are not in them, but errors of a database quote values.
+/// Statements are never logged: they contain no arguments, but database errors quote values.
 fn connect_options(url: &str) -> Result<AnyConnectOptions> {
     let options: AnyConnectOptions = url.parse().map_err(|_| {
         // The parser's message may quote the URL, which holds a password.
         StoreError::corrupt(
-            "the database's URL cannot be read; it must be like postgres://user:password@host:5432/name, \
-             with what is special in the password percent-encoded",
+            "the database URL is not valid: it must look like postgres://user:password@host:5432/name, with special \
+             characters in the password percent-encoded",
         )
     })?;
     Ok(options.disable_statement_logging())
@@ -298,8 +296,8 @@ fn assemble(
     Ok(Store { inner: Arc::new(inner) })
 }
 
-/// Makes the file where it is missing, and says what is wrong with it: a pool would try again until its time is over, and then
-/// tell of nothing but that. Refuses a SQLite with known damage, should somebody link one in.
+/// Creates the file if missing, and reports any problem with it: a pool would retry until its timeout, and then report only the
+/// timeout. Rejects SQLite versions with known corruption bugs, in case one is linked in.
 async fn check_file(options: &AnyConnectOptions, first: &'static str, settings: &Arc<str>) -> Result<()> {
     let mut connection = options.connect().await?;
     connection.execute(sqlx::raw_sql(first)).await?;

@@ -1,19 +1,19 @@
-//! How long an answer of the database is waited for.
+//! Bounds the wait for a database response.
 //!
-//! PostgreSQL ends a statement that takes too long by itself, and requests have their own deadlines. But a server that has
-//! died without a word, or stands still, says nothing at all, and tasks that nobody waits for would hang at it until the
-//! system gives the connection up, which takes a quarter of an hour. SQLite is in this process: there is nobody to wait for.
+//! PostgreSQL ends slow statements itself, and requests have their own deadlines. But a server that died silently, or hangs, sends
+//! nothing, and background tasks would wait until the system closes the connection, after a quarter of an hour. SQLite is in this
+//! process and needs no bound.
 
 use std::time::Duration;
 
 use crate::error::{Result, StoreError};
 
-/// The longest wait; none is for ever.
+/// Maximum wait; `None` for no limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience(pub(super) Option<Duration>);
 
 impl Patience {
-    /// What was answered in time. Whether something that was not answered has happened is unknown.
+    /// Awaits a response within the limit. After a timeout, whether the operation happened is unknown.
     pub(super) async fn wait<T>(self, answer: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
         let Some(most) = self.0 else { return Ok(answer.await?) };
         match tokio::time::timeout(most, answer).await {

@@ -1,5 +1,4 @@
-//! Why a server of PostgreSQL cannot be used, told when it is opened: a pool tries again until its time is over, and then tells
-//! of nothing but that.
+//! Reports at opening why a PostgreSQL server cannot be used: a pool retries until its timeout, and then reports only the timeout.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use sqlx::{AnyPool, ConnectOptions as _, Connection as _};
 
 use crate::error::{Result, Source, StoreError};
 
-/// A server that cannot be used. Its text has no password: of the URL it quotes host, port and name.
+/// Unreachable server. Its text has no password: of the URL, it quotes host, port and name.
 #[derive(Debug, thiserror::Error)]
 #[error("PostgreSQL at {place}: {why}")]
 struct Unreachable {
@@ -21,7 +20,7 @@ pub(super) async fn reach(pool: &AnyPool, options: &AnyConnectOptions, patience:
     let error = match pool.acquire().await {
         Ok(_) => return Ok(()),
         Err(sqlx::Error::PoolTimedOut) => match tokio::time::timeout(patience, options.connect()).await {
-            // It came back in this moment; what comes next uses the pool again.
+            // The server came back just now; later calls use the pool.
             Ok(Ok(connection)) => return Ok(connection.close().await?),
             Ok(Err(error)) => error,
             Err(_) => sqlx::Error::PoolTimedOut,
@@ -35,7 +34,7 @@ pub(super) async fn reach(pool: &AnyPool, options: &AnyConnectOptions, patience:
 /// Host, port and name of the database.
 fn place(options: &AnyConnectOptions) -> String {
     let url = &options.database_url;
-    let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("the local host");
+    let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("localhost");
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
     format!("{host}{port}, database {:?}", url.path().trim_start_matches('/'))
 }
@@ -44,7 +43,7 @@ fn why(error: &sqlx::Error, patience: Duration) -> String {
     match error {
         sqlx::Error::Io(error) => error.to_string(),
         sqlx::Error::Database(told) => told.message().to_owned(),
-        sqlx::Error::PoolTimedOut => format!("no answer within {} ms", patience.as_millis()),
+        sqlx::Error::PoolTimedOut => format!("no response within {} ms", patience.as_millis()),
         other => other.to_string(),
     }
 }

@@ -1,7 +1,8 @@
-//! Giving back what a SQLite file does not need any more. PostgreSQL's own vacuum does that there.
+//! Shrinks a SQLite file. PostgreSQL's own vacuum does that there.
 //!
-//! What was deleted leaves free pages in the file. [`Store::give_back`] moves pages from its end into them and cuts it, some pages a transaction, so that no request waits long for the writer. What was deleted is overwritten in
-//! the file at once (`secure_delete`) but stands in the log of earlier writes until that is emptied: [`Store::empty_log`].
+//! Deleted data leaves free pages in the file. [`Store::give_back`] moves pages from its end into them and truncates it, some pages
+//! per transaction, so that no request waits long for the writer. Deleted data is overwritten in the file at once
+//! (`secure_delete`), but remains in the log of earlier writes until that is emptied: [`Store::empty_log`].
 
 use scoped_futures::ScopedFutureExt as _;
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
@@ -10,14 +11,15 @@ use super::{Dialect, Store};
 use crate::db::args;
 use crate::error::{Result, StoreError};
 
-/// So large a part of the file may be free: what was deleted makes room for what comes next, and a file that shrinks and grows
-/// again only costs writes.
+/// Divisor of the file size: up to an eighth may stay free. Free pages are reused, and a file that shrinks and grows again only
+/// costs writes.
 const SPARE_PART: i64 = 8;
-/// So many pages are never given back: a megabyte.
+/// Free pages that are always kept: 1 MiB.
 const SPARE_PAGES: i64 = 256;
 
 impl Store {
-    /// Gives free pages of a SQLite file back, so many at most; says how many. The file is cut when its log has gone back into it.
+    /// Returns at most `pages_max` free pages of a SQLite file to the system; returns their number. The file is truncated once its
+    /// log is written back.
     pub async fn give_back(&self, pages_max: u32) -> Result<u64> {
         if self.dialect() != Dialect::Sqlite {
             return Ok(0);
@@ -30,27 +32,27 @@ impl Store {
         work.await.map(|_| given)
     }
 
-    /// Puts SQLite's log back into the file and cuts it to nothing, so that what was deleted is nowhere any more. False where somebody
-    /// still reads what is older; then it is to be tried again.
+    /// Writes SQLite's log back into the file and truncates it, so that no deleted data remains. False if a reader still uses older
+    /// data; retry then.
     pub async fn empty_log(&self) -> Result<bool> {
         if self.dialect() != Dialect::Sqlite {
             return Ok(true);
         }
         let mut connection = self.inner.writers.acquire().await?;
-        // Whoever waits here for readers keeps writers waiting. The connection is not used again, and its patience goes with it.
+        // Waiting for readers here blocks writers. The connection and its patience setting are not used again.
         connection.close_on_drop();
         connection.execute("PRAGMA busy_timeout = 50").await?;
         let row = connection.fetch_one("PRAGMA wal_checkpoint(TRUNCATE)").await?;
         Ok(row.try_get::<i64, _>("busy")? == 0)
     }
 
-    /// Lets PostgreSQL remove what was deleted from these tables, which are ours; SQLite has done it.
+    /// Lets PostgreSQL reclaim the deleted rows of these tables, which are ours; SQLite already has.
     pub async fn vacuum(&self, tables: &[&str]) -> Result<()> {
         if self.dialect() != Dialect::Postgres || tables.is_empty() {
             return Ok(());
         }
         let mut connection = self.inner.writers.acquire().await?;
-        // A large table takes longer than a statement may; the connection is not used again.
+        // A large table may exceed the statement timeout; the connection is not used again.
         connection.close_on_drop();
         connection.execute("SET statement_timeout = 0").await?;
         for table in tables {

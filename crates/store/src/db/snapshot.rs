@@ -1,4 +1,4 @@
-//! Copies of a SQLite database while it is in use, and whether a file is whole.
+//! Copies a SQLite database in use, and checks a file's integrity.
 
 use std::path::Path;
 
@@ -7,12 +7,12 @@ use sqlx::{Executor as _, Row as _};
 use super::{Dialect, Store};
 use crate::error::{Result, StoreError};
 
-/// Faults of a file that are told: one is enough to refuse it.
+/// Maximum faults reported per file: one is enough to reject it.
 const FAULTS_MAX: usize = 10;
 
 impl Store {
-    /// Writes a compact copy of one instant to a file that does not exist or is empty. Readers and writers go on meanwhile, in
-    /// this process or another. The copy may not be on the disk yet when this returns.
+    /// Writes a compact copy of one instant to a file that does not exist or is empty. Readers and writers continue meanwhile, in
+    /// this process or another. The copy may not be on disk yet when this returns.
     pub async fn copy_into(&self, target: &Path) -> Result<()> {
         if self.dialect() != Dialect::Sqlite {
             return Err(StoreError::corrupt("only a SQLite file can be copied"));
@@ -23,7 +23,7 @@ impl Store {
         Ok(())
     }
 
-    /// What is wrong with the structure of a SQLite file; nothing where it is whole. Reads all of it.
+    /// Structural faults of a SQLite file; empty if it is intact. Reads the whole file.
     pub async fn faults(&self) -> Result<Vec<String>> {
         let mut connection = self.inner.writers.acquire().await?;
         let rows = connection.fetch_all("PRAGMA integrity_check").await?;

@@ -1,13 +1,13 @@
-//! Statements: one text each, rendered once for each database, and all in one list.
+//! SQL statements: one text each, rendered once per database, all in one list.
 
 use std::sync::OnceLock;
 
 use super::dialect::Dialect;
 
-/// An SQL text with markers, and what it becomes in each database.
+/// SQL text with markers, and its rendering for each database.
 #[derive(Debug)]
 pub(crate) struct Statement {
-    /// The path of its file's module and its own name.
+    /// Path of its file's module, and its own name.
     #[cfg_attr(not(any(test, debug_assertions)), expect(dead_code, reason = "read by tests and failpoints"))]
     path: &'static str,
     text: &'static str,
@@ -27,7 +27,6 @@ impl Statement {
         self.path.split_once("::").map_or(self.path, |(_, name)| name)
     }
 
-    /// The text for a database.
     pub(crate) fn text(&'static self, dialect: Dialect) -> &'static str {
         let rendered = match dialect {
             Dialect::Sqlite => &self.sqlite,
@@ -42,7 +41,7 @@ macro_rules! statements {
     ($($name:ident = $text:expr;)+) => {
         $(static $name: $crate::db::Statement =
             $crate::db::Statement::new(concat!(module_path!(), "::", stringify!($name)), $text);)+
-        /// Every statement of this file.
+        /// All statements of this file.
         pub(crate) static STATEMENTS: &[&$crate::db::Statement] = &[$(&$name),+];
     };
 }

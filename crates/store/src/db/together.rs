@@ -1,11 +1,11 @@
-//! Changes in one go: one round trip to PostgreSQL, one turn of SQLite's thread.
+//! Batches changes: one round trip to PostgreSQL, one turn of SQLite's thread.
 //!
-//! The statements must not depend on each other, nor change the same row: PostgreSQL shows all of them the state before the
-//! first. SQLite runs a text of several statements. PostgreSQL takes a single one, so the others become parts of its `WITH`.
-//! PostgreSQL 15 runs those in the reverse order of the text, so writers lock rows in one order. The manual promises no order; a
-//! deadlock that another order could cause is retried like any other.
+//! The statements must neither depend on each other nor change the same row: in PostgreSQL, each of them sees the state before the
+//! first. SQLite executes a text of several statements. PostgreSQL takes a single one, so the others become parts of its `WITH`.
+//! PostgreSQL 15 executes those in the reverse order of the text, so writers lock rows in one order. The manual promises no order;
+//! a deadlock caused by another order is retried like any other.
 //!
-//! If one of them fails, the transaction has to be given up, as after any other failure.
+//! If one of them fails, roll back the transaction, as after any other failure.
 
 use std::fmt::Write as _;
 
@@ -18,13 +18,13 @@ use super::failpoint::When;
 use super::statement::Statement;
 use crate::error::Result;
 
-/// Changes that [`Tx::execute_together`] carries out in one go.
+/// Changes that [`Tx::execute_together`] executes as one batch.
 #[derive(Default)]
 pub(crate) struct Together {
     statements: Vec<&'static Statement>,
-    /// The arguments of all statements, one after the other.
+    /// Arguments of all statements, concatenated.
     args: Args,
-    /// How many arguments there are before those of each statement.
+    /// Number of arguments before those of each statement.
     before: Vec<usize>,
 }
 
@@ -52,7 +52,7 @@ impl Together {
     }
 }
 
-/// The text with `$1` as the argument that comes after so many others.
+/// Shifts the parameter numbers by `before`.
 fn renumbered(text: &str, before: usize) -> String {
     let mut parts = text.split('$');
     let mut renumbered = parts.next().unwrap_or_default().to_owned();
@@ -65,7 +65,7 @@ fn renumbered(text: &str, before: usize) -> String {
 }
 
 impl Tx {
-    /// Carries out changes in one go.
+    /// Executes a batch of changes.
     pub(crate) async fn execute_together(&mut self, together: Together) -> Result<()> {
         if together.statements.is_empty() {
             return Ok(());

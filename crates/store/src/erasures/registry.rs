@@ -1,13 +1,13 @@
-//! Every column that could hold an address of a list: with what erases it, or why it never holds one.
+//! Every column that could hold an address of a list, with its eraser, or the reason why it never holds one.
 //!
-//! A test compares this with the tables. Whoever adds a column of texts or bytes says here what may be in it.
+//! A test compares this with the tables. A new column of texts or bytes needs an entry here.
 
-/// What erases addresses from columns. Whoever carries erasures out has an arm for each.
+/// Erases addresses from columns. Each needs an arm in the code that carries out erasures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Eraser {
-    /// Uploaded files, with all of their columns: [`crate::uploads::rewrite_block`], [`crate::uploads::rewrite_about`].
+    /// Uploaded files, with all their columns: [`crate::uploads::rewrite_block`], [`crate::uploads::rewrite_about`].
     Uploads,
-    /// Addresses as they were submitted: [`crate::jobs::rewrite_block`].
+    /// Addresses as submitted: [`crate::jobs::rewrite_block`].
     Blocks,
     /// Rows of work: [`crate::jobs::rewrite_chunk`].
     Chunks,
@@ -15,15 +15,14 @@ pub enum Eraser {
     Parts,
     /// Results of packed jobs: [`crate::jobs::strip_results`].
     ResultBlocks,
-    /// What customers' servers answered: [`super::empty_receivers_answers`].
+    /// Endpoint responses: [`super::empty_receivers_answers`].
     ReceiversAnswers,
-    /// Answers that are kept for repeated requests: [`super::drop_kept_answers`].
+    /// Stored responses to idempotent requests: [`super::drop_kept_answers`].
     KeptAnswers,
 }
 
 impl Eraser {
-    /// Every eraser, in the order in which they work: rows before work before results, so that nothing that was erased comes
-    /// back.
+    /// All erasers, in working order: rows before work before results, so that erased data does not reappear.
     pub const ALL: [Self; 7] = [
         Self::Uploads,
         Self::Blocks,
@@ -34,7 +33,7 @@ impl Eraser {
         Self::KeptAnswers,
     ];
 
-    /// The table that it erases from, as the receipt names it.
+    /// Table that it erases from, as named in the receipt.
     pub fn table(self) -> &'static str {
         let column = HOLDING.iter().find(|(_, eraser)| *eraser == self).map_or("", |(column, _)| column);
         column.split_once('.').map_or(column, |(table, _)| table)

@@ -1,19 +1,19 @@
-//! What of a setting's values may be kept in an event: as they were, so that a change can be undone, but for what says who or
-//! where somebody is and what opens something.
+//! Decides which parts of a setting's values an event may keep: unchanged, so that a change can be undone, except identities,
+//! locations and credentials.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
 use serde_json::{Value, json};
 
-/// What stands in the place of a value that is not kept.
+/// Replacement of a value that is not kept.
 pub const REDACTED: &str = "redacted";
 
-/// The longest value that is kept as it is, in bytes of JSON: a page of events stays small, and who changes long lists again and
-/// again does not fill the disk sooner than by other means.
+/// Largest value kept unchanged, in bytes of JSON. It keeps a page of events small, and repeated changes of long lists cannot fill
+/// the disk faster than other means.
 const VALUE_BYTES_MAX: usize = 8_192;
 
-/// Parts of names whose values open something.
+/// Parts of names whose values are credentials.
 const CREDENTIALS: [&str; 11] = [
     "secret",
     "token",
@@ -27,15 +27,15 @@ const CREDENTIALS: [&str; 11] = [
     "cookie",
     "signature",
 ];
-/// Words of names for which the same holds, and which stand within too many other words.
+/// Words of such names that also occur within many other words.
 const CREDENTIAL_WORDS: [&str; 5] = ["key", "keys", "auth", "pin", "otp"];
-/// Words of names of settings that say who or where somebody is: of them only the name is kept.
+/// Words of setting names whose values identify or locate a person: only the name is kept.
 const PERSONAL_WORDS: [&str; 12] =
     ["account", "email", "emails", "phone", "url", "urls", "uri", "ip", "ips", "origin", "origins", "host"];
 
-/// The parts of a setting's values before and after a change that an event keeps: the values themselves, where they say nothing
-/// about who or where somebody is and open nothing; [`REDACTED`] in the place of one that does. Of lists that are too long it is
-/// how many entries each has and those that the other does not have: `removed` before, `added` after.
+/// Returns the parts of a setting's former and new values that an event keeps. Values that identify, locate or give access are
+/// replaced with [`REDACTED`]; all others are kept. A list that is too long is reduced to its length and its differences: `removed`
+/// in the former value, `added` in the new one.
 pub fn recorded(setting: &str, before: &Value, after: &Value) -> (Value, Value) {
     let hidden = |value: &Value| is_confidential(setting) || says_who(value);
     let kept = |value: &Value, other: &Value, name: &str| match value {
@@ -51,7 +51,7 @@ fn is_long(value: &Value) -> bool {
     value.to_string().len() > VALUE_BYTES_MAX
 }
 
-/// A list by the entries that another value does not have. Where those are too long too, it is how many entries there are.
+/// Entries of a list that the other value lacks. If these are too long as well, only their count.
 fn difference(entries: &[Value], other: &Value, name: &str) -> Value {
     let others = other.as_array().map_or(&[][..], Vec::as_slice);
     let others: BTreeSet<String> = others.iter().map(Value::to_string).collect();
@@ -67,7 +67,7 @@ fn is_confidential(setting: &str) -> bool {
         || words.any(|word| CREDENTIAL_WORDS.contains(&word) || PERSONAL_WORDS.contains(&word))
 }
 
-/// Whether a value holds an address of mail or of a network, however deep. Names of fields count as values.
+/// Whether a value holds an email or network address, at any depth. Field names count as values.
 fn says_who(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
@@ -77,7 +77,7 @@ fn says_who(value: &Value) -> bool {
     }
 }
 
-/// A text may be any word that a customer has banned: a full-width `@` is one too.
+/// The text may be any word that a customer has banned, so a full-width `@` counts, too.
 fn text_says_who(text: &str) -> bool {
     let is_network = |part: &str| {
         let bare = part.trim_matches(['[', ']', '(', ')', '<', '>', '"', '\'', '.']);

@@ -1,4 +1,4 @@
-//! From the first block to the moment at which the caller has the job's id.
+//! Staging and acceptance of a job.
 
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
@@ -12,24 +12,21 @@ use crate::number::OrgNo;
 use crate::sealing::Place;
 use crate::wake::{self, Bell};
 
-/// A job that is about to be submitted.
+/// A job to submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewJob {
-    /// Whose.
     pub org: OrgNo,
-    /// Its id.
     pub id: JobId,
-    /// Whether it was made with a test key.
+    /// Whether a test key creates it.
     pub test: bool,
-    /// Where its addresses come from.
+    /// Source of its addresses.
     pub source: &'static str,
-    /// Who or what starts it, in the timeline's words.
+    /// Who or what starts it, in the timeline's terms.
     pub started_by: &'static str,
-    /// Where it is started.
+    /// Action that starts it.
     pub source_action: &'static str,
-    /// Who starts it, as the timeline shows it (JSON).
+    /// Originator, as the timeline shows it (JSON).
     pub actor: Option<String>,
-    /// When.
     pub at: Millis,
 }
 
@@ -45,7 +42,7 @@ statements! {
                   ORDER BY created_at LIMIT $2";
 }
 
-/// Makes room for a job's addresses. Nobody sees it until it is accepted.
+/// Creates a staged job. It stays invisible until it is accepted.
 pub async fn begin(tx: &mut Tx, job: &NewJob) -> Result<JobNo> {
     let no = JobNo::of_id(job.id);
     let values = args![
@@ -63,8 +60,8 @@ pub async fn begin(tx: &mut Tx, job: &NewJob) -> Result<JobNo> {
     Ok(no)
 }
 
-/// Keeps a block of addresses whose first has this index. [`StoreError::NotFound`]: the job was thrown away, or is accepted; a
-/// block without its job would never be removed.
+/// Stores a block of addresses that starts at this index. [`StoreError::NotFound`]: the job was discarded, or is accepted; a block
+/// without its job would never be removed.
 pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body: &[u8]) -> Result<()> {
     let locked = lock(tx, org, job).await?;
     if locked.state != State::Unborn || locked.purged {
@@ -75,7 +72,7 @@ pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body
     Ok(())
 }
 
-/// Accepts a job whose addresses are all there: holds a credit for each row and makes it visible, or
+/// Accepts a job whose addresses have all arrived: holds a credit for each row and makes it visible, or fails with
 /// [`StoreError::InsufficientCredits`].
 pub async fn accept(tx: &mut Tx, new: &NewJob, rows: i64, webhook_url: Option<&str>, now: Millis) -> Result<()> {
     let no = JobNo::of_id(new.id);
@@ -90,7 +87,7 @@ pub async fn accept(tx: &mut Tx, new: &NewJob, rows: i64, webhook_url: Option<&s
     }
 }
 
-/// Throws a job away that was not accepted: a short list at once, of a long one a part, and [`super::purge_rows`] the rest.
+/// Discards a staged job: a short list at once; of a long list a part, and [`super::purge_rows`] removes the rest.
 pub async fn discard(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
     if throw_away(tx, org, job, now).await? {
         purge::remove_some(tx, org, job, State::Unborn).await?;
@@ -98,13 +95,14 @@ pub async fn discard(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result
     Ok(())
 }
 
-/// Submissions that began before a time and never ended.
+/// Submissions that began before a time and never finished.
 pub async fn broken_off(conn: &mut Conn, before: Millis, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
     let rows = conn.rows(&BROKEN_OFF, args![before, at_most]).await?;
     rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
 }
 
-/// Throws those away that were not accepted meanwhile, and leaves all of their rows to [`super::purge_rows`]; says how many.
+/// Discards those submissions that were not accepted meanwhile, and leaves their rows to [`super::purge_rows`]; returns the number
+/// discarded.
 pub async fn sweep(tx: &mut Tx, broken_off: &[(OrgNo, JobNo)], now: Millis) -> Result<usize> {
     let mut swept = 0;
     for (org, job) in broken_off {
@@ -113,7 +111,7 @@ pub async fn sweep(tx: &mut Tx, broken_off: &[(OrgNo, JobNo)], now: Millis) -> R
     Ok(swept)
 }
 
-/// From now on nothing is added to the job, and it is never accepted.
+/// Marks a staged job as discarded: nothing more can be added, and it can never be accepted.
 async fn throw_away(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<bool> {
     Ok(tx.execute(&THROW_AWAY, args![org, job, now]).await? == 1)
 }

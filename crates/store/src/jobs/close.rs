@@ -1,4 +1,4 @@
-//! The end of a job, by its last result, its customer, or the system.
+//! Closes a job: after its last result, by its customer, or by the system.
 
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
@@ -9,16 +9,12 @@ use crate::db::{Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// A job that was closed now.
+/// A job closed just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// Whose.
     pub org: OrgNo,
-    /// Which.
     pub job: JobNo,
-    /// How.
     pub state: State,
-    /// Credits that were given back.
     pub released: i64,
 }
 
@@ -32,8 +28,7 @@ pub(super) async fn complete(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, now:
     close(tx, org, job, id, State::Completed, now).await
 }
 
-/// Cancels a job for its customer: what was not verified is credited back, once. None where it was closed before; the state
-/// says how.
+/// Cancels a job for its customer and releases its unspent credits, once. `None` if it was closed before; the state says how.
 pub async fn cancel(
     tx: &mut Tx,
     org: OrgNo,
@@ -45,7 +40,7 @@ pub async fn cancel(
     stop(tx, org, JobNo(found.get("job_no")?), State::Cancelled, now).await
 }
 
-/// Stops a job for the system: it stood still for too long, or its account was stopped.
+/// Stops a job for the system: it stalled for too long, or its account was restricted.
 pub async fn force_stop(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<Option<Closed>> {
     Ok(stop(tx, org, job, State::ForceStopped, now).await?.ok())
 }
@@ -64,8 +59,7 @@ async fn stop(
     close(tx, org, job, &locked.id, state, now).await.map(Ok)
 }
 
-/// By its state nobody can settle anything of the job any more. Chunks that are left, which may be a thousand, go when it is
-/// packed.
+/// The state prevents any further settlement. Remaining chunks, up to a thousand, are removed when the job is packed.
 async fn close(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, state: State, now: Millis) -> Result<Closed> {
     tx.execute(&CLOSE, args![org, job, state.as_str(), now]).await?;
     let released = hold::release_rest(tx, org, id, &format!("closed:{id}"), now).await?;

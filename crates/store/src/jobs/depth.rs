@@ -1,11 +1,11 @@
-//! How much waits, for the metrics: counted up to a limit, by what the indexes hold.
+//! Queue depths for the metrics, counted up to a limit from the indexes.
 
 use probity_mail::time::Millis;
 
 use crate::db::{Conn, args, statements};
 use crate::error::Result;
 
-/// Up to how many of each are counted.
+/// Maximum counted of each kind.
 const COUNTED_MAX: i64 = 10_000;
 
 statements! {
@@ -15,29 +15,28 @@ statements! {
         (SELECT COUNT(*) FROM (SELECT 1 AS one FROM job WHERE is_open = 1 AND state = 'ready' LIMIT $1) AS part) AS ready,
         (SELECT COUNT(*) FROM (SELECT 1 AS one FROM job WHERE is_open = 1 AND state = 'processing' LIMIT $1) AS part) AS processing";
     FIRST_QUEUED = "SELECT created_at FROM job WHERE is_open = 1 AND state = 'queued' ORDER BY created_at LIMIT 1";
-    // By the keys of an index: whether a chunk is leased stands behind its body, which is not to be read for this.
+    // Counts from an index: the lease of a chunk is stored behind its body, which must not be read for this.
     READY_CHUNKS = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM job j JOIN chunk c ON c.org_no = j.org_no AND c.job_no = j.job_no
         WHERE j.is_open = 1 AND c.ready_at <= $2 LIMIT $1) AS part) AS ready";
 }
 
-/// How much waits. Numbers of 10,000 mean that or more.
+/// Queue depths. A value of 10,000 means at least that many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
-    /// Jobs whose lists nobody has looked at.
+    /// Jobs whose import has not started.
     pub queued: i64,
     /// Jobs whose lists are being sorted.
     pub importing: i64,
-    /// Jobs of which no address has been taken up.
+    /// Jobs without a claimed chunk.
     pub ready: i64,
-    /// Jobs that are worked on.
+    /// Jobs in progress.
     pub processing: i64,
-    /// When the oldest of the queued ones was accepted.
+    /// Acceptance time of the oldest queued job.
     pub first_queued_at: Option<Millis>,
-    /// Chunks that need not wait for their time any more, those that are worked on included.
+    /// Chunks whose start time has passed, including those in progress.
     pub chunks: i64,
 }
 
-/// How much waits now.
 pub async fn depth(conn: &mut Conn, now: Millis) -> Result<Depth> {
     let mut depth = Depth::default();
     if let Some(row) = conn.first(&OPEN_JOBS, args![COUNTED_MAX]).await? {

@@ -1,12 +1,12 @@
-//! Erasing addresses from what jobs keep: submitted rows, rows of work, results.
+//! Erases addresses from jobs: submitted rows, rows of work, results.
 //!
-//! A row stays, with its place and its reason. In the block of addresses [`ERASED`](probity_account::block::ERASED) stands in the
-//! place of the address, and its result keeps what is counted (reason, price, provider) and its time; a suggestion that is an erased address goes from
-//! other rows' results, too. Each change is a short transaction that locks the job and reads what it changes again, so
-//! two runs at once, or one that is repeated, do no harm.
+//! A row keeps its place and its reason. In the address block, [`ERASED`](probity_account::block::ERASED) replaces the address. Its
+//! result keeps the counted fields (reason, price, provider) and its time; a suggestion that is an erased address is removed from
+//! other rows' results, too. Each change is a short transaction that locks the job and re-reads its data, so concurrent or repeated
+//! runs do no harm.
 //!
-//! Whoever holds what is changed loses it: an import begins anew, a chunk gets another epoch, so results that are on their way
-//! are refused when they are settled. Results that are remembered or being packed are told by the job's `rewritten`.
+//! A change invalidates leases on the changed data: an import restarts, and a chunk gets another epoch, so results in flight are
+//! rejected when they are settled. The job's `rewritten` counter invalidates cached results and packing in progress.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -38,23 +38,23 @@ statements! {
                      ORDER BY first_idx LIMIT $4";
     RESULT_BLOCK = "SELECT body FROM result_block WHERE org_no = $1 AND job_no = $2 AND first_idx = $3";
     SET_RESULT_BLOCK = "UPDATE result_block SET body = $4 WHERE org_no = $1 AND job_no = $2 AND first_idx = $3";
-    // What an erasure has gone through, or will go through, is as old as it or older.
+    // Erasures that have processed the job, or will, are as old as the job or newer.
     ERASED_SINCE = "SELECT t.tag FROM job j JOIN erasure e ON e.org_no = j.org_no AND e.test = j.test \
                     AND e.requested_at >= j.created_at JOIN tombstone t ON t.org_no = e.org_no AND t.erasure_id = e.id \
                     WHERE j.org_no = $1 AND j.job_no = $2 AND t.tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
     REWRITTEN = "UPDATE job SET rewritten = rewritten + 1 WHERE org_no = $1 AND job_no = $2";
 }
 
-/// A sort of bodies that results lie in.
+/// Kind of stored results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Results {
-    /// Of jobs that are not packed; numbered from 1 on.
+    /// Of jobs that are not packed; numbered from 1.
     Parts,
     /// Of packed jobs, by their first rows.
     Blocks,
 }
 
-/// What is to be erased from a job's results.
+/// What to erase from a job's results.
 #[derive(Clone, Copy)]
 pub struct Erased<'a> {
     /// Rows whose addresses are erased.
@@ -63,10 +63,10 @@ pub struct Erased<'a> {
     pub is_erased: &'a (dyn Fn(&str) -> bool + Sync),
 }
 
-/// A body as it is after an erasure, and how many of its entries changed; none where nothing does.
+/// Rewrites a body; returns it with its number of changed entries, or `None` if nothing changes.
 pub type Anew<'a> = dyn Fn(&[u8]) -> Result<Option<(Vec<u8>, u64)>> + Sync + 'a;
 
-/// Jobs that were accepted up to a time, behind a place, the oldest first: when, and their numbers.
+/// Jobs accepted up to a time, after a position, oldest first: acceptance time and number.
 pub async fn older(
     conn: &mut Conn,
     org: OrgNo,
@@ -79,7 +79,7 @@ pub async fn older(
     rows.iter().map(|row| Ok((Millis(row.get("created_at")?), JobNo(row.get("job_no")?)))).collect()
 }
 
-/// Writes a block of addresses anew; says how many of them changed.
+/// Rewrites a block of addresses; returns the number changed.
 pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, anew: &Anew<'_>) -> Result<u64> {
     let locked = lock(tx, org, job).await?;
     let Some(row) = tx.first(&BLOCK, args![org, job, first]).await? else { return Ok(0) };
@@ -94,7 +94,7 @@ pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, anew
     Ok(changed)
 }
 
-/// Chunks behind a number, the first first.
+/// Chunks after a number, lowest first.
 pub async fn chunks(conn: &mut Conn, org: OrgNo, job: JobNo, behind: i64, at_most: i64) -> Result<Vec<(i64, Vec<u8>)>> {
     let mut chunks = Vec::new();
     for row in conn.rows(&CHUNKS, args![org, job, behind, at_most]).await? {
@@ -105,7 +105,7 @@ pub async fn chunks(conn: &mut Conn, org: OrgNo, job: JobNo, behind: i64, at_mos
     Ok(chunks)
 }
 
-/// Writes a chunk anew, and takes it from whoever works on it; says how many rows of it changed.
+/// Rewrites a chunk and revokes its lease; returns the number of rows changed.
 pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, anew: &Anew<'_>) -> Result<u64> {
     lock(tx, org, job).await?;
     let Some(row) = tx.first(&CHUNK, args![org, job, chunk]).await? else { return Ok(0) };
@@ -117,8 +117,8 @@ pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, anew
     Ok(changed)
 }
 
-/// Which of these addresses were erased since a job was accepted: a result that is settled now must not name them. Until the
-/// transaction's end no erasure goes through the job's results.
+/// Which of these addresses were erased since a job was accepted: a result settled now must not contain them. Until the transaction
+/// ends, no erasure processes the job's results.
 pub async fn erased_since(tx: &mut Tx, org: OrgNo, job: JobNo, tags: &BTreeSet<Tag>) -> Result<HashSet<Tag>> {
     lock(tx, org, job).await?;
     let rows = tx.rows(&ERASED_SINCE, args![org, job, suppressions::texts(tags)]).await?;
@@ -126,7 +126,7 @@ pub async fn erased_since(tx: &mut Tx, org: OrgNo, job: JobNo, tags: &BTreeSet<T
     rows.iter().map(tag).collect()
 }
 
-/// Waits for results of a job that are being settled: who settles later sees the erasures ([`erased_since`]).
+/// Waits for settlements of a job in progress: later ones see the erasures ([`erased_since`]).
 pub async fn await_settling(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<()> {
     match lock(tx, org, job).await {
         // It was purged meanwhile.
@@ -135,7 +135,7 @@ pub async fn await_settling(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<()> {
     }
 }
 
-/// Bodies of results behind a number, the first first, and whether each has something to be erased.
+/// Bodies of results after a number, lowest first, and whether each has something to erase.
 pub async fn results_behind(
     conn: &mut Conn,
     (org, job): (OrgNo, JobNo),
@@ -157,7 +157,7 @@ pub async fn results_behind(
     Ok(found)
 }
 
-/// Writes a body of results anew; says how many of its entries changed.
+/// Rewrites a body of results; returns the number of changed entries.
 pub async fn strip_results(
     tx: &mut Tx,
     (org, job): (OrgNo, JobNo),
@@ -203,7 +203,7 @@ impl Results {
     }
 }
 
-/// Takes what is to be erased out of results; says how many changed.
+/// Erases from results; returns the number changed.
 fn strip(block: &mut ResultBlock, index: impl Fn(usize) -> i64, what: Erased<'_>) -> Result<u64> {
     let kinds = std::mem::take(&mut block.kinds);
     let (mut places, mut changed) = (HashMap::new(), 0);
@@ -218,7 +218,7 @@ fn strip(block: &mut ResultBlock, index: impl Fn(usize) -> i64, what: Erased<'_>
             outcome.suggestion.clear();
         }
         changed += u64::from(stripped || suggested);
-        // Kinds that nothing has any more go.
+        // Unused kinds are removed.
         outcome.kind = *places.entry(kind).or_insert_with_key(|kind| {
             block.kinds.push(kind.clone());
             block.kinds.len() - 1
@@ -227,7 +227,7 @@ fn strip(block: &mut ResultBlock, index: impl Fn(usize) -> i64, what: Erased<'_>
     Ok(changed)
 }
 
-/// What is left of the kind of an erased row, whose suggestion goes; and whether there was more.
+/// What remains of an erased row's kind, without its suggestion; and whether that is a change.
 fn bare(kind: &[u8], outcome: &mut Outcome) -> Result<(Vec<u8>, bool)> {
     let whole = Kind::from_bytes(kind)?;
     let bare = Kind::erased(whole.reason, whole.charged, whole.provider).to_bytes();

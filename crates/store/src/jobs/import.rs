@@ -1,4 +1,4 @@
-//! The import: addresses become chunks. It is one holder's work; a holder that dies is followed by another, which begins anew.
+//! The import: splits a list's addresses into chunks. One holder does it; if it dies, another restarts from the beginning.
 
 use probity_mail::time::Millis;
 
@@ -11,31 +11,28 @@ use crate::number::OrgNo;
 use crate::sealing::Place;
 use crate::wake::{self, Bell};
 
-/// An import that somebody has taken up.
+/// A claimed import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportClaim {
-    /// Whose.
     pub org: OrgNo,
-    /// Which job.
     pub job: JobNo,
-    /// What tells this holder from earlier ones.
+    /// Epoch of this holder.
     pub epoch: i64,
-    /// How many rows there are.
     pub rows: i64,
 }
 
-/// A chunk of work.
+/// Chunk to insert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewChunk {
-    /// When it may be taken up.
+    /// Earliest time of a claim.
     pub ready_at: Millis,
-    /// How many addresses it has.
+    /// Number of addresses.
     pub size: i64,
-    /// The addresses, in the worker's own form.
+    /// The addresses, in the worker's format.
     pub body: Vec<u8>,
-    /// Where all of them go, in the worker's own form; empty where they go to many places.
+    /// Common destination of all addresses, in the worker's format; empty if they differ.
     pub destination: String,
-    /// The source that alone should ask; empty for any.
+    /// Only source that should probe; empty for any.
     pub source: String,
 }
 
@@ -44,13 +41,13 @@ statements! {
            (state = 'importing' AND leased_until <= $1)) LIMIT 1";
     NEXT = "SELECT org_no, job_no, epoch, rows_total FROM job WHERE is_open = 1 AND (state = 'queued' OR \
             (state = 'importing' AND leased_until <= $1)) ORDER BY created_at, org_no, job_no LIMIT 1 {skip_locked}";
-    // What was in nobody's hand for long begins anew to stand still (`standing.rs`).
+    // If nobody held it for long, its stall timer restarts (`standing.rs`).
     TAKE = "UPDATE job SET state = 'importing', epoch = epoch + 1, leased_until = $3, \
             progress_at = CASE WHEN progress_at > $5 OR leased_until > $5 THEN progress_at ELSE $4 END \
             WHERE org_no = $1 AND job_no = $2";
-    // No progress of the job: an import at which every importer dies must come to an end, too.
+    // Not counted as progress of the job: an import at which every importer dies must end, too.
     EXTEND = "UPDATE job SET leased_until = $3, next_chunk = $4 WHERE org_no = $1 AND job_no = $2";
-    // Nothing of what it has made is kept, so it is as if nobody had taken it up.
+    // Its work is discarded, as if nobody had claimed it.
     LET_GO = "UPDATE job SET state = 'queued', leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND state = 'importing' \
               AND epoch = $3";
     ADD_CHUNK = "INSERT INTO chunk (org_no, job_no, chunk_no, ready_at, size, body, destination, source, epoch) \
@@ -60,12 +57,12 @@ statements! {
     READY = "UPDATE job SET state = 'ready', leased_until = NULL, progress_at = $3 WHERE org_no = $1 AND job_no = $2";
 }
 
-/// Whether [`claim_import`] would find something: a reader's question, so that an idle importer never takes the writer's turn.
+/// Whether [`claim_import`] would find work: reads only, so that an idle importer never takes the writer's turn.
 pub async fn any_import(conn: &mut Conn, now: Millis) -> Result<bool> {
     Ok(conn.first(&ANY, args![now]).await?.is_some())
 }
 
-/// Takes up the oldest job that nobody imports.
+/// Claims the oldest job that nobody imports.
 pub async fn claim_import(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<ImportClaim>> {
     let Some(row) = tx.first(&NEXT, args![now]).await? else { return Ok(None) };
     let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
@@ -82,7 +79,7 @@ async fn fence(tx: &mut Tx, claim: &ImportClaim) -> Result<super::Locked> {
     Ok(locked)
 }
 
-/// Throws away a part of what an earlier holder of the import has made, and holds it for longer. False where nothing is left.
+/// Removes a part of what an earlier holder of the import made, and extends the lease. False if nothing is left.
 pub async fn restart_import(tx: &mut Tx, claim: &ImportClaim, now: Millis, lease_ms: i64) -> Result<bool> {
     let locked = fence(tx, claim).await?;
     let left = packing::remove_work(tx, claim.org, claim.job).await?;
@@ -92,7 +89,7 @@ pub async fn restart_import(tx: &mut Tx, claim: &ImportClaim, now: Millis, lease
     Ok(left)
 }
 
-/// Lets an import go that its holder does not end, so that another can take it up at once; where another has it, nothing happens.
+/// Releases an unfinished import, so that another importer can claim it at once; no effect if another has it.
 pub async fn free_import(tx: &mut Tx, claim: &ImportClaim) -> Result<()> {
     if tx.execute(&LET_GO, args![claim.org, claim.job, claim.epoch]).await? == 1 {
         wake::ring(tx, Bell::Import).await?;
@@ -100,7 +97,7 @@ pub async fn free_import(tx: &mut Tx, claim: &ImportClaim) -> Result<()> {
     Ok(())
 }
 
-/// Adds chunks and repeated rows (index, index of the first row with that address), and holds the import for longer.
+/// Adds chunks and duplicate rows (index, index of the first row with that address), and extends the lease.
 pub async fn add_chunks(
     tx: &mut Tx,
     claim: &ImportClaim,
@@ -119,7 +116,7 @@ pub async fn add_chunks(
     Ok(())
 }
 
-/// Inserts chunks with numbers from `next` on; gives the number after the last.
+/// Inserts chunks numbered from `next`; returns the number after the last.
 pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunks: &[NewChunk]) -> Result<i64> {
     let mut number = next;
     for chunk in chunks {
@@ -132,7 +129,7 @@ pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunk
     Ok(number)
 }
 
-/// Ends the import: work may begin. The credits of so many repeated rows are given back.
+/// Ends the import: chunks can be claimed. Releases the credits of `duplicates` rows.
 pub async fn imported(tx: &mut Tx, claim: &ImportClaim, duplicates: i64, now: Millis) -> Result<()> {
     let locked = fence(tx, claim).await?;
     if !locked.test {

@@ -1,33 +1,32 @@
-//! Kinds of outcomes: what many results of a job have in common.
+//! Kinds of outcomes: the shared fields of many results of a job.
 //!
-//! Of a million results most differ in nothing but their row, so whatever keeps results, a part or a block, keeps each kind
-//! that occurs in it once.
+//! Most of a million results differ only in their row, so parts and blocks store each kind once.
 
 use probity_mail::verdict::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, StoreError};
 
-/// Everything about an outcome but its row, its time and what was perhaps meant.
+/// An outcome without its row, its time and its suggestion.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// After the organization's overrides.
+    /// Reason after the organization's overrides.
     pub reason: Reason,
-    /// What was found before the overrides, in the order of [`Reason::ALL`]; nothing where the address is valid.
+    /// Findings before the overrides, in the order of [`Reason::ALL`]; empty if the address is valid.
     pub findings: Vec<Reason>,
-    /// What decided, as a short token; empty where the verdict is `valid`.
+    /// Deciding fact, as a short token; empty if the verdict is `valid`.
     pub meta: String,
-    /// The rule that decided.
+    /// Rule that decided.
     pub rule: String,
-    /// The code of the deciding reply.
+    /// Code of the deciding reply.
     pub smtp_code: Option<u16>,
-    /// Its enhanced code (RFC 3463), as `5.1.1`.
+    /// Its enhanced code (RFC 3463), such as `5.1.1`.
     pub enhanced: Option<String>,
-    /// The exchanger that was asked.
+    /// MX host that was probed.
     pub host: Option<String>,
-    /// The id of the mail provider that the domain's exchangers belong to.
+    /// Id of the mail provider of the domain's MX hosts.
     pub provider: Option<String>,
-    /// Where the deciding facts came from, as `explain` names it.
+    /// Source of the deciding facts, as `explain` names it.
     pub source: String,
     /// Bits, as the server reads them: role, disposable, free, relay, gibberish.
     pub flags: i64,
@@ -35,7 +34,7 @@ pub struct Kind {
     pub charged: bool,
 }
 
-/// The stored form: texts for what has names, so that a later version with more of them reads the same.
+/// Stored form: texts for named values, so that later versions with more of them read it unchanged.
 #[derive(Serialize, Deserialize)]
 struct Stored(
     String,
@@ -52,12 +51,11 @@ struct Stored(
 );
 
 impl Kind {
-    /// The reason before the overrides.
     pub fn raw_reason(&self) -> Reason {
         self.findings.first().copied().unwrap_or(Reason::Valid)
     }
 
-    /// What is left of an outcome whose address was erased: what is counted, the reason, the price and the provider.
+    /// An outcome after its address was erased: the counted fields, reason, price and provider.
     pub fn erased(reason: Reason, charged: bool, provider: Option<String>) -> Self {
         let findings = Some(reason).filter(|reason| *reason != Reason::Valid);
         Self {

@@ -1,17 +1,17 @@
-//! Packing: results of a closed job go from the parts in which they were settled into blocks of a thousand rows.
+//! Packing: moves a closed job's results from the parts in which they were settled into blocks of 1,000 rows.
 //!
-//! While a job runs, results come in the order of the work, and lie in parts as they came; once it is closed nothing changes any
-//! more, and a block for each thousand rows holds every row's own outcome, so a page is read from one place.
+//! While a job runs, results are stored in settlement order. Once the job is closed, results no longer change, and a block for
+//! every 1,000 rows holds each row's own outcome, so a page is read from one place.
 //!
 //! ```text
-//! packed = 0  parts count    blocks are added, the first first; those of a holder that died are gone on with
-//! packed = 1  blocks count   parts are removed, the first first, and the chunks of a job that was stopped
+//! packed = 0  parts count    blocks are added in order; a new holder continues after those of a dead one
+//! packed = 1  blocks count   parts are removed in order, and the chunks of a stopped job
 //! packed = 2  blocks only
 //! ```
 //!
-//! Whoever reads sees `packed` and the blocks in one statement, so nobody sees half. Each step is a short transaction that
-//! locks the job's row and looks at `packed` again; two holders at once only do the same twice. Blocks are made outside of
-//! transactions: what they are made of does not change, unless the job was packed meanwhile, and then they are not added.
+//! Readers see `packed` and the blocks in one statement, so nobody sees a partial state. Each step is a short transaction that
+//! locks the job's row and rechecks `packed`; two concurrent holders only duplicate work. Blocks are built outside of
+//! transactions: their input does not change unless the job is packed meanwhile, and then they are not added.
 
 use std::collections::HashMap;
 
@@ -26,12 +26,11 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::sealing::Place;
 
-/// Rows of a block.
 pub(super) const BLOCK: i64 = 1_000;
 const _: () = assert!(ROWS_MAX == 1_000, "blocks of results have as many rows as those of addresses");
-/// Blocks that are added in one transaction.
+/// Blocks added in one transaction.
 const BLOCKS_AT_ONCE: i64 = 10;
-/// Parts that are removed in one transaction, chunks that are left of a job that was stopped, and rows that repeat others.
+/// Parts removed in one transaction; also remaining chunks of a stopped job, and duplicate rows.
 const PARTS_AT_ONCE: i64 = 100;
 const CHUNKS_AT_ONCE: i64 = 50;
 const DUPLICATES_AT_ONCE: i64 = 2_000;
@@ -57,28 +56,26 @@ statements! {
                        WHERE org_no = $1 AND job_no = $2 ORDER BY idx LIMIT $3)";
 }
 
-/// A closed job that somebody packs.
+/// A closed job claimed for packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Whose.
     pub org: OrgNo,
-    /// Which.
     pub job: JobNo,
     rows: i64,
     /// Whether blocks count already.
     switched: bool,
-    /// How often its results had been written anew when it was taken up.
+    /// Value of the job's `rewritten` counter at the claim.
     rewritten: i64,
-    /// The row at which the next blocks begin; none where that has to be looked up.
+    /// First row of the next blocks; `None` if it must be looked up.
     next: Option<i64>,
 }
 
-/// Whether [`claim_packing`] would find something: a reader's question, so that who has nothing to do never takes the writer's turn.
+/// Whether [`claim_packing`] would find work: reads only, so that an idle packer never takes the writer's turn.
 pub async fn any_to_pack(conn: &mut Conn, now: Millis) -> Result<bool> {
     Ok(conn.first(&ANY_TO_PACK, args![now]).await?.is_some())
 }
 
-/// Takes up the closed job that has waited longest for being packed; none where all are packed or taken.
+/// Claims the closed job that has waited longest for packing; `None` if all are packed or claimed.
 pub async fn claim_packing(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<Packing>> {
     let Some(row) = tx.first(&CLAIM_PACKING, args![now]).await? else { return Ok(None) };
     let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
@@ -87,8 +84,8 @@ pub async fn claim_packing(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Op
     Ok(Some(Packing { org, job, rows: row.get("rows_total")?, switched, rewritten: row.get("rewritten")?, next: None }))
 }
 
-/// Goes one step, which is one short transaction, and holds the job until then. Nothing where no step is left: the job is
-/// packed, or somebody else was faster.
+/// Does one step, a short transaction, and extends the lease to `until`. `None` if no step is left: the job is packed, or another
+/// holder was faster.
 pub async fn pack(store: &Store, packing: Packing, until: Millis) -> Result<Option<Packing>> {
     if packing.switched { remove(store, packing, until).await } else { add(store, packing, until).await }
 }
@@ -114,7 +111,7 @@ async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Pa
     let switched = next >= rows;
     let added = store.write_bulk(|tx| {
         async {
-            // Of addresses that were erased meanwhile these blocks may tell more than the parts do.
+            // These blocks may contain addresses that were erased from the parts meanwhile.
             if !is_at(tx, org, job, 0, Some(packing.rewritten)).await? {
                 return Ok(false);
             }
@@ -158,21 +155,21 @@ async fn remove(store: &Store, packing: Packing, until: Millis) -> Result<Option
     Ok(removed.await?.then_some(packing))
 }
 
-/// Removes a part of a job's chunks and of what is known of repeated rows. False where nothing is left.
+/// Removes a part of a job's chunks and duplicate rows. False if nothing is left.
 pub(super) async fn remove_work(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<bool> {
     let chunks = tx.execute(&DROP_CHUNKS, args![org, job, CHUNKS_AT_ONCE]).await?;
     let duplicates = tx.execute(&DROP_DUPLICATES, args![org, job, DUPLICATES_AT_ONCE]).await?;
     Ok(chunks + duplicates > 0)
 }
 
-/// Whether a job stands there still, its results unchanged where that matters; locks its row.
+/// Whether a job is still in this state, with its results unchanged if that matters; locks its row.
 async fn is_at(tx: &mut Tx, org: OrgNo, job: JobNo, packed: i64, rewritten: Option<i64>) -> Result<bool> {
     let Some(row) = tx.first(&PACKED_NOW, args![org, job]).await? else { return Ok(false) };
     let same = rewritten.is_none_or(|rewritten| row.get("rewritten").is_ok_and(|now: i64| now == rewritten));
     Ok(row.get::<i64>("packed")? == packed && same)
 }
 
-/// The block of the rows within `from..to`.
+/// Builds the block of the rows in `from..to`.
 async fn block(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<u8>> {
     let damaged = || StoreError::corrupt("a result cannot be packed");
     let number = |number: i64| u64::try_from(number).map_err(|_| damaged());

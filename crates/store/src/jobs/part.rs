@@ -1,12 +1,12 @@
 //! The body of a part: results of one chunk that were settled together.
 //!
 //! ```text
-//! body = 4byte-length *number results   ; the length of the numbers in bytes, the lowest byte first
+//! body = 4byte-length *number results   ; the length of the numbers in bytes, little-endian
 //! ```
 //!
-//! The numbers are the rows' indexes, ascending, each as what it is more than the one before (LEB128: seven bits a byte, the
-//! lowest first). The results are a block as closed jobs have it ([`ResultBlock`]), with one entry for each index; what is alike
-//! in many of them is in it once.
+//! The numbers are the rows' indexes, ascending, each as its difference to the one before (LEB128: 7 bits per byte, lowest
+//! first). The results are a block as in closed jobs ([`ResultBlock`]), with one entry for each index; shared fields are
+//! stored once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use super::kind::Kind;
 use super::results::{self, RowResult};
 use crate::error::{Result, StoreError};
 
-/// The most results of one part.
+/// Maximum results of one part.
 pub(super) const PART_MAX: usize = ROWS_MAX;
 
-/// Results that are read, with the kinds that they name by their places.
+/// Decoded results; each refers to its kind by position.
 pub(super) struct Part {
-    /// Each kind once, as it was written.
+    /// Each kind once, as written.
     pub(super) kinds: Vec<Arc<Kind>>,
-    /// The row of each result, and the result; ascending.
+    /// Row and result, ascending.
     pub(super) rows: Vec<(i64, Outcome)>,
 }
 
-/// The body of at most [`PART_MAX`] results, of which each row has one.
+/// Encodes at most [`PART_MAX`] results with distinct rows.
 pub(super) fn encode(results: &[&RowResult], at: Millis) -> Result<Vec<u8>> {
     let mut ordered = results.to_vec();
     ordered.sort_unstable_by_key(|result| result.idx);
@@ -54,7 +54,6 @@ pub(super) fn encode(results: &[&RowResult], at: Millis) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// What a body says.
 pub(super) fn decode(body: &[u8]) -> Result<Part> {
     let (indexes, block) = split(body)?;
     let block = ResultBlock::decode(block).map_err(|error| StoreError::Corrupt(error.into()))?;
@@ -69,7 +68,7 @@ pub(super) fn decode(body: &[u8]) -> Result<Part> {
     Ok(Part { kinds, rows })
 }
 
-/// A body whose results were changed, and what that says of it; nothing where that is 0. The rows stay the same.
+/// Rewrites a body's results; returns it with its number of changes, `None` if 0. The rows stay the same.
 pub(super) fn rewritten(
     body: &[u8],
     change: impl Fn(&[i64], &mut ResultBlock) -> Result<u64>,
@@ -89,7 +88,7 @@ pub(super) fn rewritten(
     Ok(Some((anew, changed)))
 }
 
-/// The rows that a body has results of.
+/// Rows that have results in a body.
 pub(super) fn indexes(body: &[u8]) -> Result<Vec<i64>> {
     split(body).map(|(indexes, _)| indexes)
 }
@@ -116,7 +115,7 @@ fn damaged() -> StoreError {
     results::damaged()
 }
 
-/// Appends a number, which is not negative.
+/// Appends a number, which must not be negative.
 fn put(bytes: &mut Vec<u8>, number: i64) {
     let mut left = u64::try_from(number).unwrap_or(0);
     loop {
@@ -130,7 +129,7 @@ fn put(bytes: &mut Vec<u8>, number: i64) {
     }
 }
 
-/// The number that bytes begin with, and the rest.
+/// Decodes the leading number; returns it and the rest.
 fn number(bytes: &[u8]) -> Option<(i64, &[u8])> {
     let mut value = 0_i64;
     for (place, byte) in bytes.iter().enumerate().take(9) {

@@ -1,7 +1,7 @@
-//! Rows of a job that are picked one by one: those that a message to a webhook tells of.
+//! Reads individual rows of a job: those that a webhook delivery reports.
 //!
-//! They lie scattered over the list. Of a job that is not packed its parts are looked through, the last one first
-//! ([`super::sheet`]): mostly they were settled lately. Of blocks each is read and opened by itself, so one is in memory at a time.
+//! They are scattered over the list. In a job that is not packed, parts are searched from the last one back ([`super::sheet`]),
+//! because the rows were mostly settled lately. Blocks are read and decoded one by one, so only one is in memory at a time.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ use crate::db::Conn;
 use crate::error::Result;
 use crate::number::OrgNo;
 
-/// What stands in these rows, which are the first ones with their addresses; rows that have no result are left out. In the
-/// order of the rows.
+/// Results of these rows, which must be the first rows of their addresses, in row order; rows without a result are omitted.
 pub async fn picked(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<Vec<(i64, Standing)>> {
     let mut standing: BTreeMap<i64, Standing> = sheet::picked(conn, org, job, rows).await?.into_iter().collect();
     let mut left: Vec<i64> = rows.iter().copied().filter(|idx| !standing.contains_key(idx)).collect();

@@ -1,11 +1,10 @@
-//! Purging: what jobs were about goes when it is old enough; that they were, and what came out in numbers, stays longer.
+//! Retention: a job's rows expire before its totals.
 //!
-//! How long rows are kept is the organization's wish or else the instance's. From the moment at which a job is marked nobody
-//! reads its rows any more; they are removed in short transactions, the first first, so whoever goes on after a crash goes on
-//! where the other ended. The job itself, with its counts, goes much later. What was submitted and came to nothing goes the same
-//! way, and nothing of it stays.
+//! The organization's setting, or else the instance's, says how long rows are kept. Once a job is marked, its rows are no longer
+//! readable. Short transactions remove them in order, so another process can continue after a crash. The job itself, with its
+//! counts, is removed much later. Discarded submissions are removed the same way, completely.
 //!
-//! Whether there is something to do is asked of a reader: on SQLite a transaction would take the writer's turn for it.
+//! Readers check whether there is work: on SQLite, a transaction would take the writer's turn for it.
 
 use probity_mail::time::{DAY_MS, Millis};
 
@@ -14,15 +13,15 @@ use crate::db::{Conn, Row, Tx, args, statements};
 use crate::error::Result;
 use crate::number::OrgNo;
 
-/// Blocks of each kind that are removed in one transaction: all that was in them is overwritten, which takes its time.
+/// Blocks of each kind removed in one transaction: their content is overwritten, which takes time.
 const BLOCKS_AT_ONCE: i64 = 50;
 
 statements! {
-    // Each organization's own jobs, by their age: jobs that others keep for longer are not looked at again and again.
+    // Each organization's own jobs, by age: jobs that others keep longer are not scanned again and again.
     DUE = "SELECT j.org_no, j.job_no FROM org o LEFT JOIN org_settings s ON s.org_no = o.org_no CROSS JOIN job j \
            WHERE j.org_no = o.org_no AND j.packed = 2 AND j.purged_at IS NULL \
            AND j.finished_at <= $1 - COALESCE(s.retention_days, $2) * $3 ORDER BY j.finished_at LIMIT $4";
-    // Looked at again: the organization may wish something else by now.
+    // Checked again: the organization may have changed its setting.
     MARK = "UPDATE job SET purged_at = $3 WHERE org_no = $1 AND job_no = $2 AND packed = 2 AND purged_at IS NULL AND finished_at <= \
             $3 - COALESCE((SELECT s.retention_days FROM org_settings s WHERE s.org_no = job.org_no), $4) * $5";
     MARKED = "SELECT org_no, job_no, state FROM job WHERE packed < 3 AND purged_at IS NOT NULL ORDER BY purged_at LIMIT 1 \
@@ -40,13 +39,13 @@ statements! {
     DROP_JOB = "DELETE FROM job WHERE org_no = $1 AND job_no = $2";
 }
 
-/// Jobs whose rows were kept for as long as their organization wishes, or for `usual_days`.
+/// Jobs whose rows have reached their organization's retention, or `usual_days`.
 pub async fn due(conn: &mut Conn, now: Millis, usual_days: i64, at_most: i64) -> Result<Vec<(OrgNo, JobNo)>> {
     let rows = conn.rows(&DUE, args![now, usual_days, DAY_MS, at_most]).await?;
     rows.iter().map(numbers).collect()
 }
 
-/// Marks those that are still [`due`]; says how many.
+/// Marks those jobs that are still [`due`]; returns the number marked.
 pub async fn mark_due(tx: &mut Tx, due: &[(OrgNo, JobNo)], now: Millis, usual_days: i64) -> Result<usize> {
     let mut marked = 0;
     for (org, job) in due {
@@ -55,12 +54,12 @@ pub async fn mark_due(tx: &mut Tx, due: &[(OrgNo, JobNo)], now: Millis, usual_da
     Ok(marked)
 }
 
-/// Whether [`purge_rows`] would find something.
+/// Whether [`purge_rows`] would find work.
 pub async fn any_marked(conn: &mut Conn) -> Result<bool> {
     Ok(conn.first(&ANY_MARKED, args![]).await?.is_some())
 }
 
-/// Removes a part of the rows of one marked job. False where there is nothing to remove any more.
+/// Removes a part of the rows of one marked job. False if there is nothing left to remove.
 pub async fn purge_rows(tx: &mut Tx) -> Result<bool> {
     let Some(row) = tx.first(&MARKED, args![]).await? else { return Ok(false) };
     let (org, job) = numbers(&row)?;
@@ -68,7 +67,7 @@ pub async fn purge_rows(tx: &mut Tx) -> Result<bool> {
     Ok(true)
 }
 
-/// Removes a part of the rows of a marked job; where none is left, the job is done with, and one that was never accepted is gone.
+/// Removes a part of the rows of a marked job. When none is left, the job is finished, or removed if it was never accepted.
 pub(super) async fn remove_some(tx: &mut Tx, org: OrgNo, job: JobNo, state: State) -> Result<()> {
     let results = tx.execute(&DROP_RESULTS, args![org, job, BLOCKS_AT_ONCE]).await?;
     let addresses = tx.execute(&DROP_BLOCKS, args![org, job, BLOCKS_AT_ONCE]).await?;
@@ -79,12 +78,12 @@ pub(super) async fn remove_some(tx: &mut Tx, org: OrgNo, job: JobNo, state: Stat
     Ok(())
 }
 
-/// Whether [`forget`] would find something.
+/// Whether [`forget`] would find work.
 pub async fn any_old(conn: &mut Conn, before: Millis) -> Result<bool> {
     Ok(conn.first(&ANY_OLD, args![before]).await?.is_some())
 }
 
-/// Removes jobs that ended before a time and have no rows any more; says how many.
+/// Removes jobs that ended before a time and have no rows left; returns the number removed.
 pub async fn forget(tx: &mut Tx, before: Millis, at_most: i64) -> Result<usize> {
     let old = tx.rows(&OLD, args![before, at_most]).await?;
     for row in &old {

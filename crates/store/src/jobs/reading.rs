@@ -10,14 +10,13 @@ use crate::db::{Conn, Row, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// Which jobs a list shows. Empty texts and none mean: all.
+/// Job filter. Empty texts and `None` match all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Made with a test key.
+    /// Created with a test key.
     pub test: bool,
-    /// From this source.
     pub source: Option<String>,
-    /// In one of the states of this word of the API: `queued`, `processing`, `completed`, `cancelled`.
+    /// In a state of this API status: `queued`, `processing`, `completed`, `cancelled`.
     pub status: Option<String>,
     /// Accepted at this time or later.
     pub created_from: Option<Millis>,
@@ -37,18 +36,17 @@ statements! {
     REASONS = "SELECT reason, n FROM job_reason WHERE org_no = $1 AND job_no = $2";
 }
 
-/// The job with a number.
 pub(super) async fn by_no(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Job> {
     conn.first(&BY_NO, args![org, job]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// The job with an id, for keys of its sort.
+/// The job with an id, for keys of its mode (live or test).
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: JobId, test: bool) -> Result<Job> {
     let row = conn.first(&BY_ID, args![org, id.to_string(), test]).await?;
     row.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
-/// Jobs, the newest first, after the one that a page ended with; at most `at_most`.
+/// Jobs, newest first, after the last one of a page; at most `at_most`.
 pub async fn page(
     conn: &mut Conn,
     org: OrgNo,
@@ -71,7 +69,7 @@ pub async fn page(
     conn.rows(&PAGE, values).await?.iter().map(read).collect()
 }
 
-/// A job's rows by reason, in the order of the reasons, those without rows left out.
+/// A job's rows by reason, in the order of the reasons; reasons without rows are omitted.
 pub async fn reasons(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Reason, i64)>> {
     let mut counted = Vec::new();
     for row in conn.rows(&REASONS, args![org, job]).await? {
@@ -83,8 +81,7 @@ pub async fn reasons(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Rea
     Ok(counted)
 }
 
-/// A job's rows by the mail provider of their domains and by status, the provider with the most rows first; none for all that belong
-/// to no provider that we know.
+/// A job's rows by mail provider and status, the largest provider first; `None` for rows of no known provider.
 pub async fn providers(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(Option<String>, Counts)>> {
     let read = |row: &Row| {
         let count = |column| row.get::<i64>(column);
@@ -100,7 +97,7 @@ pub async fn providers(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<(O
     Ok(counted)
 }
 
-/// How many credits are still set aside for a job.
+/// Credits still on hold for a job.
 pub async fn set_aside(conn: &mut Conn, org: OrgNo, id: JobId) -> Result<i64> {
     hold::left(conn, org, &id.to_string()).await
 }

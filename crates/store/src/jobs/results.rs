@@ -1,7 +1,7 @@
-//! What came out, row by row.
+//! Results, row by row.
 //!
-//! While a job runs its results lie in parts, in the order in which they were settled; each node remembers those that it has
-//! read ([`super::sheet`]). Once the job is packed they lie in blocks.
+//! While a job runs, results are stored in parts, in settlement order; each node caches those that it has read ([`super::sheet`]).
+//! Once the job is packed, they are stored in blocks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,39 +17,38 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::sealing::Place;
 
-/// The result of one address, which all rows with that address share.
+/// Result of one address, shared by all rows with that address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowResult {
-    /// The first row with the address.
+    /// First row with the address.
     pub idx: i64,
-    /// How many rows have it.
+    /// Number of rows with the address.
     pub copies: i64,
-    /// The outcome, which many results share.
+    /// Outcome, shared by many results.
     pub kind: Arc<Kind>,
-    /// A whole address that was perhaps meant.
+    /// Suggested correction, as a complete address.
     pub suggestion: Option<String>,
 }
 
-/// A result as it is read.
+/// Stored result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The result.
     pub result: RowResult,
-    /// When it came.
+    /// Settlement time.
     pub at: Millis,
 }
 
 statements! {
     BLOCKS = "SELECT first_idx, body FROM job_block WHERE org_no = $1 AND job_no = $2 AND first_idx >= $3 \
               ORDER BY first_idx LIMIT $4";
-    // Whether blocks count is seen together with them.
+    // Reads the packed state together with the blocks.
     PACKED = "SELECT b.first_idx, b.body FROM job j JOIN result_block b ON b.org_no = j.org_no AND b.job_no = j.job_no \
               WHERE j.org_no = $1 AND j.job_no = $2 AND j.packed > 0 AND b.first_idx >= $3 AND b.first_idx < $4 \
               ORDER BY b.first_idx";
     OF_CHUNK = "SELECT part_no, body FROM result_part WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 ORDER BY part_no";
 }
 
-/// Blocks of addresses from the one that begins at `from` on: the index of each one's first address, and its bytes.
+/// Address blocks from the one that begins at `from`: index of the first address, and content.
 pub async fn blocks(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<(i64, Vec<u8>)>> {
     let rows = conn.rows(&BLOCKS, args![org, job, from, at_most]).await?;
     let mut blocks = Vec::with_capacity(rows.len());
@@ -61,14 +60,14 @@ pub async fn blocks(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most:
     Ok(blocks)
 }
 
-/// What stands in the rows within `from..to`, in their order: each row with its own result or the one that it shares, however
-/// the job's results are kept.
+/// Outcomes of the rows in `from..to`, in row order, however the job's results are stored: each row with its own result or the one
+/// it shares.
 pub async fn outcomes(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<(i64, Standing)>> {
     if let Some(found) = packed(conn, org, job, from, to).await? {
         return Ok(found);
     }
     let found = sheet::outcomes(conn, org, job, from, to).await?;
-    // Parts go once blocks stand: perhaps these did between the two reads.
+    // Parts are removed once blocks exist: that may have happened between the two reads.
     if i64::try_from(found.len()).is_ok_and(|found| found < to - from)
         && let Some(found) = packed(conn, org, job, from, to).await?
     {
@@ -77,14 +76,14 @@ pub async fn outcomes(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i6
     Ok(found)
 }
 
-/// The results of first rows within `from..to`, in their order.
+/// Results of first rows in `from..to`, in row order.
 pub async fn results(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<Standing>> {
     let found = outcomes(conn, org, job, from, to).await?;
     let own = found.into_iter().filter(|(idx, standing)| *idx == standing.result.idx);
     Ok(own.map(|(_, standing)| standing).collect())
 }
 
-/// What blocks say about the rows within `from..to`; nothing where blocks do not count.
+/// Results of the rows in `from..to` from blocks; `None` if blocks do not count yet.
 pub(super) async fn packed(
     conn: &mut Conn,
     org: OrgNo,
@@ -113,7 +112,7 @@ pub(super) async fn packed(
     Ok(Some(found))
 }
 
-/// A result as a block has it.
+/// Converts a block's entry to a result.
 pub(super) fn unpacked(idx: i64, kind: Arc<Kind>, outcome: Outcome) -> Result<Standing> {
     let number = |number: u64| i64::try_from(number).map_err(|_| damaged());
     let first = idx.checked_sub(number(outcome.back)?).ok_or_else(damaged)?;
@@ -131,7 +130,7 @@ pub(super) fn damaged() -> StoreError {
     StoreError::corrupt("a result cannot be read")
 }
 
-/// Which rows of a chunk have results: for a holder that follows one who died or let it go half-way.
+/// Rows of a chunk that have results: for a holder that follows one who died or released it unfinished.
 pub async fn standing(conn: &mut Conn, fence: &Fence) -> Result<BTreeSet<i64>> {
     let mut standing = BTreeSet::new();
     for row in conn.rows(&OF_CHUNK, args![fence.org, fence.job, fence.chunk]).await? {

@@ -1,16 +1,17 @@
-//! Sheets: the results of jobs that are not packed, in memory and in the order of their rows.
+//! Sheets: in-memory results of jobs that are not packed, in row order.
 //!
-//! Parts are settled in the order of the work, which is sorted by domain, so the thousand rows of a page lie in as many parts.
-//! Writing them in the order of the rows would touch a page of the database for each; so whoever reads puts them in order.
-//! Parts change only where addresses are erased, which the job tells (`rewritten`), and their numbers are seen in order, so a
-//! sheet that has read up to one only reads what is behind it: a page of a running job costs what was settled since the last one.
-//! A row takes 16 bytes, and what rows have in common takes more, but once: each host that decided, each suggestion. Sheets are
-//! kept, up to [`ROWS_KEPT`] rows or what is as large, and any may be forgotten. Where they are too many, the one that was not
-//! read for longest goes, unless it is in use: of jobs that are read in turn each would push the next one out, and every page
-//! would read a whole job.
+//! Parts are settled in work order, sorted by domain, so the 1,000 rows of a page are spread over as many parts. Writing in row
+//! order would touch a database page per row; so readers sort instead.
 //!
-//! Rows that are picked one by one, for a message, need no sheet: they were settled lately, so they are looked for from the last part
-//! back.
+//! Parts change only by erasures, which the job's `rewritten` counter reveals, and their numbers become visible in order. So a
+//! sheet only reads the parts after its last one: a page of a running job costs what was settled since. A row takes 16 bytes;
+//! shared data (deciding hosts, suggestions) is stored once.
+//!
+//! The cache holds up to [`ROWS_KEPT`] rows or their equivalent; any sheet may be dropped. Beyond that, the least recently read
+//! sheet is dropped unless it is in use. Otherwise, jobs read in turn would evict each other, and every page would read a whole
+//! job.
+//!
+//! Individual rows for deliveries need no sheet: they were settled lately, so parts are searched from the last one back.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex as Short, PoisonError};
@@ -27,20 +28,19 @@ use crate::error::Result;
 use crate::number::OrgNo;
 use crate::sealing::Place;
 
-/// Rows of the sheets that are kept beside the one that is read: 64 MB, where what they have in common counts as so many rows as
-/// it is large.
+/// Rows of cached sheets besides the one being read: 64 MB. Shared data counts as the equivalent number of rows.
 const ROWS_KEPT: usize = 4_000_000;
-/// What a kind counts for: its texts, their boxes, and its place in two tables are about 400 bytes.
+/// Weight of a kind: its texts, their boxes, and its place in two tables are about 400 bytes.
 const ROWS_OF_A_KIND: usize = 25;
-/// The same of a suggestion.
+/// Weight of a suggestion.
 const ROWS_OF_A_SUGGESTION: usize = 6;
-/// Sheets that are kept, however short.
+/// Maximum cached sheets, however short.
 const SHEETS_KEPT: usize = 64;
-/// A sheet is in use where it is among so many that were read last.
+/// A sheet is in use if it is among this many read last.
 const LATELY: u64 = 32;
-/// Parts that are read at a time.
+/// Parts read at a time.
 const PARTS: i64 = 100;
-/// The same for those that are looked through for some rows.
+/// Parts read at a time when searching for individual rows.
 const FEW_PARTS: i64 = 10;
 
 statements! {
@@ -51,14 +51,14 @@ statements! {
                   ORDER BY idx";
 }
 
-/// The sheets that are kept, those read last at the end. A transaction has none but its own: what it sees may be older.
+/// Cached sheets, the last read at the end. A transaction has only its own: its snapshot may be older.
 #[derive(Debug, Default)]
 pub(crate) struct Sheets(Short<Shelf>);
 
 #[derive(Debug, Default)]
 struct Shelf {
     all: Vec<Kept>,
-    /// How often a sheet was read.
+    /// Number of reads of any sheet.
     reads: u64,
 }
 
@@ -66,7 +66,7 @@ struct Shelf {
 struct Kept {
     of: (OrgNo, JobNo),
     rows: usize,
-    /// Which reading of any was its last one.
+    /// Value of that count at the last read.
     read: u64,
     sheet: Arc<Mutex<Sheet>>,
 }
@@ -86,7 +86,7 @@ impl Sheets {
         })
     }
 
-    /// Takes note of the size of a sheet that was read, and lets those go that are too much: those that are not in use, else this one.
+    /// Records the size of a sheet that was read, and drops the excess: sheets not in use, else this one.
     fn has(&self, of: (OrgNo, JobNo), rows: usize) {
         self.shelf(|Shelf { all, reads }| {
             if let Some(kept) = all.iter_mut().find(|kept| kept.of == of) {
@@ -101,7 +101,7 @@ impl Sheets {
         });
     }
 
-    /// Lets the sheet of a job go that is packed.
+    /// Drops the sheet of a packed job.
     pub(super) fn forget(&self, org: OrgNo, job: JobNo) {
         self.shelf(|shelf| shelf.all.retain(|kept| kept.of != (org, job)));
     }
@@ -111,40 +111,38 @@ impl Sheets {
     }
 }
 
-/// The results of a job that were read so far.
+/// Results of a job read so far.
 #[derive(Debug, Default)]
 struct Sheet {
-    /// The last part that was read.
+    /// Last part read.
     last: i64,
-    /// How often parts had been written anew when the first was read.
+    /// The job's `rewritten` counter at the first read.
     rewritten: i64,
     /// By thousands of rows.
     blocks: BTreeMap<i64, Vec<Entry>>,
     rows: usize,
-    /// Each kind that occurs, and its place among them.
+    /// Each kind that occurs, and its index.
     kinds: Vec<Arc<Kind>>,
     places: HashMap<Arc<Kind>, u32>,
-    /// When results came: those of a part together.
+    /// Settlement times; the results of a part share one.
     times: Vec<Millis>,
-    /// By row; few have one.
+    /// By row; few rows have one.
     suggestions: HashMap<i64, Box<str>>,
 }
 
-/// The result of a row, in 16 bytes: what many have in common stands in the sheet.
+/// Result of a row, in 16 bytes: shared data is stored in the sheet.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     copies: u32,
-    /// The place of its kind.
     kind: u32,
-    /// The place of its time.
     time: u32,
-    /// The row within its thousand.
+    /// Row within its thousand.
     within: u16,
 }
 const _: () = assert!(size_of::<Entry>() == 16);
 
-/// What stands in the rows within `from..to` of a job that is not packed, in their order. A row that has several results, which is
-/// never so, is told of as often.
+/// Outcomes of the rows in `from..to` of a job that is not packed, in row order. A row with several results, which should not
+/// happen, occurs several times.
 pub(super) async fn outcomes(
     conn: &mut Conn,
     org: OrgNo,
@@ -164,7 +162,7 @@ pub(super) async fn outcomes(
     Ok(found)
 }
 
-/// What stands in these rows of a job that is not packed: their own results.
+/// Own results of these rows of a job that is not packed.
 pub(super) async fn picked(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<Vec<(i64, Standing)>> {
     let (mut wanted, mut found) = (rows.iter().copied().collect::<BTreeSet<_>>(), Vec::new());
     if conn.first(&SETTLED, args![org, job]).await?.is_none() {
@@ -192,7 +190,7 @@ pub(super) async fn picked(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]
     Ok(found)
 }
 
-/// The sheet of a job, with all that is settled by now. None: the job is packed.
+/// The sheet of a job, with everything settled by now. `None`: the job is packed.
 async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc<Mutex<Sheet>>>> {
     let sheets = conn.sheets().clone();
     let Some(settled) = conn.first(&SETTLED, args![org, job]).await? else {
@@ -214,7 +212,7 @@ async fn caught_up(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Arc
 }
 
 impl Sheet {
-    /// Reads what was settled since the last time.
+    /// Reads what was settled since the last read.
     async fn catch_up(&mut self, conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<()> {
         loop {
             let rows = conn.rows(&SINCE, args![org, job, self.last, PARTS]).await?;
@@ -228,12 +226,12 @@ impl Sheet {
             if i64::try_from(rows.len()).is_ok_and(|read| read < PARTS) {
                 return Ok(());
             }
-            // Putting a hundred thousand rows in order takes milliseconds.
+            // Sorting 100,000 rows takes milliseconds.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Adds a part; where it is damaged, none of its rows.
+    /// Adds a part; none of its rows if it is damaged.
     fn add(&mut self, part: Part) -> Result<()> {
         let kinds = part.kinds.into_iter().map(|kind| self.known(kind)).collect::<Result<Vec<_>>>()?;
         let mut read = Vec::with_capacity(part.rows.len());
@@ -255,12 +253,12 @@ impl Sheet {
         Ok(())
     }
 
-    /// How large it is, in rows.
+    /// Size, in rows.
     fn weight(&self) -> usize {
         self.rows + self.kinds.len() * ROWS_OF_A_KIND + self.suggestions.len() * ROWS_OF_A_SUGGESTION
     }
 
-    /// The place of a kind, which is the same as others have it.
+    /// Index of a kind, which is shared with other sheets.
     fn known(&mut self, kind: Arc<Kind>) -> Result<u32> {
         if let Some(known) = self.places.get(&kind) {
             return Ok(*known);
@@ -271,7 +269,7 @@ impl Sheet {
         Ok(place)
     }
 
-    /// The place of a time, which is mostly that of the result before.
+    /// Index of a time, mostly that of the result before.
     fn time(&mut self, at: Millis) -> Result<u32> {
         if self.times.last() != Some(&at) {
             self.times.push(at);
@@ -279,7 +277,7 @@ impl Sheet {
         u32::try_from(self.times.len() - 1).map_err(|_| results::damaged())
     }
 
-    /// The results of first rows within `from..to`, with their rows.
+    /// Results of first rows in `from..to`, with their rows.
     fn within(&self, from: i64, to: i64) -> impl Iterator<Item = (i64, Entry)> {
         let blocks = self.blocks.range(from.div_euclid(packing::BLOCK)..);
         let blocks = blocks.take_while(move |(block, _)| **block <= to.div_euclid(packing::BLOCK));
@@ -298,7 +296,7 @@ impl Sheet {
     }
 }
 
-/// A place that was given out, as one in memory.
+/// Converts a stored index.
 fn place(place: u32) -> usize {
     usize::try_from(place).expect("it is that of something in memory")
 }
@@ -315,7 +313,7 @@ mod tests {
         sheets.shelf(|shelf| shelf.all.iter().map(|kept| kept.of.1.0).collect())
     }
 
-    /// Reads a sheet of so many rows; says whether it was kept.
+    /// Reads a sheet of `rows` rows; returns whether it was cached.
     fn read(sheets: &Sheets, job: i64, rows: usize) -> bool {
         let was_kept = kept(sheets).contains(&job);
         sheets.of(of(job));

@@ -1,4 +1,4 @@
-//! Jobs that sum up what was verified without one: they are born completed, hold no credits, and have no rows to read.
+//! Jobs that sum up verifications made without a job: they are created completed, hold no credits, and have no readable rows.
 
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
@@ -9,29 +9,27 @@ use crate::db::{Tx, args, statements};
 use crate::error::Result;
 use crate::number::OrgNo;
 
-/// What was verified, summed up.
+/// Verifications to sum up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summed {
-    /// Whose.
     pub org: OrgNo,
     /// Its id: the same sum must have the same id, so that it is recorded once.
     pub id: JobId,
-    /// Where the addresses came from.
+    /// Source of the addresses.
     pub source: &'static str,
-    /// Who or what started it, in the timeline's words.
+    /// Who or what started it, in the timeline's terms.
     pub started_by: &'static str,
-    /// Where it was started.
+    /// Action that started it.
     pub source_action: String,
-    /// Who started it, as the timeline shows it (JSON).
+    /// Originator, as the timeline shows it (JSON).
     pub actor: String,
-    /// When it is recorded.
     pub at: Millis,
-    /// How many addresses had which reason; each reason once.
+    /// Number of addresses by reason; each reason once.
     pub reasons: Vec<(Reason, i64)>,
 }
 
 statements! {
-    // Its credits were captured by the calls that it sums up, so it has charged nothing itself; and its rows count as removed.
+    // The calls that it sums up captured its credits, so it charges nothing itself, and its rows count as removed.
     RECORD = "INSERT INTO job (org_no, job_no, id, test, source, started_by, source_action, actor, state, is_open, rows_total, \
               processed, passed, undeliverable, risky, unknown, charged, epoch, next_chunk, created_at, started_at, \
               finished_at, progress_at, purged_at, packed) VALUES ($1, $2, $3, 0, $4, $5, $6, $7, 'completed', 0, $8, $8, $9, \
@@ -39,7 +37,7 @@ statements! {
     REASON = "INSERT INTO job_reason (org_no, job_no, reason, n) VALUES ($1, $2, $3, $4)";
 }
 
-/// Records a sum; none where it was recorded before.
+/// Records a sum; `None` if it was recorded before.
 pub async fn record(tx: &mut Tx, summed: &Summed) -> Result<Option<Closed>> {
     let mut counts = Counts::default();
     for (reason, rows) in &summed.reasons {

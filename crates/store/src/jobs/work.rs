@@ -1,13 +1,12 @@
-//! Work: chunks are taken up under a lease, and settled in parts under a fence.
+//! Work: chunks are claimed under a lease, and settled in parts under a fence.
 //!
-//! Whoever takes a chunk up has it until its lease ends, and must say again and again that it is alive ([`extend`]). Each taking
-//! up raises the chunk's epoch, and a [`Fence`] names it: a holder that was paused, cut off or given up for dead finds another
-//! epoch when it comes back, is told [`StoreError::LeaseLost`], and changes nothing. So an address may be asked about twice and
-//! has one result.
+//! A worker has a chunk until its lease ends, and must renew the lease regularly ([`extend`]). Each claim raises the chunk's epoch,
+//! and a [`Fence`] names it. A holder that was paused, cut off or presumed dead finds another epoch when it returns, gets
+//! [`StoreError::LeaseLost`], and changes nothing. So an address may be probed twice but has one result.
 //!
 //! [`settle`] is one transaction for a part of a chunk: results, credits, counters, usage and, with the last part, the job's end.
-//! A commit whose answer was lost may be tried again: rows that have a result get no second one. The job's row is locked first,
-//! before chunk, hold and account, as everywhere.
+//! After an unanswered commit it may be retried: rows with a result get no second one. The job's row is locked first, before chunk,
+//! hold and account, as everywhere.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,100 +27,90 @@ use crate::number::OrgNo;
 use crate::sealing::Place;
 use crate::usage::{self, Delta};
 
-/// A job with something to do.
+/// A job with work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// Whose.
     pub org: OrgNo,
-    /// Which.
     pub job: JobNo,
-    /// Whether it was made with a test key.
+    /// Whether a test key created it.
     pub test: bool,
-    /// When it was accepted.
+    /// Acceptance time.
     pub created_at: Millis,
 }
 
-/// Chunks of a job that are alike: to be taken up now, for one destination and one source.
+/// Claimable chunks of a job with the same destination and source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Whose.
     pub org: OrgNo,
-    /// Which job.
     pub job: JobNo,
-    /// Where all of their addresses go; empty where they go to many places.
+    /// Common destination of all addresses; empty if they differ.
     pub destination: String,
-    /// The source that alone should ask; empty for any.
+    /// Only source that should probe; empty for any.
     pub source: String,
 }
 
 impl Head {
-    /// Names the kind among those of all jobs: neither part has a space in it.
+    /// Key of this group of chunks among those of all jobs: neither part contains a space.
     pub fn key(&self) -> String {
         format!("{} {}", self.destination, self.source)
     }
 }
 
-/// A chunk that somebody has taken up.
+/// A claimed chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// Whose it is, and what tells this holder from earlier ones.
+    /// The chunk, and the epoch of this holder.
     pub fence: Fence,
-    /// How many addresses it has.
+    /// Number of addresses.
     pub size: i64,
-    /// The addresses, as they are stored: [`body`] opens them.
+    /// The addresses, as stored: [`body`] decodes them.
     pub body: Vec<u8>,
-    /// Where all of them go; empty where they go to many places.
+    /// Common destination; empty if they differ.
     pub destination: String,
-    /// Which of them are left, as [`Stay::left_rows`] says it; none: all.
+    /// Remaining addresses, as in [`Stay::left_rows`]; `None`: all.
     pub left_rows: Option<Vec<u8>>,
-    /// Since when rows that say nothing else wait for our own limits.
+    /// Start of throttling, for rows without a start of their own.
     pub held_since: Option<Millis>,
 }
 
-/// What a holder of a chunk shows.
+/// Proof of a claim on a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
-    /// Whose.
     pub org: OrgNo,
-    /// Which job.
     pub job: JobNo,
-    /// Which chunk.
     pub chunk: i64,
-    /// Which holder.
     pub epoch: i64,
 }
 
-/// A part of a chunk's outcome.
+/// Part of a chunk's outcome.
 #[derive(Clone, Debug, Default)]
 pub struct Settled {
-    /// Results.
     pub results: Vec<RowResult>,
-    /// Rows that must wait, as new chunks.
+    /// Deferred rows, as new chunks.
     pub put_off: Vec<NewChunk>,
-    /// Whether nothing of the chunk is left.
+    /// Whether the chunk is finished.
     pub done: bool,
-    /// Tells this part of the chunk from the others.
+    /// Number that distinguishes this part of the chunk.
     pub part: u32,
-    /// Rows that must wait where they are: the chunk is let go, and may be taken up later; its holder has lost it. Not together
-    /// with `done`.
+    /// Deferred rows that stay in the chunk: it is released for a later claim, and its holder loses it. Not together with `done`.
     pub stay: Option<Stay>,
 }
 
-/// A chunk that is let go with what is left of it, without being written anew.
+/// Releases a chunk with its remaining rows, without rewriting it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// When it may be taken up again.
+    /// Earliest time of the next claim.
     pub ready_at: Millis,
-    /// How many addresses are left.
+    /// Number of remaining addresses.
     pub size: i64,
-    /// Which of the body's rows they are, in the worker's own form.
+    /// Remaining rows of the body, in the worker's format.
     pub left_rows: Vec<u8>,
-    /// Since when they wait; where the chunk was let go before, the earlier time counts.
+    /// Start of their wait; an earlier release's start takes precedence.
     pub since: Millis,
 }
 
 statements! {
-    // The oldest of each organization first, so that one with many does not hide the others.
+    // The oldest of each organization first, so that one with many jobs does not hide the others.
     OPEN = "SELECT org_no, job_no, test, created_at FROM (SELECT j.org_no, j.job_no, j.test, j.created_at, \
             ROW_NUMBER() OVER (PARTITION BY j.org_no ORDER BY j.created_at, j.job_no) AS place_no FROM job j \
             JOIN org o ON o.org_no = j.org_no WHERE j.is_open = 1 AND j.state IN ('ready', 'processing') \
@@ -129,7 +118,7 @@ statements! {
             AND EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = j.org_no AND c.job_no = j.job_no AND c.ready_at <= $1 \
             AND (c.leased_until IS NULL OR c.leased_until <= $1))) AS waiting \
             ORDER BY place_no, created_at, org_no, job_no LIMIT $2";
-    // Of the first chunks only: this is asked for each chunk that is taken up, so it must not cost more the more of them there are.
+    // Of the first chunks only: this runs for each claim, so its cost must not grow with the number of chunks.
     HEADS = "SELECT destination, source, MIN(ready_at) AS first_at, MIN(chunk_no) AS first_no FROM (\
              SELECT destination, source, ready_at, chunk_no FROM chunk WHERE org_no = $1 \
              AND job_no = $2 AND ready_at <= $3 AND (leased_until IS NULL OR leased_until <= $3) \
@@ -141,7 +130,7 @@ statements! {
                    AND destination = $3 AND source = $4 AND ready_at <= $5 \
                    AND (leased_until IS NULL OR leased_until <= $5) ORDER BY ready_at, chunk_no LIMIT $6 {skip_locked}";
     TAKE = "UPDATE chunk SET epoch = epoch + 1, leased_until = $4 WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
-    // Before the chunks are taken. Only what was in nobody's hand for long begins anew to stand still (`standing.rs`).
+    // Runs before the chunks are claimed. The stall timer restarts only if nobody held the job for long (`standing.rs`).
     START = "UPDATE job SET state = 'processing', started_at = COALESCE(started_at, $3), \
              progress_at = CASE WHEN progress_at > $4 OR EXISTS (SELECT 1 FROM chunk c WHERE c.org_no = $1 AND c.job_no = $2 \
              AND c.leased_until > $4) THEN progress_at ELSE $3 END \
@@ -150,7 +139,7 @@ statements! {
               AND EXISTS (SELECT 1 FROM job j WHERE j.org_no = $1 AND j.job_no = $2 AND j.is_open = 1)";
     FREE = "UPDATE chunk SET leased_until = NULL WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 AND epoch = $4";
     HOLDER = "SELECT epoch FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3 {for_update}";
-    // Another epoch: whoever does not know whether its part was written, and writes it again, would put rows off twice.
+    // A new epoch: after an unanswered commit, a repeated write would defer rows twice.
     STAY = "UPDATE chunk SET ready_at = $4, leased_until = NULL, epoch = epoch + 1, size = $5, left_rows = $6, \
             held_since = COALESCE(held_since, $7) WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
     DONE = "DELETE FROM chunk WHERE org_no = $1 AND job_no = $2 AND chunk_no = $3";
@@ -171,8 +160,8 @@ statements! {
                      DO UPDATE SET n = job_reason.n + excluded.n";
 }
 
-/// Jobs that have a chunk to be taken up now: the oldest of each organization first, then the second of each, and so on. None
-/// of an organization that is stopped ([`crate::organization::OrgStatus::is_stopped`]).
+/// Jobs with a claimable chunk: the oldest of each organization first, then the second of each, and so on. Excludes restricted
+/// organizations ([`crate::organization::OrgStatus::is_stopped`]).
 pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open>> {
     let rows = conn.rows(&OPEN, args![now, at_most]).await?;
     let open = |row: &crate::db::Row| {
@@ -186,16 +175,15 @@ pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open
     rows.iter().map(open).collect()
 }
 
-/// Chunks that are kept for the source that servers know them from may be taken up by others after this time, in milliseconds:
-/// its node may be gone.
+/// Time, in milliseconds, after which any source may claim chunks reserved for one that servers know: its node may be gone.
 pub const SOURCE_MS: i64 = 3_600_000;
 
-/// Chunks of a job among which [`heads`] looks for kinds.
+/// Number of a job's chunks among which [`heads`] looks for groups.
 pub const HEADS_AMONG: i64 = 128;
 
-/// Kinds of chunks of a job that can be taken up now by one that has these sources, the one that waits for longest first.
-/// None of those in `without` ([`Head::key`]). Only the first [`HEADS_AMONG`] chunks are looked at: kinds that stand behind many
-/// chunks of others show when those others are in `without`.
+/// Groups of a job's chunks that a worker with these sources can claim now, the longest waiting first, except those in `without`
+/// ([`Head::key`]). Only the first [`HEADS_AMONG`] chunks are read: groups behind many chunks of others appear once those are in
+/// `without`.
 pub async fn heads(
     conn: &mut Conn,
     (org, job): (OrgNo, JobNo),
@@ -213,7 +201,7 @@ pub async fn heads(
     rows.iter().map(head).collect()
 }
 
-/// Takes up to `at_most` chunks of a kind up. None where there are none any more, or the job is closed.
+/// Claims up to `at_most` chunks of a group. Empty if there are none left, or the job is closed.
 pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, at_most: i64) -> Result<Vec<Claimed>> {
     let Head { org, job, destination, source } = head;
     let (org, job) = (*org, *job);
@@ -242,14 +230,14 @@ pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, 
     Ok(claimed)
 }
 
-/// The addresses of a chunk that was taken up. Not a part of taking it up: one that cannot be opened is in somebody's hand then,
-/// so that others are taken up before it, and its job stands still where all others come on.
+/// Addresses of a claimed chunk. Separate from the claim, so that an unreadable chunk is held while others are claimed, and its job
+/// stalls once all others are done.
 pub async fn body(conn: &mut Conn, claimed: &Claimed) -> Result<Vec<u8>> {
     let Fence { org, job, chunk, .. } = claimed.fence;
     conn.open_sealed(org, Place::numbered("chunk.body", job.0, chunk), claimed.body.clone()).await
 }
 
-/// Holds chunks for longer. [`StoreError::LeaseLost`] where another holder has one of them, or its job was closed.
+/// Extends the leases of chunks. [`StoreError::LeaseLost`]: another holder has one of them, or its job was closed.
 pub async fn extend(tx: &mut Tx, fences: &[Fence], until: Millis) -> Result<()> {
     for fence in fences {
         let Fence { org, job, chunk, epoch } = *fence;
@@ -260,15 +248,15 @@ pub async fn extend(tx: &mut Tx, fences: &[Fence], until: Millis) -> Result<()> 
     Ok(())
 }
 
-/// Lets a chunk go, so that another can take it up at once.
+/// Releases a chunk, so that another worker can claim it at once.
 pub async fn free(tx: &mut Tx, fence: &Fence) -> Result<()> {
     let Fence { org, job, chunk, epoch } = *fence;
     tx.execute(&FREE, args![org, job, chunk, epoch]).await?;
     Ok(())
 }
 
-/// Settles a part of a chunk: results where none stand, credits, counters, usage. Tells the job's end where this was its
-/// last part. [`StoreError::LeaseLost`]: another holds the chunk, or the job was closed; nothing of this counts.
+/// Settles a part of a chunk: results for rows without one, credits, counters, usage. Returns the closed job if this was its last
+/// part. [`StoreError::LeaseLost`]: another worker holds the chunk, or the job was closed; nothing of this counts.
 pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) -> Result<Option<Closed>> {
     let Fence { org, job, chunk, epoch } = *fence;
     let locked = lock(tx, org, job).await?;
@@ -306,8 +294,8 @@ pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) 
     close::complete(tx, org, job, &locked.id, now).await.map(Some)
 }
 
-/// Those results whose rows have none. An address is in one chunk at a time, so only the chunk's own parts can have one: of an
-/// earlier holder, or of this one, which does not know whether its last try was committed.
+/// Results whose rows have none yet. An address is in one chunk at a time, so only the chunk's own parts can have one: from an
+/// earlier holder, or from this one after an unanswered commit.
 async fn new_results<'a>(tx: &mut Tx, fence: &Fence, results: &'a [RowResult]) -> Result<Vec<&'a RowResult>> {
     if results.is_empty() {
         return Ok(Vec::new());
@@ -316,7 +304,7 @@ async fn new_results<'a>(tx: &mut Tx, fence: &Fence, results: &'a [RowResult]) -
     Ok(results.iter().filter(|result| standing.insert(result.idx)).collect())
 }
 
-/// Adds results, and gives the number of the job's last part. The job's row is locked: parts are seen in the order of their numbers.
+/// Adds results; returns the number of the job's last part. The job's row is locked, so part numbers become visible in order.
 async fn add_parts(tx: &mut Tx, fence: &Fence, locked: &Locked, new: &[&RowResult], now: Millis) -> Result<i64> {
     let Fence { org, job, chunk, .. } = *fence;
     let mut last = locked.parts;
@@ -329,7 +317,7 @@ async fn add_parts(tx: &mut Tx, fence: &Fence, locked: &Locked, new: &[&RowResul
     Ok(last)
 }
 
-/// What the usage counts: each address once.
+/// Usage counters: each address counts once.
 fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delta> {
     let mut counted: BTreeMap<(Reason, Option<&str>), (i64, i64)> = BTreeMap::new();
     for row in new {
@@ -344,7 +332,7 @@ fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delt
     counted.into_iter().map(delta).collect()
 }
 
-/// The numbers that a job gives to what is added to it, and whether it comes on.
+/// Numbers that a job assigns to its additions, and whether it progresses.
 struct Numbers {
     next_chunk: i64,
     parts: i64,

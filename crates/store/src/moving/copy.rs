@@ -1,4 +1,4 @@
-//! Copying one table, a slice of rows to a statement.
+//! Copies one table, a slice of rows per statement.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use super::schema::Table;
 use crate::db::{Args, Conn, Row, Tx};
 use crate::error::Result;
 
-/// Rows of a statement, at most: with more, each row costs no less.
+/// Maximum rows per statement: more do not reduce the cost per row.
 const ROWS_MAX: usize = 1_000;
-/// Arguments of a statement, at most: PostgreSQL counts them in two bytes.
+/// Maximum arguments per statement: PostgreSQL counts them in two bytes.
 const ARGUMENTS_MAX: usize = 65_535;
-/// From so many bytes on, a slice is full: all that is in memory at a time.
+/// Size at which a slice is full, in bytes: the maximum in memory at a time.
 const SLICE_BYTES: usize = 1 << 20;
 
-/// Rows that go into one statement.
+/// Rows of one statement.
 #[derive(Default)]
 struct Slice {
     args: Args,
@@ -37,7 +37,7 @@ impl Slice {
 /// Statements that insert into a table.
 struct Inserts<'a> {
     table: &'a Table,
-    /// How many rows the usual one takes.
+    /// Rows of a full statement.
     rows_max: usize,
     usual: Arc<str>,
 }
@@ -58,7 +58,7 @@ impl<'a> Inserts<'a> {
     }
 }
 
-/// Copies all rows in the order in which they lie; says how many they are.
+/// Copies all rows in storage order; returns their number.
 pub(super) async fn copy(
     reader: &mut Conn,
     tx: &mut Tx,
@@ -81,7 +81,7 @@ pub(super) async fn copy(
     Ok(copied)
 }
 
-/// The statement that inserts so many rows.
+/// Builds the statement that inserts `rows` rows.
 fn insert(table: &Table, rows: usize) -> String {
     let mut text = format!("INSERT INTO {} ({}) VALUES ", table.quoted(), table.columns());
     let width = table.columns.len();

@@ -1,18 +1,16 @@
-//! The tables of a SQLite database, in an order in which each comes behind those that it refers to.
+//! Tables of a SQLite database, ordered so that each follows those that it references.
 
 use crate::db::{Conn, Kind, args};
 use crate::error::{Result, StoreError};
 
-/// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
-    /// The tables that its rows refer to.
+    /// Tables that its rows reference.
     needs: Vec<String>,
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
@@ -20,17 +18,16 @@ pub(super) struct Column {
 }
 
 impl Table {
-    /// Its name as SQL has it.
+    /// Its quoted SQL name.
     pub(super) fn quoted(&self) -> String {
         quoted(&self.name)
     }
 
-    /// The names of its columns as SQL has them.
+    /// Quoted SQL names of its columns.
     pub(super) fn columns(&self) -> String {
         self.columns.iter().map(|column| quoted(&column.name)).collect::<Vec<_>>().join(", ")
     }
 
-    /// How many rows it has.
     pub(super) async fn count(&self, conn: &mut Conn) -> Result<u64> {
         let rows = conn.rows_made(format!("SELECT COUNT(*) AS n FROM {}", self.quoted()), args![]).await?;
         let n: i64 = rows.first().ok_or(StoreError::NotFound)?.get("n")?;
@@ -38,7 +35,7 @@ impl Table {
     }
 }
 
-/// The names of tables as SQL has them.
+/// Quoted SQL names of tables.
 pub(super) fn names(tables: &[Table]) -> String {
     tables.iter().map(Table::quoted).collect::<Vec<_>>().join(", ")
 }
@@ -47,10 +44,10 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Tables about the processes on a database: those of the source are gone, and had leases for nobody else.
+/// Tables about a database's processes: those of the source are gone, and their leases mean nothing elsewhere.
 const OF_NODES: [&str; 2] = ["lease", "node"];
 
-/// All tables but those about nodes, those of SQLite, and those of the library, which has made the same ones in the target.
+/// All tables except those about nodes, SQLite's own, and the library's, which exist in the target already.
 pub(super) async fn tables(conn: &mut Conn) -> Result<Vec<Table>> {
     let text = "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' \
                 AND substr(name, 1, 6) <> '_sqlx_' ORDER BY name";
@@ -89,7 +86,7 @@ fn kind(declared: &str) -> Option<Kind> {
     })
 }
 
-/// Each table behind those that it needs; otherwise as they are.
+/// Sorts tables behind those that they need; otherwise keeps the order.
 fn in_order(mut left: Vec<Table>) -> Result<Vec<Table>> {
     let mut placed: Vec<Table> = Vec::with_capacity(left.len());
     while !left.is_empty() {

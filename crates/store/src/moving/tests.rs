@@ -1,4 +1,4 @@
-//! Every table, with rows that are made from its columns: a table that is added later is filled and compared as well.
+//! Fills every table with rows generated from its columns, so that tables added later are tested as well.
 
 use std::fmt::Write as _;
 use std::sync::Mutex;
@@ -10,10 +10,10 @@ use super::{copy_all, made, take_alone};
 use crate::db::{Args, Argument as _, Conn, Kind, args};
 use crate::{Dialect, Place, ScopedFutureExt as _, Store, StoreConfig};
 
-/// More than one statement takes.
+/// More rows than one statement takes.
 const ROWS: i64 = 2_345;
 
-/// Values of columns that a constraint joins with others.
+/// Values of columns that a constraint ties to others.
 const JOINED: &[(&str, &str, i64)] = &[("job", "processed", 4), ("job", "rows_total", 4)];
 
 async fn open(place: Place) -> Store {
@@ -22,7 +22,7 @@ async fn open(place: Place) -> Store {
     store
 }
 
-/// Whether the column belongs to the primary key; whether it may be NULL; and a text that a constraint allows.
+/// Whether the column is in the primary key; whether it may be NULL; and a text that a constraint allows.
 struct Rules {
     key: bool,
     null: bool,
@@ -40,7 +40,7 @@ async fn rules(conn: &mut Conn, table: &Table, column: &Column) -> Rules {
     Rules { key: number("pk") > 0, null: number("needed") == 0, allowed }
 }
 
-/// The value of a column in the `n`th row: whatever its type can hold, and different in each row where it must be.
+/// Value of a column in the `n`th row: a value of its type, distinct in each row where necessary.
 fn value(table: &Table, column: &Column, rules: &Rules, n: i64, args: Args) -> Args {
     let empty = rules.null && n % 2 == 0;
     let joined = JOINED.iter().find(|(name, joined, _)| *name == table.name && *joined == column.name);
@@ -80,7 +80,7 @@ async fn fill(store: &Store, table: &Table) {
     filled.await.unwrap_or_else(|error| panic!("{}: {error:?}", table.name));
 }
 
-/// Everything in a table, as text in an order that does not depend on the database.
+/// Content of a table, as text in an order independent of the database.
 async fn content(store: &Store, table: &Table) -> Vec<String> {
     let mut conn = store.read().await.unwrap();
     let rows = conn.rows_made(format!("SELECT {} FROM {}", table.columns(), table.quoted()), args![]).await.unwrap();
@@ -161,7 +161,7 @@ async fn what_a_number_with_a_fraction_is_stays() {
     target.close().await;
 }
 
-/// What is in memory at a time is a slice: a thousand rows, and no more than the row that makes a megabyte full.
+/// At most one slice is in memory: 1,000 rows, and no more than the row that completes a megabyte.
 #[tokio::test]
 async fn a_long_table_goes_over_in_slices() {
     let Some(cluster) = postgres() else { return };

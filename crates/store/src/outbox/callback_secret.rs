@@ -1,4 +1,4 @@
-//! The secrets with which organizations' batch callbacks are signed. The store holds them as it is given them: encrypted.
+//! Secrets that sign organizations' job callbacks. Callers pass them encrypted.
 
 use probity_mail::time::Millis;
 
@@ -9,7 +9,7 @@ use crate::number::OrgNo;
 statements! {
     FIND_SECRET = "SELECT secret, previous, previous_until FROM callback_secret WHERE org_no = $1";
     MAKE_SECRET = "INSERT INTO callback_secret (org_no, secret) VALUES ($1, $2) ON CONFLICT (org_no) DO NOTHING";
-    // Each expression of SET reads the row as it was.
+    // Each expression of SET reads the old row.
     ROTATE = "INSERT INTO callback_secret (org_no, secret) VALUES ($1, $2)
         ON CONFLICT (org_no) DO UPDATE SET secret = excluded.secret,
             previous = CASE WHEN callback_secret.previous_until > $3 THEN callback_secret.previous
@@ -17,27 +17,26 @@ statements! {
             previous_until = CASE WHEN callback_secret.previous_until > $3 THEN callback_secret.previous_until ELSE $4 END";
 }
 
-/// An organization's secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallbackSecret {
-    /// The secret that counts.
+    /// Current secret.
     pub secret: Vec<u8>,
-    /// The one before it, and until when messages are signed with that one too.
+    /// Previous secret, and the time until which it signs, too.
     pub previous: Option<(Vec<u8>, Millis)>,
 }
 
-/// An organization's secret. Where it has none, `fresh` becomes it; of several callers at once, one's.
+/// Returns an organization's secret. If it has none, `fresh` becomes the secret; of several concurrent callers, one succeeds.
 pub async fn secret_of(tx: &mut Tx, org: OrgNo, fresh: &[u8]) -> Result<CallbackSecret> {
     if let Some(standing) = find_secret(tx, org).await? {
         return Ok(standing);
     }
-    // Waits for a transaction that is making one, so the reading behind it finds what that one has committed.
+    // Waits for a transaction that creates one, so the following read returns what that one committed.
     tx.execute(&MAKE_SECRET, args![org, fresh]).await?;
     standing(tx, org).await
 }
 
-/// Makes `fresh` the secret. The one before it signs too until `previous_until`. While one before signs still, that stays as it is,
-/// and it is the newer secret that goes: receivers were promised the older one until its end.
+/// Makes `fresh` the secret. The previous one signs, too, until `previous_until`. If an earlier one still signs, it is kept and the
+/// newer secret is dropped: receivers were promised the older one until its end.
 pub async fn rotate(
     tx: &mut Tx,
     org: OrgNo,
@@ -49,7 +48,7 @@ pub async fn rotate(
     standing(tx, org).await
 }
 
-/// An organization's secret, where it has one.
+/// An organization's secret, if it has one.
 pub async fn find_secret(conn: &mut Conn, org: OrgNo) -> Result<Option<CallbackSecret>> {
     conn.first(&FIND_SECRET, args![org]).await?.as_ref().map(read).transpose()
 }

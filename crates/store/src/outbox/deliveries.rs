@@ -1,4 +1,4 @@
-//! The log of messages: what was sent where, what came of it, and sending once more.
+//! Delivery log: targets, outcomes, and resending.
 
 use probity_account::id::{DeliveryId, EventId, JobId, WebhookId};
 use probity_mail::time::{DAY_MS, Millis};
@@ -9,10 +9,10 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::wake::{self, Bell};
 
-/// Up to how many waiting messages are counted.
+/// Maximum of the count of waiting deliveries.
 const COUNTED_MAX: i64 = 10_000;
 
-/// What is read of a message.
+/// Columns of a delivery.
 macro_rules! columns {
     () => {
         "id, event_id, kind, url, signer, state, attempts, next_at, first_at, last_at, last_status, last_error, last_took_ms, \
@@ -21,7 +21,7 @@ macro_rules! columns {
 }
 
 statements! {
-    // The newest first; ids of one millisecond are told apart by their random part.
+    // Newest first; ids of the same millisecond differ in their random part.
     PAGE = concat!("SELECT ", columns!(), " FROM outbox
         WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3))
             AND (CAST($4 AS TEXT) IS NULL OR state = $4)
@@ -43,74 +43,69 @@ statements! {
             SELECT org_no, id FROM outbox WHERE state <> 'waiting' AND row_list IS NOT NULL AND created_at < $1
             ORDER BY created_at LIMIT $2 {skip_locked})
         DELETE FROM outbox WHERE (org_no, id) IN (SELECT org_no, id FROM old) RETURNING org_no, id";
-    // Each organization's own, by the time that it wishes.
+    // Each organization's own, by its retention setting.
     OF_SHORTER = "SELECT o.org_no, o.id FROM org_settings s CROSS JOIN outbox o WHERE o.org_no = s.org_no
             AND s.delivery_retention_days IS NOT NULL AND o.state <> 'waiting'
             AND o.created_at < $1 - s.delivery_retention_days * $2
         ORDER BY o.created_at LIMIT $3";
-    // Looked at again: it may have been resent, or its organization wishes something else by now.
+    // Checked again: it may have been resent, or its organization has changed the setting.
     PURGE_SHORTER = "DELETE FROM outbox WHERE (org_no, id) IN
             (SELECT CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1})
         AND state <> 'waiting' AND created_at < $2 - $3 *
             (SELECT s.delivery_retention_days FROM org_settings s WHERE s.org_no = outbox.org_no)
         RETURNING org_no, id";
     COUNT_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox WHERE state = 'waiting' LIMIT $1) AS part) AS waiting";
-    // The kind and the state are those of the index.
+    // The kind and the state match those of the index.
     TESTS_WAITING = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outbox
         WHERE org_no = $1 AND signer = $2 AND kind = 'test' AND state = 'waiting' LIMIT $3) AS part) AS waiting";
     FIRST_DUE = "SELECT next_at FROM outbox WHERE state = 'waiting' ORDER BY next_at LIMIT 1";
 }
 
-/// A message as the log shows it.
+/// Delivery as shown in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Its name.
     pub id: DeliveryId,
-    /// The event that it tells of.
+    /// Event that it reports.
     pub event: EventId,
-    /// What sort of event.
+    /// Event type.
     pub kind: String,
-    /// Where it goes, or went at the last attempt.
+    /// Target URL, at present or at the last attempt.
     pub url: String,
-    /// What is sent.
     pub content: Content,
-    /// The job that it is about.
+    /// Job that it is about.
     pub job: Option<JobId>,
-    /// [`super::Delivery::signer`].
     pub signer: String,
-    /// Where it stands.
     pub state: State,
-    /// How many attempts have come to an end, since it was last resent.
+    /// Finished attempts since it was last resent.
     pub attempts: i64,
-    /// When it is tried next, where it waits.
+    /// Time of the next attempt, if it waits.
     pub next_at: Millis,
-    /// When it was tried first.
+    /// Time of the first attempt.
     pub first_at: Option<Millis>,
-    /// When it was tried last.
+    /// Time of the last attempt.
     pub last_at: Option<Millis>,
-    /// The HTTP status of the last answer.
     pub last_status: Option<i64>,
-    /// Why the last attempt got no answer: for the operator. To customers all reasons look alike, and so must their times.
+    /// Reason why the last attempt got no response: for the operator. Customers must see no difference between reasons, including
+    /// their durations.
     pub last_error: Option<String>,
-    /// How long the last attempt took, in milliseconds.
+    /// Duration of the last attempt, in milliseconds.
     pub last_took_ms: Option<i64>,
-    /// The beginning of the last answer's body.
+    /// Beginning of the last response body.
     pub last_answer: Vec<u8>,
-    /// When it was put into the outbox.
+    /// Time when it was added to the outbox.
     pub created_at: Millis,
 }
 
-/// How much waits.
+/// Size of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {
-    /// Messages that wait, counted up to 10,000.
+    /// Waiting deliveries, counted up to 10,000.
     pub waiting: i64,
-    /// When the first of them is due, or was.
+    /// Due time of the first one.
     pub first_due_at: Option<Millis>,
 }
 
-/// Messages of an organization, the newest first, after the one that a page ended with; at most `at_most`, and of one state
-/// where that is given.
+/// Deliveries of an organization, newest first, after the last one of a page; at most `at_most`, and of one state if that is given.
 pub async fn page(
     conn: &mut Conn,
     org: OrgNo,
@@ -123,7 +118,7 @@ pub async fn page(
     read_all(conn, org, &rows).await
 }
 
-/// Messages to a webhook; the rest as with [`page`].
+/// Deliveries to a webhook; otherwise as [`page`].
 pub async fn of_webhook(
     conn: &mut Conn,
     org: OrgNo,
@@ -138,41 +133,40 @@ pub async fn of_webhook(
     read_all(conn, org, &rows).await
 }
 
-/// One message.
 pub async fn by_id(conn: &mut Conn, org: OrgNo, id: DeliveryId) -> Result<Logged> {
     let row = conn.first(&BY_ID, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
     read(conn, org, &row).await
 }
 
-/// Lets a message be sent now, with all its attempts before it, wherever it stood. An attempt under way goes on and is not
-/// recorded. Not found: there is none.
+/// Makes a delivery due now, with all its attempts, whatever its state. An attempt in progress continues and is not recorded.
+/// [`StoreError::NotFound`]: it does not exist.
 pub async fn resend(tx: &mut Tx, org: OrgNo, id: DeliveryId, now: Millis) -> Result<()> {
     let rows = tx.execute(&RESEND, args![org, id.to_string(), now]).await?;
     if rows == 0 { Err(StoreError::NotFound) } else { wake::ring(tx, Bell::Outbox).await }
 }
 
-/// Removes up to `at_most` messages that wait for nothing and were made before a time, the oldest first, with their attempts, and
-/// says how many those were.
+/// Removes up to `at_most` deliveries that do not wait and were created before a time, oldest first, with their attempts; returns
+/// the number removed.
 pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     let removed = tx.rows(&PURGE, args![before, i64::from(at_most)]).await?;
     tried::forget(tx, &removed).await?;
     Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
 }
 
-/// The same of messages about rows, of which receivers may have repeated what they got.
+/// As [`purge`], for deliveries about rows: endpoints may have repeated their content.
 pub async fn purge_rows(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
     let removed = tx.rows(&PURGE_ROWS, args![before, i64::from(at_most)]).await?;
     tried::forget(tx, &removed).await?;
     Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
 }
 
-/// Messages that wait for nothing and are older than their organizations wish to keep them, the oldest first.
+/// Finished deliveries older than their organization's retention, oldest first.
 pub async fn kept_too_long(conn: &mut Conn, now: Millis, at_most: u32) -> Result<Vec<(OrgNo, String)>> {
     let rows = conn.rows(&OF_SHORTER, args![now, DAY_MS, i64::from(at_most)]).await?;
     rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), row.get("id")?))).collect()
 }
 
-/// Removes those of these messages of which that is still so, with their attempts; says how many they were.
+/// Removes those of these deliveries that still exceed their retention, with their attempts; returns the number removed.
 pub async fn purge_kept_too_long(tx: &mut Tx, messages: &[(OrgNo, String)], now: Millis) -> Result<u64> {
     let messages: Vec<_> = messages.iter().map(|(org, id)| serde_json::json!([org.0, id])).collect();
     let messages = serde_json::Value::from(messages).to_string();
@@ -181,21 +175,21 @@ pub async fn purge_kept_too_long(tx: &mut Tx, messages: &[(OrgNo, String)], now:
     Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
 }
 
-/// Removes up to `at_most` messages to a webhook that is gone, those that wait and those under way included, with their
-/// attempts; says how many those were.
+/// Removes up to `at_most` deliveries to a deleted webhook with their attempts, including waiting ones and those in progress;
+/// returns the number removed.
 pub async fn remove_of_webhook(tx: &mut Tx, org: OrgNo, webhook: WebhookId, at_most: u32) -> Result<u64> {
     let removed = tx.rows(&REMOVE_OF_SIGNER, args![org, webhook.to_string(), i64::from(at_most)]).await?;
     tried::forget(tx, &removed).await?;
     Ok(u64::try_from(removed.len()).unwrap_or(u64::MAX))
 }
 
-/// How many messages of the kind [`super::TEST`] wait for a webhook, counted up to `at_most`.
+/// Number of waiting deliveries of the kind [`super::TEST`] to a webhook, counted up to `at_most`.
 pub async fn tests_waiting(conn: &mut Conn, org: OrgNo, webhook: WebhookId, at_most: i64) -> Result<i64> {
     let counted = conn.first(&TESTS_WAITING, args![org, webhook.to_string(), at_most]).await?;
     counted.map_or(Ok(0), |row| row.get("waiting"))
 }
 
-/// How much waits, for the metrics.
+/// Size of the queue, for the metrics.
 pub async fn depth(conn: &mut Conn) -> Result<Depth> {
     let counted = conn.first(&COUNT_WAITING, args![COUNTED_MAX]).await?;
     let waiting = counted.map_or(Ok(0), |row| row.get("waiting"))?;

@@ -1,7 +1,7 @@
-//! Attempts before the last one.
+//! Earlier attempts of deliveries.
 //!
-//! What the last attempt came to stands in the message's own row; when the next one is recorded, it is put aside here. So a message
-//! that is taken at once costs nothing more, and most are. Of a message that is resent again and again the newest are kept.
+//! The last attempt's outcome is stored in the delivery's own row; recording the next one moves it here. So a delivery that is
+//! accepted at once, as most are, costs nothing extra. If a delivery is resent again and again, the newest attempts are kept.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::sealing::Place;
 
-/// Attempts of a message that are kept, the last one included: those of two whole schedules and some.
+/// Attempts kept per delivery, including the last: those of two whole schedules and more.
 pub const ATTEMPTS_MAX: i64 = 20;
-/// The most bytes of the answer that are kept of an attempt before the last.
+/// Maximum bytes of the response stored for an earlier attempt.
 pub const EARLIER_ANSWER_MAX: usize = 512;
 
 statements! {
@@ -32,25 +32,22 @@ statements! {
         (SELECT CAST(each.value ->> 0 AS BIGINT), each.value ->> 1 FROM {each:$1})";
 }
 
-/// An attempt before the last one of its message.
+/// Attempt before the last one of its delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tried {
-    /// When it began.
     pub at: Millis,
-    /// Where it went.
     pub url: String,
-    /// The HTTP status, where there was an answer.
+    /// HTTP status, if there was a response.
     pub status: Option<i64>,
-    /// Why there was none: for the operator, as [`super::Logged::last_error`].
+    /// Reason for the missing response: for the operator, as [`super::Logged::last_error`].
     pub error: Option<String>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: i64,
-    /// The beginning of the answer's body, at most [`EARLIER_ANSWER_MAX`] bytes.
+    /// Beginning of the response body, at most [`EARLIER_ANSWER_MAX`] bytes.
     pub answer: Vec<u8>,
 }
 
-/// Puts aside what the last attempt of a message came to, before the next one is recorded. Whoever has lost the lease
-/// changes nothing.
+/// Stores the outcome of a delivery's last attempt before the next one is recorded. No effect if the lease is lost.
 pub(super) async fn keep_last(tx: &mut Tx, claimed: &Claimed) -> Result<()> {
     let id = claimed.id.to_string();
     let Some(last) = tx.first(&LAST, args![claimed.org, id.as_str(), claimed.run.as_str()]).await? else {
@@ -60,7 +57,7 @@ pub(super) async fn keep_last(tx: &mut Tx, claimed: &Claimed) -> Result<()> {
     let mut answer = tx.open_sealed(claimed.org, super::answer_of(&id), answer).await?;
     answer.truncate(EARLIER_ANSWER_MAX);
     let no: i64 = last.get("tried")?;
-    // What is empty stays so, that an erasure can tell.
+    // Empty stays empty, so that an erasure can recognize it.
     if !answer.is_empty() {
         answer = tx.seal(claimed.org, answer_of(&id, no), &answer).await?.into_owned();
     }
@@ -76,7 +73,7 @@ pub(super) async fn keep_last(tx: &mut Tx, claimed: &Claimed) -> Result<()> {
         answer.as_slice(),
     ];
     tx.execute(&KEEP, values).await?;
-    // With this one and the one that is being recorded.
+    // Counts this attempt and the one being recorded.
     let gone = no + 1 - ATTEMPTS_MAX;
     if gone > 0 {
         tx.execute(&FORGET_FIRST, args![claimed.org, id, gone]).await?;
@@ -84,12 +81,12 @@ pub(super) async fn keep_last(tx: &mut Tx, claimed: &Claimed) -> Result<()> {
     Ok(())
 }
 
-/// Where the answer of an attempt before the last is stored: receivers may repeat the addresses that they were told of.
+/// Storage place of an earlier attempt's response: endpoints may repeat the addresses that they were sent.
 fn answer_of(id: &str, attempt_no: i64) -> Place<'_> {
     Place::named_and_numbered("outbox_attempt.answer", id, attempt_no)
 }
 
-/// The attempts before the last one of these messages, of each the newest first; messages without any are left out.
+/// Earlier attempts of these deliveries, newest first for each; deliveries without any are omitted.
 pub async fn before_the_last(
     conn: &mut Conn,
     org: OrgNo,
@@ -107,7 +104,7 @@ pub async fn before_the_last(
     Ok(tried)
 }
 
-/// Forgets the attempts of messages that are removed, which are named by these rows.
+/// Removes the attempts of removed deliveries, which these rows name.
 pub(super) async fn forget(tx: &mut Tx, removed: &[Row]) -> Result<()> {
     if removed.is_empty() {
         return Ok(());

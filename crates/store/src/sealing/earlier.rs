@@ -1,15 +1,15 @@
-//! Bodies from before there was a master key, which are sealed afterwards.
+//! Encrypts bodies written before there was a master key.
 //!
-//! Whoever does it walks through every column that holds addresses, some rows at a time, in the order of their keys ([`find`]), and
-//! writes what is not sealed in its place ([`seal`]), where it is still what was found: whoever has written it anew meanwhile has sealed
-//! it. Nothing is kept of how far a walk has come; one that begins anew finds less to do.
+//! A walk visits every column that holds addresses, some rows at a time, in key order ([`find`]), and encrypts plain bodies in
+//! place ([`seal`]) if they are unchanged: a concurrent rewrite has encrypted them already. The progress of a walk is not stored;
+//! one that restarts finds less to do.
 
 use super::{MARK, Place, SEALED};
 use crate::db::{Args, Argument, Conn, Row, Statement, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// Rows of a column behind a place, in the order of their key; with the bodies of those that are not sealed.
+/// Rows of a column after a position, in key order, with their bodies if not encrypted.
 macro_rules! find {
     ($column:literal of $table:literal by $key:literal, behind $place:literal, mark $mark:literal, limit $limit:literal) => {
         concat!(
@@ -58,7 +58,7 @@ statements! {
     SEAL_TRIED = "UPDATE outbox_attempt SET answer = $4 WHERE org_no = $1 AND id = $2 AND attempt_no = $3 AND answer = $5";
 }
 
-/// A column of bodies: its name, its key behind the organization, what finds its rows, and what writes one.
+/// Column of bodies: its name, the key columns after the organization, and its statements that find and update rows.
 #[derive(Debug)]
 struct Column {
     name: &'static str,
@@ -76,11 +76,11 @@ const fn column(
     Column { name, key, find, seal }
 }
 
-/// What is an id in a key; all else in keys are numbers.
+/// Marks an id in a key; all other key parts are numbers.
 const ID: &str = "id";
 
-/// Every column whose bodies are sealed, as in [`crate::erasures::registry::HOLDING`]; but answers kept for repeated requests, which
-/// their own keys encrypt. What is made of another comes behind it.
+/// All encrypted columns, as in [`crate::erasures::registry::HOLDING`], except stored responses to idempotent requests, which their
+/// own keys encrypt. Derived columns follow their sources.
 static COLUMNS: [Column; 9] = [
     column("upload_block.body", &["upload_no", "first_idx"], &UPLOADS, &SEAL_UPLOAD),
     column("upload.about", &["upload_no"], &ABOUTS, &SEAL_ABOUT),
@@ -93,7 +93,6 @@ static COLUMNS: [Column; 9] = [
     column("outbox_attempt.answer", &[ID, "attempt_no"], &TRIED, &SEAL_TRIED),
 ];
 
-/// The key of a row.
 #[derive(Clone, Debug)]
 struct Key {
     org: i64,
@@ -114,7 +113,7 @@ impl Key {
         Ok(Self { org: row.get("org_no")?, id, numbers })
     }
 
-    /// As the first arguments of a statement.
+    /// The key as the first arguments of a statement.
     fn args(&self, column: &Column) -> Args {
         let org = args![self.org];
         let args = if column.key.contains(&ID) { self.id.as_str().added(org) } else { org };
@@ -127,7 +126,7 @@ impl Key {
     }
 }
 
-/// How far a walk has come.
+/// Progress of a walk.
 #[derive(Clone, Debug)]
 pub struct Behind {
     column: usize,
@@ -140,14 +139,14 @@ impl Behind {
         Self { column: 0, key: Key::first(&COLUMNS[0]) }
     }
 
-    /// Before everything of the next column; none behind the last.
+    /// Before everything of the next column; `None` after the last.
     fn next(&self) -> Option<Self> {
         let column = self.column + 1;
         COLUMNS.get(column).map(|of| Self { column, key: Key::first(of) })
     }
 }
 
-/// Bodies that are not sealed.
+/// Bodies that are not encrypted.
 #[derive(Debug)]
 pub struct Found {
     column: &'static Column,
@@ -155,18 +154,16 @@ pub struct Found {
 }
 
 impl Found {
-    /// How many.
     pub fn len(&self) -> usize {
         self.bodies.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.bodies.is_empty()
     }
 }
 
-/// Looks at the next rows, at most so many: what of them is not sealed, and how far the walk has come then; none where it is at its end.
+/// Reads up to `at_most` rows; returns their plain bodies and the new progress, `None` at the end of the walk.
 pub async fn find(conn: &mut Conn, behind: &Behind, at_most: i64) -> Result<(Found, Option<Behind>)> {
     let column = COLUMNS.get(behind.column).ok_or_else(|| StoreError::corrupt("a column that does not exist"))?;
     let mark = [&MARK[..], &[SEALED]].concat();
@@ -189,7 +186,7 @@ pub async fn find(conn: &mut Conn, behind: &Behind, at_most: i64) -> Result<(Fou
     Ok((Found { column, bodies }, next))
 }
 
-/// Seals what was found where it still stands; says how many bodies that were. The store must have a master key.
+/// Encrypts the found bodies that are unchanged; returns their number. The store must have a master key.
 pub async fn seal(tx: &mut Tx, found: &Found) -> Result<u64> {
     let mut sealed = 0;
     for (key, stored) in &found.bodies {

@@ -1,13 +1,13 @@
-//! What statements read on SQLite: where a table may be large, only what an index leads to.
+//! Checks what statements read on SQLite: in a table that may be large, only what an index finds.
 //!
-//! Upkeep and the tasks behind batch jobs ask every few seconds, some of them in transactions; what reads a whole table there makes
-//! everybody wait, the longer an installation is in use. A question that needs a new index is found here, and so is one whose
-//! index the database does not take: a partial index counts only where the statement repeats its condition.
+//! Maintenance and job tasks poll every few seconds, some of them in transactions; a full scan would block everybody for longer as
+//! an installation grows. This finds queries that need a new index, and queries whose index the database does not use: a partial
+//! index applies only if the statement repeats its condition.
 
 use crate::db::{Conn, args};
 use crate::{Place, Store, StoreConfig, statements};
 
-/// Statements that may read a table from its beginning, and why. A name that ends with `::` means all below it.
+/// Statements that may scan a table, and why. A name that ends with `::` covers all names below it.
 const MAY_SCAN: &[(&str, &str)] = &[
     ("ahead::", "at a start, and once an hour on PostgreSQL; what has most rows is found by an index"),
     ("audit::", "it looks at everything, when an operator asks for it"),
@@ -20,7 +20,7 @@ const MAY_SCAN: &[(&str, &str)] = &[
     ("users::ANYWHERE", "when an operator names a person"),
 ];
 
-/// The tables that a statement reads from the beginning to the end. A partial index has no more in it than what is asked for.
+/// Tables that a statement scans. A partial index contains no more than what is queried.
 async fn scanned(conn: &mut Conn, text: &str) -> Vec<String> {
     let details = plan(conn, text).await;
     let made = |name: &str| {
@@ -80,7 +80,8 @@ async fn no_statement_reads_a_whole_table_that_may_be_large() {
     }
 }
 
-/// Each claim asks these. If they sorted a job's chunks, a job of a million addresses would sort a thousand chunks a thousand times.
+/// Each claim runs these. If they sorted a job's chunks, a job of a million addresses would sort a thousand chunks a thousand
+/// times.
 #[tokio::test]
 async fn a_claim_reads_the_first_chunks_and_sorts_none() {
     let directory = tempfile::tempdir().unwrap();
@@ -89,7 +90,7 @@ async fn a_claim_reads_the_first_chunks_and_sorts_none() {
     for (name, index) in [("jobs::work::HEADS", "chunk_line"), ("jobs::work::FREE_CHUNKS", "chunk_kind")] {
         let statement = statements().into_iter().find(|statement| statement.name() == name).unwrap();
         let plan = plan(&mut conn, statement.text(store.dialect())).await;
-        // What is done with the few that were read may sort them.
+        // The few rows read may be sorted.
         let reads: Vec<&String> = plan.iter().take_while(|detail| !detail.starts_with("SCAN first_chunks")).collect();
         assert!(reads.iter().any(|read| read.starts_with("SEARCH chunk") && read.contains(index)), "{name}: {plan:#?}");
         assert!(!reads.iter().any(|read| read.contains("TEMP B-TREE")), "{name}: {plan:#?}");

@@ -1,4 +1,4 @@
-//! An upload's rows: how they come, are read, rewritten, and go.
+//! Rows of an upload: storing, reading, rewriting and removing them.
 
 use probity_mail::time::{DAY_MS, Millis};
 
@@ -8,13 +8,13 @@ use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 use crate::sealing::Place;
 
-/// Rows that are removed in one transaction: fifty blocks and more.
+/// Rows removed in one transaction: 50 blocks or more.
 const ROWS_AT_ONCE: i64 = 50_000;
 
 statements! {
     LOCK = "SELECT state FROM upload WHERE org_no = $1 AND upload_no = $2 {for_update}";
     ADD = "INSERT INTO upload_block (org_no, upload_no, first_idx, body) VALUES ($1, $2, $3, $4)";
-    // From the block on in which a row is.
+    // Starts with the block that contains the row.
     BLOCKS = "SELECT first_idx, body FROM upload_block WHERE org_no = $1 AND upload_no = $2 AND first_idx >= COALESCE(( \
               SELECT first_idx FROM upload_block WHERE org_no = $1 AND upload_no = $2 AND first_idx <= $3 \
               ORDER BY first_idx DESC LIMIT 1), 0) ORDER BY first_idx LIMIT $4";
@@ -41,7 +41,7 @@ fn body_of(no: UploadNo, first_idx: i64) -> Place<'static> {
     Place::numbered("upload_block.body", no.0, first_idx)
 }
 
-/// Keeps a block of rows whose first has this index. [`StoreError::NotFound`]: the upload was swept, or has arrived.
+/// Stores a block of rows that starts at this index. [`StoreError::NotFound`]: the upload was swept, or has arrived.
 pub async fn add_block(tx: &mut Tx, org: OrgNo, no: UploadNo, first_idx: i64, body: &[u8]) -> Result<()> {
     let state = tx.first(&LOCK, args![org, no]).await?.map(|row| row.get::<String>("state")).transpose()?;
     if state.as_deref() != Some("arriving") {
@@ -52,7 +52,7 @@ pub async fn add_block(tx: &mut Tx, org: OrgNo, no: UploadNo, first_idx: i64, bo
     Ok(())
 }
 
-/// Blocks from the one on in which the row `from` is: the index of each one's first row, and its bytes.
+/// Blocks from the one that contains row `from`: index of the first row, and content.
 pub async fn blocks(conn: &mut Conn, org: OrgNo, no: UploadNo, from: i64, at_most: i64) -> Result<Vec<(i64, Vec<u8>)>> {
     let rows = conn.rows(&BLOCKS, args![org, no, from, at_most]).await?;
     let mut blocks = Vec::with_capacity(rows.len());
@@ -63,10 +63,10 @@ pub async fn blocks(conn: &mut Conn, org: OrgNo, no: UploadNo, from: i64, at_mos
     Ok(blocks)
 }
 
-/// What makes a body anew, with how much of it changed; none where it stays.
+/// Rewrites a body; returns it with its number of changes, or `None` if nothing changes.
 pub type Anew<'a> = dyn Fn(&[u8]) -> Result<Option<(Vec<u8>, u64)>> + Sync + 'a;
 
-/// Writes a block anew, with as many rows as it had; says how many of them changed. What was counted is counted anew later.
+/// Rewrites a block, keeping its number of rows; returns the number changed. The content counts are redone later.
 pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, no: UploadNo, first_idx: i64, anew: &Anew<'_>) -> Result<u64> {
     tx.first(&LOCK, args![org, no]).await?;
     let Some(row) = tx.first(&BLOCK, args![org, no, first_idx]).await? else { return Ok(0) };
@@ -78,7 +78,7 @@ pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, no: UploadNo, first_idx: i64
     Ok(changed)
 }
 
-/// Writes what is known of an upload anew; says how much of it changed.
+/// Rewrites an upload's description; returns the number of changes.
 pub async fn rewrite_about(tx: &mut Tx, org: OrgNo, no: UploadNo, anew: &Anew<'_>) -> Result<u64> {
     let row = tx.first(&ABOUT, args![org, no]).await?;
     let Some(about) = row.map(|row| row.get::<Option<Vec<u8>>>("about")).transpose()?.flatten() else { return Ok(0) };
@@ -89,8 +89,8 @@ pub async fn rewrite_about(tx: &mut Tx, org: OrgNo, no: UploadNo, anew: &Anew<'_
     Ok(changed)
 }
 
-/// The uploads of an organization that had arrived at a time, behind a number, those too that are being removed; for whoever goes
-/// through all of them.
+/// Uploads of an organization that had arrived by a time, after a number, including those being removed; for a walk through all of
+/// them.
 pub async fn of_org(
     conn: &mut Conn,
     org: OrgNo,
@@ -102,13 +102,13 @@ pub async fn of_org(
     rows.iter().map(|row| Ok(UploadNo(row.get("upload_no")?))).collect()
 }
 
-/// From now on nobody sees an upload; its rows are removed later. Says whether it was there.
+/// Hides an upload; its rows are removed later. Returns whether it existed.
 pub async fn mark_gone(tx: &mut Tx, org: OrgNo, no: UploadNo) -> Result<bool> {
     Ok(tx.execute(&GO, args![org, no]).await? == 1)
 }
 
-/// Marks uploads as gone that were kept for `keep_days`, or for as long as their organization keeps jobs where that is
-/// shorter; and those that began to arrive before `broken_off` and never did. Says how many of each.
+/// Marks uploads as gone after `keep_days`, or their organization's job retention if that is shorter; also those that began to
+/// arrive before `broken_off` and never finished. Returns the number of each.
 pub async fn mark_due(
     tx: &mut Tx,
     now: Millis,
@@ -124,7 +124,7 @@ pub async fn mark_due(
     Ok((due.len(), broken.len()))
 }
 
-/// Removes a part of the rows of one upload that is gone, at last the upload. False where there is none any more.
+/// Removes a part of the rows of one gone upload, finally the upload. False if there is none left.
 pub async fn purge(tx: &mut Tx) -> Result<bool> {
     let Some(row) = tx.first(&GONE, args![]).await? else { return Ok(false) };
     let (org, no) = (OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?));

@@ -1,9 +1,8 @@
-//! One-time links: how a person comes in for the first time, and sets a password.
+//! Invitations: one-time links for a user's first sign-in and password.
 //!
-//! A person has one invitation at most; a new one takes the place of the one before, whose links end. An invitation has the
-//! link that is shown to whoever made it and, where mail is sent, another one that only the mail has: who comes with that one
-//! has shown that the address is theirs. Of links only keyed hashes are stored. [`redeem`] ends both, so a link works once,
-//! and stands in the transaction that sets the password: either both are done or neither.
+//! A user has at most one invitation; a new one replaces it and ends its links. One link is shown to the inviter. If mail is sent,
+//! the mail contains a separate link, whose use proves that the address is the user's. Only keyed hashes of links are stored.
+//! [`redeem`] ends both links, so a link works once, in the transaction that sets the password: either both happen or neither.
 
 pub mod mail;
 
@@ -16,48 +15,43 @@ use crate::error::{Result, StoreError};
 use crate::events::{self, AccountEvent, Actor, What};
 use crate::number::OrgNo;
 
-/// Between the making of an invitation and the mail of the one that takes its place, in milliseconds: repeating an invitation
-/// does not fill somebody's mailbox.
+/// Minimum time between an invitation and the mail of its replacement, in milliseconds: repeated invitations must not fill a
+/// mailbox.
 const MAIL_AGAIN_MS: i64 = 10 * 60_000;
 
-/// An invitation to be.
+/// Invitation to issue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invitation {
-    /// Whose.
     pub org: OrgNo,
-    /// Who is invited.
+    /// Invited user.
     pub user: UserId,
-    /// The keyed hash of the link that is shown.
+    /// Keyed hash of the displayed link.
     pub hash: [u8; 32],
-    /// The link that is sent; none where no mail is.
+    /// Mailed link; `None` if no mail is sent.
     pub mailed: Option<Mailed>,
-    /// When it was made.
     pub created_at: Millis,
-    /// From when on its links open nothing.
+    /// Expiry of its links.
     pub expires_at: Millis,
 }
 
-/// The link that only the mail has.
+/// Link that only the mail contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mailed {
-    /// Its keyed hash.
     pub hash: [u8; 32],
-    /// What it follows from, together with a secret that is not in the database.
+    /// Seed from which the link is derived, with a secret outside the database.
     pub seed: [u8; 16],
 }
 
-/// What a link leads to.
+/// Target of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Whose it is. They are invited, or already a member who is to set a password.
+    /// User of the link: invited, or a member who is to set a password.
     pub user: User,
-    /// Their organization's id.
     pub org_id: OrgId,
-    /// Their organization's name.
     pub org_name: Option<String>,
-    /// From when on the link opens nothing.
+    /// Expiry of the link.
     pub expires_at: Millis,
-    /// Whether it is the link that only the mail has.
+    /// Whether it is the mailed link.
     pub by_mail: bool,
 }
 
@@ -74,18 +68,18 @@ statements! {
             JOIN users u ON u.org_no = i.org_no AND u.id = i.user_id JOIN org o ON o.org_no = i.org_no \
             WHERE (i.hash = $1 OR i.mailed_hash = $1) AND i.expires_at > $2 AND u.status <> 'paused'";
     SPEND = "DELETE FROM invitation WHERE (hash = $1 OR mailed_hash = $1) AND expires_at > $2";
-    // Only the status: what an administrator changes at the same time stays.
+    // Only the status: concurrent changes by an administrator stay.
     ACCEPT = "UPDATE users SET status = 'active' WHERE org_no = $1 AND id = $2 AND status = 'invited'";
     VERIFY = "UPDATE users SET email_verified = 1 WHERE org_no = $1 AND id = $2";
     WITHDRAW = "DELETE FROM invitation WHERE org_no = $1 AND user_id = $2";
 }
 
-/// Every statement about links and the mail that carries them.
+/// All statements about links and their mail.
 pub(crate) fn all_statements() -> Vec<&'static Statement> {
     [STATEMENTS, mail::STATEMENTS].concat()
 }
 
-/// Makes an invitation; one that the person has ends. Where that is young, the mail of the new one waits for some minutes.
+/// Issues an invitation and ends the former one. If that is recent, the new mail waits for some minutes.
 pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
     let (hash, seed) = match &invitation.mailed {
         Some(mailed) => (Some(mailed.hash.to_vec()), Some(mailed.seed.to_vec())),
@@ -107,16 +101,16 @@ pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
     Ok(())
 }
 
-/// What the link with this hash leads to, without using it; none where it is unknown, spent or expired, or its person paused.
+/// Target of the link with this hash, without using it; `None` if it is unknown, used or expired, or its user is paused.
 pub async fn look(conn: &mut Conn, hash: &[u8; 32], now: Millis) -> Result<Option<Found>> {
     conn.first(&LOOK, args![hash, now]).await?.map(|row| found(&row, hash)).transpose()
 }
 
-/// Uses a link: its person is a member from now on, as they are given back. Not found: [`look`] would find nothing, or
-/// somebody else was faster.
+/// Redeems a link: its user is a member from now on, and is returned. [`StoreError::NotFound`]: [`look`] would find nothing, or
+/// another request was faster.
 pub async fn redeem(tx: &mut Tx, hash: &[u8; 32], now: Millis) -> Result<User> {
     let Found { mut user, by_mail, .. } = look(tx, hash, now).await?.ok_or(StoreError::NotFound)?;
-    // Of two at once the second waits here, and finds nothing left to remove.
+    // Of two concurrent calls, the second waits here and finds nothing left to remove.
     super::changed(tx.execute(&SPEND, args![hash, now]).await?)?;
     if by_mail {
         tx.execute(&VERIFY, args![user.org, user.id.to_string()]).await?;
@@ -129,7 +123,7 @@ pub async fn redeem(tx: &mut Tx, hash: &[u8; 32], now: Millis) -> Result<User> {
     Ok(user)
 }
 
-/// Ends a person's links, where they have any.
+/// Ends a user's links, if they have any.
 pub async fn withdraw(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
     tx.execute(&WITHDRAW, args![org, user.to_string()]).await?;
     Ok(())

@@ -1,5 +1,4 @@
-//! What people say of themselves, and what is known of them: the part of a person that only they and those who run the
-//! installation see.
+//! User profiles: self-reported details and their verification, visible only to the user and the operator.
 
 use probity_account::id::UserId;
 use serde::{Deserialize, Serialize};
@@ -8,20 +7,18 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// Whether it is known who somebody is.
+/// State of a user's identity verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// It is.
     Verified,
-    /// They have yet to show something.
+    /// They have yet to provide something.
     RequiresInput,
 }
 
 impl Identity {
-    /// Every state.
     pub const ALL: [Self; 2] = [Self::Verified, Self::RequiresInput];
 
-    /// The name in the API.
+    /// Name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Verified => "verified",
@@ -30,33 +27,28 @@ impl Identity {
     }
 }
 
-/// Where somebody lives or works.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PostalAddress {
-    /// Street and number.
     pub line1: Option<String>,
-    /// What the first line has no room for.
+    /// Continuation of the first line.
     pub line2: Option<String>,
-    /// The town.
     pub city: Option<String>,
-    /// The state, county or province.
+    /// State, county or province.
     pub state: Option<String>,
-    /// The code of the post.
     pub postal_code: Option<String>,
-    /// The country.
     pub country: Option<String>,
 }
 
-/// What somebody wishes to be told of.
+/// Notification preferences.
 #[expect(clippy::struct_excessive_bools, reason = "the contract has four independent wishes")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notifications {
     /// A list was cleaned.
     pub after_flossing: bool,
-    /// The week's numbers.
+    /// Weekly figures.
     pub weekly_report: bool,
-    /// The month's numbers.
+    /// Monthly figures.
     pub monthly_report: bool,
     /// A payment.
     pub payment_receipts: bool,
@@ -75,26 +67,23 @@ impl Notifications {
     }
 }
 
-/// A person's account beyond what their team sees of them.
+/// Account details of a user that their team does not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
-    /// Whether a link that was sent to their address came back.
+    /// Whether they have used a link sent to their address.
     pub email_verified: bool,
-    /// Whether they sign in with a second factor.
+    /// Whether they sign in with two-factor authentication.
     pub second_factor: bool,
-    /// Whether it is known who they are; none where nobody has asked.
+    /// State of their identity verification; `None` if none was requested.
     pub identity: Option<Identity>,
-    /// Their telephone number.
     pub phone: Option<String>,
-    /// The company that they name.
+    /// Company name, as they give it.
     pub company: Option<String>,
-    /// Its number for value added tax.
+    /// VAT number of the company.
     pub vat_id: Option<String>,
-    /// Its country.
     pub country: Option<String>,
-    /// Where it is.
     pub address: Option<PostalAddress>,
-    /// What they wish to be told of.
+    /// Notifications that they want.
     pub notifications: Notifications,
 }
 
@@ -108,7 +97,6 @@ statements! {
     SET_IDENTITY = "UPDATE users SET identity = $3 WHERE org_no = $1 AND id = $2";
 }
 
-/// A person's profile.
 pub async fn read(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<Profile> {
     let row = conn.first(&READ, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
     let identity: Option<String> = row.get("identity")?;
@@ -131,12 +119,12 @@ pub async fn read(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<Profile> {
     })
 }
 
-/// Nobody else changes this person until the transaction ends.
+/// Locks this user until the transaction ends.
 pub async fn lock(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
     tx.first(&LOCK, args![org, id.to_string()]).await?.map(drop).ok_or(StoreError::NotFound)
 }
 
-/// Writes what a person says of themselves: not whether it is true, and not how they sign in.
+/// Writes a user's self-reported details: neither their verification nor their sign-in.
 pub async fn write(tx: &mut Tx, org: OrgNo, id: UserId, profile: &Profile) -> Result<()> {
     let json = |address: &PostalAddress| serde_json::to_vec(address).expect("an address is plain JSON");
     let values = args![
@@ -152,7 +140,7 @@ pub async fn write(tx: &mut Tx, org: OrgNo, id: UserId, profile: &Profile) -> Re
     super::changed(tx.execute(&WRITE, values).await?)
 }
 
-/// Notes what is known of who a person is.
+/// Records a user's identity verification.
 pub async fn set_identity(tx: &mut Tx, org: OrgNo, id: UserId, identity: Option<Identity>) -> Result<()> {
     let name = identity.map(Identity::as_str);
     super::changed(tx.execute(&SET_IDENTITY, args![org, id.to_string(), name]).await?)

@@ -141,7 +141,7 @@ async fn a_move_that_breaks_leaves_nothing() {
     let cases = [
         // PostgreSQL has no text with a NUL in it.
         ("INSERT INTO usage_day VALUES (1, 1, 'a' || char(0), '', 'valid', 1, 0)", "usage_day"),
-        ("UPDATE account SET available = available + 1", "do not agree"),
+        ("UPDATE account SET available = available + 1", "discrepancies"),
     ];
     for (statement, told) in cases {
         let Some(pair) = Pair::new().await else { return };

@@ -139,7 +139,7 @@ async fn a_server_that_says_nothing_is_told() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://x:s3cret@{}/x", silent.local_addr().unwrap());
     let error = Store::connect(&impatient(Place::Postgres(url))).await.unwrap_err();
-    assert!(told(&error).ends_with("no answer within 500 ms"), "{}", told(&error));
+    assert!(told(&error).ends_with("no response within 500 ms"), "{}", told(&error));
 }
 
 #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Writing behind: facts wait in a bounded queue, and one task writes them in batches.
+//! Write-behind: facts wait in a bounded queue, and one task writes them in batches.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::facts::DomainFacts;
 
 enum Order {
     Write(Learned),
-    /// To be answered when everything before it was written or lost.
+    /// Completes when everything before it was written or lost.
     Tell(oneshot::Sender<()>),
 }
 
-/// The way to the task that writes. The task ends when this is dropped and the rest is written.
+/// Sender to the writing task. The task ends when this is dropped and the rest is written.
 pub(super) struct Queue {
     orders: mpsc::Sender<Order>,
     tally: Arc<Tally>,
@@ -29,19 +29,19 @@ impl Queue {
         Self { orders, tally }
     }
 
-    /// Hands a fact over; it is lost when too many are waiting.
+    /// Queues a fact; it is lost if the queue is full.
     pub(super) fn push(&self, learned: Learned) {
         if self.orders.try_send(Order::Write(learned)).is_err() {
             self.tally.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Waits until everything that was handed over so far is written or lost, at most so long.
+    /// Waits until everything queued so far is written or lost, at most `timeout`.
     pub(super) async fn flush(&self, timeout: Duration) {
         let flushed = async {
             let (tell, told) = oneshot::channel();
             if self.orders.send(Order::Tell(tell)).await.is_ok() {
-                // An error says that the task has ended, and there is nothing to wait for.
+                // An error means that the task has ended, so there is nothing to wait for.
                 let _ = told.await;
             }
         };
@@ -75,13 +75,13 @@ async fn write_behind(
             counter.fetch_add(count, Ordering::Relaxed);
         }
         for tell in tells {
-            // Who asked may have given up.
+            // The waiting caller may be gone.
             let _ = tell.send(());
         }
     }
 }
 
-/// Facts with those of one domain and host put together, how many there were, and who wants to know.
+/// Facts merged by domain and host, their original number, and the waiting callers.
 fn sorted(orders: impl Iterator<Item = Order>) -> (Vec<Learned>, u64, Vec<oneshot::Sender<()>>) {
     let mut facts: BTreeMap<(Box<str>, Box<str>), DomainFacts> = BTreeMap::new();
     let (mut count, mut tells) = (0, Vec::new());
@@ -97,7 +97,7 @@ fn sorted(orders: impl Iterator<Item = Order>) -> (Vec<Learned>, u64, Vec<onesho
     (facts.into_iter().map(|((domain, host), facts)| Learned { domain, host, facts }).collect(), count, tells)
 }
 
-/// Whether the store took them. The first failure after a success is logged, and the first success after a failure.
+/// Whether the store accepted them. Logs the first failure after a success, and the first success after a failure.
 async fn write(shared: &dyn SharedFacts, facts: Vec<Learned>, write_ms: u64, failing: &mut bool) -> bool {
     let error = match tokio::time::timeout(Duration::from_millis(write_ms), shared.remember(facts)).await {
         Ok(Ok(())) => {
@@ -110,7 +110,7 @@ async fn write(shared: &dyn SharedFacts, facts: Vec<Learned>, write_ms: u64, fai
         Err(late) => late.into(),
     };
     if !std::mem::replace(failing, true) {
-        tracing::warn!(%error, "facts about domains cannot be written and are lost");
+        tracing::warn!(%error, "cannot write facts about domains; they are lost");
     }
     false
 }

@@ -1,4 +1,4 @@
-//! A scripted store under a paused clock: what it does, when it is asked, and what is lost.
+//! A scripted store under a paused clock: its responses, when it is asked, and which facts are lost.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ struct Script {
     mood: Mood,
     asked: u32,
     rows: BTreeMap<String, DomainFacts>,
-    /// How many facts each write brought.
+    /// Number of facts in each write.
     writes: Vec<usize>,
 }
 
@@ -110,7 +110,7 @@ async fn the_store_is_asked_once_while_its_answer_is_fresh() {
     for _ in 0..3 {
         assert_eq!(facts.recall("example.com", HOST).await, catch_all(true));
     }
-    // What it does not know is remembered as well.
+    // Missing facts are cached as well.
     for _ in 0..3 {
         assert_eq!(facts.recall("example.org", HOST).await, DomainFacts::default());
     }
@@ -139,7 +139,7 @@ async fn a_store_that_hangs_costs_one_short_wait_and_is_left_alone() {
     pass(1_000).await;
     assert_eq!(facts.recall("example.com", HOST).await, catch_all(false));
     assert_eq!(facts.counters().unanswered, 101);
-    // Once it has answered it is asked again at once.
+    // Once it has responded, it is asked again at once.
     facts.recall("example.net", HOST).await;
     assert_eq!(store.asked(), 3);
 }
@@ -161,7 +161,7 @@ async fn what_was_known_stays_known_while_the_store_fails() {
 async fn what_was_found_out_is_known_at_once_and_written_together() {
     let (store, facts) = layered(LayeredConfig::default());
     facts.remember("example.com", HOST, catch_all(true)).await;
-    // The store does not know it yet, and what it says is older.
+    // The store does not have it yet, and its own facts are older.
     store.row("example.com", catch_all(false));
     assert_eq!(facts.recall("example.com", HOST).await, catch_all(true));
     facts.remember("example.com", HOST, accepted(5)).await;
@@ -170,7 +170,7 @@ async fn what_was_found_out_is_known_at_once_and_written_together() {
     pass(201).await;
     // Three facts about two domains.
     assert_eq!((store.writes(), facts.counters().written), (vec![2], 3));
-    // Later another node finds out that it has changed, and is believed.
+    // Later, another node's change is believed.
     store.row("example.com", catch_all(false));
     pass(60_000).await;
     let changed = facts.recall("example.com", HOST).await;

@@ -1,9 +1,8 @@
-//! What a name server's response says about the question: records, an authoritative no, or nothing of use.
+//! Interprets a name server's response: records, an authoritative negative, or nothing usable.
 //!
-//! A recursive name server follows aliases itself and puts the whole chain into the answer. One that does not (an
-//! authoritative server, a forwarder that strips) leaves the end of the chain open, and the caller asks again for the name at
-//! the open end. Either way one [`Chain`] sees every link, so that a loop or a chain of more than [`CHAIN_MAX`] links ends as
-//! malformed after that many questions.
+//! A recursive name server follows aliases itself and returns the whole chain. Others (an authoritative server, a forwarder that
+//! strips) leave the chain's end open, and the caller queries the name at the open end. Either way one [`Chain`] sees every link,
+//! so a loop or a chain of more than [`CHAIN_MAX`] links ends as malformed after that many queries.
 
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::{Name, RData, RecordType};
@@ -12,27 +11,27 @@ use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup, Record};
 
 use super::names;
 
-/// How many aliases may lie between the name that was asked for and its records.
+/// Maximum aliases between the queried name and its records.
 const CHAIN_MAX: usize = 8;
 
-/// What to do after a response.
+/// Next step after a response.
 pub(super) enum Reading {
-    /// The question is answered.
+    /// The query is answered.
     Done(Lookup),
-    /// The answer ends in an alias; ask for [`Chain::name`] next.
+    /// The answer ends in an alias; query [`Chain::name`] next.
     AskNext,
 }
 
-/// The aliases from the name that was asked for to the one that is looked at.
+/// Aliases from the queried name to the current one.
 pub(super) struct Chain {
     kind: Kind,
-    /// The names passed, the current one last.
+    /// Names passed, the current one last.
     names: Vec<Name>,
-    /// The shortest lifetime of the links, in seconds.
+    /// Shortest lifetime of the links, in seconds.
     ttl: u32,
 }
 
-/// A lookup that found nothing out.
+/// A look-up without a result.
 pub(super) fn failed(failure: DnsFailure) -> Lookup {
     Lookup { answer: Answer::Failed(failure), ttl_ms: 0 }
 }
@@ -47,7 +46,7 @@ impl Chain {
         self.names.last().expect("a chain starts with a name and never loses one")
     }
 
-    /// Reads a response to a question for [`Chain::name`].
+    /// Reads a response to a query for [`Chain::name`].
     pub(super) fn read(&mut self, response: &Message, negative_ttl: Option<u32>) -> Reading {
         let links_before = self.names.len();
         loop {
@@ -66,14 +65,14 @@ impl Chain {
             ResponseCode::NXDomain => self.none(Answer::NoName, negative_ttl),
             ResponseCode::NoError if negative_ttl.is_some() => self.none(Answer::Empty, negative_ttl),
             ResponseCode::NoError if moved => Reading::AskNext,
-            // Records came, and none of them is for the name in question.
+            // There are records, but none for the queried name.
             ResponseCode::NoError if !response.answers.is_empty() => Reading::Done(failed(DnsFailure::Malformed)),
             ResponseCode::NoError => self.none(Answer::Empty, None),
             _ => Reading::Done(failed(DnsFailure::Refused)),
         }
     }
 
-    /// Reads a response without any answer to a question for [`Chain::name`].
+    /// Reads a response without answers to a query for [`Chain::name`].
     pub(super) fn read_negative(&self, negative: &NoRecords) -> Reading {
         match negative.response_code {
             ResponseCode::NXDomain => self.none(Answer::NoName, negative.negative_ttl),
@@ -86,13 +85,13 @@ impl Chain {
         }
     }
 
-    /// An authoritative no. RFC 2308 section 5: it lives as long as the SOA's minimum or the SOA record itself, whichever is
-    /// less, and without an SOA it is not kept.
+    /// An authoritative negative. RFC 2308 section 5: it lives as long as the SOA's minimum or the SOA record itself, whichever is
+    /// less, and is not cached without an SOA.
     fn none(&self, answer: Answer, negative_ttl: Option<u32>) -> Reading {
         Reading::Done(Lookup { answer, ttl_ms: ttl_ms(negative_ttl.unwrap_or(0).min(self.ttl)) })
     }
 
-    /// The records of the kind asked for at the current name.
+    /// Records of the queried kind at the current name.
     fn records(&self, response: &Message) -> Option<Lookup> {
         let wanted = record_type(self.kind);
         let mut ttl = self.ttl;
@@ -106,7 +105,7 @@ impl Chain {
         (!records.is_empty()).then(|| Lookup { answer: Answer::Records(records), ttl_ms: ttl_ms(ttl) })
     }
 
-    /// Goes on to the target of an alias at the current name; false where there is none.
+    /// Follows an alias at the current name; false if there is none.
     fn follow(&mut self, response: &Message) -> Result<bool, DnsFailure> {
         let link = response.answers.iter().find_map(|record| match &record.data {
             RData::CNAME(target) if &record.name == self.name() => Some((&target.0, record.ttl)),

@@ -14,7 +14,7 @@ use tokio_socks::tcp::Socks5Stream;
 use crate::egress::Guard;
 use crate::net::{ConnectFailure, Dial, Proxy, Stream};
 
-/// How long the proxy itself may take to accept, in milliseconds; proxies are near. Within the time of the whole dial.
+/// Maximum time for the proxy to accept, in milliseconds, as part of the whole dial; proxies are near.
 const PROXY_ACCEPT_MS: u64 = 3_000;
 
 /// ENFILE and EMFILE: the same numbers on every Unix.
@@ -36,7 +36,7 @@ async fn open(dial: &Dial) -> Result<TcpStream, ConnectFailure> {
         return through(proxy, dial.source.bind, target, dial.timeout_ms).await;
     }
     let tcp = direct(dial.source.bind, target).await?;
-    // What was judged must be what was reached. Differs only if something between us and the kernel redirects.
+    // The checked address must be the connected one. It differs only if something between us and the kernel redirects.
     match tcp.peer_addr() {
         Ok(peer) if peer == target => Ok(tcp),
         Ok(_) => Err(ConnectFailure::Guarded),
@@ -51,15 +51,15 @@ async fn direct(bind: Option<IpAddr>, target: SocketAddr) -> Result<TcpStream, C
         if bind.is_ipv4() != target.is_ipv4() {
             return Err(ConnectFailure::Unreachable);
         }
-        // Whatever is wrong with a local address is no fact about the destination.
+        // An invalid local address says nothing about the destination.
         socket.bind(SocketAddr::new(bind, 0)).map_err(|_| ConnectFailure::Local)?;
     }
-    // Commands are small and each waits for its reply, so holding them back gains nothing.
+    // Commands are small and each awaits its reply, so delaying them gains nothing.
     socket.set_nodelay(true).map_err(|error| failure(&error))?;
     socket.connect(target).await.map_err(|error| failure(&error))
 }
 
-/// RFC 1928. Only addresses go to the proxy, never names: what is dialled is what the guard has seen.
+/// RFC 1928. The proxy gets only addresses, never names: the guard has checked what is dialed.
 async fn through(
     proxy: &Proxy,
     bind: Option<IpAddr>,
@@ -99,7 +99,7 @@ fn failure(error: &io::Error) -> ConnectFailure {
     }
 }
 
-/// Whether an error is about this machine: no descriptors, ports, memory or such address, or a local firewall's no.
+/// Whether an error is about this machine: no descriptors, ports, memory or such address, or a local firewall's refusal.
 pub(super) fn is_local(error: &io::Error) -> bool {
     let kinds = [
         io::ErrorKind::AddrInUse,
@@ -110,8 +110,8 @@ pub(super) fn is_local(error: &io::Error) -> bool {
     kinds.contains(&error.kind()) || error.raw_os_error().is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code))
 }
 
-/// A connection that is reset when it is dropped without having been shut down: an abandoned session leaves neither a
-/// socket that waits for the peer nor unsent bytes, and its port is free at once.
+/// A connection that is reset if dropped without a shutdown: an abandoned session leaves neither a socket waiting for the peer nor
+/// unsent bytes, and its port is free at once.
 struct Connection {
     tcp: TcpStream,
     finished: bool,

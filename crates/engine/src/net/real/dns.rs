@@ -1,14 +1,14 @@
-//! The stub resolver: questions to recursive name servers, over UDP and, where an answer is truncated, TCP.
+//! Stub resolver: queries to recursive name servers, over UDP and, for truncated answers, TCP.
 //!
-//! Built on hickory's name server pool, one pool for each server, and not on its `Resolver`: that one adds a cache which the
-//! engine has itself, answers some names on its own (localhost), reads no further than the first server's SERVFAIL, and
-//! costs a sixth more CPU. Each datagram leaves from a fresh random port with a random id and random letter case, the defences
-//! of a stub against forged answers; a validating resolver on the loopback interface is still the better one.
+//! It uses hickory's name server pool, one per server, instead of its `Resolver`. That adds a cache which the engine already has,
+//! answers some names itself (localhost), stops at the first server's SERVFAIL, and costs a sixth more CPU. Each datagram leaves
+//! from a new random port with a random id and random letter case, a stub's defenses against forged answers; a validating resolver
+//! on the loopback interface is still better.
 //!
-//! hickory refuses what exceeds its own queues: as "busy" above a number in flight on one connection, and as a plain error
-//! above 32 questions that wait to be written to a TCP connection. So our own semaphores stand in front of both and a burst
-//! waits in line here; for the same reason UDP and TCP are separate pools, and the turn to TCP is ours. What still comes
-//! back as busy, or for want of file descriptors, is our overload and never an answer about a name.
+//! hickory rejects queries beyond its own queues: as "busy" above a number in flight on one connection, and as a plain error above
+//! 32 queries waiting to be written to a TCP connection. So our own semaphores precede both, and a burst queues here. For the same
+//! reason, UDP and TCP are separate pools, and we decide the turn to TCP. Any remaining "busy" or lack of file descriptors is our
+//! overload, never an answer about a name.
 
 use std::io;
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ use super::{NAME_SERVERS_MAX, RealNetConfig, dial, names};
 
 type Pool = NameServerPool<TokioRuntimeProvider>;
 
-/// How many questions may be on one TCP connection at a time. hickory's queue for a connection holds 32 and fails beyond.
+/// Maximum queries on one TCP connection. hickory's queue for a connection holds 32 and fails beyond.
 const TCP_IN_FLIGHT_MAX: usize = 32;
 
 /// One name server.
@@ -54,8 +54,8 @@ impl Upstream {
         }
     }
 
-    /// One exchange by UDP, and by TCP where the datagram was truncated (RFC 7766 section 5) or did not keep the letter case
-    /// of the question and may be forged; hickory says the latter as "no connections", for it then wants TCP at once.
+    /// One exchange by UDP, then by TCP if the datagram was truncated (RFC 7766 section 5), or did not keep the query's letter case
+    /// and may be forged. hickory reports the latter as "no connections", because it then expects TCP at once.
     async fn exchange(&self, query: Query) -> Result<DnsResponse, NetError> {
         let options = DnsRequestOptions::default();
         match self.udp.lookup(query.clone(), options).first_answer().await {
@@ -70,10 +70,9 @@ impl Upstream {
 
 const NEVER_CLOSED: &str = "the semaphore is never closed";
 
-/// The resolver.
 pub(super) struct Resolver {
     upstreams: Vec<Upstream>,
-    /// The index of the upstream that is asked first: the one that last gave an answer where others failed.
+    /// Index of the upstream queried first: the last one that answered where others failed.
     preferred: AtomicUsize,
     attempts: usize,
     queued: Semaphore,
@@ -108,7 +107,7 @@ impl Resolver {
         };
         let _turn = self.in_flight.acquire().await.expect(NEVER_CLOSED);
         let mut chain = Chain::new(name, kind);
-        // Ends because a chain that asks further has grown, and a chain's length is limited.
+        // Terminates because each further query extends the chain, whose length is limited.
         loop {
             let query = Query::query(chain.name().clone(), record_type(kind));
             let reading = match self.ask(query).await {
@@ -122,8 +121,8 @@ impl Resolver {
         }
     }
 
-    /// Asks the upstreams in turn until one answers about the name. A server that answered with a failure is not asked again
-    /// (RFC 9520 section 3.1: failures are not to be hammered at); silence is worth another round.
+    /// Queries the upstreams in turn until one answers about the name. A server that answered with a failure is not queried again
+    /// (RFC 9520 section 3.1: failures are not to be hammered at); after silence, another round is worthwhile.
     async fn ask(&self, query: Query) -> Result<DnsResponse, NetError> {
         let first = self.preferred.load(Ordering::Relaxed);
         let mut telling: Option<NetError> = None;
@@ -151,7 +150,7 @@ impl Resolver {
     }
 }
 
-/// The error that says more: the first one, unless it was silence.
+/// The more informative error: the first one, unless it was silence.
 fn more_telling(before: Option<NetError>, now: NetError) -> NetError {
     match before {
         Some(error) if failure(&error) != DnsFailure::TimedOut => error,
@@ -169,12 +168,12 @@ fn failure(error: &NetError) -> DnsFailure {
         | NetError::QueryCaseMismatch
         | NetError::ForeignClassRecord { .. }
         | NetError::Truncated => DnsFailure::Malformed,
-        // Timeouts, and connections that could not be opened or broke off: no answer came.
+        // Timeouts, and connections that failed to open or broke: there was no answer.
         _ => DnsFailure::TimedOut,
     }
 }
 
-/// The configured name servers, else the system's. Of resolv.conf only the servers count; no search list, no options.
+/// The configured name servers, else the system's. Only the servers of resolv.conf count, not its search list or options.
 fn name_servers(config: &RealNetConfig) -> io::Result<Vec<SocketAddr>> {
     if !config.name_servers.is_empty() {
         return Ok(config.name_servers.clone());

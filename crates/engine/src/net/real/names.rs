@@ -1,23 +1,23 @@
-//! Names between text and wire.
+//! Names in text and wire format.
 
 use std::fmt::Write;
 use std::net::IpAddr;
 
 use hickory_proto::rr::Name;
 
-/// The wire form of an absolute name given as text; none where a label has anything but letters, digits, hyphen and
-/// underscore, is empty or too long. Such names are never asked for: no exchanger's host is one (RFC 1123 section 2.1).
+/// Wire format of an absolute name given as text; `None` if a label is empty, too long, or has anything but letters, digits, hyphen
+/// and underscore. Such names are never queried: no MX host has one (RFC 1123 section 2.1).
 pub(super) fn wire(text: &str) -> Option<Name> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     if text.is_empty() || !text.bytes().all(plain) {
         return None;
     }
-    // `from_labels` refuses empty labels, labels over 63 and names over 255 octets (RFC 1035 section 2.3.4).
+    // `from_labels` rejects empty labels, labels over 63 and names over 255 octets (RFC 1035 section 2.3.4).
     Name::from_labels(text.split('.').map(str::as_bytes)).ok()
 }
 
-/// The text form of a name: lower case, without the last dot, the root as `""`. Octets that are not printable and dots inside
-/// a label come out escaped as in zone files (RFC 1035 section 5.1), so that [`wire`] refuses to ask for them.
+/// Text form of a name: lower case, without the last dot, the root as `""`. Unprintable octets and dots inside a label are escaped
+/// as in zone files (RFC 1035 section 5.1), so that [`wire`] rejects them.
 pub(super) fn text(name: &Name) -> String {
     let mut text = name.to_ascii();
     // The root prints as "."; a dot that belongs to a label stays, because it is escaped and the last dot follows it.
@@ -28,8 +28,8 @@ pub(super) fn text(name: &Name) -> String {
     text
 }
 
-/// The name under which the DNS keeps the names of an address (RFC 1035 section 3.5, RFC 3596 section 2.5), without the
-/// last dot. IPv4-mapped addresses count as IPv4.
+/// Name under which the DNS keeps the names of an address (RFC 1035 section 3.5, RFC 3596 section 2.5), without the last dot.
+/// IPv4-mapped addresses count as IPv4.
 pub fn reverse_name(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(v4) => {

@@ -5,21 +5,20 @@ use csv_core::{ReadFieldResult, ReaderBuilder};
 
 use super::{Fault, LINE_MAX_BYTES, RECORD_TOO_LONG};
 
-/// Separators that are looked for, the likeliest first.
+/// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
-const NO_COLUMN: &str =
-    "no column is called `email`, and no field has an address: which column has them cannot be told";
-/// A byte order mark tells nothing about UTF-8 and is left out.
+const NO_COLUMN: &str = "no column is named `email`, and no field has an address; name the address column `email`";
+/// A byte order mark says nothing about UTF-8 and is skipped.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Gathers the first record that has something in it.
+/// Collects the first record with content.
 #[derive(Debug)]
 pub(super) struct Head {
     text: Vec<u8>,
-    /// The line in which it begins.
+    /// Its first line.
     line: u64,
     quoted: bool,
-    /// How many bytes of a mark were seen; nothing once it is certain whether there is one.
+    /// Bytes of a mark seen; `None` once it is certain whether there is one.
     mark: Option<usize>,
 }
 
@@ -30,7 +29,7 @@ impl Default for Head {
 }
 
 impl Head {
-    /// Takes bytes up to the end of the record; gives how many, and whether the record is whole.
+    /// Reads bytes up to the end of the record; returns their number, and whether the record is complete.
     pub(super) fn add(&mut self, piece: &[u8]) -> Result<(usize, bool), Fault> {
         for (at, &byte) in piece.iter().enumerate() {
             if self.is_mark(byte) {
@@ -45,7 +44,7 @@ impl Head {
                 self.line += u64::from(byte == b'\n');
                 continue;
             }
-            // A quote opens where a field begins and behind a quote (doubled, it stands for itself), and closes anywhere.
+            // A quote opens at the start of a field and after a quote (a doubled one is literal), and closes anywhere.
             if byte == b'"' {
                 let opens = self.text.last().is_none_or(|last| DELIMITERS.contains(last) || *last == b'"');
                 self.quoted = !self.quoted && opens;
@@ -65,39 +64,39 @@ impl Head {
             self.mark = Some(seen + 1).filter(|seen| *seen < MARK.len());
             return true;
         }
-        // It was none: what looked like one is text.
+        // It was not a mark but text.
         self.text.extend_from_slice(&MARK[..seen]);
         self.mark = None;
         false
     }
 
-    /// The record as it arrived, without its line end.
+    /// The record as received, without its line end.
     pub(super) fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The line in which it begins, counted from 1.
+    /// Its first line, counted from 1.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 }
 
-/// How the records are read.
+/// How to read the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) delimiter: u8,
-    /// The column with the addresses, counted from 0.
+    /// Address column, counted from 0.
     pub(super) column: usize,
     /// Whether the first record names the columns.
     pub(super) header: bool,
 }
 
 impl Plan {
-    /// Decides by the first record, which begins in `line`: the separator that lays open a column's name or an address and makes the
-    /// most fields, and the column as files that are uploaded have it ([`Sample::column`]).
+    /// Decides by the first record, which begins in `line`: the separator that reveals a column's name or an address and yields the
+    /// most fields, and the column as for uploaded files ([`Sample::column`]).
     ///
-    /// The record is a header only where it names a column with addresses and has none itself: whatever else it is, it is a row. Of
-    /// one column each line is an address, whatever it looks like. Of several one must be told from the others: taking the first would
+    /// The record is a header only if it names an address column and contains no address; otherwise it is a row. With one column,
+    /// each line is an address, whatever it looks like. With several, the column must be identifiable: taking the first would
     /// charge for a list of names.
     pub(super) fn of(record: &[u8], line: u64) -> Result<Self, Fault> {
         let read = DELIMITERS.map(|delimiter| (delimiter, cells(record, delimiter)));
@@ -105,7 +104,7 @@ impl Plan {
         let best = read.iter().rev().max_by_key(|(_, cells)| (telling(cells), cells.len()));
         let (delimiter, cells) = best.expect("there are separators");
         let column = sample(cells).column(None, false);
-        // An address without a domain that mail finds is one for all that; and one column needs nothing by which it is told.
+        // An address without a valid domain still marks its column, and a single column needs no mark.
         let other = || with_at(cells).or_else(|| (cells.len() < 2).then_some(0)).map(|column| (column, false));
         let found = column.ok().or_else(other);
         let (column, header) = found.ok_or(Fault::Line(line, NO_COLUMN))?;
@@ -122,7 +121,7 @@ fn with_at(cells: &[String]) -> Option<usize> {
     cells.iter().position(|cell| cell.contains('@'))
 }
 
-/// Whether it looks like one address and nothing else.
+/// Whether it looks like exactly one address.
 fn is_address(cell: &str) -> bool {
     let cell = cell.trim();
     cell.matches('@').count() == 1 && !cell.contains([' ', ',', ';', '\t'])
@@ -134,7 +133,7 @@ fn cells(record: &[u8], delimiter: u8) -> Vec<String> {
     let mut cells = Vec::new();
     let (mut at, mut filled) = (0, 0);
     loop {
-        // What is empty tells the reader that the record is over.
+        // Empty input marks the end of the record.
         let (result, used, written) = reader.read_field(&record[at..], &mut field[filled..]);
         at += used;
         filled += written;

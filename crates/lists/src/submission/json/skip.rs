@@ -1,43 +1,43 @@
-//! What is checked and not kept: texts and numbers of members that do not matter, byte by byte.
+//! Checks ignored texts and numbers byte by byte, without keeping them.
 
-/// What a byte does to a text or a number.
+/// Effect of a byte on a text or a number.
 pub(super) enum Step<T> {
     /// It belongs to it.
     On(T),
-    /// It ends it. A quote is a text's own end; a number's end is a byte of what follows.
+    /// It ends it. A text ends with its own quote; a number ends before the byte that follows.
     Over,
-    /// It cannot stand here.
+    /// It is invalid here.
     Wrong,
 }
 
-/// Whether a value of JSON can begin with this byte.
+/// Whether a JSON value can begin with this byte.
 pub(super) fn begins_value(byte: u8) -> bool {
     matches!(byte, b'"' | b'{' | b'[' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
 }
 
-/// A place within a number (RFC 8259 §6).
+/// State within a number (RFC 8259 §6).
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Number {
-    /// Behind the minus.
+    /// After the minus.
     Minus,
-    /// Behind a leading zero, which no digit follows.
+    /// After a leading zero, which no digit may follow.
     Zero,
-    /// Among the digits before the point.
+    /// In the integer digits.
     Whole,
-    /// Behind the point.
+    /// After the point.
     Point,
-    /// Among the digits behind the point.
+    /// In the fraction's digits.
     Fraction,
-    /// Behind the `e`.
+    /// After the `e`.
     Mark,
-    /// Behind the exponent's sign.
+    /// After the exponent's sign.
     Sign,
-    /// Among the exponent's digits.
+    /// In the exponent's digits.
     Exponent,
 }
 
 impl Number {
-    /// The first byte: a minus or a digit.
+    /// First byte: a minus or a digit.
     pub(super) fn begin(byte: u8) -> Self {
         match byte {
             b'-' => Self::Minus,
@@ -61,7 +61,7 @@ impl Number {
     }
 }
 
-/// A place within a text (RFC 8259 §7). Halves of surrogate pairs pass: the grammar has them.
+/// State within a text (RFC 8259 §7). Unpaired surrogates pass: the grammar allows them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passing {
     name: bool,
@@ -72,14 +72,14 @@ pub(super) struct Passing {
 #[derive(Clone, Copy, Debug)]
 enum Escape {
     None,
-    /// Behind the backslash.
+    /// After the backslash.
     Begun,
     /// This many hexadecimal digits must follow.
     Hex(u8),
 }
 
 impl Passing {
-    /// Behind the opening quote of a name or a value.
+    /// After the opening quote of a name or a value.
     pub(super) fn new(name: bool) -> Self {
         Self { name, escape: Escape::None, utf8: Utf8::default() }
     }
@@ -105,7 +105,7 @@ impl Passing {
     }
 }
 
-/// A place within a character of UTF-8 (RFC 3629 §4): how many bytes must follow, and between which the next must be.
+/// State within a UTF-8 character (RFC 3629 §4): the number of bytes that must follow, and the range of the next.
 #[derive(Clone, Copy, Debug, Default)]
 struct Utf8 {
     left: u8,

@@ -1,11 +1,11 @@
-//! Texts that are kept: where they end, and what they say (RFC 8259 §7).
+//! Kept texts: their end, and their content (RFC 8259 §7).
 
 use memchr::memchr2;
 
-/// An escaped byte takes at most six (`\u0041`).
+/// Maximum bytes of an escaped byte (`\u0041`).
 const ESCAPED_BYTES_MAX: usize = 6;
 
-/// Why a text cannot be taken.
+/// Reason why a text is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFault {
     TooLong,
@@ -21,13 +21,13 @@ impl TextFault {
             Self::TooLong => "is too long",
             Self::NotUtf8 => "must be UTF-8",
             Self::Control => "has a control character that is not escaped",
-            Self::Escape => "has an escape that is none of JSON",
+            Self::Escape => "has an escape that is not valid in JSON",
             Self::Surrogate => "has half of a surrogate pair",
         }
     }
 }
 
-/// Looks for the quote that closes a text. When the bytes end before: whether the next byte is escaped.
+/// Finds the quote that closes a text. If the bytes end before it: whether the next byte is escaped.
 pub(super) fn closing_quote(bytes: &[u8], escaped: bool) -> Result<usize, bool> {
     let mut at = usize::from(escaped);
     loop {
@@ -40,7 +40,7 @@ pub(super) fn closing_quote(bytes: &[u8], escaped: bool) -> Result<usize, bool> 
     }
 }
 
-/// Room for one text: as it came in earlier pieces, and as it reads.
+/// Buffers for one text: as received in earlier pieces, and unescaped.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     raw: Vec<u8>,
@@ -48,7 +48,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Keeps a part of a text that goes on. What is too long even if all of it were escaped is refused at once.
+    /// Keeps a part of an unfinished text. Rejects it at once if it is too long even when fully escaped.
     pub(super) fn add(&mut self, part: &[u8], max: usize) -> Result<(), TextFault> {
         if self.raw.len() + part.len() > max * ESCAPED_BYTES_MAX {
             return Err(TextFault::TooLong);
@@ -57,7 +57,7 @@ impl Scratch {
         Ok(())
     }
 
-    /// What the text says, with its last part; at most `max` bytes.
+    /// Content of the text with its last part; at most `max` bytes.
     pub(super) fn whole<'a>(&'a mut self, last: &'a [u8], max: usize) -> Result<&'a [u8], TextFault> {
         let raw = if self.raw.is_empty() {
             last
@@ -81,19 +81,18 @@ impl Scratch {
         if text.len() > max { Err(TextFault::TooLong) } else { Ok(text) }
     }
 
-    /// Forgets the text.
     pub(super) fn clear(&mut self) {
         self.raw.clear();
     }
 
-    /// How many bytes of the body are held.
+    /// Bytes of the body in memory.
     #[cfg(test)]
     pub(super) fn held_bytes(&self) -> usize {
         self.raw.len() + self.plain.len()
     }
 }
 
-/// What occurs in a text, found in one pass without a branch.
+/// Properties of a text, found in one pass without a branch.
 #[derive(Clone, Copy, Default)]
 struct Looks {
     control: bool,
@@ -139,7 +138,7 @@ fn unescape(raw: &[u8], plain: &mut Vec<u8>) -> Result<(), TextFault> {
     Ok(())
 }
 
-/// The character of one `\u`, or of two when it is beyond the first plane.
+/// Character of one `\u` escape, or of two if it is beyond the first plane.
 fn character(digits: &[u8]) -> Result<(char, &[u8]), TextFault> {
     let (first, rest) = unit(digits)?;
     if let Some(character) = char::from_u32(first) {
@@ -156,7 +155,7 @@ fn character(digits: &[u8]) -> Result<(char, &[u8]), TextFault> {
     }
 }
 
-/// Four hexadecimal digits.
+/// Reads four hexadecimal digits.
 fn unit(digits: &[u8]) -> Result<(u32, &[u8]), TextFault> {
     let (four, rest) = digits.split_first_chunk::<4>().ok_or(TextFault::Escape)?;
     let value = four.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?));

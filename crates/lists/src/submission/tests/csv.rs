@@ -58,7 +58,7 @@ fn other_columns_may_be_anything() {
 #[test]
 fn faults_name_the_line() {
     let long = "x".repeat(1_025);
-    let no_column = "no column is called `email`, and no field has an address: which column has them cannot be told";
+    let no_column = "no column is named `email`, and no field has an address; name the address column `email`";
     let (first, third) = (format!("line 1: {no_column}"), format!("line 3: {no_column}"));
     let table: [(Vec<u8>, &str); 14] = [
         (b"Ann,Miller\nBob,b@x.com\n".to_vec(), &first),
@@ -85,7 +85,7 @@ fn faults_name_the_line() {
 #[test]
 fn a_record_is_bounded_wherever_it_is_cut() {
     let record = |bytes: usize| format!("name,email\na,b@x.com\n{},c@x.com", "x".repeat(bytes - 8));
-    let too_long = "line 3: a record may have at most 65536 bytes; is a quote not closed?";
+    let too_long = "line 3: a record may have at most 65536 bytes; check for an unclosed quote";
     for size in [usize::MAX, 1, 999, 1_024, 1_025, 65_536] {
         for end in ["", "\n", "\r\n"] {
             let fits = record(LINE_MAX_BYTES) + end;
@@ -94,7 +94,7 @@ fn a_record_is_bounded_wherever_it_is_cut() {
             let fault = read(CSV, 9, over.as_bytes().chunks(size)).unwrap_err();
             assert_eq!(fault.to_string(), too_long, "pieces of {size}");
         }
-        // Where both bounds are broken it is the same one that shows.
+        // If both bounds are exceeded, the same one is always reported.
         let both = format!("a,email\n{},{}\n", "x".repeat(LINE_MAX_BYTES - 500), "y".repeat(1_100));
         let fault = read(CSV, 9, both.as_bytes().chunks(size)).unwrap_err();
         assert_eq!(fault.to_string(), too_long.replace("line 3", "line 2"), "pieces of {size}");

@@ -1,4 +1,4 @@
-//! JSON: tables, and `serde_json` as the judge of arbitrary bodies.
+//! JSON: tables, and `serde_json` as the reference for arbitrary bodies.
 
 use serde::Deserialize;
 
@@ -75,9 +75,9 @@ fn faults_name_the_place() {
         (br#"{"emails":["a","b\ud800"]}"#, "emails[1]: has half of a surrogate pair"),
         (br#"{"emails":["\ud800\u0041"]}"#, "emails[0]: has half of a surrogate pair"),
         (br#"{"emails":["\udc00\ud800"]}"#, "emails[0]: has half of a surrogate pair"),
-        (br#"{"emails":["\x41"]}"#, "emails[0]: has an escape that is none of JSON"),
-        (br#"{"emails":["\u00g1"]}"#, "emails[0]: has an escape that is none of JSON"),
-        (br#"{"emails":["\u+041"]}"#, "emails[0]: has an escape that is none of JSON"),
+        (br#"{"emails":["\x41"]}"#, "emails[0]: has an escape that is not valid in JSON"),
+        (br#"{"emails":["\u00g1"]}"#, "emails[0]: has an escape that is not valid in JSON"),
+        (br#"{"emails":["\u+041"]}"#, "emails[0]: has an escape that is not valid in JSON"),
         (br#"{"emails":["a",]}"#, "the body is not JSON (byte 15)"),
         (br#"{"emails":["a" "b"]}"#, "the body is not JSON (byte 15)"),
         (br#"{"emails":["a"],}"#, "the body is not JSON (byte 16)"),
@@ -85,7 +85,7 @@ fn faults_name_the_place() {
         (br#"{"x":01}"#, "the body is not JSON (byte 6)"),
         (br#"{"x":"\u12"}"#, "the body is not JSON (byte 10)"),
         (b"{\"x\":\"ab\xff\"}", "the body is not JSON (byte 8)"),
-        (br#"{"\ud800":1}"#, "the name of a member of the body has half of a surrogate pair"),
+        (br#"{"\ud800":1}"#, "a field name in the body has half of a surrogate pair"),
         (br#"{"webhook_url":5}"#, "webhook_url: must be a string or null"),
         (br#"{"webhookUrl":"a\u0000"}"#, "webhookUrl: must not have the character U+0000"),
         (br#"{"webhook_url":null,"webhook_url":"x"}"#, "webhook_url: is given twice"),
@@ -111,7 +111,7 @@ fn texts_are_bounded_as_they_read() {
     assert_eq!(super::json::url(&url(2_048)).unwrap().len(), WEBHOOK_URL_MAX_BYTES);
     assert_eq!(fault(JSON, url(2_049)), "webhook_url: may have at most 2048 bytes");
     let name = format!(r#"{{"{}":1}}"#, "x".repeat(1_025));
-    assert_eq!(fault(JSON, name), "the name of a member of the body may have at most 1024 bytes");
+    assert_eq!(fault(JSON, name), "a field name in the body may have at most 1024 bytes");
 }
 
 #[test]
@@ -146,7 +146,7 @@ struct Judge {
 
 fn judge(body: &[u8]) -> Option<(Option<String>, Vec<String>)> {
     let text = str::from_utf8(body).ok()?;
-    // A struct may also come as an array, for serde.
+    // serde also accepts an array for a struct.
     text.trim_ascii_start().starts_with('{').then_some(())?;
     let judge: Judge = serde_json::from_str(text).ok()?;
     let urls = [judge.webhook_url, judge.legacy];
@@ -155,7 +155,7 @@ fn judge(body: &[u8]) -> Option<(Option<String>, Vec<String>)> {
     fit.then(|| (url.or(legacy), judge.emails))
 }
 
-/// A JSON text, mostly a right one.
+/// A JSON text, mostly a valid one.
 fn text() -> impl Strategy<Value = String> {
     let character = prop_oneof![
         12 => "[a-z@. ]{1,8}",

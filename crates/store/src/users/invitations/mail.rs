@@ -1,7 +1,7 @@
-//! The mail that carries a link: it waits with its invitation until a relay has taken it.
+//! Invitation mail: queued with its invitation until a relay has accepted it.
 //!
-//! An invitation that is replaced, used or withdrawn takes its mail with it, so nobody is ever sent a link that has ended.
-//! [`claim`] leases mail that is due to one run, [`record`] writes what came of it and is fenced by the run's name.
+//! An invitation that is replaced, used or withdrawn takes its mail with it, so no ended link is sent. [`claim`] leases due mail to
+//! one run; [`record`] writes the outcome and is fenced by the run's name.
 
 use probity_account::id::UserId;
 use probity_mail::time::Millis;
@@ -10,35 +10,32 @@ use crate::db::{Conn, Tx, args, statements};
 use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-/// Mail that a run holds.
+/// Mail claimed by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// Whose.
     pub org: OrgNo,
-    /// To whom.
+    /// Recipient.
     pub user: UserId,
-    /// Their address.
     pub email: String,
-    /// The organization's name.
     pub org_name: Option<String>,
-    /// What the link follows from.
+    /// Seed from which the link is derived.
     pub seed: [u8; 16],
-    /// From when on the link opens nothing.
+    /// Expiry of the link.
     pub expires_at: Millis,
-    /// How many attempts have come to an end.
+    /// Finished attempts.
     pub attempts: i64,
-    /// By what its run is known.
+    /// Name of the run.
     pub run: String,
 }
 
-/// What became of an attempt.
+/// Outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The relay has taken it.
+    /// The relay accepted it.
     Sent,
-    /// It is tried again then.
+    /// It is retried at this time.
     Again(Millis),
-    /// It is not tried any more.
+    /// It is not retried.
     Failed,
 }
 
@@ -58,13 +55,12 @@ statements! {
               WHERE org_no = $1 AND user_id = $2 AND mail_run = $3 AND mail_state = 'waiting'";
 }
 
-/// Whether [`claim`] would find something: a reader's question, so that an idle sender never takes the writer's turn.
+/// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
 pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
     Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
 }
 
-/// Leases up to `at_most` mails that are due to a run, those that were due first first. `run` must be a text that no other
-/// claim uses: a random one.
+/// Leases up to `at_most` due mails to a run, earliest due first. `run` must be a text that no other claim uses: a random one.
 pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<Claimed>> {
     let at_most = i64::from(at_most);
     if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
@@ -88,7 +84,8 @@ pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: 
     rows.iter().map(read).collect()
 }
 
-/// Writes what became of an attempt, and ends the lease. Lease lost: another run has the mail, or its invitation has ended.
+/// Records the outcome of an attempt, and ends the lease. [`StoreError::LeaseLost`]: another run has the mail, or its invitation
+/// has ended.
 pub async fn record(tx: &mut Tx, claimed: &Claimed, outcome: Outcome, now: Millis) -> Result<()> {
     let (state, next_at) = match outcome {
         Outcome::Sent => ("sent", now),
