@@ -16,7 +16,7 @@ const messages = Object.fromEntries(
 const app = readdirSync(fileURLToPath(new URL("app", WEB)), { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".js"))
   .map((path) => ({ path, text: readFileSync(new URL(`app/${path}`, WEB), "utf8") }));
-const api = JSON.parse(readFileSync(new URL("../crates/server/openapi.json", WEB), "utf8")).components.schemas;
+const api = JSON.parse(readFileSync(new URL("../crates/http/openapi.json", WEB), "utf8")).components.schemas;
 
 const forms = (message) => (typeof message === "string" ? [message] : Object.values(message));
 const placeholders = (text) => [...new Set([...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))].sort();

@@ -31,8 +31,8 @@ test("settings are saved, and stand there again", async () => {
   await go("settings");
   await page.getByRole("checkbox", { name: "Role mailbox" }).check();
   await page.getByLabel("Banned words").fill("casino\nviagra");
-  await page.getByLabel("Keep results for days").fill("7");
-  await page.getByLabel("Keep messages for days").fill("3");
+  await page.getByLabel("Keep results (days)").fill("7");
+  await page.getByLabel("Keep deliveries (days)").fill("3");
   await page.getByRole("button", { name: "Save" }).first().click();
   await page.getByText("Saved", { exact: true }).waitFor();
   const settings = await server.api("GET", "/organization/settings");
@@ -56,7 +56,7 @@ test("what others have changed meanwhile stays as they left it, and stands there
   const settings = await server.api("GET", "/organization/settings");
   assert.deepEqual([settings.banned_words, settings.role_words, settings.retention_days], [["theirs"], ["desk"], 11]);
   assert.equal(await page.getByLabel("Banned words").inputValue(), "theirs");
-  assert.equal(await page.getByLabel("Keep results for days").inputValue(), "11");
+  assert.equal(await page.getByLabel("Keep results (days)").inputValue(), "11");
 });
 
 test("the timeline says who did it", async () => {
@@ -64,17 +64,17 @@ test("the timeline says who did it", async () => {
   await server.api("PATCH", "/organization/settings", { retention_days: 12 });
   await go("timeline");
   const changes = row(page, "organization.retention_days");
-  await changes.first().getByText("An API key", { exact: true }).waitFor();
+  await changes.first().getByText("API key", { exact: true }).waitFor();
   await changes.filter({ hasText: OWNER.name }).first().waitFor();
   await page.route("**/app/v1/users?*", (route) => route.fulfill({ json: { data: [], pagination: { next_cursor: null } } }));
   await go("timeline");
-  await row(page, "A person").first().locator("code", { hasText: /^usr_/ }).waitFor();
+  await row(page, "Team member").first().locator("code", { hasText: /^usr_/ }).waitFor();
   await page.unroute("**/app/v1/users?*");
 });
 
 test("what is not allowed is told in the server's words, and is no matter of the role where it is none", async () => {
   const { page, go } = reader;
-  const why = "the account is suspended, paused or banned";
+  const why = "the organization is suspended, paused or banned";
   await page.route("**/app/v1/organization/settings", (route) => route.fulfill({ status: 403, json: { error: { code: "forbidden_scope", message: why } } }));
   await go("settings");
   await page.getByRole("alert").getByText(`This is not allowed: ${why}`).waitFor();
@@ -88,10 +88,10 @@ test("what settings would change stays in sight while it is found out anew, and 
   let open = () => {};
   const gate = new Promise((resolve) => { open = () => resolve(undefined); });
   await go("settings");
-  await heading(page, "On the last list", 2);
+  await heading(page, "Effect on the last list", 2);
   await page.evaluate(() => {
     globalThis.gone = 0;
-    const look = () => [...document.querySelectorAll("h2")].some(({ textContent }) => textContent === "On the last list") || (globalThis.gone += 1);
+    const look = () => [...document.querySelectorAll("h2")].some(({ textContent }) => textContent === "Effect on the last list") || (globalThis.gone += 1);
     new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
   });
   await page.route("**/app/settings/trial", async (route) => {
@@ -100,7 +100,7 @@ test("what settings would change stays in sight while it is found out anew, and 
     await route.continue().catch(() => {});
   });
   const asked = () => page.waitForRequest("**/app/settings/trial");
-  for (const name of ["No such mailbox", "The server accepts any name"]) {
+  for (const name of ["No such mailbox", "Catch-all domain"]) {
     const next = asked();
     await page.getByRole("checkbox", { name, exact: false }).first().check();
     await next;
@@ -112,7 +112,7 @@ test("what settings would change stays in sight while it is found out anew, and 
   const error = { code: "rate_limited", message: "too many", request_id: "req_1" };
   await page.route("**/app/settings/trial", (route) => route.fulfill({ status: 429, json: { error } }));
   await page.getByRole("checkbox", { name: "No such mailbox" }).uncheck();
-  await page.getByText("What these settings would change could not be found out").waitFor();
+  await page.getByText("Can't preview these settings").waitFor();
   await page.getByText(would).waitFor();
   assert.equal(await page.evaluate(() => globalThis.gone), 0);
   await page.unroute("**/app/settings/trial");
@@ -135,7 +135,7 @@ test("a webhook is made, tested, looked into, sent again, changed, given a new s
   await go("webhooks");
   await page.getByRole("button", { name: "New webhook" }).first().click();
   await dialog.getByLabel("Name", { exact: true }).fill("Newsletter");
-  await dialog.getByLabel("Address", { exact: true }).fill("https://hooks.example.com/probity");
+  await dialog.getByLabel("URL", { exact: true }).fill("https://hooks.example.com/probity");
   await press(dialog, "Save");
   const secret = () => page.getByLabel("Secret", { exact: true }).innerText();
   await page.getByText("Copy the secret now").waitFor();
@@ -146,24 +146,24 @@ test("a webhook is made, tested, looked into, sent again, changed, given a new s
 
   await press(page, "Send a test");
   await page.locator("tbody code").getByText("test", { exact: true }).waitFor();
-  await press(page, "Look");
+  await press(page, "View");
   await dialog.getByText("https://hooks.example.com/probity").waitFor();
   await dialog.getByText(/webhook-id:/i).waitFor();
   await press(dialog, "Close");
   // Whoever works by keyboard goes on where they were.
-  await page.waitForFunction(() => document.activeElement?.textContent === "Look");
+  await page.waitForFunction(() => document.activeElement?.textContent === "View");
   const again = page.waitForResponse(/\/redeliver$/);
-  await press(page, "Send again");
+  await press(page, "Resend");
   assert.equal((await again).status(), 200);
 
   await press(page, "Change");
   await dialog.getByLabel("Name", { exact: true }).fill("Letters");
   await press(dialog, "Save");
   await heading(page, "Letters");
-  await press(page, "Switch off");
-  await press(page, "Switch on");
-  await press(page, "New secret");
-  await press(dialog, "New secret");
+  await press(page, "Disable");
+  await press(page, "Enable");
+  await press(page, "Rotate secret");
+  await press(dialog, "Rotate secret");
   await page.getByText("Copy the new secret now").waitFor();
   assert.notEqual(await secret(), first);
   await press(page, "Delete");
@@ -178,7 +178,7 @@ test("a contributor sees what there is, and is told what only administrators do"
   const buttons = async (...names) => Promise.all(names.map((name) => page.getByRole("button", { name }).count()));
   for (const [place, said, ...hidden] of [
     ["keys", "Only administrators see the keys.", "New key"],
-    ["team", "Only administrators can change this.", "Invite somebody", "Remove"],
+    ["team", "Only administrators can change this.", "Invite a team member", "Remove"],
     ["webhooks", "Only administrators can change this.", "New webhook"],
     ["privacy", "Only administrators can change this.", "Erase"],
   ]) {
@@ -211,7 +211,7 @@ test("a person is given another role, kept out, let in again, and removed", asyn
   await row(page, GRACE.name).filter({ hasText: "Paused" }).waitFor();
   await grace.go("usage");
   await heading(grace.page, "Sign in");
-  await press(page, `Let in again ${GRACE.name}`);
+  await press(page, `Reactivate ${GRACE.name}`);
   await row(page, GRACE.name).filter({ hasText: "Active" }).waitFor();
   await press(page, `Remove ${GRACE.name}`);
   await press(dialog, "Remove");
@@ -233,7 +233,7 @@ test("an address is erased, with a receipt that has a place of its own", async (
   await heading(page, "Receipt", 2);
   await page.waitForURL(/#\/privacy\/\w+$/);
   const card = page.locator("section").filter({ has: page.getByRole("heading", { name: "Receipt", level: 2 }) });
-  const look = page.getByRole("button", { name: "Look again" });
+  const look = page.getByRole("button", { name: "Refresh" });
   const completed = card.getByText("Completed", { exact: true }).first();
   await look.or(completed).first().waitFor();
   while (await look.count()) {

@@ -57,7 +57,7 @@ test("a verdict that comes when the reader is elsewhere waits for them where the
   const held = await hold(page, /\/app\/v1\/verify\?/);
   await page.getByLabel("Address", { exact: true }).fill("role_based@sandbox.test");
   await page.getByRole("button", { name: "Verify", exact: true }).click();
-  await page.getByRole("status").getByText("role_based@sandbox.test is being verified.").waitFor({ state: "attached" });
+  await page.getByRole("status").getByText("Verifying role_based@sandbox.test").waitFor({ state: "attached" });
   const words = await typeInSettings(page);
   await held.letGo();
   await stillThere(page, words);
@@ -122,10 +122,10 @@ test("a list that is sent while the reader goes elsewhere waits to be started", 
   await page.getByRole("button", { name: "Continue" }).click();
   const words = await typeInSettings(page);
   await sent.letGo();
-  await page.getByText("Pasted list was sent, and waits to be started.").waitFor();
+  await page.getByText("Pasted list is uploaded and ready to start.").waitFor();
   await stillThere(page, words);
   await go("lists/new");
-  await page.getByRole("table", { name: "Sent, not started" }).getByRole("link", { name: "Pasted list" }).waitFor();
+  await page.getByRole("table", { name: "Ready to start" }).getByRole("link", { name: "Pasted list" }).waitFor();
 });
 
 test("pasted addresses that cannot be sent, or are held back, stay", async () => {
@@ -181,7 +181,7 @@ test("a list cannot be started before the forecast of the column that was chosen
   await page.locator("#list-file").setInputFiles({ name: "two.csv", mimeType: "text/csv", buffer: Buffer.from(csv) });
   await heading(page, "Forecast", 2);
   const start = page.getByRole("button", { name: "Start" });
-  const providers = page.getByRole("table", { name: "Who takes the mail" });
+  const providers = page.getByRole("table", { name: "Mail providers" });
   await providers.waitFor();
   assert.equal(await start.getAttribute("aria-disabled"), "false");
   const held = await hold(page, /\/app\/uploads\/[^/]+\/forecast$/);
@@ -205,7 +205,7 @@ test("what a button could not do, and a file that is refused, are told of until 
   const gone = { error: { code: "not_found", message: "gone", request_id: "req_of_the_file" } };
   await page.route(/\/download\?/, (route) => route.fulfill({ status: 404, ...(route.request().method() === "HEAD" ? {} : { json: gone }) }));
   await page.getByRole("link", { name: "CSV", exact: true }).click();
-  const told = page.getByRole("alert").filter({ hasText: "This is not there, or not any more." });
+  const told = page.getByRole("alert").filter({ hasText: "Not found. It may have been deleted." });
   await told.getByText("req_of_the_file").waitFor();
   await page.clock.fastForward(60_000);
   await told.waitFor();
@@ -226,5 +226,5 @@ test("where too many lists wait, it is said what to do", async () => {
   await page.route(/\/app\/uploads\?/, (route) => route.fulfill({ status: 409, json: full }), { times: 1 });
   await page.getByLabel("Addresses").fill("valid@sandbox.test");
   await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByRole("alert").getByText("50 lists that were sent wait to be started").waitFor();
+  await page.getByRole("alert").getByText("50 lists are ready to start").waitFor();
 });

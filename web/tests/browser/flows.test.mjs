@@ -23,7 +23,7 @@ test("an address gets its verdict with the evidence", async () => {
   await page.getByRole("button", { name: "Verify", exact: true }).click();
   await heading(page, "inbox_full@sandbox.test", 2);
   await page.getByText("The mailbox is full.", { exact: false }).first().waitFor();
-  await heading(page, "Conversation with the server", 2);
+  await heading(page, "SMTP dialog", 2);
   // Step by step: each answer, and the one that decided among them.
   const steps = page.getByRole("table", { name: "Step by step" }).getByRole("row");
   const asked = (await steps.allInnerTexts()).slice(1).map((row) => row.replaceAll(/\s+/g, " "));
@@ -37,21 +37,21 @@ test("an address gets its verdict with the evidence", async () => {
 test("addresses that made trouble are put on a list and found on it", async () => {
   const { page, go } = reader;
   await go("settings");
-  await heading(page, "Addresses that made trouble", 2);
+  await heading(page, "Suppression lists", 2);
   const [look, change] = [page.locator("form").nth(1), page.locator("form").nth(2)];
   await change.getByLabel("Addresses").fill("ann@example.org\nAnn@EXAMPLE.org; nothing\n");
   await change.getByRole("button", { name: "Save" }).click();
-  await page.getByText("1 added, 1 there already, 1 left out").waitFor();
+  await page.getByText("1 added, 1 already listed, 1 invalid").waitFor();
   await page.getByText("Bounced before: 1").waitFor();
   await look.getByLabel("Address").fill("ANN@example.org");
-  await look.getByRole("button", { name: "Look it up" }).click();
+  await look.getByRole("button", { name: "Look up" }).click();
   await page.getByText("On these lists: Bounced before").waitFor();
-  await change.getByLabel("What to do").selectOption("remove");
+  await change.getByLabel("Action").selectOption("remove");
   await change.getByLabel("Addresses").fill("ann@example.org");
   await change.getByRole("button", { name: "Save" }).click();
-  await page.getByText("1 taken off").waitFor();
-  await look.getByRole("button", { name: "Look it up" }).click();
-  await page.getByText("On no list").waitFor();
+  await page.getByText("1 removed").waitFor();
+  await look.getByRole("button", { name: "Look up" }).click();
+  await page.getByText("Not on any list").waitFor();
 });
 
 test("a list goes from pasting to the downloaded results", async () => {
@@ -81,7 +81,7 @@ test("a key is made, shown once, works, and is revoked", async () => {
   await page.getByRole("button", { name: "New key" }).first().click();
   await page.getByRole("dialog").getByLabel("Name").fill("Sign-up form");
   await page.getByRole("dialog").getByLabel("Kind").selectOption("test");
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const key = await page.getByLabel("Your new key", { exact: true }).last().innerText();
   assert.match(key, /^probity_test_\w+$/);
   await page.getByRole("button", { name: "Close" }).click();
@@ -112,14 +112,14 @@ test("signing out and in, with nothing but the keyboard", async () => {
   await go("usage");
   // From the top: the first stop leads past the bar.
   await page.evaluate(() => document.activeElement?.blur());
-  await tabTo("Skip to the page");
+  await tabTo("Skip to content");
   await keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement?.id), "page");
   await keyboard.press("Shift+Tab");
   assert.equal(await page.evaluate(() => document.activeElement?.textContent?.trim()), "Sign out");
   await keyboard.press("Enter");
   await heading(page, "Sign in");
-  await page.getByLabel("E-mail address").focus();
+  await page.getByLabel("Email address").focus();
   await keyboard.type(OWNER.email);
   await keyboard.press("Tab");
   await keyboard.type(OWNER.password);
@@ -179,26 +179,26 @@ test("a second factor is switched on, asked for, and switched off", async () => 
   await begin.getByRole("button", { name: "Set up" }).click();
   await at(page, "Add this secret");
   const secret = await page.getByLabel("Secret", { exact: true }).innerText();
-  await page.getByLabel("Code of your second factor").fill(code(secret, 0));
+  await page.getByLabel("Two-factor code").fill(code(secret, 0));
   await page.getByRole("button", { name: "Switch on" }).click();
-  await page.getByText("Keep these recovery codes", { exact: false }).first().waitFor();
-  await at(page, "Keep these recovery codes");
+  await page.getByText("Save these recovery codes", { exact: false }).first().waitFor();
+  await at(page, "Save these recovery codes");
   const recovery = (await page.locator(".secret code").innerText()).split(/\s+/);
   assert.equal(recovery.length, 10);
   await page.getByRole("button", { name: "Sign out", exact: true }).first().click();
   await heading(page, "Sign in");
-  await page.getByLabel("E-mail address").fill(OWNER.email);
+  await page.getByLabel("Email address").fill(OWNER.email);
   await page.getByLabel("Password").fill(OWNER.password);
   await page.getByRole("button", { name: "Sign in" }).click();
-  const asked = page.getByLabel("Code of your second factor");
+  const asked = page.getByLabel("Two-factor code");
   await asked.waitFor();
   assert.ok(await asked.evaluate((field) => field === document.activeElement));
   await page.keyboard.type(recovery[0]);
   await page.keyboard.press("Enter");
   await heading(page, "Your account");
   await settled(page);
-  await page.getByText("9 codes of recovery are left").waitFor();
-  await page.getByLabel("Code of your second factor").fill(recovery[1]);
+  await page.getByText("9 recovery codes left").waitFor();
+  await page.getByLabel("Two-factor code").fill(recovery[1]);
   await page.getByRole("button", { name: "Switch off" }).click();
   await page.getByRole("button", { name: "Set up" }).waitFor();
   await page.waitForFunction(() => document.activeElement?.getAttribute("autocomplete") === "current-password");
@@ -208,7 +208,7 @@ test("a session that is ended elsewhere ends here", async () => {
   const { page, go } = reader;
   const other = await newReader(browser, server);
   await other.page.goto(server.origin);
-  await other.page.getByLabel("E-mail address").fill(OWNER.email);
+  await other.page.getByLabel("Email address").fill(OWNER.email);
   await other.page.getByLabel("Password").fill(OWNER.password);
   await other.page.getByRole("button", { name: "Sign in" }).click();
   await heading(other.page, "Overview");
@@ -230,8 +230,8 @@ test("what is copied in a dialog is told there, and a new key takes the reader t
   await page.getByRole("button", { name: "New key" }).first().click();
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Name").fill("Copied");
-  await dialog.getByRole("button", { name: "Make the key" }).click();
-  await at(page, "Copy it now");
+  await dialog.getByRole("button", { name: "Create key" }).click();
+  await at(page, "Copy the key now");
   await dialog.getByRole("button", { name: "Copy" }).click();
   await dialog.getByRole("status").getByText("Copied", { exact: true }).waitFor();
   await page.keyboard.press("Escape");
@@ -252,7 +252,7 @@ test("calls are tried with a test key, and with no other", async () => {
   await go("docs");
   const run = page.getByRole("button", { name: "Run" });
   await page.getByLabel("Test key").fill(server.key);
-  await page.getByText("This is no test key.", { exact: false }).waitFor();
+  await page.getByText("This isn't a test key.", { exact: false }).waitFor();
   assert.equal(await run.isDisabled(), true);
   await page.getByLabel("Test key").fill(server.testKey);
   await run.click();

@@ -45,7 +45,7 @@ const FORMS = [
     await page.getByLabel("Kind").selectOption("pub");
   }],
   ["the widget", () => "widget", press("New public key")],
-  ["an invitation to others", () => "team", press("Invite somebody")],
+  ["an invitation to others", () => "team", press("Invite a team member")],
   ["a new webhook", () => "webhooks", press("New webhook")],
   ["a change of a webhook", () => `webhooks/${made.webhook}`, press("Change")],
   ["a change of a person", () => "team", (page) => page.getByRole("button", { name: /^Change/ }).first().click()],

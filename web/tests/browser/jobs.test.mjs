@@ -58,7 +58,7 @@ test("rows are found by a part of the address, by verdict and by reason", async 
   assert.equal(await grid(page).getAttribute("aria-rowcount"), String(roles + 1));
   await page.getByRole("gridcell", { name: "info@sandbox.test" }).first().waitFor();
   await page.getByRole("search").getByLabel("Verdict").selectOption("passed");
-  await page.getByText("No row is like that.").waitFor();
+  await page.getByText("No row matches your search.").waitFor();
 });
 
 test("the rows are gone through by keyboard", async () => {
@@ -172,7 +172,7 @@ test("settings show what they would change on the last list, and a list that is 
   const { data } = await server.api("GET", "/jobs?status=completed");
   const { results } = await server.api("GET", `/jobs/${data[0].id}`);
   await go("settings");
-  await heading(page, "On the last list", 2);
+  await heading(page, "Effect on the last list", 2);
   await page.getByRole("checkbox", { name: "No such mailbox" }).check();
   await page.getByText(`${results.reasons.nonexistent.toLocaleString("en-GB")} of 2,000 rows would have another verdict or reason.`).waitFor();
 
@@ -180,19 +180,19 @@ test("settings show what they would change on the last list, and a list that is 
   const slow = Array.from({ length: 20 }, (_, n) => `more${n}+delay-50s@catchall.sandbox.test`);
   const { id } = await server.api("POST", "/batch-verify", { emails: slow });
   await go(`lists/${id}`);
-  await page.getByRole("button", { name: "Cancel the list" }).click();
+  await page.getByRole("button", { name: "Stop verification" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByText(/credits? that (is|are) set aside/).waitFor();
-  await dialog.getByRole("button", { name: "Cancel the list" }).click();
-  await page.getByText("The list is cancelled. 20 credits came back.").waitFor();
-  await page.getByText("Cancelled", { exact: true }).waitFor();
+  await dialog.getByText(/credits? on hold/).waitFor();
+  await dialog.getByRole("button", { name: "Stop verification" }).click();
+  await page.getByText("Verification stopped. 20 credits released.").waitFor();
+  await page.getByText("Canceled", { exact: true }).waitFor();
 });
 
 test("a session that is revoked while its stream is open is over on the page, too", async () => {
   const other = await newReader(browser, server);
   const { page } = other;
   await page.goto(server.origin);
-  await page.getByLabel("E-mail address").fill(OWNER.email);
+  await page.getByLabel("Email address").fill(OWNER.email);
   await page.getByLabel("Password").fill(OWNER.password);
   await page.getByRole("button", { name: "Sign in" }).click();
   await heading(page, "Overview");

@@ -19,7 +19,7 @@ const way = (engine) => ({
 
 /** A list of one address; it is over at once, or, where the server waits, not for most of a minute. */
 const list = async (email) => (await server.api("POST", "/batch-verify", { emails: [email] })).id;
-const shown = (page) => page.getByRole("region", { name: "Lists under way, and the newest" }).locator("tbody a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
+const shown = (page) => page.getByRole("region", { name: "Current and recent lists" }).locator("tbody a").evaluateAll((links) => links.map((link) => link.hash.split("/").pop()));
 
 test("a list that is under way is shown before newer ones that are over, and a new one comes by itself", async () => {
   const slow = await list("somebody+delay-50s@catchall.sandbox.test");
@@ -42,8 +42,8 @@ test("the operator is told what is left alone and until when, or that nothing is
   const { page, go } = reader;
   const until = new Date(Date.now() + 12 * 60_000 + 30_000).toISOString();
   const told = {
-    "Left alone": ["none", "google: refused us; it is asked again in 12 minutes"],
-    "Nearly used up": ["none", "yahoo: rate 9 / 10"],
+    Paused: ["none", "google: client refusal; probes resume in 12 minutes"],
+    "Near the limit": ["none", "yahoo: rate 9 / 10"],
   };
   const held = { held: [{ provider: "google", why: "blocked", until }], tight: [{ provider: "yahoo", budget: "rate", used: 9, limit: 10 }] };
   for (const [turn, engine] of [{}, held].entries()) {
@@ -57,21 +57,21 @@ test("the operator is told what is left alone and until when, or that nothing is
   }
 });
 
-test("a page that travels unencrypted says so, unless it stays on this machine", async () => {
+test("a page on an unencrypted connection says so, unless it stays on this machine", async () => {
   const { page, go } = reader;
   await go("usage");
-  const note = page.getByText("travels unencrypted", { exact: false });
+  const note = page.getByText("connection isn't encrypted", { exact: false });
   assert.equal(await note.count(), 0);
   const far = await reader.context.newPage();
   await far.addInitScript(() => Object.defineProperty(globalThis, "isSecureContext", { value: false }));
   await far.goto(`${server.origin}/#/usage`);
-  await far.getByRole("complementary").getByText("travels unencrypted", { exact: false }).waitFor();
+  await far.getByRole("complementary").getByText("connection isn't encrypted", { exact: false }).waitFor();
   await far.close();
 });
 
 test("who does not run the installation is told of the way to mail servers whether there is one", async () => {
   const { page, go } = reader;
-  const told = { true: "Mail servers answer.", false: "Mail servers cannot be reached at present.", null: "No mail servers are asked" };
+  const told = { true: "Mail servers are reachable.", false: "Mail servers can't be reached right now.", null: "Mail servers aren't probed" };
   for (const [reachable, text] of Object.entries(told)) {
     await page.route("**/app/egress", (route) => route.fulfill({ json: { reachable: JSON.parse(reachable), data: null } }));
     await go("");

@@ -10,7 +10,7 @@ asOwner();
 
 async function signIn(page, { email, password }) {
   await page.goto(server.origin);
-  await page.getByLabel("E-mail address").fill(email);
+  await page.getByLabel("Email address").fill(email);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Sign in" }).click();
 }
@@ -28,9 +28,9 @@ async function join(page, url, { password }) {
 test("an invitation from the team's screen is completed, once, and opens what its role opens", async () => {
   const { page, go, nothingWrong } = reader;
   await go("team");
-  await page.getByRole("button", { name: "Invite somebody" }).first().click();
+  await page.getByRole("button", { name: "Invite a team member" }).first().click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("E-mail address").fill(GRACE.email);
+  await dialog.getByLabel("Email address").fill(GRACE.email);
   await dialog.getByLabel("Name").fill(GRACE.name);
   await dialog.getByRole("button", { name: /invite/i }).click();
   const url = await page.locator(".secret code").innerText();
@@ -39,7 +39,7 @@ test("an invitation from the team's screen is completed, once, and opens what it
   const invited = await newReader(browser, server);
   await join(invited.page, url, GRACE);
   await invited.page.getByRole("link", { name: GRACE.name }).waitFor();
-  assert.equal(await invited.page.getByRole("heading", { name: "The way to mail servers" }).count(), 0, "it is for administrators");
+  assert.equal(await invited.page.getByRole("heading", { name: "Outbound SMTP" }).count(), 0, "it is for administrators");
   invited.nothingWrong();
   await invited.context.close();
 
@@ -94,7 +94,7 @@ test("a page begins anew when somebody else signs in on another one", async () =
   await second.getByRole("link", { name: GRACE.name }).waitFor();
   await both.page.getByRole("button", { name: "New key" }).first().click();
   await both.page.getByRole("dialog").getByLabel("Name").fill("Whose?");
-  await both.page.getByRole("button", { name: "Make the key" }).click();
+  await both.page.getByRole("button", { name: "Create key" }).click();
   await both.page.getByRole("link", { name: GRACE.name }).waitFor();
   await both.page.getByText("Only administrators").waitFor();
   assert.equal((await server.api("GET", "/api-keys")).data.some(({ name }) => name === "Whose?"), false);

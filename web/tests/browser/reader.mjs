@@ -76,7 +76,7 @@ export const heading = (page, name, level = 1) => page.getByRole("heading", { na
 export async function becomeOwner(reader, server) {
   const { page } = reader;
   await page.goto(server.link);
-  await page.getByLabel("E-mail address").fill(OWNER.email);
+  await page.getByLabel("Email address").fill(OWNER.email);
   await page.getByLabel("Your name").fill(OWNER.name);
   await page.getByLabel("Password", { exact: true }).fill(OWNER.password);
   await page.getByRole("button", { name: "Save and sign in" }).click();

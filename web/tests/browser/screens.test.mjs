@@ -62,7 +62,7 @@ const INSIDE = [
   ["lists-file", () => "lists/new", async (page) => {
     const text = ["Name;E-Mail;City", ...ADDRESSES.map((email, n) => `Person ${n};${email};Cologne`)].join("\r\n");
     await page.locator("#list-file").setInputFiles({ name: "people.csv", mimeType: "text/csv", buffer: Buffer.from(text) });
-    await page.getByRole("table", { name: "Who takes the mail" }).waitFor();
+    await page.getByRole("table", { name: "Mail providers" }).waitFor();
   }],
   ["lists-refused", () => "lists/new", async (page) => {
     await page.locator("#list-file").setInputFiles({ name: "people.pdf", mimeType: "application/pdf", buffer: Buffer.from("%PDF-1.7") });
@@ -75,9 +75,9 @@ const INSIDE = [
     await page.getByRole("alert").waitFor();
   }],
   ["list-searched", () => `lists/${made.job}?q=sandbox&status=undeliverable`],
-  ["list-nothing-found", () => `lists/${made.job}?q=nobody-has-this`, (page) => page.getByText("No row is like that.").waitFor()],
-  ["list-running", () => runningList(), (page) => page.getByRole("button", { name: "Cancel the list" }).waitFor()],
-  ["list-cancel", () => runningList(), press("Cancel the list")],
+  ["list-nothing-found", () => `lists/${made.job}?q=nobody-has-this`, (page) => page.getByText("No row matches your search.").waitFor()],
+  ["list-running", () => runningList(), (page) => page.getByRole("button", { name: "Stop verification" }).waitFor()],
+  ["list-cancel", () => runningList(), press("Stop verification")],
   ["find", () => "lists/find?q=sandbox.test", async (page) => {
     await page.getByRole("button", { name: "Find" }).click();
     await page.getByRole("heading", { level: 2 }).waitFor();
@@ -98,11 +98,11 @@ const INSIDE = [
   ["widget-new-key", () => "widget", (page) => page.getByRole("button", { name: "New public key" }).click()],
   ["privacy", () => "privacy"],
   ["team", () => "team"],
-  ["team-invite", () => "team", press("Invite somebody")],
+  ["team-invite", () => "team", press("Invite a team member")],
   ["webhooks", () => "webhooks"],
   ["webhooks-new", () => "webhooks", press("New webhook")],
   ["webhook", () => `webhooks/${made.webhook}`],
-  ["settings", () => "settings", (page) => page.getByRole("heading", { name: "On the last list" }).waitFor()],
+  ["settings", () => "settings", (page) => page.getByRole("heading", { name: "Effect on the last list" }).waitFor()],
   ["account", () => "account"],
   ["second-factor", () => "account", async (page) => {
     const begin = page.locator("form").filter({ has: page.getByRole("button", { name: "Set up" }) });
@@ -116,7 +116,7 @@ const INSIDE = [
 const OUTSIDE = [
   ["sign-in", () => ""],
   ["sign-in-refused", () => "", async (page) => {
-    await page.getByLabel("E-mail address").fill("nobody@example.com");
+    await page.getByLabel("Email address").fill("nobody@example.com");
     await page.getByLabel("Password").fill("not the password");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").waitFor();

@@ -35,7 +35,7 @@ async function run(page) {
 
 /** Takes the results away; gives where they are. */
 async function take(page, format) {
-  await page.getByLabel("With the columns of the file").waitFor();
+  await page.getByLabel("Include the file's columns").waitFor();
   const link = page.getByRole("link", { name: format, exact: true });
   const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
   return download.path();
@@ -53,13 +53,13 @@ test("a CSV in Windows-1252 is read, its column chosen anew, and given back with
   assert.deepEqual(await column(page, "Kunde"), ["Jörg", "A; B", "C"]);
   assert.equal(await page.getByLabel("Column with the addresses").inputValue(), "1");
   const figure = (name) => page.locator(".figure", { hasText: name }).first().locator(".value").innerText();
-  assert.deepEqual([await figure("Different addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
+  assert.deepEqual([await figure("Unique addresses"), await figure("Duplicates"), await figure("Rows without")], ["1", "1", "1"]);
   await page.getByLabel("Column with the addresses").selectOption("2");
   await page.waitForFunction(() => document.querySelector(".preview th.chosen")?.textContent?.startsWith("Zweite"));
-  await page.getByLabel("The first row has").uncheck();
+  await page.getByLabel("The first row contains").uncheck();
   await page.getByRole("cell", { name: "Kunde", exact: true }).waitFor();
   await settled(page);
-  await page.getByLabel("The first row has").check();
+  await page.getByLabel("The first row contains").check();
   await page.getByRole("cell", { name: "Kunde", exact: true }).waitFor({ state: "detached" });
   await page.getByLabel("Column with the addresses").selectOption("1");
   await page.waitForFunction(() => document.querySelector(".preview th.chosen")?.textContent?.startsWith("E-Mail"));
@@ -100,15 +100,15 @@ test("another sheet of a workbook is read, and takes the place of the first", as
   assert.notEqual(page.url(), first);
   // A sheet without rows is no list; what was read stays.
   await page.getByLabel("Sheet").selectOption("People 3");
-  await page.getByRole("alert").getByText("There are no rows in it.").waitFor();
+  await page.getByRole("alert").getByText("The file or sheet has no rows.").waitFor();
   assert.equal(await page.getByLabel("Sheet").inputValue(), "People 2");
   assert.deepEqual(await column(page, "mail"), ["one@sandbox.test", "two@sandbox.test"]);
   // The page does not have the file any more when it is loaded anew.
   const second = page.url();
   await page.reload();
-  await page.getByText("To read another sheet, send the workbook again.").waitFor();
+  await page.getByText("To read another sheet, upload the workbook again.").waitFor();
   await page.goto(first);
-  await page.getByText("This is not there, or not any more.").waitFor();
+  await page.getByText("Not found. It may have been deleted.").waitFor();
   await page.goto(second);
   await run(page);
 });
@@ -163,14 +163,14 @@ test("a long name is cut between characters, and a server that cannot answer is 
   const refuse = (route) => route.fulfill({ status: 200, contentType: "application/json", body: "{" });
   await page.route(/\/app\/uploads\?/, refuse);
   await page.locator("#list-file").setInputFiles(file("list.csv", "valid@sandbox.test\n"));
-  await page.getByRole("alert").getByText("The answer could not be read").waitFor();
+  await page.getByRole("alert").getByText("The response couldn't be read").waitFor();
   await page.unroute(/\/app\/uploads\?/, refuse);
 });
 
 test("what is no list is refused in words, and the next one taken", async () => {
   const { page, go } = reader;
   await go("lists/new");
-  for (const [content, words] of [["%PDF-1.7", "This is a PDF."], ['email,n\n"a@x.org,1\n', "opened in line 2"], ["", "There are no rows"]]) {
+  for (const [content, words] of [["%PDF-1.7", "This is a PDF."], ['email,n\n"a@x.org,1\n', "opened in line 2"], ["", "The file or sheet has no rows"]]) {
     await page.locator("#list-file").setInputFiles(file("list.csv", content));
     await page.getByRole("alert").getByText(words).waitFor();
   }

@@ -274,9 +274,9 @@ test("the dashboard shows the snippet and a preview that asks the sandbox", asyn
   await page.getByRole("button", { name: "New public key" }).click();
   await page.getByLabel("Name").fill("Blog");
   await page.getByLabel("Websites").fill(site.origin);
-  await page.getByLabel("Credits a day").fill("50");
-  await page.getByRole("button", { name: "Make the key" }).click();
-  await page.getByText(`${site.origin}, 50 credits a day`).waitFor();
+  await page.getByLabel("Credits per day").fill("50");
+  await page.getByRole("button", { name: "Create key" }).click();
+  await page.getByText(`${site.origin}, 50 credits per day`).waitFor();
   await page.getByLabel("Text for good addresses").fill(`"Fine" & <b>`);
   await page.getByLabel("Language").selectOption("de");
   const snippet = await page.getByLabel("For your page", { exact: true }).innerText();
@@ -294,7 +294,7 @@ data-text-valid="&quot;Fine&quot; &amp; &lt;b>" async></script>`);
   assert.match(await page.getByLabel("For your page", { exact: true }).innerText(), / data-text-valid="" /);
   // A key that opens more than the widget is not put into a page.
   await page.getByLabel("Public key").fill(key.replace("_pub_", "_live_"));
-  await page.getByText("This is no public key.").waitFor();
+  await page.getByText("This isn't a public key.").waitFor();
   assert.match(await page.getByLabel("For your page", { exact: true }).innerText(), / data-key="probity_pub_…" /);
   await settled(page);
   assert.equal(await spent(), before);

@@ -43,11 +43,11 @@ for (const timezoneId of ZONES) {
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("Name").fill(timezoneId);
     await dialog.getByLabel("Kind").selectOption("test");
-    const last = dialog.getByLabel("Ends on");
+    const last = dialog.getByLabel("Expires on");
     const today = await page.evaluate(() => new Date().toLocaleDateString("sv-SE"));
     assert.equal(await last.getAttribute("min"), today);
     await last.fill("2099-12-31");
-    await dialog.getByRole("button", { name: "Make the key" }).click();
+    await dialog.getByRole("button", { name: "Create key" }).click();
     await dialog.getByRole("button", { name: "Close" }).click();
     await settled(page);
     const key = (await server.api("GET", "/api-keys")).data.find(({ name }) => name === timezoneId);
