@@ -111,8 +111,8 @@ KEPT_IDS = kept_ids()
 
 @schemathesis.hook
 def filter_query(context, query):
-    """The head of a request has at most 64 KiB (crates/server/src/listen.rs). A longer one is answered 431 before there is a
-    request that an operation could answer; crates/server/tests/it/limits.rs tests that."""
+    """The head of a request has at most 64 KiB (crates/http/src/listen.rs). A longer one is answered 431 before there is a
+    request that an operation could answer; crates/http/tests/it/limits.rs tests that."""
     return query is None or sum(len(quote(str(value), errors="replace")) for value in query.values()) < 60_000
 
 

@@ -1,4 +1,4 @@
-//! A client that costs little: one connection that stays open, one request at a time, answers that have a length.
+//! A cheap client: one persistent connection, one request at a time, responses with a length.
 
 use std::net::SocketAddr;
 
@@ -7,22 +7,18 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// How much is read at first.
+/// Initial size of the read buffer.
 const BUFFER: usize = 16 * 1_024;
-/// Larger than any answer.
+/// Maximum size of a response.
 const ANSWER_MAX: usize = 8 * 1_024 * 1_024;
 
-/// A connection to the service.
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    /// Connects.
-    ///
-    /// # Errors
-    /// Where nobody listens.
+    /// Connects to the service.
     #[expect(clippy::disallowed_methods, reason = "a client that measures dials what it measures")]
     pub async fn open(to: SocketAddr) -> anyhow::Result<Self> {
         let stream = TcpStream::connect(to).await?;
@@ -30,10 +26,10 @@ impl Connection {
         Ok(Self { stream, buffer: vec![0; BUFFER] })
     }
 
-    /// Sends a request; its answer's status and body.
+    /// Sends a request; returns the response's status and body.
     ///
     /// # Errors
-    /// Where the connection is closed, or the answer has no length.
+    /// If the connection is closed or the response has no length.
     pub async fn ask(&mut self, request: &[u8]) -> anyhow::Result<(u16, &[u8])> {
         self.stream.write_all(request).await?;
         let mut filled = 0;
@@ -57,10 +53,10 @@ impl Connection {
         }
     }
 
-    /// Asks for a JSON document.
+    /// Sends a request and parses the JSON response.
     ///
     /// # Errors
-    /// As [`Connection::ask`], and where the status is not 200 or the body no JSON.
+    /// Those of [`Connection::ask`], and if the status is not 200 or the body is not JSON.
     pub async fn json(&mut self, request: &[u8]) -> anyhow::Result<Value> {
         let (status, body) = self.ask(request).await?;
         ensure!(status == 200, "an answer had the status {status}: {}", String::from_utf8_lossy(body));
@@ -68,7 +64,7 @@ impl Connection {
     }
 }
 
-/// What an answer's head says: its status, and where its body lies.
+/// Status of a response, and the range of its body.
 #[derive(Clone, Copy)]
 struct Head {
     status: u16,
@@ -76,7 +72,7 @@ struct Head {
     end: usize,
 }
 
-/// The head of an answer, once all of it is there.
+/// Parses the head of a response; `None` if it is incomplete.
 fn head(answer: &[u8]) -> anyhow::Result<Option<Head>> {
     let Some(head) = answer.windows(4).position(|end| end == b"\r\n\r\n") else { return Ok(None) };
     let (text, body) = (str::from_utf8(&answer[..head])?, head + 4);
@@ -87,13 +83,11 @@ fn head(answer: &[u8]) -> anyhow::Result<Option<Head>> {
     Ok(Some(Head { status, body, end: body + length }))
 }
 
-/// A GET request.
 pub fn get(target: &str, key: Option<&str>) -> Vec<u8> {
     let key = key.map_or_else(String::new, |key| format!("Authorization: Bearer {key}\r\n"));
     format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n{key}\r\n").into_bytes()
 }
 
-/// A POST request with a body of JSON.
 pub fn post(target: &str, key: &str, body: &[u8]) -> Vec<u8> {
     let head = format!(
         "POST {target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
@@ -103,16 +97,12 @@ pub fn post(target: &str, key: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Whether the service says that it is ready.
 pub async fn is_ready(at: SocketAddr) -> bool {
     let asked = async { Connection::open(at).await?.ask(&get("/readyz", None)).await.map(|(status, _)| status) };
     asked.await.is_ok_and(|status| status == 200)
 }
 
-/// The credits that the key's organization has left.
-///
-/// # Errors
-/// Where the service does not say.
+/// Returns the remaining credits of the key's organization.
 pub async fn credits(at: SocketAddr, key: &str) -> anyhow::Result<i64> {
     let body = Connection::open(at).await?.json(&get("/v1/organization", Some(key))).await?;
     body.pointer("/credits/total").and_then(Value::as_i64).with_context(|| format!("no credits in {body}"))

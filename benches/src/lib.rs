@@ -1,6 +1,6 @@
-//! What the measurements share: the program under test, a client for it, and the simulated internet.
+//! Shared by the benchmarks: the program under test, a client for it, and the simulated internet.
 //!
-//! The programs themselves are in `src/bin`; what they print is in docs/performance.md.
+//! The programs are in `src/bin`; docs/performance.md lists their figures.
 
 pub mod client;
 pub mod load;

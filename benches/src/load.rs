@@ -1,4 +1,4 @@
-//! Live calls over connections that stay open, each with one request at a time.
+//! Live calls over persistent connections, each with one request at a time.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,29 +11,27 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::client::{Connection, get};
 
-/// Who calls, and how often.
+/// Number of callers and their pace.
 #[derive(Clone, Copy, Debug)]
 pub struct Callers {
-    /// Connections.
     pub connections: u32,
-    /// How long each waits from one call to the next; without one it calls again at once.
+    /// Interval between the calls of one connection; `None` calls again at once.
     pub pace: Option<Duration>,
 }
 
 impl Callers {
-    /// As fast as the service answers.
+    /// Calls as fast as the service responds.
     pub fn busy(connections: u32) -> Self {
         Self { connections, pace: None }
     }
 
-    /// So many calls a second in all, whatever the service takes for them.
+    /// Makes a fixed number of calls per second over all connections, regardless of response times.
     pub fn paced(connections: u32, calls_per_second: u32) -> Self {
         let pace = Duration::from_secs(1) * connections / calls_per_second.max(1);
         Self { connections, pace: Some(pace) }
     }
 }
 
-/// A load that runs.
 pub struct Load {
     shared: Arc<Shared>,
     connections: JoinSet<anyhow::Result<()>>,
@@ -41,17 +39,14 @@ pub struct Load {
 
 #[derive(Default)]
 struct Shared {
-    /// What answers took since somebody looked, in microseconds.
+    /// Response times since the last look, in microseconds.
     took: Mutex<Vec<u32>>,
     answers: AtomicU64,
     ending: AtomicBool,
 }
 
 impl Load {
-    /// Opens the connections and begins.
-    ///
-    /// # Errors
-    /// Where nobody listens.
+    /// Opens the connections and starts calling.
     #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
     pub async fn start(to: SocketAddr, key: &str, email: &str, callers: Callers) -> anyhow::Result<Self> {
         let request: Arc<[u8]> = get(&format!("/v1/verify?email={email}"), Some(key)).into();
@@ -60,22 +55,22 @@ impl Load {
         let began = Instant::now();
         for nth in 0..callers.connections {
             let connection = Connection::open(to).await?;
-            // One after the other, not all at once.
+            // The callers start one after the other.
             let due = callers.pace.map(|pace| interval_at(began + pace * nth / callers.connections.max(1), pace));
             running.spawn(call(connection, request.clone(), due, shared.clone()));
         }
         Ok(Self { shared, connections: running })
     }
 
-    /// What answers took since the last look, in microseconds.
+    /// Takes the response times since the last look, in microseconds.
     pub fn taken(&self) -> Vec<u32> {
         std::mem::take(&mut *self.shared.took.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Lets every connection finish its request; says how many were answered in all.
+    /// Lets every connection finish its request; returns the total number of responses.
     ///
     /// # Errors
-    /// Where an answer was not 200.
+    /// If a response was not 200.
     pub async fn stop(mut self) -> anyhow::Result<u64> {
         self.shared.ending.store(true, Ordering::Relaxed);
         while let Some(ended) = self.connections.join_next().await {
@@ -85,7 +80,7 @@ impl Load {
     }
 }
 
-/// A paced call counts from the moment at which it was due, so that a slow answer also counts for the calls that it held up.
+/// Measures a paced call from the time it was due, so that a slow response also counts for the calls that it delayed.
 #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 async fn call(
     mut connection: Connection,
@@ -110,7 +105,7 @@ async fn call(
     Ok(())
 }
 
-/// The time within which so many of a hundred answers came, in milliseconds; nothing where there was none.
+/// Returns the time within which `percent` of the responses came, in milliseconds; 0 if there were none.
 pub fn percentile_ms(took: &mut [u32], percent: usize) -> f64 {
     took.sort_unstable();
     let at = (took.len() * percent / 100).min(took.len().saturating_sub(1));

@@ -1,4 +1,4 @@
-//! Where a service under test keeps its data, and how it is started there.
+//! Data directory or database of a service under test, and the command that starts the service there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,24 +7,24 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use probity_trialdb::{Cluster, Database};
 
-/// Which program is measured, and over what.
+/// Program to measure, and its data.
 #[derive(Args, Clone, Debug)]
 pub struct PlaceArguments {
-    /// Where the database goes; a temporary directory where nobody says.
+    /// Database directory [default: a temporary directory].
     #[arg(long)]
     pub directory: Option<PathBuf>,
-    /// A private PostgreSQL that syncs its log, instead of SQLite.
+    /// Use a private PostgreSQL that syncs its log, instead of SQLite.
     #[arg(long)]
     pub postgres: bool,
-    /// The program; the one beside this where nobody says.
+    /// Program to measure [default: the one beside this].
     #[arg(long)]
     pub program: Option<PathBuf>,
-    /// Settings of the program besides, as `--set` takes them.
+    /// Additional settings of the program, as for `--set`.
     #[arg(long)]
     pub set: Vec<String>,
 }
 
-/// Where the service under test keeps its data. Dropped, it is gone.
+/// Data of the service under test. Dropping it deletes the data.
 pub struct Place {
     program: PathBuf,
     directory: tempfile::TempDir,
@@ -33,10 +33,10 @@ pub struct Place {
 }
 
 impl Place {
-    /// An empty one.
+    /// Creates an empty place.
     ///
     /// # Errors
-    /// Where the program or PostgreSQL is missing.
+    /// If the program or PostgreSQL is missing.
     pub fn new(arguments: &PlaceArguments) -> anyhow::Result<Self> {
         let beside = || Ok::<_, anyhow::Error>(std::env::current_exe()?.with_file_name("probity"));
         let program = arguments.program.clone().map_or_else(beside, Ok)?;
@@ -54,10 +54,7 @@ impl Place {
         Ok(Self { program, directory, set: arguments.set.clone(), postgres })
     }
 
-    /// The command that serves here, with limits that are never reached and more credits than can be spent.
-    ///
-    /// # Errors
-    /// Where the directory's path is not UTF-8.
+    /// Returns the command that serves here, with limits that are never reached and more credits than can be spent.
     pub fn command(&self) -> anyhow::Result<Command> {
         let mut command = Command::new(&self.program);
         let data = self.directory.path().to_str().context("a path in UTF-8")?;
@@ -77,22 +74,19 @@ impl Place {
         Ok(command)
     }
 
-    /// The same with the sandbox instead of the network.
-    ///
-    /// # Errors
-    /// As [`Place::command`].
+    /// Like [`Place::command`], with the sandbox instead of the network.
     pub fn sandbox(&self) -> anyhow::Result<Command> {
         let mut command = self.command()?;
         command.arg("--sandbox");
         Ok(command)
     }
 
-    /// The database on PostgreSQL; none on SQLite.
+    /// Database on PostgreSQL; `None` for SQLite.
     pub fn database(&self) -> Option<&Database> {
         self.postgres.as_ref().map(|(database, _)| database)
     }
 
-    /// The size of one of SQLite's files; nothing where there is none.
+    /// Returns the size of one of SQLite's files; 0 if it does not exist.
     pub fn size_bytes(&self, name: &str) -> u64 {
         let file: &Path = &self.directory.path().join(name);
         std::fs::metadata(file).map_or(0, |metadata| metadata.len())

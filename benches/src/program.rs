@@ -1,4 +1,4 @@
-//! The program under test: started, watched through `/proc`, stopped.
+//! The program under test: start, figures from `/proc`, stop.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
@@ -10,24 +10,23 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::{client, process};
 
-/// How long a service may take until it is ready.
+/// Maximum time until a service is ready.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A service that is ready. Dropped, it is killed.
+/// A service that is ready. Dropping it kills the process.
 pub struct Program {
     child: Child,
     said: Vec<String>,
-    /// Where it listens.
     pub address: SocketAddr,
-    /// From its start to the first good answer of `/readyz`.
+    /// Time from the start to the first good response of `/readyz`.
     pub ready_after: Duration,
 }
 
 impl Program {
-    /// Starts it and waits until it is ready.
+    /// Starts the program and waits until it is ready.
     ///
     /// # Errors
-    /// Where it ends at its start, or does not become ready.
+    /// If the program exits or does not become ready.
     #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
     pub async fn start(command: &mut Command) -> anyhow::Result<Self> {
         let began = Instant::now();
@@ -50,36 +49,27 @@ impl Program {
         Ok(program)
     }
 
-    /// The live key, which only the first start says.
+    /// Live key, printed by the first start only.
     pub fn live_key(&self) -> Option<&str> {
         self.said.iter().find_map(|line| line.strip_prefix("Live key:")).map(str::trim)
     }
 
-    /// The number of its process.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// The time on processors so far.
-    ///
-    /// # Errors
-    /// Where it has ended.
     pub fn cpu(&self) -> anyhow::Result<Duration> {
         process::cpu(self.child.id())
     }
 
-    /// What it holds in memory now.
-    ///
-    /// # Errors
-    /// Where it has ended.
     pub fn resident_mib(&self) -> anyhow::Result<f64> {
         process::resident_mib(self.child.id())
     }
 
-    /// Asks it to end and waits until it has.
+    /// Asks the program to shut down and waits until it has.
     ///
     /// # Errors
-    /// Where it does not end well.
+    /// If the program exits with a failure.
     pub async fn stop(mut self) -> anyhow::Result<()> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let status = loop {

@@ -1,7 +1,7 @@
 //! The simulated mail internet as a child process, and the engine alone over it.
 //!
-//! The world is a process of its own, so that CPU time and memory of the process that measures are those of what it
-//! measures. Caches are cold, limits are open, the exchangers are honest and pipelining, 70 % of the addresses exist.
+//! A separate process keeps the world's CPU time and memory out of the figures. Caches are cold, limits are off, the MX hosts are
+//! honest and support pipelining, and 70% of the addresses exist.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -21,26 +21,23 @@ use tokio::task::JoinSet;
 
 use crate::process;
 
-/// Addresses handed over in one call.
+/// Addresses per call.
 const PIECE: u64 = 2_000;
-/// Calls under way at a time.
+/// Concurrent calls.
 const CALLS: usize = 32;
-/// How many of a hundred addresses exist.
+/// Percentage of addresses that exist.
 const EXISTS_PERCENT: u8 = 70;
 
-/// Which world.
+/// Parameters of a world.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
-    /// Domains that addresses are spread over.
+    /// Number of domains over which addresses are spread.
     pub domains: u32,
-    /// How long an exchanger waits before it answers what it has received, in milliseconds.
+    /// Delay before an MX host answers what it has received, in milliseconds.
     pub latency_ms: u64,
 }
 
-/// What the child does: serves until its parent closes its standard input.
-///
-/// # Errors
-/// Where loopback gives no sockets.
+/// Serves in the child process until the parent closes its standard input.
 #[expect(clippy::print_stdout, reason = "the parent reads it")]
 pub async fn serve(shape: Shape) -> anyhow::Result<()> {
     let bind = Bind { command_latency_ms: shape.latency_ms, ..Bind::default() };
@@ -52,30 +49,27 @@ pub async fn serve(shape: Shape) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A world that is served by a child.
+/// A world served by a child process.
 pub struct World {
     child: Child,
     lines: std::io::Lines<BufReader<ChildStdout>>,
-    /// Where its name server listens.
+    /// Address of the world's name server.
     pub dns: SocketAddr,
-    /// At which port its exchangers do.
+    /// Port of the world's MX hosts.
     pub smtp_port: u16,
 }
 
-/// What a world has seen.
+/// Totals of a world.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
-    /// Questions for names.
+    /// DNS queries.
     pub queries: u64,
-    /// Seconds on processors.
+    /// CPU time in seconds.
     pub cpu_seconds: f64,
 }
 
 impl World {
-    /// Starts this same program with `--serve --domains N --latency-ms N`, which is to call [`serve`].
-    ///
-    /// # Errors
-    /// Where it does not start.
+    /// Starts this program with `--serve --domains N --latency-ms N`, for which it must call [`serve`].
     pub fn start(shape: Shape) -> anyhow::Result<Self> {
         let mut child = Command::new(std::env::current_exe()?)
             .args(["--serve", "--domains", &shape.domains.to_string()])
@@ -90,10 +84,10 @@ impl World {
         Ok(Self { child, lines, dns: dns.parse()?, smtp_port: port.parse()? })
     }
 
-    /// Ends the child.
+    /// Stops the child process.
     ///
     /// # Errors
-    /// Where it does not end well.
+    /// If the child process exits with a failure.
     pub fn stop(mut self) -> anyhow::Result<Seen> {
         let cpu_seconds = process::cpu(self.child.id())?.as_secs_f64();
         drop(self.child.stdin.take());
@@ -104,10 +98,7 @@ impl World {
     }
 }
 
-/// An engine over a world, with nothing in its caches.
-///
-/// # Errors
-/// Where the system gives no sockets.
+/// Returns an engine over a world, with empty caches.
 pub fn engine(dns: SocketAddr, smtp_port: u16, starttls: bool) -> anyhow::Result<Engine> {
     let config = EngineConfig {
         sources: vec![Arc::new(Source { bind: None, public: None, helo: "probe.example.org".into(), proxy: None })],
@@ -124,7 +115,7 @@ pub fn engine(dns: SocketAddr, smtp_port: u16, starttls: bool) -> anyhow::Result
     Ok(Engine::new(config, Arc::new(RealNet::new(net)?))?)
 }
 
-/// How verdicts compare with the truth.
+/// Counts of right, wrong and undecided verdicts.
 #[derive(Default)]
 pub struct Verdicts {
     right: AtomicU64,
@@ -149,10 +140,10 @@ impl Verdicts {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Says how many were right, wrong and undecided.
+    /// Returns how many verdicts were right, wrong and undecided.
     ///
     /// # Errors
-    /// Where one is wrong or missing, or more than one in a thousand undecided.
+    /// If a verdict is wrong or missing, or more than 1 in 1,000 are undecided.
     pub fn check(&self, addresses: u64) -> anyhow::Result<[u64; 3]> {
         let counted = [&self.right, &self.wrong, &self.undecided].map(|counter| counter.load(Ordering::Relaxed));
         let [right, wrong, undecided] = counted;
@@ -163,19 +154,16 @@ impl Verdicts {
     }
 }
 
-/// Address number `nth` of a list over so many domains: neighbours are at different domains.
+/// Returns address `nth` of a list; neighbors are at different domains.
 pub fn address(nth: u64, domains: u32) -> String {
     load::address(nth, domains)
 }
 
-/// Verifies so many addresses, sorted by domain, as a batch is.
-///
-/// # Errors
-/// Where the engine panics.
+/// Verifies `addresses` addresses, sorted by domain as in a job.
 pub async fn verify_all(engine: &Engine, addresses: u64, domains: u32, verdicts: &Arc<Verdicts>) -> anyhow::Result<()> {
     let calls = Arc::new(Semaphore::new(CALLS));
     let per_domain = addresses.div_ceil(u64::from(domains));
-    // Address i of `load` lies at domain i modulo the number of domains.
+    // Address `i` of `load` is at domain `i` modulo the number of domains.
     let numbers = (0..u64::from(domains))
         .flat_map(|domain| (0..per_domain).map(move |nth| (domain, nth)))
         .map(|(domain, nth)| nth * u64::from(domains) + domain)

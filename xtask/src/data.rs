@@ -1,8 +1,8 @@
-//! The refresh of the product data: pinned packages and our own files in, sorted text out.
+//! Refreshes the product data from pinned packages and our own files.
 //!
-//! The same pins give the same bytes. Nothing here is read at run time; the outputs are committed, so that a build needs
-//! no registry. Our own input files lie in `xtask/data`, the outputs in `crates/mail/data` beside the lists that are
-//! written by hand there.
+//! The same pins give the same bytes. None of the inputs is read at run time; the sorted text outputs are committed, so that a
+//! build needs no registry. Our own input files are in `xtask/data`; the outputs are in `crates/mail/data`, beside the lists that
+//! are written by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -72,7 +72,7 @@ fn write(name: &str, head: &str, lines: &BTreeSet<String>) -> Result<()> {
     std::fs::write(data_dir().join(format!("{name}.txt")), text).with_context(|| name.to_owned())
 }
 
-/// Lines of a file of ours without its comments.
+/// Returns the lines of one of our files, without comments.
 pub(crate) fn own(path: &str) -> Result<BTreeSet<String>> {
     let path = crate::workspace().join(path);
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -86,7 +86,7 @@ fn roles(names: &Names) -> Result<BTreeSet<String>> {
     let dropped = own("xtask/data/role_drop.txt")?;
     let kept = own("xtask/data/role_keep.txt")?;
     let given: BTreeSet<String> = names.common_given().into_iter().filter(|name| !kept.contains(name)).collect();
-    // A word that many people bear as a given name is a person's until an own list says otherwise.
+    // A common given name belongs to a person unless one of our lists says otherwise.
     Ok(roles.into_iter().filter(|r| !dropped.contains(r) && !given.contains(r) && is_local(r)).collect())
 }
 
@@ -94,12 +94,12 @@ fn is_local(text: &str) -> bool {
     !text.is_empty() && text.len() <= 64 && !text.contains(char::is_whitespace)
 }
 
-/// Literals between two quotes.
+/// Returns the literals between two quotes.
 pub(crate) fn quoted(source: &str, quote: char) -> Vec<&str> {
     source.lines().flat_map(|line| line.split(quote).skip(1).step_by(2)).collect()
 }
 
-/// Guarded, free, relay and popular domains: never disposable.
+/// Returns domains that are never disposable: guarded, free, relay and popular ones.
 fn real_domains(free: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let mut real = own("crates/mail/data/guard.txt")?;
     real.extend(own("crates/mail/data/relay.txt")?);
@@ -113,10 +113,10 @@ fn popular() -> Result<BTreeSet<String>> {
     Ok(lines.iter().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())
 }
 
-/// Our own list, the domains of mail.com, and what two of three public lists have and no disposable list.
+/// Builds the list of free domains: our own, those of mail.com, and those on two of three public lists but on no disposable list.
 ///
-/// Lists of disposable domains name many consumer providers that merging lists took for disposable, so where the most
-/// careful of the three has a domain, only careful lists of disposable domains count.
+/// Merged lists of disposable domains contain many consumer providers by mistake. For a domain on the most careful of the three
+/// lists, only the careful disposable lists count.
 fn free(sources: &Sources) -> Result<Domains> {
     let careful = sources.careful();
     let any = sources.any();
@@ -143,7 +143,7 @@ fn free(sources: &Sources) -> Result<Domains> {
     Ok(free)
 }
 
-/// The public lists of consumer mail domains, by package.
+/// Returns the public lists of consumer mail domains, by package.
 pub(crate) fn free_lists() -> Result<BTreeMap<&'static str, Domains>> {
     let json = |name, file| -> Result<Domains> {
         let list: Value = serde_json::from_str(&packages::read(name, file)?)?;
@@ -156,24 +156,24 @@ pub(crate) fn free_lists() -> Result<BTreeMap<&'static str, Domains>> {
     ]))
 }
 
-/// The domains in one of the lists of consumer mail of the spam filter.
+/// Returns the domains in one of the spam filter's consumer mail lists.
 pub(crate) fn spamassassin(file: &str) -> Result<Domains> {
     let text = packages::read("spamassassin", &format!("usr/share/spamassassin/{file}"))?;
     let lines = text.lines().filter_map(|line| line.strip_prefix("freemail_domains "));
     Ok(disposable::clean(lines.flat_map(str::split_whitespace)))
 }
 
-/// The domains for which a popular one would be suggested if no list had them.
+/// Returns the domains for which a popular one would be suggested if they were on no list.
 fn slips(free: &BTreeSet<String>, own: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let text = own.iter().fold(String::new(), |text, domain| text + domain + "\n");
-    // Lists that do not depend on what an earlier refresh wrote.
+    // Uses lists that do not depend on the output of an earlier refresh.
     let model = Model::new(&[], &[], Layer::NONE, 1.0).to_text();
     let changes = BTreeMap::from([("free.txt".to_owned(), text), ("gibberish.txt".to_owned(), model)]);
     let lists = Lists::with_files(&changes)?;
     Ok(free.iter().filter(|d| lists.suggest("a", d).is_some()).cloned().collect())
 }
 
-/// Lower-case English words without apostrophes and proper names.
+/// Returns lowercase English words without apostrophes and proper names.
 pub(crate) fn words() -> Result<Vec<String>> {
     let text = packages::read("wamerican", "usr/share/dict/american-english")?;
     let is_word = |word: &&str| word.len() >= 3 && word.bytes().all(|b| b.is_ascii_lowercase());

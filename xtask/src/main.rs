@@ -1,5 +1,5 @@
-//! Maintenance commands: `cargo xtask data` refreshes the product data (`data gibberish`: that model alone),
-//! `cargo xtask web` the dashboard's libraries, `cargo xtask measure WHAT` prints figures.
+//! Maintenance commands: `cargo xtask data` refreshes the product data (`data gibberish`: only that model), `cargo xtask web`
+//! refreshes the dashboard's libraries, and `cargo xtask measure WHAT` prints figures.
 
 mod data;
 mod disposable;
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The workspace's folder.
+/// Root of the workspace.
 fn workspace() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     here.parent().map_or(here.clone(), PathBuf::from)

@@ -1,4 +1,4 @@
-//! Figures about the shipped lists and models, on sets that they were not made of. `docs/data.md` has the last ones.
+//! Figures about the shipped lists and models, on sets that were not used to build them. `docs/data.md` has the latest.
 
 mod lists;
 mod real;
@@ -21,8 +21,7 @@ pub(crate) use lists::{disposable, free, role, throwaway};
 
 const SEED: u64 = 77;
 
-/// Share of mash found and of people accused by the model in the tree, on names that were held out and on those of
-/// other packages.
+/// Prints the share of mash found and of people accused by the committed model, on held-out names and on those of other packages.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn gibberish() -> Result<()> {
     let model = shipped_model()?;
@@ -58,7 +57,7 @@ pub(crate) fn gibberish() -> Result<()> {
     Ok(())
 }
 
-/// Share of people accused whose names are in a file of lines LIST, `given` or `last`, and NAME (tabs).
+/// Prints the share of people accused, for names in a file of lines LIST, `given` or `last`, and NAME, separated by tabs.
 pub(crate) fn people(file: &Path) -> Result<()> {
     accused(&file.display().to_string(), &shipped_model()?, &Names::read(file)?, &data::words()?, &mut Rng::new(SEED));
     Ok(())
@@ -73,7 +72,7 @@ fn accuses(model: &Model, local: &str) -> bool {
     model.score(local) >= model.threshold()
 }
 
-/// People of each list, as many of every one.
+/// People per list.
 const PEOPLE_EACH: usize = 3_000;
 
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
@@ -102,7 +101,7 @@ fn accused(title: &str, model: &Model, names: &Names, words: &[String], rng: &mu
     println!("  worst of {} lists: {}", names.0.len(), worst.join(", "));
 }
 
-/// What thresholds would find, and whom they would accuse: of all people, and of those of the worst list.
+/// Prints what thresholds would find, and whom they would accuse: among all people, and among those of the worst list.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 fn curve(model: &Model, names: &Names, words: &[String], rng: &mut Rng) {
     let score = |local: &String| model.score(local);
@@ -140,7 +139,7 @@ fn percent(part: usize, all: usize) -> f64 {
     100.0 * as_f64(part) / as_f64(all.max(1))
 }
 
-/// Share of made-up slips that are put right, and of real domains that are "corrected".
+/// Prints the share of synthetic typos that are corrected, and of real domains that are "corrected".
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn suggest() -> Result<()> {
     let lists = Lists::embedded();
@@ -190,7 +189,7 @@ pub(crate) fn suggest() -> Result<()> {
     Ok(())
 }
 
-/// The domains that are one or two edits away from a popular one.
+/// Returns the domains one or two edits from a popular one.
 fn near_popular(domains: BTreeSet<String>) -> Result<BTreeSet<String>> {
     let lines = data::own("crates/mail/data/popular.txt")?;
     let popular: Vec<&str> = lines.iter().filter_map(|line| Some(line.split_once('\t')?.0)).collect();
@@ -202,7 +201,7 @@ fn near_popular(domains: BTreeSet<String>) -> Result<BTreeSet<String>> {
     Ok(domains.into_iter().filter(|domain| is_near(domain)).collect())
 }
 
-/// Every slip of one kind that leaves something that is not popular itself.
+/// Returns every typo of each kind whose result is not itself popular.
 fn slips(domain: &str) -> Vec<(&'static str, String)> {
     let Some((name, ending)) = domain.split_once('.') else {
         return Vec::new();
@@ -230,7 +229,7 @@ fn slips(domain: &str) -> Vec<(&'static str, String)> {
     all.push(("no_dot", format!("{name}{ending}")));
     all.push(("digit", format!("{name}1.{ending}")));
     all.push(("dot_moved", format!("{name}{}.{}", &ending[..1], &ending[1..])));
-    // A slip that is a provider of its own is no slip.
+    // A typo that is itself a provider does not count.
     all.retain(|(_, typed)| !Lists::embedded().guarded(typed) && !Lists::embedded().relay(typed));
     all
 }
@@ -246,7 +245,7 @@ fn neighbours(key: u8) -> Vec<char> {
     along.chain(above).filter_map(|(row, at)| ROWS[row].chars().nth(at)).collect()
 }
 
-/// Suggestions against a file of JSON lines with `input` and `expected` (an address or null).
+/// Compares suggestions with a file of JSON lines with `input` and `expected` (an address or null).
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn cases(file: &Path) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
@@ -254,7 +253,7 @@ pub(crate) fn cases(file: &Path) -> Result<()> {
     for line in text.lines() {
         let case: Value = serde_json::from_str(line)?;
         let input = case["input"].as_str().context("input")?;
-        // Some sources write an unchanged address where they mean "no suggestion".
+        // Some sources write an unchanged address to mean "no suggestion".
         let expected = case["expected"].as_str().filter(|e| *e != input);
         let got = Lists::embedded().suggest_text(input);
         all += 1;
@@ -268,9 +267,9 @@ pub(crate) fn cases(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Sites of two public lists that would be "corrected": candidates for the guard list, one a line.
+/// Prints the sites of two public lists that would be "corrected": candidates for the guard list, one per line.
 ///
-/// Left out are domains that are one edit away from a provider that the whole world uses: those are squatted.
+/// Omits domains one edit from a provider that is used worldwide: those are squatted.
 #[expect(clippy::print_stdout, reason = "the candidates are the command's output")]
 pub(crate) fn near() -> Result<()> {
     let lists = Lists::embedded();

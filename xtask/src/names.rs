@@ -1,7 +1,6 @@
 //! Names of people by region, from the packages, in Latin letters.
 //!
-//! Each name belongs to the training or to the held-out part by a hash of its text, so that a name never stands in both,
-//! whatever list it comes from.
+//! A hash of its text assigns each name to the training or the held-out part, so that no name is in both, whatever its list.
 
 mod fakerjs;
 mod romanize;
@@ -19,7 +18,7 @@ use crate::{data, packages};
 pub(crate) struct Region {
     pub(crate) given: Vec<String>,
     pub(crate) last: Vec<String>,
-    /// The source tells given names from surnames; else both have all names.
+    /// The source distinguishes given names from surnames; otherwise, both have all names.
     pub(crate) told_apart: bool,
 }
 
@@ -27,22 +26,22 @@ pub(crate) struct Region {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(pub(crate) BTreeMap<String, Region>);
 
-/// Which names of a list.
+/// Part of a list of names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// Four of five.
+    /// 80% of the names.
     Train,
-    /// The fifth.
+    /// The other 20%.
     HeldOut,
 }
 
-/// How many names of the census count as common given names.
+/// Number of census names that count as common given names.
 const COMMON_GIVEN: usize = 1500;
-/// Surnames of the census that are learned from; the list is by frequency.
+/// Number of census surnames used for training; the list is sorted by frequency.
 const CENSUS_LAST: usize = 20_000;
 
 impl Names {
-    /// The names of one part.
+    /// Returns the names of one part.
     pub(crate) fn part(&self, part: Part) -> Self {
         let keep = |names: &Vec<String>| names.iter().filter(|n| part_of(n) == part).cloned().collect();
         let regions = self.0.iter().map(|(region, names)| {
@@ -54,8 +53,8 @@ impl Names {
         Self(regions.filter(|(_, names)| !names.given.is_empty() && !names.last.is_empty()).collect())
     }
 
-    /// Reads a file of lines LIST, `given` or `last`, and NAME, divided by tabs; a list that has names of one kind uses
-    /// them for both.
+    /// Reads a file of lines LIST, `given` or `last`, and NAME, separated by tabs. A list with names of one kind uses them for
+    /// both.
     pub(crate) fn read(file: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
         let mut names = Self::default();
@@ -79,7 +78,7 @@ impl Names {
         Ok(names)
     }
 
-    /// Given names that role words must not be: the common ones of the census, and all of the other regions that have
+    /// Returns the given names that must not be role words: the common ones of the census, and all of the other regions that have
     /// lists of given names, which are short.
     pub(crate) fn common_given(&self) -> BTreeSet<String> {
         let most = |region: &str| if region == "census" { COMMON_GIVEN } else { usize::MAX };
@@ -88,14 +87,14 @@ impl Names {
     }
 }
 
-/// FNV-1a of the text; one of five is held out.
+/// Assigns a name by the FNV-1a hash of its text; 1 in 5 is held out.
 fn part_of(name: &str) -> Part {
     let hash =
         name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     if (hash >> 20).is_multiple_of(5) { Part::HeldOut } else { Part::Train }
 }
 
-/// The names that the model is trained on and tested with.
+/// Loads the names for training and testing the model.
 pub(crate) fn load() -> Result<Names> {
     let mut names = Names::default();
     names.0.insert("census".into(), census()?);
@@ -109,21 +108,21 @@ pub(crate) fn load() -> Result<Names> {
     for (locale, region) in fakerjs::load()? {
         names.0.insert(locale, region);
     }
-    // One list of the world's names, without regions.
+    // One list of names worldwide, without regions.
     let listed = packages::read("@cspell/dict-people-names", "dict/people-names.txt")?;
     let listed: Vec<String> = listed.lines().filter(|l| !l.starts_with('#')).flat_map(romanize::latin).collect();
     names.0.insert("listed".into(), Region { given: listed.clone(), last: listed, told_apart: false });
     for line in data::own("xtask/data/names_own.txt")? {
         let (region, name) = line.split_once('\t').context("REGION and NAME")?;
         let region = names.0.entry(region.to_owned()).or_default();
-        // These lists do not tell given names from surnames; both orders are common.
+        // These lists do not distinguish given names from surnames; both orders are common.
         region.given.extend(romanize::latin(name));
         region.last.extend(romanize::latin(name));
     }
     Ok(names)
 }
 
-/// Names of packages that the model never sees, without those that it was trained on.
+/// Returns names from packages that the model never sees, without those that it was trained on.
 pub(crate) fn foreign() -> Result<[(&'static str, Names); 2]> {
     let known: BTreeSet<String> = load()?.0.into_values().flat_map(|r| [r.given, r.last]).flatten().collect();
     let unseen = |names: Names| {
@@ -135,7 +134,7 @@ pub(crate) fn foreign() -> Result<[(&'static str, Names); 2]> {
     Ok([("mimesis", unseen(mimesis()?)), ("name-variants", unseen(variants()?))])
 }
 
-/// Spellings in Latin letters, as literals in a table for each language.
+/// Reads spellings in Latin letters, from literals in one table per language.
 fn variants() -> Result<Names> {
     let folder = packages::unpacked("name-variants")?.join("name_variants");
     let mut names = Names::default();
@@ -153,7 +152,7 @@ fn variants() -> Result<Names> {
     Ok(names)
 }
 
-/// Names of a package that the model never sees, all of them.
+/// Returns all names of a package that the model never sees.
 pub(crate) fn mimesis() -> Result<Names> {
     let folder = packages::unpacked("mimesis")?.join("mimesis/datasets");
     let mut names = Names::default();
@@ -199,12 +198,12 @@ fn census() -> Result<Region> {
     };
     let (women, men) = (column("names/dist.female.first", usize::MAX)?, column("names/dist.male.first", usize::MAX)?);
     let longest = women.len().max(men.len());
-    // Both lists are by frequency; taking turns keeps that order.
+    // Both lists are sorted by frequency; interleaving keeps that order.
     let given = (0..longest).flat_map(|n| [women.get(n), men.get(n)]).flatten().cloned().collect();
     Ok(Region { given, last: column("names/dist.all.last", CENSUS_LAST)?, told_apart: true })
 }
 
-/// The tables of names in a locale's source: assignments whose target is called after given names or surnames.
+/// Reads the name tables in a locale's source: assignments whose target is named after given names or surnames.
 fn faker(path: &Path) -> Result<Region> {
     let source = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
     let mut region = Region { told_apart: true, ..Region::default() };
@@ -229,7 +228,7 @@ fn faker(path: &Path) -> Result<Region> {
     Ok(region)
 }
 
-/// Given names (`true`), surnames (`false`), or another table.
+/// Classifies a table: given names (`true`), surnames (`false`), or another table.
 fn is_given(target: &str) -> Option<bool> {
     if target.contains("format") || target.contains("prefix") || target.contains("suffix") || target.contains("kana") {
         None

@@ -1,15 +1,14 @@
 //! Pinned packages of public registries, fetched by the registries' own clients.
 //!
-//! Each archive must have the SHA-256 that stands here, so a changed one stops the refresh. Archives and what was
-//! unpacked stay under `target/packages`; a second run fetches nothing. Needs `pip`, `npm`, `apt-get`, `tar`,
-//! `python3` (to unpack wheels), `dpkg-deb` and `sha256sum` on the path.
+//! Each archive must have the SHA-256 listed here; a changed archive stops the refresh. Archives and unpacked files stay in
+//! `target/packages`, so that a second run fetches nothing. Needs `pip`, `npm`, `apt-get`, `tar`, `python3` (to unpack wheels),
+//! `dpkg-deb` and `sha256sum` on the path.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-/// Who serves a package.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Registry {
     Pypi,
@@ -17,28 +16,25 @@ pub(crate) enum Registry {
     Debian,
 }
 
-/// What a package is used for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Its content, or numbers trained on it, is shipped.
     Shipped,
-    /// Only measured against.
+    /// Used only for measurements.
     Measured,
-    /// Its files stand in `web/vendor`.
+    /// Its files are in `web/vendor`.
     Vendored,
 }
 
-/// A pinned package.
 pub(crate) struct Package {
     pub(crate) name: &'static str,
     pub(crate) version: &'static str,
     pub(crate) registry: Registry,
-    /// The archive's file name.
     archive: &'static str,
     pub(crate) sha256: &'static str,
-    /// Licence of the data in it.
+    /// License of the data.
     pub(crate) licence: &'static str,
-    /// What is taken from it.
+    /// Data taken from the package.
     pub(crate) what: &'static str,
     pub(crate) used: Use,
 }
@@ -396,17 +392,16 @@ const PACKAGES: [Package; 35] = [
     },
 ];
 
-/// All pinned packages.
 pub(crate) fn all() -> &'static [Package] {
     &PACKAGES
 }
 
-/// A package by its name.
+/// Finds a package by name.
 pub(crate) fn pinned(name: &str) -> Result<&'static Package> {
     PACKAGES.iter().find(|package| package.name == name).with_context(|| format!("{name} is not pinned"))
 }
 
-/// The folder with what a package holds; fetched, checked and unpacked at the first call.
+/// Returns the directory of a package's files; fetches, checks and unpacks them at the first call.
 pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
     let package = pinned(name)?;
     let store = crate::workspace().join("target/packages");
@@ -423,7 +418,7 @@ pub(crate) fn unpacked(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// The text of one file of a package.
+/// Returns the text of one file of a package.
 pub(crate) fn read(name: &str, file: &str) -> Result<String> {
     let path = unpacked(name)?.join(file);
     let bytes = std::fs::read(&path).with_context(|| path.display().to_string())?;

@@ -1,4 +1,4 @@
-//! Local parts as people choose them, and as hands make them up on a keyboard: the labelled sets of the gibberish model.
+//! Local parts as people choose them, and as random typing produces them: the labeled sets of the gibberish model.
 
 use probity_mail::rng::Rng;
 
@@ -13,7 +13,7 @@ const LETTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 const ALNUM: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const HEX: &[u8] = b"0123456789abcdef";
 
-/// The ways in which hands mash.
+/// Kinds of mash.
 pub(crate) const MASHES: [&str; 13] = [
     "home_row",
     "one_row",
@@ -42,13 +42,13 @@ fn digits(count: usize, rng: &mut Rng) -> String {
     letters(b"0123456789", count, rng)
 }
 
-/// A mash of one kind (an index of [`MASHES`]); short ones are the most frequent.
+/// Returns mash of one kind (an index of [`MASHES`]); short ones are the most frequent.
 pub(crate) fn mash(kind: usize, rng: &mut Rng) -> String {
     let length = 6 + rng.below(9).min(rng.below(9));
     mash_of(MASHES[kind], length, rng)
 }
 
-/// A mash of so many signs.
+/// Returns mash of `length` characters.
 pub(crate) fn mash_of(kind: &str, length: usize, rng: &mut Rng) -> String {
     match kind {
         "home_row" => letters(HOME_ROW, length, rng),
@@ -84,7 +84,7 @@ pub(crate) fn mash_of(kind: &str, length: usize, rng: &mut Rng) -> String {
     }
 }
 
-/// Fingers that run along the rows, now and then to another one.
+/// Simulates fingers that run along the rows, and sometimes change the row.
 fn walk(length: usize, rng: &mut Rng) -> String {
     let (mut row, mut at, mut right) = (rng.below(3), rng.below(7), rng.below(2) == 0);
     let mut text = String::new();
@@ -98,7 +98,7 @@ fn walk(length: usize, rng: &mut Rng) -> String {
     text
 }
 
-/// One finger that goes to a key beside or near the last one.
+/// Simulates one finger that moves to a key beside or near the last one.
 fn wander(length: usize, rng: &mut Rng) -> String {
     let (mut row, mut at) = (rng.below(3), rng.below(9));
     let mut text = String::new();
@@ -112,7 +112,7 @@ fn wander(length: usize, rng: &mut Rng) -> String {
     text
 }
 
-/// Hands in turn, each with a few neighbouring keys: `sdfjkl`, `asdlkj`.
+/// Simulates alternating hands, each with a few adjacent keys: `sdfjkl`, `asdlkj`.
 fn rolls(length: usize, rng: &mut Rng) -> String {
     let mut text = String::new();
     let mut left = rng.below(2) == 0;
@@ -133,7 +133,7 @@ fn rolls(length: usize, rng: &mut Rng) -> String {
     text
 }
 
-/// A local part of a person of this region.
+/// Returns a local part of a person of this region.
 pub(crate) fn person(region: &Region, words: &[String], rng: &mut Rng) -> String {
     let (first, last) = (pick(&region.given, rng), pick(&region.last, rng));
     let (f, l) = (&first[..1], &last[..1]);
@@ -170,14 +170,14 @@ pub(crate) fn person(region: &Region, words: &[String], rng: &mut Rng) -> String
     }
 }
 
-/// A person of this region whose names stand in no list: each is made of the beginning of one and the end of another.
+/// Returns a local part of a person whose names are on no list: each joins the start of one name and the end of another.
 pub(crate) fn stranger(region: &Region, words: &[String], rng: &mut Rng) -> String {
     let mut two = |names: &[String]| vec![crossed(names, rng), crossed(names, rng)];
     let strange = Region { given: two(&region.given), last: two(&region.last), told_apart: region.told_apart };
     person(&strange, words, rng)
 }
 
-/// The beginning of one name with the end of another that goes on from the same letter or the same two.
+/// Joins the start of one name to the end of another that continues from the same one or two letters.
 fn crossed(names: &[String], rng: &mut Rng) -> String {
     const TRIED: usize = 200;
     let (first, joint) = (pick(names, rng), 1 + rng.below(2));
@@ -196,7 +196,7 @@ fn crossed(names: &[String], rng: &mut Rng) -> String {
     first.clone()
 }
 
-/// The first syllables of a name, with what is hung on them.
+/// Returns the first syllables of a name, with a suffix.
 fn nickname(name: &str, rng: &mut Rng) -> String {
     let vowel = name.bytes().skip(1).position(|b| VOWELS.contains(&b)).map_or(name.len(), |at| at + 2);
     let stem = &name[..(vowel + 1).min(name.len())];
@@ -204,7 +204,7 @@ fn nickname(name: &str, rng: &mut Rng) -> String {
     format!("{stem}{end}{}", if rng.below(2) == 0 { String::new() } else { format!("{}", rng.below(100)) })
 }
 
-/// `count` people of every region in turn, with the region's name.
+/// Returns `count` people, from each region in turn, with the region's name.
 pub(crate) fn people<'n>(names: &'n Names, words: &[String], count: usize, rng: &mut Rng) -> Vec<(&'n str, String)> {
     let regions: Vec<_> = names.0.iter().collect();
     (0..count)

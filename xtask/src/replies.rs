@@ -1,7 +1,7 @@
-//! Figures about the rules for replies: recall by kind and by language, and refusals that are wrongly undeliverable.
+//! Figures about the reply rules: recall by kind and by language, and replies wrongly classified as undeliverable.
 //!
-//! `replies.txt` is what the rules were written from, `replies_unseen.txt` what they were not: texts were shared out between the
-//! two by a hash before the rules were written. `docs/replies.md` has the last figures.
+//! The rules were written from `replies.txt`, without `replies_unseen.txt`: a hash divided the texts between the two before the
+//! rules were written. `docs/replies.md` has the latest figures.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,14 +30,14 @@ struct Count {
     all: usize,
 }
 
-/// The figures of both shipped tables.
+/// Prints the figures of both shipped tables.
 pub(crate) fn shipped() -> Result<()> {
     let data = crate::workspace().join("crates/mail/tests/data");
     figures(&data.join("replies.txt"), false)?;
     figures(&data.join("replies_unseen.txt"), false)
 }
 
-/// The figures of one table, with every line that is misread if `shows_lines`.
+/// Prints the figures of one table, and every misread line if `shows_lines`.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn figures(file: &Path, shows_lines: bool) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
@@ -78,7 +78,7 @@ fn told(Count { right, other_kind, all }: &Count) -> String {
     format!("{whole:>3}.{part} % of {all}, {other_kind} as another kind")
 }
 
-/// The refusals of a table in the form of `replies.txt`.
+/// Parses the replies of a table in the format of `replies.txt`.
 fn cases(text: &str) -> Result<Vec<Case<'_>>> {
     let (mut found, mut wanted, mut language) = (Vec::new(), None, "en");
     for line in text.lines().filter(|line| !line.is_empty()) {

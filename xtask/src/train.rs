@@ -1,51 +1,50 @@
-//! The training of the gibberish model, from people of all regions and from mash of all kinds.
+//! Trains the gibberish model on people of all regions and mash of all kinds.
 //!
-//! The shipped model is trained on all names of its packages; what is measured on names that were held out is true of a
-//! model that was trained on the others (`cargo xtask measure gibberish`). Every example is made anew, in one order from
-//! one seed, and only with arithmetic that is exact on every machine: the same inputs give the same text.
+//! The shipped model is trained on all names of its packages. The figures for held-out names apply to a model trained on the others
+//! (`cargo xtask measure gibberish`). Every example is generated in one order from one seed, with arithmetic that is exact on every
+//! machine: the same inputs give the same text.
 
 mod learner;
 
+use learner::Learner;
 use probity_mail::gibberish::Model;
 use probity_mail::rng::Rng;
 
 use crate::names::{Names, Region};
 use crate::people::{self, MASHES};
 
-use learner::Learner;
-
 const SEED: u64 = 20_261_101;
-/// Rounds, after each of which the regions are weighed.
+/// Rounds; the weights of regions are adjusted after each.
 const ROUNDS: usize = 6;
-/// Examples of a round, of people and of mash each.
+/// Examples per round, for people and for mash each.
 const EXAMPLES: usize = 450_000;
-/// One of so many mashes is a short one of the kinds that are hardest to tell.
+/// 1 in this many mash examples is short and of the kinds that are hardest to detect.
 const HARD_IN: usize = 3;
-/// One of so many is a few neighbouring keys with digits behind them, which the kinds do not have so short.
+/// 1 in this many is a few adjacent keys followed by digits; the kinds have none so short.
 const SHORT_IN: usize = 25;
-/// The kinds of those; what is there twice is made twice as often.
+/// Kinds of the hard examples; a kind listed twice is twice as frequent.
 const HARD: [&str; 7] =
     ["letters", "letters", "alternating", "one_hand", "letters_digits", "letters_digits", "digits_inside"];
-/// Of a hundred people, those with names put together from two of the region.
+/// Percentage of people whose names are joined from two of the region.
 const CROSSED: usize = 50;
-/// People weigh more than mash, because an accusation must be rare.
+/// Weight of people, above that of mash because accusations must be rare.
 const WEIGHT_OF_PEOPLE: f32 = 4.0;
-/// People of each region that are asked for, with names that no list has: for the weights of regions, and for the threshold.
+/// People scored per region, with names that no list has: for the weights of regions, and for the threshold.
 const ASKED_EACH: usize = 3_000;
-/// So many of a million of these may be over the threshold.
+/// Maximum people above the threshold, per million over all regions.
 const FALSE_ALARMS: usize = 900;
-/// And of those of each region.
+/// Maximum people above the threshold, per million of each region.
 const FALSE_ALARMS_OF_REGION: usize = 5_000;
 const MILLION: usize = 1_000_000;
 
-/// Trains a model and gives its text form.
+/// Trains a model and returns its text form.
 pub(crate) fn model_text(names: &Names, words: &[String]) -> String {
     let head = "# The gibberish model: the layer's weights, and its tables in eighths (the byte's distance from P), by the first two signs;\n\
                 # a dot is no letter, 0 is any digit. Made by the refresh command.\n";
     format!("{head}{}", model(names, words).to_text())
 }
 
-/// A region, and how much its people weigh.
+/// A region, and the weight of its people.
 struct Weighed<'n> {
     region: &'n Region,
     weight: f32,
@@ -88,19 +87,19 @@ fn mash(rng: &mut Rng) -> String {
     }
 }
 
-/// Scores of strangers of a region, the highest first.
+/// Returns the scores of a region's strangers, highest first.
 fn scores(model: &Model, region: &Region, words: &[String], rng: &mut Rng) -> Vec<f32> {
     let mut scores: Vec<_> = (0..ASKED_EACH).map(|_| model.score(&people::stranger(region, words, rng))).collect();
     scores.sort_unstable_by(|a, b| b.total_cmp(a));
     scores
 }
 
-/// Scores from here on are those of so many of a million.
+/// Returns the score that `of_million` per million reach.
 fn limit(scores: &[f32], of_million: usize) -> f32 {
     scores[scores.len() * of_million / MILLION]
 }
 
-/// Gives more weight to regions whose people are accused more often than others, and less where it is less often.
+/// Raises the weight of regions whose people are accused more often than average, and lowers it for those accused less often.
 fn weigh(regions: &mut [Weighed<'_>], model: &Model, words: &[String], rng: &mut Rng) {
     const STEP: f32 = 1.5;
     const LEAST: f32 = 0.7;
@@ -118,7 +117,7 @@ fn weigh(regions: &mut [Weighed<'_>], model: &Model, words: &[String], rng: &mut
     }
 }
 
-/// The lowest threshold that keeps both promises: for the people of all regions, and for those of each.
+/// Returns the lowest threshold that keeps both limits: over all regions, and for each.
 fn threshold(model: &Model, regions: &[Weighed<'_>], words: &[String], rng: &mut Rng) -> f32 {
     let each: Vec<_> = regions.iter().map(|of| scores(model, of.region, words, rng)).collect();
     let mut all = each.concat();

@@ -1,10 +1,9 @@
-//! The libraries of the dashboard, brought into `web/vendor` as the browser loads them.
+//! Builds `web/vendor`: the dashboard's libraries as the browser loads them.
 //!
-//! Pinned packages of npm in (each archive has its checksum in [`packages`]), ES modules out: the names by which they import
-//! each other become relative paths, so the browser needs neither a bundler nor an import map, and each file carries a part
-//! of its own hash in its name, so that a changed library has a changed name. Two modules with stable names gather what our
-//! own import: `lib.js` for every page, `chart.js` for those that draw. The same pins give the same bytes; the outputs are
-//! committed, so that a build needs no registry.
+//! Input is pinned npm packages (each archive has its checksum in [`packages`]), output is ES modules. Import names become relative
+//! paths, so that the browser needs neither a bundler nor an import map. Each file name contains part of the file's hash, so that a
+//! changed library has a changed name. Two modules with stable names gather what our own code imports: `lib.js` for every page,
+//! `chart.js` for charts. The same pins give the same bytes; the outputs are committed, so that a build needs no registry.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,15 +16,15 @@ use crate::packages::{self, Use};
 
 /// A file of a package that becomes a module.
 struct Source {
-    /// The name by which other modules import it.
+    /// Name by which other modules import it.
     name: &'static str,
     package: &'static str,
     file: &'static str,
-    /// What the file leaves in a variable; none where it is a module already.
+    /// Variable that the script sets; `None` if the file is already a module.
     variable: Option<&'static str>,
 }
 
-/// In an order in which each comes after what it imports.
+/// Each source comes after its imports.
 const SOURCES: [Source; 7] = [
     Source::module("preact", "preact", "dist/preact.mjs"),
     Source::module("preact/hooks", "preact", "hooks/dist/hooks.mjs"),
@@ -33,7 +32,7 @@ const SOURCES: [Source; 7] = [
     Source::module("htm/preact", "htm", "preact/index.mjs"),
     Source::module("@preact/signals-core", "@preact/signals-core", "dist/signals-core.mjs"),
     Source::module("@preact/signals", "@preact/signals", "dist/signals.mjs"),
-    // Its module is not minified, its script is.
+    // The script is minified, the module is not.
     Source { name: "uplot", package: "uplot", file: "dist/uPlot.iife.min.js", variable: Some("uPlot") },
 ];
 
@@ -43,7 +42,7 @@ impl Source {
     }
 }
 
-/// Writes `web/vendor` anew.
+/// Rewrites `web/vendor`.
 pub(crate) fn refresh() -> Result<()> {
     let folder = folder();
     std::fs::create_dir_all(&folder)?;
@@ -98,7 +97,7 @@ fn write(file: &str, text: &str) -> Result<()> {
     std::fs::write(folder().join(file), text).with_context(|| file.to_owned())
 }
 
-/// A library's text as a module whose imports are relative paths. Links to source maps go: there are none here.
+/// Converts a library to a module with relative imports. Removes links to source maps, which are not included.
 fn as_module(source: &Source, text: &str, named: &BTreeMap<&str, String>) -> Result<String> {
     let mut text = text.split("//# sourceMappingURL=").next().unwrap_or_default().trim_end().to_owned();
     if let Some(variable) = source.variable {
@@ -122,7 +121,7 @@ fn file_name(name: &str, text: &str) -> String {
     format!("{}.{hash}.js", name.trim_start_matches('@').replace('/', "-"))
 }
 
-/// Where the files come from and under which licences, with the licences' texts.
+/// Lists the origins and licenses of the files, with the licenses' texts.
 fn sources(named: &BTreeMap<&str, String>) -> Result<String> {
     let mut text = String::from(
         "# Libraries of the dashboard\n\nMade by `cargo xtask web` from pinned packages of npm; not to be edited.\n\n\

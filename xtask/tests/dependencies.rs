@@ -1,14 +1,14 @@
-//! No crate names a dependency that its code does not use: what is listed is built, audited and updated for ever.
+//! No crate lists a dependency that its code does not use, since every entry is built, audited and updated.
 
 use std::fs;
 use std::path::Path;
 
 use cargo_metadata::{Dependency, DependencyKind, MetadataCommand, Package};
 
-/// Listed for what its version does to another crate (`Cargo.toml` says what).
+/// Dependencies listed only for their effect on the version of another crate (see `Cargo.toml`).
 const FOR_ITS_VERSION: [&str; 1] = ["idna_adapter"];
 
-/// All Rust code below some folders, as one text.
+/// Returns all Rust code in these directories, as one text.
 fn code(folders: &[&Path]) -> String {
     let mut all = String::new();
     for folder in folders {
@@ -26,7 +26,7 @@ fn code(folders: &[&Path]) -> String {
     all
 }
 
-/// Whether code names a crate: in a path, or as a whole (`use zip;`, `use zip as z`).
+/// Reports whether code names a crate: in a path, or as a whole (`use zip;`, `use zip as z`).
 fn names(code: &str, name: &str) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     code.match_indices(name).any(|(at, _)| {
@@ -35,7 +35,7 @@ fn names(code: &str, name: &str) -> bool {
     })
 }
 
-/// The dependencies of a crate that nothing of it names.
+/// Returns the dependencies that a crate's code does not name.
 fn unused(package: &Package) -> Vec<&Dependency> {
     let folder = package.manifest_path.parent().expect("a folder").as_std_path();
     let own = code(&[&folder.join("src"), &folder.join("fuzz_targets")]);

@@ -1,16 +1,16 @@
-//! What the documents point at exists: every relative link of every Markdown file, and every anchor within one. And what exists
-//! is on the map: every module at the top of a crate.
+//! Link targets exist: every relative link of every Markdown file, and every anchor within one. In the other direction, the map
+//! lists every top-level module of a crate.
 //!
-//! Otherwise only links are read, not prose: a file that is named in backticks may be one that the reader will make.
+//! Apart from the map, only links are checked: a file named in backticks may be one that the reader will create.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold no documents of ours.
+/// Directories without documents of ours.
 const SKIPPED: [&str; 2] = ["target", "node_modules"];
 
-/// A link in a document: where it stands and where it leads.
+/// A link with its position and target.
 #[derive(Debug, PartialEq, Eq)]
 struct Link {
     line: usize,
@@ -21,7 +21,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
 }
 
-/// Every Markdown file below a folder, in a fixed order.
+/// Returns every Markdown file in a directory tree, in a fixed order.
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut entries: Vec<PathBuf> =
@@ -38,7 +38,7 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The lines of a document that are prose: fenced code is skipped.
+/// Returns the lines of a document outside fenced code.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     text.lines().enumerate().filter_map(move |(number, line)| {
@@ -50,7 +50,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// `[text](target)`, inline code left out. Titles behind the target are cut off.
+/// Finds `[text](target)` outside inline code. Cuts off titles after the target.
 fn links(text: &str) -> Vec<Link> {
     let mut links = Vec::new();
     for (line, content) in prose(text) {
@@ -63,7 +63,7 @@ fn links(text: &str) -> Vec<Link> {
     links
 }
 
-/// The anchors of a document's headings, as the usual renderers make them.
+/// Returns the anchors of a document's headings, as common renderers generate them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let slug = |heading: &str| -> String {
         let kept = heading.trim().to_lowercase();
@@ -73,7 +73,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     prose(text).filter(|(_, line)| line.starts_with('#')).map(|(_, line)| slug(line.trim_start_matches('#'))).collect()
 }
 
-/// What is wrong with a link of a document; nothing where it leads somewhere, or out of the project.
+/// Explains what is wrong with a link; `None` for a valid or external one.
 fn fault(document: &Path, link: &Link) -> Option<String> {
     if link.target.contains("://") || link.target.starts_with("mailto:") {
         return None;
@@ -112,7 +112,7 @@ fn every_page_is_in_the_index() {
     assert!(missing.is_empty(), "docs/README.md does not name {missing:?}");
 }
 
-/// The names in backticks of a section of `ARCHITECTURE.md`: the first word of each, without what makes it a file or a folder.
+/// Returns the names in backticks of a section of `ARCHITECTURE.md`: the first word of each, without file extension or slash.
 fn named(page: &str, section: &str) -> BTreeSet<String> {
     let mut sections = page.split("\n### ").filter(|text| text.split([',', '\n']).next() == Some(section));
     let text = sections.next().unwrap_or_else(|| panic!("ARCHITECTURE.md has no section {section}"));
@@ -125,7 +125,7 @@ fn named(page: &str, section: &str) -> BTreeSet<String> {
 fn the_map_shows_every_module() {
     let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
     let mut missing = Vec::new();
-    for name in ["mail", "account", "engine", "store", "lists", "server", "cli", "mailworld", "trialdb"] {
+    for name in ["mail", "account", "engine", "store", "lists", "service", "http", "cli", "mailworld", "trialdb"] {
         let named = named(&page, name);
         for entry in fs::read_dir(root().join("crates").join(name).join("src")).unwrap() {
             let file = entry.unwrap().file_name().to_string_lossy().into_owned();

@@ -1,8 +1,8 @@
-//! Which crate may depend on which: the house's plan, kept by a test.
+//! Allowed dependencies between the crates of the workspace.
 //!
-//! `mail <- engine <- server <- cli` and `mail <- account <- store <- server`; the simulated internet `mailworld` stands on mail
-//! and engine, is a part of the program (`probity sandbox`), and otherwise serves integration tests. Any other edge between
-//! crates of the workspace fails, so that the pure crates stay pure, and engine and store never see each other.
+//! `mail <- engine <- service <- http <- cli` and `mail <- account <- store <- service`. The simulated internet `mailworld` depends
+//! on mail and engine, is part of the program (`probity sandbox`), and otherwise serves integration tests. Any other edge fails, so
+//! that the pure crates stay pure, and engine and store stay independent.
 
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
@@ -14,35 +14,50 @@ struct Edge<'a> {
     kind: DependencyKind,
 }
 
-/// What each crate may depend on, in its code and in its tests.
+/// Allowed dependencies of each crate, in its code and its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
-    // Knows nobody.
+    // No dependencies.
     ("probity-mail", &[]),
     ("probity-account", &["probity-mail"]),
-    // Mail servers are asked without a thought of who pays.
+    // Probes are independent of accounts and credits.
     ("probity-engine", &["probity-mail"]),
     ("probity-store", &["probity-account", "probity-mail"]),
-    // Every way a list comes in; addresses of jobs leave it in blocks.
+    // All sources of lists; a job's addresses leave it in blocks.
     ("probity-lists", &["probity-account"]),
-    // A PostgreSQL server for tests; it knows nobody.
+    // A PostgreSQL server for tests, without dependencies.
     ("probity-trialdb", &[]),
     ("probity-mailworld", &["probity-engine", "probity-mail"]),
-    ("probity-server", &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-store"]),
+    // All functions of the product, without HTTP.
+    ("probity-service", &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-store"]),
+    // HTTP on top.
+    (
+        "probity-http",
+        &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-service", "probity-store"],
+    ),
     (
         "probity-cli",
-        &["probity-account", "probity-engine", "probity-lists", "probity-mail", "probity-mailworld", "probity-server"],
+        &[
+            "probity-account",
+            "probity-engine",
+            "probity-http",
+            "probity-lists",
+            "probity-mail",
+            "probity-mailworld",
+            "probity-service",
+        ],
     ),
 ];
 
-/// What each crate may use in its tests besides.
+/// Additional dependencies of each crate in its tests.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     ("probity-engine", &["probity-mailworld"]),
     ("probity-store", &["probity-trialdb"]),
-    ("probity-server", &["probity-mailworld", "probity-trialdb"]),
+    ("probity-service", &["probity-mailworld", "probity-trialdb"]),
+    ("probity-http", &["probity-mailworld", "probity-trialdb"]),
     ("probity-cli", &["probity-trialdb"]),
 ];
 
-/// Crates that are no part of the program and may use everything. Nothing may use them.
+/// Crates outside the program, which may use everything. No crate may use them.
 const OUTSIDE: &[&str] = &["probity-benches", "xtask"];
 
 fn is_allowed(edge: Edge) -> bool {
@@ -56,7 +71,8 @@ fn forbidden<'a>(edges: &[Edge<'a>]) -> Vec<Edge<'a>> {
     edges.iter().copied().filter(|edge| !is_allowed(*edge)).collect()
 }
 
-/// Every edge between crates of the workspace. Crates are told by their directory: a rename in `Cargo.toml` hides nothing.
+/// Returns every edge between crates of the workspace. Crates are identified by directory, so that a rename in `Cargo.toml` hides
+/// nothing.
 fn edges(metadata: &Metadata) -> Vec<Edge<'_>> {
     let members = metadata.workspace_packages();
     let mut edges = Vec::new();
@@ -80,6 +96,25 @@ fn crates_depend_on_each_other_as_planned() {
 }
 
 #[test]
+fn the_service_knows_no_http_server() {
+    let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
+    let members = metadata.workspace_packages();
+    let service = members.iter().find(|member| member.name == "probity-service").expect("the service");
+    let own = service.dependencies.iter().filter(|dependency| dependency.kind == DependencyKind::Normal);
+    let (mut seen, mut faults) = (0, Vec::new());
+    for dependency in own {
+        seen += 1;
+        let serves = |feature: &String| feature.starts_with("server");
+        let is_framework = ["axum", "axum-core", "tower", "utoipa-axum"].contains(&dependency.name.as_str());
+        if is_framework || dependency.features.iter().any(serves) {
+            faults.push(&dependency.name);
+        }
+    }
+    assert!(seen > 10, "the dependencies are not seen");
+    assert!(faults.is_empty(), "of HTTP, the service may only be a client: {faults:?}");
+}
+
+#[test]
 fn every_member_has_a_place_in_the_plan() {
     let metadata = MetadataCommand::new().no_deps().exec().expect("cargo metadata");
     for member in metadata.workspace_packages() {
@@ -96,40 +131,41 @@ fn the_check_tells_allowed_from_forbidden_edges() {
         ("probity-engine", "probity-mail", Normal, true),
         ("probity-account", "probity-mail", Normal, true),
         ("probity-store", "probity-account", Normal, true),
-        ("probity-server", "probity-store", Normal, true),
-        ("probity-server", "probity-engine", Normal, true),
+        ("probity-service", "probity-store", Normal, true),
+        ("probity-http", "probity-service", Normal, true),
         ("probity-cli", "probity-mailworld", Normal, true),
         ("probity-cli", "probity-engine", Development, true),
         ("probity-mailworld", "probity-engine", Normal, true),
-        ("probity-server", "probity-lists", Normal, true),
+        ("probity-service", "probity-lists", Normal, true),
         ("probity-lists", "probity-account", Normal, true),
-        ("probity-lists", "probity-server", Normal, false),
+        ("probity-service", "probity-http", Normal, false),
+        ("probity-lists", "probity-service", Normal, false),
         ("probity-store", "probity-lists", Normal, false),
         ("probity-engine", "probity-account", Normal, false),
         ("probity-engine", "probity-mailworld", Development, true),
         ("probity-benches", "probity-engine", Normal, true),
         ("xtask", "probity-mail", Normal, true),
-        // What mail is knows nobody, not even in its tests.
+        // Mail has no dependencies, not even in its tests.
         ("probity-mail", "probity-account", Normal, false),
         ("probity-mail", "probity-engine", Normal, false),
         ("probity-mail", "probity-mailworld", Development, false),
-        // The simulated internet never gets into the engine or the server themselves.
+        // The simulated internet is never part of the engine or the service.
         ("probity-engine", "probity-mailworld", Normal, false),
         ("probity-engine", "probity-mailworld", Build, false),
-        ("probity-server", "probity-mailworld", Normal, false),
-        // Engine and store never see each other, and nobody looks up.
+        ("probity-service", "probity-mailworld", Normal, false),
+        // Engine and store are independent, and no crate uses a higher one.
         ("probity-engine", "probity-store", Normal, false),
         ("probity-engine", "probity-store", Development, false),
         ("probity-store", "probity-engine", Normal, false),
         ("probity-store", "probity-mailworld", Development, false),
         ("probity-store", "probity-trialdb", Development, true),
-        ("probity-server", "probity-trialdb", Normal, false),
-        ("probity-engine", "probity-server", Normal, false),
-        ("probity-server", "probity-cli", Normal, false),
-        ("probity-mailworld", "probity-server", Normal, false),
-        // The command line reaches the store through the server.
+        ("probity-http", "probity-trialdb", Normal, false),
+        ("probity-engine", "probity-service", Normal, false),
+        ("probity-http", "probity-cli", Normal, false),
+        ("probity-mailworld", "probity-service", Normal, false),
+        // The command line uses the store through the service.
         ("probity-cli", "probity-store", Normal, false),
-        // Nothing uses the tools, and a crate that nobody planned may use nothing.
+        // No crate uses the tools, and an unlisted crate may use nothing.
         ("probity-cli", "probity-benches", Development, false),
         ("xtask", "probity-benches", Normal, false),
         ("probity-common", "probity-mail", Normal, false),

@@ -1,5 +1,5 @@
-//! What is packed with the program, and what stands in front of it: the image gets every file that is built into the program, and
-//! the proxy of the documents lets through what the service takes.
+//! Packaging: the image contains every file that is built into the program, and the documented proxy accepts what the service
+//! accepts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_path_buf()
 }
 
-/// Whether a name is like a pattern in which `*` stands for anything.
+/// Reports whether a name matches a pattern in which `*` matches anything.
 fn is_like(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -21,7 +21,7 @@ fn is_like(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Whether a pattern of segments, in which `**` stands for any number of them, leads to a path or to a folder above it.
+/// Reports whether a pattern of segments, in which `**` matches any number of them, matches a path or one of its parents.
 fn leads_to(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern, path) {
         ([], _) => true,
@@ -31,7 +31,7 @@ fn leads_to(pattern: &[&str], path: &[&str]) -> bool {
     }
 }
 
-/// Whether a path gets into the context of the image's build: the last line of `.dockerignore` that leads to it decides.
+/// Reports whether a path is in the context of the image's build: the last matching line of `.dockerignore` decides.
 fn gets_in(ignore: &str, path: &str) -> bool {
     let path: Vec<&str> = path.split('/').collect();
     let lines = ignore.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -41,7 +41,7 @@ fn gets_in(ignore: &str, path: &str) -> bool {
     })
 }
 
-/// Every file below a folder, but for results of builds.
+/// Returns every file in a directory tree, except build outputs.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder") {
@@ -55,12 +55,12 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The texts in quotation marks that follow a word.
+/// Returns the quoted texts that follow a word.
 fn quoted_after<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(word).skip(1).filter_map(|rest| rest.split('"').next())
 }
 
-/// What a source file lets the compiler read: files beside it, and those of folders that are embedded.
+/// Returns the files that a source file embeds: single files, and all of embedded directories.
 fn embedded(source: &Path, package: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(source).expect("a source file");
     // Tests at the end of a file are not built into the program.
@@ -132,7 +132,7 @@ fn patterns_are_read_as_docker_reads_them() {
     assert!(gets_in("*\n!web\n# web\n", "web/index.html") && !gets_in("!web\n*\n", "web/index.html"));
 }
 
-/// Bytes of a size as the configuration (`128MiB`) or nginx (`130m`) writes it.
+/// Parses a size as the configuration (`128MiB`) or nginx (`130m`) writes it, in bytes.
 fn bytes(size: &str) -> u64 {
     let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match size[digits.len()..].chars().next().map(|unit| unit.to_ascii_lowercase()) {

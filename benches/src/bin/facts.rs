@@ -1,8 +1,8 @@
-//! Cost of the facts about an address: lists, gibberish score and suggestion, one core.
+//! Cost of an address's facts: lists, gibberish score and suggestion, on one core.
 //!
-//! The list is mixed as batches are: most domains popular, many unknown ones of companies, some slips and throw-away
-//! ones. Nothing is cached between addresses, so repeating the list is fair; its 20,000 different addresses do not fit
-//! the processor's first cache.
+//! The mix resembles customer lists: mostly popular domains, many unknown company domains, some typos and disposable domains.
+//! Nothing is cached between addresses, so repeating the list is fair. Its 20,000 different addresses exceed the processor's
+//! first-level cache.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use clap::Parser;
 use probity_mail::lists::Lists;
 use probity_mail::rng::Rng;
 
-/// Measures addresses a second.
+/// Measures addresses per second.
 #[derive(Parser)]
 struct Arguments {
-    /// Seconds to measure for, for each kind of domain.
+    /// Seconds per kind of domain.
     #[arg(long, default_value_t = 2)]
     seconds: u64,
 }

@@ -1,10 +1,10 @@
-//! What an engine costs that has nothing to do: memory and time, part by part, as it is put together.
+//! Cost of an idle engine: memory and time, component by component.
 //!
-//! Each line is one part: how long it took, by how much private memory grew, and what the process holds then, files that
-//! it maps (the program itself) included. The last part is one verification without a name server; what one costs with
-//! real sessions is said by `load -- --addresses 1 --domains 1`.
+//! Each line is one component: its setup time, the growth in private memory, and the process's total memory, including mapped files
+//! such as the program itself. The last component is one verification without a name server. For one with real sessions, run `load
+//! -- --addresses 1 --domains 1`.
 //!
-//! `cargo run --release -p probity-benches --bin idle`; it fails when an idle engine holds more than [`IDLE_MAX_KIB`].
+//! `cargo run --release -p probity-benches --bin idle`; fails if an idle engine holds more than [`IDLE_MAX_KIB`].
 
 #![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
 
@@ -22,7 +22,7 @@ use probity_mail::policy::Policies;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What an idle engine may hold: it must fit on the smallest machine that one can rent.
+/// Maximum memory of an idle engine, which must fit on the smallest machine for rent.
 const IDLE_MAX_KIB: u64 = 30 * 1_024;
 
 fn main() -> anyhow::Result<()> {
@@ -51,7 +51,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints what each part cost.
+/// Prints the cost of each component.
 struct Parts {
     since: Instant,
     private_kib: u64,
@@ -79,7 +79,7 @@ impl Parts {
     }
 }
 
-/// A number of proc(5)'s status.
+/// Returns a number from `/proc/PID/status` (proc(5)).
 fn kib(status: &str, name: &str) -> anyhow::Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name)).context("a line of the status")?;
     line.trim().trim_end_matches(" kB").parse().context("a number")

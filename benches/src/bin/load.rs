@@ -1,11 +1,11 @@
-//! How fast the whole engine verifies, over real sockets, and what it costs.
+//! Speed and cost of the whole engine over real sockets.
 //!
-//! A child process serves a simulated mail internet on loopback; this process holds the engine alone, so that its CPU time
-//! and memory are the engine's. Both share the machine's cores. Caches are cold, limits are open, the exchangers are honest
-//! and pipelining, 70 % of the addresses exist.
+//! A child process serves a simulated mail internet on loopback. This process holds only the engine, so that CPU time and memory
+//! are the engine's. Both share the machine's cores. Caches are cold, limits are off, the MX hosts are honest and support
+//! pipelining, and 70% of the addresses exist.
 //!
-//! `cargo run --release -p probity-benches --bin load` (a million addresses over 10,000 domains), `-- --quick` for a short
-//! one that fails when a verdict is wrong.
+//! `cargo run --release -p probity-benches --bin load` verifies a million addresses over 10,000 domains; `-- --quick` is a short
+//! run that fails on a wrong verdict.
 
 #![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
 
@@ -19,25 +19,25 @@ use probity_benches::world::{self, Shape, Verdicts, World};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Verifies generated addresses over loopback and prints what it took.
+/// Verifies generated addresses over loopback and prints the cost.
 #[derive(Parser)]
 struct Arguments {
-    /// Addresses.
+    /// Number of addresses.
     #[arg(long, default_value_t = 1_000_000)]
     addresses: u64,
-    /// Domains that they are spread over.
+    /// Number of domains.
     #[arg(long, default_value_t = 10_000)]
     domains: u32,
-    /// How long an exchanger waits before it answers what it has received, in milliseconds.
+    /// Delay before an MX host answers what it has received, in milliseconds.
     #[arg(long, default_value_t = 0)]
     latency_ms: u64,
-    /// 20,000 addresses over 200 domains.
+    /// Use 20,000 addresses over 200 domains.
     #[arg(long)]
     quick: bool,
-    /// Use STARTTLS where it is offered.
+    /// Use STARTTLS if offered.
     #[arg(long)]
     tls: bool,
-    /// Serve the world instead (this program starts itself so).
+    /// Serve the world (used internally).
     #[arg(long, hide = true)]
     serve: bool,
 }

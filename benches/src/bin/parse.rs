@@ -1,4 +1,4 @@
-//! How fast addresses are read, on one core and without anything around it.
+//! Speed of parsing addresses, alone on one core.
 //!
 //! `cargo run --release -p probity-benches --bin parse -- --count 2000000`
 
@@ -9,16 +9,16 @@ use clap::Parser;
 use probity_mail::address::Address;
 use probity_mail::rng::Rng;
 
-/// Reads a generated list of addresses and prints addresses a second and nanoseconds an address.
+/// Parses a generated list of addresses; prints addresses per second and nanoseconds per address.
 #[derive(Parser)]
 struct Arguments {
-    /// How many addresses are generated for each mix.
+    /// Addresses per mix.
     #[arg(long, default_value_t = 1_000_000)]
     count: usize,
-    /// How often each list is read; the fastest time counts.
+    /// Rounds per list; the fastest time counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// The seed of the lists.
+    /// Seed of the lists.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -43,7 +43,7 @@ fn plain(rng: &mut Rng) -> String {
     format!("{name}{number}@{host}.{top}")
 }
 
-/// One in ten is quoted, internationalized or no address.
+/// Returns addresses of which 1 in 10 is quoted, internationalized or invalid.
 fn mixed(rng: &mut Rng) -> String {
     if rng.below(10) == 0 { pick(OTHERS, rng).to_owned() } else { plain(rng) }
 }

@@ -1,4 +1,4 @@
-//! How fast replies are read and flights are answered, on one core and without anything around it.
+//! Speed of parsing replies and answering flights, alone on one core.
 //!
 //! `cargo run --release -p probity-benches --bin replies -- --count 1000000`
 
@@ -11,13 +11,13 @@ use probity_mail::smtp::reply::ReplyParser;
 use probity_mail::smtp::session::{Config, Event, Flight, Recipient, Session, Step, Timeouts, TlsMode};
 use probity_mail::time::Millis;
 
-/// Reads replies and plays flights of a pipelining server, and prints nanoseconds for each.
+/// Parses replies and plays flights of a pipelining server; prints nanoseconds for each.
 #[derive(Parser)]
 struct Arguments {
-    /// How many replies and flights are played.
+    /// Number of replies and flights.
     #[arg(long, default_value_t = 1_000_000)]
     count: u32,
-    /// How often each is played; the fastest time counts.
+    /// Rounds of each; the fastest time counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
@@ -51,7 +51,7 @@ fn report(what: &str, time: Duration, count: u32) {
     println!("{what}: {} ns", time.as_nanos() / u128::from(count.max(1)));
 }
 
-/// An idle session with a server that offers PIPELINING.
+/// Returns an idle session with a server that offers PIPELINING.
 fn idle() -> Session {
     let times = i64::from(u32::MAX);
     let timeouts = Timeouts { banner_ms: times, command_ms: times, session_ms: times, read_ms: times };

@@ -1,6 +1,6 @@
-//! Cost of a test key's answer, one core: addresses elsewhere, whose outcome is a hash, and one at a simulated server.
+//! Cost of a verdict for a test key, on one core: addresses whose outcome is a hash, and one at a simulated server.
 //!
-//! The first must cost so little that a load test with a test key measures the service and not the sandbox.
+//! The first must be so cheap that a load test with a test key measures the service and not the sandbox.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use clap::Parser;
 use probity_engine::{EngineConfig, Live};
 use probity_mailworld::sandbox::Sandbox;
 
-/// Measures verifications a second.
+/// Measures verifications per second.
 #[derive(Parser)]
 struct Arguments {
-    /// Seconds to measure for, for each kind of address.
+    /// Seconds per kind of address.
     #[arg(long, default_value_t = 2)]
     seconds: u64,
 }
 
-/// Different addresses, so that no processor cache holds them all.
+/// Number of addresses; too many for the processor's caches.
 const ADDRESSES: usize = 20_000;
 
 #[tokio::main(flavor = "current_thread")]

@@ -1,4 +1,4 @@
-//! What a master key costs an address, and how fast an erasure looks through lists: one block of a thousand addresses, by one core.
+//! Cost of a master key per address, and speed of an erasure's search through lists: one block of 1,000 addresses, on one core.
 //!
 //! `cargo run --release -p probity-benches --bin sealing`
 #![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
@@ -13,7 +13,7 @@ use probity_mail::domain::SpecialUse;
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac;
 
-/// Blocks that are sealed, and blocks that are looked through.
+/// Number of blocks encrypted, and of blocks searched.
 const SEALED: u32 = 20_000;
 const SCANNED: u32 = 300;
 

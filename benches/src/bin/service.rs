@@ -1,13 +1,13 @@
-//! How fast the service answers live calls with everything that belongs to one: key, limits, credit, verdict, usage.
+//! Speed of live calls to the service, including key, limits, credit, verdict and usage.
 //!
-//! It starts the real program (`probity serve --sandbox`, metered, rate limits raised) over a new database, stops it, starts
-//! it again (time until it is ready, memory at rest), and then sends `GET /v1/verify` with the live key over connections
-//! that stay open, each with one request at a time. Client and service share the machine. At the end the account must have
-//! paid for every answer exactly once; the program fails where it has not, or where an answer was not 200.
+//! Starts the real program (`probity serve --sandbox`, metered, rate limits raised) over a new database, and stops it. A second
+//! start gives the time until it is ready and its idle memory. Then sends `GET /v1/verify` with the live key over persistent
+//! connections, each with one request at a time. Client and service share the machine. The program fails if a response was not 200
+//! or the account did not pay for every verdict exactly once.
 //!
-//! `cargo build --release -p probity-cli && cargo run --release -p probity-benches --bin service` takes SQLite in a
-//! temporary directory; `-- --postgres` a private PostgreSQL that syncs its log; `-- --seconds 600 --every 60` shows
-//! whether time, memory or the database grow.
+//! `cargo build --release -p probity-cli && cargo run --release -p probity-benches --bin service` uses SQLite in a temporary
+//! directory. `-- --postgres` uses a private PostgreSQL that syncs its log; `-- --seconds 600 --every 60` shows whether time,
+//! memory or the database grow.
 
 #![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
 
@@ -24,24 +24,24 @@ use probity_benches::program::Program;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long the service is left alone before its memory is read.
+/// Idle time of the service before its memory is read.
 const REST: Duration = Duration::from_secs(2);
-/// How long the load runs before it is measured.
+/// Warm-up time of the load before measurement.
 const WARMING: Duration = Duration::from_secs(2);
 
-/// Sends live calls to a service and prints what they took.
+/// Sends live calls to a service and prints their times.
 #[derive(Parser)]
 struct Arguments {
-    /// How long to measure.
+    /// Duration in seconds.
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// How often to print a line.
+    /// Interval of the printed lines, in seconds.
     #[arg(long, default_value_t = 5)]
     every: u64,
     /// Connections, each with one request at a time.
     #[arg(long, default_value_t = 64)]
     connections: u32,
-    /// The address that is verified.
+    /// Address to verify.
     #[arg(long, default_value = "valid@sandbox.test")]
     email: String,
     #[command(flatten)]
@@ -50,7 +50,7 @@ struct Arguments {
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    // One thread is enough to load two cores, and leaves the service the more of them.
+    // One thread is enough to load two cores, and leaves the service most of them.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measure(&arguments))
 }
@@ -91,7 +91,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What happened since the last line.
+/// Prints the figures since the last line.
 fn row(second: u64, every: u64, load: &Load, cpu: Duration, program: &Program, place: &Place) -> anyhow::Result<()> {
     let mut took = load.taken();
     took.sort_unstable();

@@ -1,4 +1,4 @@
-//! How fast the body of a batch is read, on one core: from pieces as a connection gives them to packed blocks.
+//! Speed of reading the body of a job, on one core: from network buffers to packed blocks.
 //!
 //! `cargo run --release -p probity-benches --bin submission -- --count 1000000`
 
@@ -10,16 +10,16 @@ use probity_account::block::{Filling, Unfit};
 use probity_lists::submission::{Format, Intake};
 use probity_mail::rng::Rng;
 
-/// Reads a generated list in each format and prints the fastest time and what the blocks take.
+/// Reads a generated list in each format; prints the fastest time and the size of the blocks.
 #[derive(Parser)]
 struct Arguments {
-    /// How many addresses.
+    /// Number of addresses.
     #[arg(long, default_value_t = 1_000_000)]
     count: usize,
-    /// The size of the pieces, in bytes.
+    /// Size of the network buffers, in bytes.
     #[arg(long, default_value_t = 65_536)]
     piece: usize,
-    /// How often each body is read; the fastest time counts.
+    /// Rounds per body; the fastest time counts.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
 }
@@ -51,7 +51,7 @@ fn once(format: Format, body: &[u8], arguments: &Arguments) -> Result<(Duration,
     Ok((start.elapsed(), packed_bytes))
 }
 
-/// What packing alone takes of the time of every format.
+/// Measures packing alone, which is part of every format's time.
 #[expect(clippy::disallowed_methods, reason = "a measurement of real time")]
 fn packing(addresses: &[String]) -> Result<Duration, Unfit> {
     let start = Instant::now();

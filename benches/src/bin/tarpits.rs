@@ -1,13 +1,13 @@
-//! What thousands of sessions in tarpits cost, over real sockets: live calls elsewhere must not get slower, and a session
-//! must stay small.
+//! Cost of thousands of sessions in tarpits, over real sockets. Live calls to other hosts must not get slower, and a session must
+//! stay small.
 //!
-//! A child process serves on loopback: exchangers that say nothing for an hour, and honest ones that answer each flight
-//! after some milliseconds, as servers elsewhere do. This process holds the engine alone. It times live calls first with the
-//! engine idle, then with all tarpits occupied by a batch, in turns, so that what else the machine does falls on both; each
-//! side has an engine of its own with the same configuration.
+//! A child process serves on loopback: MX hosts that are silent for an hour, and honest ones that answer each flight after some
+//! milliseconds, as real servers do. This process holds only the engine. It times live calls alternately with the engine idle and
+//! with all tarpits occupied by a job, so that other load on the machine affects both. Each side has its own engine with the same
+//! configuration.
 //!
-//! `cargo run --release -p probity-benches --bin tarpits`. Fails when the 99th percentile with the tarpits is 1.2 times the
-//! idle one or more, or when a session takes over 64 KiB.
+//! `cargo run --release -p probity-benches --bin tarpits`. Fails if the 99th percentile with tarpits is 1.2 times the idle one or
+//! more, or if a session takes over 64 KiB.
 
 #![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
 
@@ -27,16 +27,16 @@ use probity_mailworld::{Bind, HostPlan, LoopbackWorld, MailboxState, Mailboxes, 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Honest exchangers; live calls go round them.
+/// Number of honest MX hosts; live calls rotate among them.
 const HONEST: usize = 20;
-/// Before a tarpit's banner, in milliseconds: longer than any batch waits.
+/// Time before a tarpit's banner, in milliseconds: longer than any job waits.
 const SILENCE_MS: u64 = 3_600_000;
-/// The most that the 99th percentile may grow by, as a factor.
+/// Maximum growth of the 99th percentile, as a factor.
 const RATIO_MAX: f64 = 1.2;
-/// The most that one session may take, in KiB.
+/// Maximum memory per session, in KiB.
 const SESSION_KIB_MAX: f64 = 64.0;
 
-/// Measures live calls beside sessions in tarpits.
+/// Measures live calls during sessions in tarpits.
 #[derive(Parser)]
 struct Arguments {
     /// Tarpits, each with one session.
@@ -45,13 +45,13 @@ struct Arguments {
     /// Live calls on each side.
     #[arg(long, default_value_t = 2_000)]
     calls: usize,
-    /// Live calls under way at a time.
+    /// Concurrent live calls.
     #[arg(long, default_value_t = 4)]
     at_once: usize,
-    /// How long an honest exchanger takes for each flight, in milliseconds.
+    /// Delay of an honest MX host per flight, in milliseconds.
     #[arg(long, default_value_t = 20)]
     latency_ms: u32,
-    /// Serve the world instead (this program starts itself so).
+    /// Serve the world (used internally).
     #[arg(long, hide = true)]
     serve: bool,
 }
@@ -63,7 +63,7 @@ fn main() -> anyhow::Result<()> {
     runtime.block_on(async { if arguments.serve { serve(&arguments).await } else { measure(&arguments).await } })
 }
 
-/// The child: serves until its parent closes its standard input.
+/// Serves in the child process until the parent closes its standard input.
 async fn serve(arguments: &Arguments) -> anyhow::Result<()> {
     let mut slow = Personality::default();
     slow.pace.banner_ms = SILENCE_MS;
@@ -95,7 +95,7 @@ fn honest(n: usize) -> String {
     format!("honest{n}.test")
 }
 
-/// The child process with its world.
+/// The child process and its world.
 struct Served {
     child: Child,
     dns: std::net::SocketAddr,
@@ -144,7 +144,7 @@ impl Served {
 async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     let world = Served::start(arguments)?;
     let (idle, busy) = (world.engine(arguments)?, world.engine(arguments)?);
-    // Caches, allocator and warm sessions as they will be.
+    // Warms up caches, allocator and sessions.
     for engine in [&idle, &busy] {
         calls(engine, arguments, arguments.calls / 4).await?;
     }
@@ -198,7 +198,7 @@ fn sessions(engine: &Engine) -> u64 {
     engine.counters().sessions_open
 }
 
-/// Live calls at the honest exchangers, some at a time; how long each took, in milliseconds.
+/// Makes concurrent live calls to the honest MX hosts. Returns the time of each in milliseconds.
 #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 async fn calls(engine: &Engine, arguments: &Arguments, count: usize) -> anyhow::Result<Vec<f64>> {
     let mut tasks = tokio::task::JoinSet::new();
@@ -208,7 +208,7 @@ async fn calls(engine: &Engine, arguments: &Arguments, count: usize) -> anyhow::
         tasks.spawn(async move {
             let mut took = Vec::with_capacity(count);
             for n in 0..count {
-                // Two callers never meet at one exchanger.
+                // No two callers use the same MX host at once.
                 let at = (n * 4 + caller) % HONEST;
                 let started = Instant::now();
                 let said = engine.verify(&format!("ann@{}", honest(at)), Live { timeout_ms: 20_000, scope: 0 }).await;
@@ -229,7 +229,7 @@ fn resident_kib() -> anyhow::Result<f64> {
     status_kib("VmRSS:")
 }
 
-/// A line of `/proc/self/status` (proc(5)), in KiB.
+/// Returns a line of `/proc/self/status` (proc(5)), in KiB.
 fn status_kib(name: &str) -> anyhow::Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)).context("a line of memory")?;

@@ -128,16 +128,16 @@ impl<K> Id<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text does not begin with the kind's prefix and an underscore.
-    #[error("the id must begin with `{0}_`")]
+    #[error("the ID must begin with `{0}_`")]
     Prefix(&'static str),
     /// The part behind the prefix is too short or too long.
-    #[error("the id must have {SUFFIX_CHARS} characters behind its prefix")]
+    #[error("the ID must have {SUFFIX_CHARS} characters after its prefix")]
     Length,
     /// A character that base32 does not have; upper case is one.
-    #[error("the id has a character that ids do not have")]
+    #[error("the ID has an invalid character")]
     Character,
     /// The first character is above `7`: more than 128 bits.
-    #[error("the id is larger than any id")]
+    #[error("the ID is out of range")]
     TooLarge,
 }
 

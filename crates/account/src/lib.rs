@@ -7,6 +7,8 @@
 //! [`suppression`] (what an organization changes in the verdicts of its batches), [`block`] (how the addresses of a job are
 //! kept) and [`webhook`] (what customers' servers can be told of).
 
+#![warn(missing_docs)]
+
 pub mod api_key;
 pub mod block;
 pub mod credits;

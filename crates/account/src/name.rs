@@ -62,7 +62,7 @@ pub enum NameFault {
     #[error("must have at most 200 characters")]
     Long,
     /// It has something of [`FORBIDDEN`], or a joiner or selector where it does nothing.
-    #[error("must be one line without control characters and without characters that cannot be seen")]
+    #[error("must be one line without control characters or invisible characters")]
     Hidden,
 }
 

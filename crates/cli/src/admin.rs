@@ -1,9 +1,9 @@
-//! What those who run the service do from the command line: organizations with their plans, keys, credits and people, and what
-//! an organization itself does in the dashboard: lists, settings, reports.
+//! Administration from the command line: organizations with their plans, keys, credits and users, and what an organization does
+//! itself in the dashboard: lists, settings, reports.
 //!
-//! A command becomes a [`Request`], [`service::ask`] answers it with an [`Answer`], and the answer is printed: a table on a
-//! terminal, one JSON object a line elsewhere, with the names of the API. So everything but the asking is a function of its
-//! arguments. Ids are text here: whether one exists is for the service to say.
+//! A command becomes a [`Request`], [`service::ask`] returns an [`Answer`], and the answer is printed: a table on a terminal,
+//! otherwise one JSON object per line with the names of the API. Everything but [`service::ask`] is a function of its arguments.
+//! IDs are text here; the service checks whether they exist.
 
 mod answer;
 mod audit;
@@ -31,6 +31,15 @@ use anyhow::{Context, Result};
 use probity_mail::time::Millis;
 use serde::Serializer;
 
+use crate::args::{
+    AuditArgs, CreditsArgs, DeliveriesArgs, ErasuresArgs, KeysArgs, ListsArgs, NodesArgs, OrgsArgs, PlansArgs,
+    SettingsArgs, SuppressionsArgs, TimelineArgs, UsageArgs, UsersArgs, WebhooksArgs,
+};
+use crate::config::Settings;
+use crate::exit::Exit;
+use crate::output::Style;
+use crate::{log, service};
+
 pub(crate) use answer::Answer;
 pub(crate) use audit::Discrepancy;
 pub(crate) use credits::{Balance, Booking, Bucket};
@@ -45,15 +54,6 @@ pub(crate) use request::{DeskWish, Request};
 pub(crate) use settings::Wished;
 pub(crate) use told::Told;
 pub(crate) use users::{Fate, Identified, Identity, Link, User, one_person};
-
-use crate::args::{
-    AuditArgs, CreditsArgs, DeliveriesArgs, ErasuresArgs, KeysArgs, ListsArgs, NodesArgs, OrgsArgs, PlansArgs,
-    SettingsArgs, SuppressionsArgs, TimelineArgs, UsageArgs, UsersArgs, WebhooksArgs,
-};
-use crate::config::Settings;
-use crate::exit::Exit;
-use crate::output::Style;
-use crate::{log, service};
 
 pub(crate) async fn orgs(args: &OrgsArgs, settings: &Settings) -> Result<Exit> {
     answered(orgs::request(&args.command)?, args.options.json, settings).await
@@ -126,12 +126,12 @@ async fn answered(request: Request, json: bool, settings: &Settings) -> Result<E
     Ok(answer.exit())
 }
 
-/// The organization that is meant where none was named.
+/// Returns the only organization, for commands that name none.
 pub(crate) fn only(orgs: &[Org]) -> Result<&Org> {
     orgs::only(orgs)
 }
 
-/// A point in time as RFC 3339 in UTC, to the second.
+/// Formats a time as RFC 3339 in UTC, to the second.
 pub(crate) fn moment_text(at: Millis) -> String {
     let time = jiff::Timestamp::from_second(at.0.div_euclid(1000));
     time.map_or_else(|_| at.0.to_string(), |time| time.to_string())

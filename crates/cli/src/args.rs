@@ -1,5 +1,3 @@
-//! The command line.
-
 mod admin;
 mod service;
 
@@ -199,7 +197,6 @@ pub(crate) struct VerifyArgs {
 const TIMEOUT_MAX_S: f64 = 60.0;
 
 impl VerifyArgs {
-    /// The deadline in milliseconds.
     pub(crate) fn timeout_ms(&self) -> u64 {
         let bounded = std::time::Duration::from_secs_f64(self.timeout.min(TIMEOUT_MAX_S));
         u64::try_from(bounded.as_millis()).unwrap_or(u64::MAX).max(1)

@@ -1,4 +1,4 @@
-//! `probity backup` and `probity restore`: what they say.
+//! Output of `probity backup` and `probity restore`.
 
 use std::io::Write as _;
 
@@ -33,7 +33,7 @@ pub(crate) async fn restore(args: &RestoreArgs, settings: &Settings) -> Result<E
     if restored.erased_again > 0 {
         log::say(&format!("Repeated {} erasures newer than the backup.", restored.erased_again));
     }
-    // A database that is there knows its erasures, and its service has written them down.
+    // An existing database has its erasures, and its service has persisted their tombstones.
     if !restored.tombstones && restored.replaced.is_none() {
         log::say(
             "note: the data directory had no erasures.tombstones, so erasures newer than the backup cannot be repeated",

@@ -1,7 +1,7 @@
-//! `probity batch`: a whole list, in bounded memory, without asking twice.
+//! `probity batch`: verifies a whole list in bounded memory, without probing an address twice.
 //!
 //! ```text
-//! input -> decode -> records -> work file          (import: once, before anything is asked)
+//! input -> decode -> records -> work file          (import: once, before any probe)
 //!                                  |  order: each mailbox once, domain by domain
 //!                                  v
 //!          engine <- feed <- rows; deferred rows wait and come again
@@ -10,7 +10,7 @@
 //!          writer -> work file (answers), output (in the input's order, as far as it is complete)
 //! ```
 //!
-//! The work file is also what an interrupted run continues from, whatever interrupted it; see [`workfile`].
+//! An interrupted run continues from the work file, whatever the cause; see [`workfile`].
 
 mod answer;
 mod feed;
@@ -35,7 +35,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, anyhow, bail};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Status;
-use probity_server::verifier::Verifier;
+use probity_service::verifier::Verifier;
 use tokio::sync::watch;
 
 use self::answer::{Answers, PutOff};
@@ -51,17 +51,17 @@ use crate::args::{BatchArgs, Format, Reach};
 use crate::exit::{Ends, Exit};
 use crate::log;
 
-/// How long idle sessions are given to say goodbye.
+/// Time for idle sessions to close.
 const CLOSE_MS: u64 = 5_000;
 
-/// A path with something behind its name.
+/// Appends to a path's file name.
 pub(crate) fn beside(path: &Path, more: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(more);
     name.into()
 }
 
-/// A batch that is imported: everything that asking needs.
+/// An imported batch, ready for verification.
 struct Loaded {
     work: WorkFile,
     begun: Begun,
@@ -81,7 +81,7 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
     let mut interrupted = halted.clone();
     let loaded = tokio::select! {
         loaded = loaded => loaded.context("the import failed")??,
-        // Standard input may never end; nothing was asked, so nothing is lost.
+        // Standard input may never end. Nothing has been verified, so nothing is lost.
         _ = interrupted.wait_for(Option::is_some) => {
             return Err(anyhow!("nothing was probed yet").context(Ends(Exit::Interrupted)));
         }
@@ -91,10 +91,10 @@ pub(crate) async fn run(args: &BatchArgs, verifier: Arc<dyn Verifier>) -> Result
     exit
 }
 
-/// Turns signals into halts: the first lets work finish, the second does not; a third ends the program.
+/// Turns signals into halts: the first lets running work finish, the second does not, the third ends the program.
 async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
     use tokio::signal::unix::{SignalKind, signal};
-    // Both listen from here on: one signal soon after another must not be lost.
+    // Both signals are caught from here on, so that a second one soon after the first is not lost.
     let listening = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
     let (Ok(mut interrupt), Ok(mut terminate)) = listening else { return };
     loop {
@@ -111,14 +111,14 @@ async fn listen(halt: watch::Sender<Option<Halt>>, stop: Arc<AtomicBool>) {
             (Some(Halt::Interrupted), _) => {
                 log::say("Stopping: probes in flight get 10 s. Press Ctrl-C again to stop at once.");
             }
-            // What is written after the second one may take a while.
+            // Writing after the second signal may take a while.
             (_, true) => std::process::exit(i32::from(Exit::Interrupted.code())),
             _ => {}
         }
     }
 }
 
-/// How far a batch may go: what the command line says, or how the work file that it continues was begun.
+/// Returns the reach from the command line, or from the start of the work file that is continued.
 pub(crate) fn reach(args: &BatchArgs) -> Result<Reach> {
     let Some(path) = &args.resume else { return Ok(args.reach) };
     let file = std::fs::File::open(path).with_context(|| format!("cannot read the work file {}", path.display()))?;
@@ -126,7 +126,7 @@ pub(crate) fn reach(args: &BatchArgs) -> Result<Reach> {
     Ok(Reach { offline: begun.offline, sandbox: begun.sandbox })
 }
 
-/// Opens the work file: continues what is there, or imports the input.
+/// Opens the work file: continues an existing one, or imports the input.
 fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
     let mut work = WorkFile::open(&request.work)?;
     if request.fresh && !work.is_new() && !work.reader().is_ours()? {
@@ -149,7 +149,7 @@ fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
     let (imported, rows) = match imported {
         Ok(imported) => imported,
         Err(error) => {
-            // Nothing was asked, so the file is of no use.
+            // Nothing has been verified, so the file is useless.
             let _ = work.remove();
             return Err(error);
         }
@@ -163,7 +163,7 @@ fn load(request: &Request, stop: &AtomicBool) -> Result<Loaded> {
 
 type Continued = (Begun, Imported, Order, Answers, HashMap<u32, PutOff>);
 
-/// Reads a batch back; none where its import had not finished.
+/// Reads a batch from the work file; `None` if its import is incomplete.
 fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>> {
     let place = work.path.display().to_string();
     let Some(mut scan) = work.reader().scan()? else {
@@ -208,7 +208,7 @@ fn continued(request: &Request, work: &mut WorkFile) -> Result<Option<Continued>
     Ok(Some((begun, imported, order, answers, put_off)))
 }
 
-/// Where and how results are written.
+/// Returns the output's path, format and protection.
 fn destination(args: &BatchArgs, request: &Request, loaded: &Loaded) -> (PathBuf, Format, Protect) {
     let path = request.output.clone().or_else(|| loaded.begun.output.clone()).unwrap_or_else(|| PathBuf::from("-"));
     let by_name = match path.extension().and_then(|extension| extension.to_str()) {
@@ -226,7 +226,7 @@ fn destination(args: &BatchArgs, request: &Request, loaded: &Loaded) -> (PathBuf
     (path, format, protect)
 }
 
-/// Asks for everything that has no answer, and finishes or says how to continue.
+/// Verifies every open address, then finishes or explains how to continue.
 async fn ask(
     args: &BatchArgs,
     request: Request,
@@ -270,7 +270,7 @@ async fn ask(
     finish(args, writer, imported, took_ms, halt)
 }
 
-/// How many addresses have their verdict, by its status.
+/// Counts the verdicts by status.
 fn by_status(order: &Order, answers: &Answers) -> ByStatus {
     let mut counts = ByStatus::default();
     for answer in order.ask.iter().filter_map(|row| answers.get(*row)) {
@@ -280,12 +280,12 @@ fn by_status(order: &Order, answers: &Answers) -> ByStatus {
     counts
 }
 
-/// For each place in the order of asking, whether it must be asked for as new.
+/// Marks the places in the order that are open and not deferred.
 fn open_places(order: &Order, answers: &Answers, put_off: &HashMap<u32, PutOff>) -> Vec<bool> {
     order.ask.iter().map(|row| !answers.has(*row) && !put_off.contains_key(row)).collect()
 }
 
-/// Calls as lanes: the pieces of one large domain make up one.
+/// Groups calls into lanes: all calls of one large domain share a lane.
 fn lanes(order: &Order) -> Vec<Vec<Range<u32>>> {
     let mut lanes: Vec<Vec<Range<u32>>> = Vec::new();
     for call in order.calls() {
@@ -297,10 +297,10 @@ fn lanes(order: &Order) -> Vec<Vec<Range<u32>>> {
     lanes
 }
 
-/// Ends a run: puts the output into its place where it is whole or is to be, else says how to continue.
+/// Ends a run: moves complete or requested output into place, otherwise explains how to continue.
 fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, halt: Option<Halt>) -> Result<Exit> {
     let Writer { verifier, work, mut output, progress, order, reach, answers, deferred, .. } = writer;
-    // A stream gets no more rows than are answered: the run that continues writes them all again.
+    // A stream gets no unanswered rows: a continued run writes all rows again.
     let at_once = halt == Some(Halt::AtOnce) && output.file().is_some();
     let mut left =
         Left { work: work.path.clone(), done: progress.done(), all: order.ask.len(), deferred, written: None };
@@ -340,7 +340,7 @@ fn finish(args: &BatchArgs, writer: Writer, imported: Imported, took_ms: i64, ha
     Ok(if nobody.is_some() { Exit::NoNetwork } else { Exit::Done })
 }
 
-/// What a halt means, and what to do.
+/// Explains a halt and what to do.
 fn explained(halt: Halt) -> &'static str {
     match halt {
         Halt::Unreachable => {
@@ -355,18 +355,18 @@ fn explained(halt: Halt) -> &'static str {
     }
 }
 
-/// What a run leaves that stops before its end.
+/// State after a run that stopped early.
 struct Left {
     work: PathBuf,
     done: u64,
     all: usize,
     deferred: HashMap<u32, Millis>,
-    /// The output, where it was written nevertheless.
+    /// Output, if it was written despite the halt.
     written: Option<PathBuf>,
 }
 
 impl Left {
-    /// Why the run stopped, and how to continue.
+    /// Explains why the run stopped and how to continue.
     fn explained(self, halt: Option<Halt>) -> anyhow::Error {
         let nobody = matches!(halt, Some(Halt::Unreachable | Halt::Nameless));
         let exit = if nobody { Exit::NoNetwork } else { Exit::Interrupted };

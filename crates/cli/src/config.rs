@@ -1,9 +1,8 @@
-//! The configuration: one TOML file, the environment over it, flags over both.
+//! The configuration: one TOML file, overridden by the environment, overridden by flags.
 //!
-//! `default.toml` holds every key with its default and its comment; it is what `probity config` prints (with the values in
-//! force put in), so there is one reference and it cannot lag behind. [`Layers`] knows where each value came from, and every
-//! complaint names that place, the key, what was found and what would be right. Nothing is half-read: one wrong key or value
-//! stops the program before it does anything.
+//! `default.toml` holds every key with its default and a comment. `probity config` prints that file with the effective values, so
+//! the only reference is always current. [`Layers`] records the origin of each value. Every error names the origin and the key, and
+//! says what was found and what is expected. A single wrong key or value stops the program before it does anything.
 
 pub(crate) mod duration;
 mod plans;
@@ -24,44 +23,42 @@ use toml::{Table, Value};
 
 pub(crate) use settings::{LogFormat, Settings, host_name};
 
-/// Every key with its default and its comment.
+/// Every key with its default and a comment.
 pub(crate) const DEFAULT: &str = include_str!("config/default.toml");
 
-/// The prefix of the environment's keys.
+/// Prefix of environment variables.
 const ENV_PREFIX: &str = "PROBITY_";
-/// The largest configuration file that is read: one that is larger is none.
+/// Maximum size of a configuration file, in bytes.
 const FILE_MAX: u64 = 1 << 20;
 
-/// The effective values and where they came from.
+/// Effective values and their origins.
 pub(crate) struct Layers {
-    /// The file that was read, if there is one.
+    /// File that was read, if any.
     pub file: Option<PathBuf>,
     values: BTreeMap<&'static str, (Value, String)>,
     sources: Vec<Table>,
     plans: BTreeMap<String, Table>,
-    /// Where programs keep data that nobody configured a place for.
+    /// Default parent of data directories.
     data_home: PathBuf,
 }
 
-/// Values are left out: some are secrets.
+/// Omits the values: some are secrets.
 impl std::fmt::Debug for Layers {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Layers").field("file", &self.file).finish_non_exhaustive()
     }
 }
 
-/// What the configuration is made of, apart from the file: handed in, so that tests need no process environment.
+/// Sources of the configuration besides the default files, passed in so that tests do not depend on the process environment.
 pub(crate) struct Overlay<'a> {
     /// `--config`.
     pub file: Option<&'a Path>,
-    /// The environment.
     pub environment: Vec<(String, String)>,
-    /// `--set key=value`, in their order.
+    /// `--set key=value`, in order.
     pub set: &'a [String],
 }
 
 impl Layers {
-    /// Reads all layers.
     pub(crate) fn load(overlay: &Overlay<'_>) -> Result<Self> {
         let data_home = serve::data_home(&overlay.environment);
         let mut layers =
@@ -88,7 +85,7 @@ impl Layers {
         let unreadable = || format!("cannot read the configuration {place}");
         let file = std::fs::File::open(path).with_context(unreadable)?;
         let mut text = String::new();
-        // The size that a device or a pipe announces says nothing, so what is read is counted.
+        // The size reported for a device or a pipe is meaningless, so the bytes read are counted.
         file.take(FILE_MAX + 1).read_to_string(&mut text).with_context(unreadable)?;
         if text.len() as u64 > FILE_MAX {
             bail!("{place} has more than {FILE_MAX} bytes; that is not a configuration");
@@ -112,7 +109,7 @@ impl Layers {
     }
 
     fn add(&mut self, key: &str, value: &Value, place: &str) -> Result<()> {
-        // Of a section that does not exist the keys are named: they say more than the section's name.
+        // For an unknown section, the message names its keys, which say more than the section's name.
         if let Value::Table(inner) = value
             && (schema::is_section(key) || !inner.is_empty())
         {
@@ -140,24 +137,24 @@ impl Layers {
         Ok(())
     }
 
-    /// The value of a key, and the place that set it.
+    /// Returns a key's value and its origin.
     fn value(&self, key: &'static str) -> (&Value, &str) {
         let (value, place) = self.values.get(key).expect("every key has a default");
         (value, place)
     }
 
-    /// The values in the words of the program.
+    /// Parses the values into typed settings.
     pub(crate) fn settings(&self) -> Result<Settings> {
         Settings::read(self)
     }
 
-    /// The effective configuration as a commented file.
+    /// Formats the effective configuration as a commented file.
     pub(crate) fn print(&self) -> String {
         print::print(self)
     }
 }
 
-/// The line and the fault. The error's own text would repeat the line, and a password with it.
+/// Formats the line and the error. The error's own text would repeat the line, which may contain a password.
 fn where_and_what(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start));
     let line = before.map_or_else(String::new, |before| format!("line {}: ", before.matches('\n').count() + 1));
@@ -177,13 +174,13 @@ fn source_tables(value: &Value) -> Result<Vec<Table>, String> {
         .collect()
 }
 
-/// `PROBITY_DNS__TIMEOUT` names `dns.timeout`; what has no `__` is none of ours.
+/// Maps `PROBITY_DNS__TIMEOUT` to `dns.timeout`; `None` for a name without `__`, which is not ours.
 fn environment_key(name: &str) -> Option<String> {
     let rest = name.strip_prefix(ENV_PREFIX)?;
     rest.contains("__").then(|| rest.replace("__", ".").to_ascii_lowercase())
 }
 
-/// The file to read: one that was named must exist, the customary ones need not.
+/// Returns the file to read. A named file must exist; default files need not.
 fn find_file(overlay: &Overlay<'_>) -> Result<Option<PathBuf>> {
     let variable = |name: &str| {
         let found = overlay.environment.iter().find(|(key, value)| key == name && !value.is_empty());

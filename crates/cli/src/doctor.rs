@@ -1,9 +1,8 @@
-//! `probity doctor`: can this machine verify addresses, and if not, what is to be done?
+//! `probity doctor`: checks whether this machine can verify addresses, and says what to fix.
 //!
-//! Each check asks one question, answers it with what was found, and says what to do where the answer is not good. A failed check is
-//! one without which answers will be mostly `unknown`; a warning costs some of them. Only the engine's
-//! [`Net`] is used, so the same checks run against the simulated mail internet. A running service does them every hour and shows
-//! what they found in the dashboard.
+//! Each check says what was found and, if that is not good, what to do. After a failed check, most verdicts will be `unknown`; a
+//! warning affects some of them. Only the engine's [`Net`] is used, so that the same checks run in the simulated mail internet. A
+//! running service repeats them every hour and shows the findings in the dashboard.
 
 mod block_list;
 mod identity;
@@ -19,25 +18,23 @@ use anyhow::{Context, Result};
 use probity_engine::net::{BoxFuture, Net};
 use probity_mail::dns::{Answer, Kind, MailRoute, Record, mail_route};
 use probity_mail::domain::SpecialUse;
-use probity_server::egress::{Check, Checkup, Outcome};
+use probity_service::egress::{Check, Checkup, Outcome};
 
 use crate::args::DoctorArgs;
 use crate::config::Settings;
 use crate::exit::Exit;
 use crate::{net, sandbox};
 
-/// What the checks work with.
+/// Inputs of the checks.
 pub(crate) struct Patient {
-    /// The configuration.
     pub settings: Settings,
-    /// The network.
     pub net: Arc<dyn Net>,
-    /// Each resolver alone, by name.
+    /// Each resolver separately, by name.
     pub resolvers: Vec<(String, Arc<dyn Net>)>,
 }
 
 impl Patient {
-    /// This machine, or the simulated internet in its place.
+    /// Prepares checks of this machine, or of the simulated internet.
     pub(crate) fn of(settings: &Settings, simulated: bool) -> Result<Self> {
         if simulated {
             let net = sandbox::net();
@@ -55,7 +52,6 @@ impl Patient {
         Ok(Self { settings: settings.clone(), net, resolvers })
     }
 
-    /// Every check.
     async fn all(&self) -> Vec<Check> {
         let mut checks = machine::checks(&self.settings);
         checks.extend(resolver::checks(self).await);
@@ -66,7 +62,7 @@ impl Patient {
         checks
     }
 
-    /// The addresses of a name, of both families; none where a look-up failed.
+    /// Resolves a name in both address families; `None` if a look-up failed.
     async fn addresses(&self, name: &str) -> Option<Vec<std::net::IpAddr>> {
         let (four, six) = tokio::join!(self.net.lookup(name, Kind::A), self.net.lookup(name, Kind::Aaaa));
         let mut addresses = Vec::new();
@@ -84,14 +80,14 @@ impl Patient {
         (!addresses.is_empty() || !failed).then_some(addresses)
     }
 
-    /// Where a domain's mail goes, as the engine reads it.
+    /// Returns a domain's mail route, as the engine reads it.
     async fn route(&self, domain: &str) -> MailRoute {
         let special = SpecialUse::allow(&self.settings.engine.special_use_allowed);
         mail_route(&self.net.lookup(domain, Kind::Mx).await.answer, |host| !special.refuses(host))
     }
 }
 
-/// A service asks the same from time to time.
+/// A running service repeats the checks.
 impl Checkup for Patient {
     fn checks(&self) -> BoxFuture<'_, Vec<Check>> {
         Box::pin(self.all())

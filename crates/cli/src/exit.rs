@@ -21,7 +21,6 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The number.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -35,7 +34,7 @@ impl Exit {
     }
 }
 
-/// An error that ends the program with a certain code instead of [`Exit::Usage`].
+/// An error that ends the program with a given code instead of [`Exit::Usage`].
 #[derive(Debug)]
 pub(crate) struct Ends(pub Exit);
 
@@ -52,7 +51,7 @@ impl std::fmt::Display for Ends {
 
 impl std::error::Error for Ends {}
 
-/// The code that an error ends the program with.
+/// Returns the exit code of an error.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
     if let Some(Ends(exit)) = error.downcast_ref::<Ends>() {
         return *exit;

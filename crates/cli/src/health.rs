@@ -1,7 +1,7 @@
-//! `probity health`: is a service ready? For the health checks of containers, whose images have no `curl`.
+//! `probity health`: reports whether a service is ready, for health checks in containers without `curl`.
 //!
-//! One HTTP/1.1 request by hand: of the answer only the status line matters, so an HTTP client would be a dependency for
-//! twelve bytes. Names are not resolved: what is asked is on this machine or was given by its address.
+//! Sends one HTTP/1.1 request by hand: only the status line of the response matters, so that an HTTP client would be a dependency
+//! for 12 bytes. Names are not resolved: the service is on this machine or given by IP address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::config::serve::reachable;
 use crate::exit::Exit;
 use crate::log;
 
-/// How long the whole question may take: a check that hangs is a failed one.
+/// Time limit of the whole check.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// The longest status line that is read.
+/// Maximum length of a status line, in bytes.
 const LINE_MAX: u64 = 1024;
-/// What says that a service can answer requests.
+/// Path that reports whether a service can answer requests.
 const READY: &str = "/readyz";
 
 pub(crate) async fn run(args: &HealthArgs, settings: &Settings) -> Result<Exit> {
@@ -40,7 +40,7 @@ pub(crate) async fn run(args: &HealthArgs, settings: &Settings) -> Result<Exit> 
     Ok(Exit::NotPassed)
 }
 
-/// Where `http://address:port/path` leads; without a path, to [`READY`].
+/// Parses `http://address:port/path`; the default path is [`READY`].
 fn target(url: &str) -> Result<(SocketAddr, String)> {
     let wrong = || format!("--url {url}: must look like http://127.0.0.1:8080{READY}, with an IP address");
     let rest = url.strip_prefix("http://").with_context(wrong)?;
@@ -53,7 +53,7 @@ fn target(url: &str) -> Result<(SocketAddr, String)> {
     Ok((address, if path.len() < 2 { READY.to_owned() } else { path.to_owned() }))
 }
 
-/// The status with which a server answers a GET.
+/// Returns the response status of a GET request.
 #[expect(clippy::disallowed_methods, reason = "asks a service that the operator named by its address")]
 async fn status(address: SocketAddr, path: &str) -> Result<u16> {
     let mut stream = tokio::net::TcpStream::connect(address).await?;
@@ -65,7 +65,7 @@ async fn status(address: SocketAddr, path: &str) -> Result<u16> {
     read_status(&line).context("the response is not HTTP")
 }
 
-/// The status of a status line (RFC 9112 section 4).
+/// Parses a status line (RFC 9112 section 4).
 fn read_status(line: &[u8]) -> Option<u16> {
     let line = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
     let rest = line.strip_prefix("HTTP/1.")?;

@@ -1,11 +1,12 @@
-//! Log lines on standard error. They carry neither addresses nor secrets; those who log see to that.
+//! Log lines on standard error. They contain neither addresses nor secrets; callers must ensure that.
 //!
-//! A terminal may have one status line, which is drawn again and again: everything else that is written takes it away first.
+//! A terminal may have one status line, which is redrawn in place. Any other output clears it first.
 
 use std::io::{self, Stderr, Write};
 use std::sync::{Mutex, PoisonError};
 
-use probity_server::ops::log::{self, JsonLines, levels};
+use probity_service::ops::log;
+use probity_service::ops::log::{JsonLines, levels};
 use tracing_subscriber::Layer as _;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -13,13 +14,13 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::config::{LogFormat, Settings};
 
-/// Whether the terminal shows a status line now. Held while anything is written, so that lines never mix.
+/// A status line is visible. Locked during all output, so that lines never mix.
 static STATUS: Mutex<bool> = Mutex::new(false);
 
-/// Takes what stands in the terminal's current line away.
+/// Clears the terminal's current line.
 const CLEAR_LINE: &str = "\r\x1b[K";
 
-/// Shows a status line in place of the one before; an empty one takes it away. It must be shorter than the terminal is wide.
+/// Replaces the status line; an empty text clears it. The text must be shorter than the terminal's width.
 pub(crate) fn status(text: &str) {
     let mut shown = STATUS.lock().unwrap_or_else(PoisonError::into_inner);
     if *shown || !text.is_empty() {
@@ -49,13 +50,12 @@ fn lines() -> Lines {
     Lines(io::stderr())
 }
 
-/// Says something to people. Where nobody listens any more (`2>&1 | head`, a full disk) the work goes on all the same:
-/// `eprintln!` would panic.
+/// Prints a message for people. If standard error is closed (`2>&1 | head`, a full disk), work continues; `eprintln!` would panic.
 pub(crate) fn say(text: &str) {
     let _ = lines().write_all(format!("{text}\n").as_bytes());
 }
 
-/// Starts logging, of panics too; `verbose` counts the `-v` of the command line and can only say more than the configuration.
+/// Starts logging, including panics. `verbose` counts the `-v` flags, which can only raise the configured level.
 pub(crate) fn start(settings: &Settings, verbose: u8) {
     let configured: LevelFilter = settings.log_level.parse().unwrap_or(LevelFilter::WARN);
     let asked = match verbose {

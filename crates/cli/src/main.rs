@@ -1,9 +1,9 @@
-//! The `probity` command: thin wiring of arguments, configuration and commands.
+//! The `probity` command: wires arguments, configuration and commands.
 //!
-//! Results go to standard output, everything else to standard error. Errors are printed once, here, with all their causes; the
-//! exit code says which kind it was ([`exit`]).
+//! Results go to standard output, everything else to standard error. Errors are printed once, here, with all their causes; the exit
+//! code gives their kind ([`exit`]).
 
-// A closed standard error must not end a batch: `log::say` instead.
+// A closed standard error must not end a batch; use `log::say` instead.
 #![deny(clippy::print_stderr)]
 
 mod admin;
@@ -34,7 +34,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use clap::Parser;
 use probity_mailworld::sandbox::Sandbox;
-use probity_server::verifier::Verifier;
+use probity_service::verifier::Verifier;
 
 use crate::args::{Cli, Command, MasterKeyCommand, Reach, SandboxCommand};
 use crate::config::{Layers, Overlay, Settings};
@@ -56,20 +56,20 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Declines huge pages: a heap of a few megabytes, spread over an arena, would take 2 MiB for each corner that it touches.
-/// The allocator is built not to ask for them (`no_thp`); some systems hand them out unasked.
+/// Declines huge pages: a heap of a few megabytes, spread over an arena, would take 2 MiB for each part that it touches. The
+/// allocator is built not to request them (`no_thp`), but some systems provide them anyway.
 fn ordinary_pages() {
-    // Where the system refuses, memory is larger and nothing else changes.
+    // If the system refuses, the program only takes more memory.
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// An error with its causes; what only carries the exit code is left out.
+/// Formats an error with its causes, except one that only carries the exit code.
 fn message(error: &anyhow::Error) -> String {
     let code_only = error.downcast_ref::<Ends>().map(ToString::to_string);
     let mut causes: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
-        // Some causes repeat what the text above them already says.
+        // Some causes repeat the text above them.
         let said = causes.last().is_some_and(|last| last.ends_with(&cause));
         if !said && code_only.as_ref() != Some(&cause) {
             causes.push(cause);
@@ -97,12 +97,12 @@ fn run(cli: &Cli) -> Result<Exit> {
     log::start(&settings, cli.verbose);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     let exit = runtime.block_on(command(&cli.command, &settings));
-    // A read from a terminal may never return; nothing that still runs is worth waiting for.
+    // A read from a terminal may never return; no remaining task is worth waiting for.
     runtime.shutdown_background();
     exit
 }
 
-/// Flags that are keys of the configuration.
+/// Returns the configuration keys that flags override.
 fn overrides(command: &Command) -> Vec<String> {
     let flag = |key: &str, value: &Option<String>| value.as_ref().map(|value| format!("{key}={value}"));
     let data = |value: &Option<String>| vec![flag("server.data", value)];
@@ -153,7 +153,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
     match command {
         Command::Verify(args) => verify::run(args, verifier(settings, args.reach, false)?).await,
         Command::Batch(args) => {
-            // A batch that is only ended asks nobody.
+            // Finishing a batch sends no probes.
             let reach = if args.finish { Reach { offline: true, sandbox: false } } else { batch::reach(args)? };
             batch::run(args, verifier(settings, reach, args.quiet)?).await
         }
@@ -187,7 +187,7 @@ async fn command(command: &Command, settings: &Settings) -> Result<Exit> {
     }
 }
 
-/// Who answers, as far as the command may go.
+/// Builds the verifier within the command's reach.
 fn verifier(settings: &Settings, reach: Reach, quiet: bool) -> Result<Arc<dyn Verifier>> {
     if reach.sandbox {
         return Ok(Arc::new(Sandbox::new(&settings.engine)?));

@@ -1,4 +1,4 @@
-//! `probity completions` and `probity man`: what shells and `man` know of the command line, from the same source as `--help`.
+//! `probity completions` and `probity man`: shell completions and man pages, from the same source as `--help`.
 
 use std::io::Write as _;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `probity master-key`: making a master key, and changing it.
+//! `probity master-key`: creates or changes a master key.
 
 use anyhow::Result;
 

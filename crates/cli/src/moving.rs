@@ -1,13 +1,13 @@
-//! `probity move`: what it says while and after an installation is moved from SQLite to PostgreSQL.
+//! `probity move`: output of moving an installation from SQLite to PostgreSQL.
 //!
-//! What was moved goes to standard output, everything else to standard error. The URL is never repeated: it holds a password.
+//! The moved tables go to standard output, everything else to standard error. The URL is never repeated: it contains a password.
 
 use std::io::Write as _;
 use std::sync::Mutex;
 
 use anyhow::{Context as _, Result};
 use probity_engine::clock::Clock;
-use probity_server::store::{Copied, Outcome};
+use probity_service::store::{Copied, Outcome};
 use secrecy::SecretString;
 use serde::Serialize;
 
@@ -19,10 +19,10 @@ use crate::log;
 use crate::output::Style;
 use crate::service::moving;
 
-/// How often a long move tells how far it is, in milliseconds.
+/// Interval of progress messages, in milliseconds.
 const TOLD_EVERY_MS: i64 = 5_000;
 
-/// What is to be done next.
+/// Next steps.
 const NEXT: &str = "\
 The PostgreSQL database passed the audit. Next:
   1. Set database.url (PROBITY_DATABASE__URL) to the PostgreSQL database on every node.
@@ -61,7 +61,7 @@ pub(crate) async fn run(args: &MoveArgs, settings: &Settings) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// A table as programs read it.
+/// A table, as JSON for programs.
 #[derive(Serialize)]
 struct Line<'a> {
     table: &'a str,

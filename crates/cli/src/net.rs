@@ -1,4 +1,4 @@
-//! The network and the engine that the configuration asks for.
+//! The configured network and engine.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use probity_engine::{Engine, EngineConfig, descriptors};
 
 use crate::config::Settings;
 
-/// The real network over the configured resolvers.
+/// Opens the real network with the configured resolvers.
 pub(crate) fn real(settings: &Settings) -> Result<Arc<dyn Net>> {
     over(settings, settings.nameservers.clone())
 }
 
-/// The real network over these resolvers.
+/// Opens the real network with these resolvers.
 pub(crate) fn over(settings: &Settings, name_servers: Vec<SocketAddr>) -> Result<Arc<dyn Net>> {
     let mut config = RealNetConfig::new(Arc::new(settings.engine.guard()?));
     config.name_servers = name_servers;
@@ -25,14 +25,14 @@ pub(crate) fn over(settings: &Settings, name_servers: Vec<SocketAddr>) -> Result
     Ok(Arc::new(net))
 }
 
-/// The engine over a network, with as many sessions as this process may have.
+/// Creates the engine, with as many sessions as this process may open.
 pub(crate) fn engine(settings: &Settings, net: Arc<dyn Net>) -> Result<Engine> {
     let fitting = descriptors::sessions_max(descriptors::descriptor_limit());
     let sessions_max = settings.engine.sessions_max.min(fitting);
     Ok(Engine::new(EngineConfig { sessions_max, ..settings.engine.clone() }, net)?)
 }
 
-/// No network at all: every look-up and every connection fails.
+/// No network: every look-up and every connection fails.
 pub(crate) struct NoNet;
 
 impl Net for NoNet {

@@ -1,7 +1,7 @@
-//! What reaches the terminal: tables for people, JSON lines for programs.
+//! Terminal output: tables for people, JSON lines for programs.
 //!
-//! Addresses and replies are text of strangers. Nothing of them is written raw to a terminal: [`plain`] replaces what could move
-//! the cursor, colour the line or turn its direction. JSON escapes control characters by itself.
+//! Addresses and replies are untrusted text, never written raw to a terminal: [`plain`] replaces characters that move the cursor,
+//! color the line or change its direction. JSON escapes control characters itself.
 
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -9,20 +9,20 @@ use std::io::{IsTerminal, Write};
 use probity_mail::verdict::view::VerdictView;
 use probity_mail::verdict::{Status, Verification};
 
-/// How verdicts are written.
+/// Format of verdicts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// A table, with colours or without.
+    /// A table, with or without colors.
     Table {
-        /// Whether statuses are coloured.
+        /// Color the statuses.
         colours: bool,
     },
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
 impl Style {
-    /// JSON where it is asked for or nobody watches; colours unless `NO_COLOR` is set (no-color.org) or the terminal has none.
+    /// Chooses JSON if requested or not on a terminal; colors unless `NO_COLOR` is set (no-color.org) or the terminal has none.
     pub(crate) fn choose(json: bool) -> Self {
         if json || !std::io::stdout().is_terminal() {
             return Self::Json;
@@ -31,22 +31,22 @@ impl Style {
     }
 }
 
-/// Whether a terminal may be sent colours.
+/// Reports whether a terminal accepts colors.
 pub(crate) fn colours_wanted() -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// How wide the terminal of standard output is; where there is none, as wide as any text.
+/// Width of standard output's terminal; unlimited if there is none.
 pub(crate) fn columns() -> usize {
     let terminal = console::Term::stdout();
     if terminal.is_term() { usize::from(terminal.size().1).max(COLUMNS_MIN) } else { usize::MAX }
 }
 
-/// Narrower terminals wrap by themselves.
+/// Minimum width; narrower terminals wrap lines themselves.
 const COLUMNS_MIN: usize = 40;
 
-/// A head and a text behind it, as lines of at most `width` columns: between words, the next lines begin below the text.
+/// Formats a head and a text in lines of at most `width` columns. Wraps between words and aligns later lines with the text.
 pub(crate) fn folded(head: &str, text: &str, width: usize) -> String {
     let indent = head.chars().count();
     let (mut out, mut at) = (head.to_owned(), indent);
@@ -68,7 +68,7 @@ pub(crate) fn folded(head: &str, text: &str, width: usize) -> String {
     out
 }
 
-/// A text in which nothing controls a terminal: controls, bidirectional marks and line separators become escapes.
+/// Escapes everything that controls a terminal: control characters, bidirectional marks and line separators.
 pub(crate) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -83,7 +83,7 @@ pub(crate) fn plain(text: &str) -> String {
     out
 }
 
-/// The colour of a status (SGR).
+/// Color of a status (SGR).
 fn colour(status: Status) -> &'static str {
     match status {
         Status::Passed => "32",
@@ -93,27 +93,27 @@ fn colour(status: Status) -> &'static str {
     }
 }
 
-/// Writes verdicts in their order.
+/// Writes verdicts in order.
 pub(crate) struct Printer<W> {
     out: W,
     style: Style,
     explain: bool,
     headed: bool,
-    /// How wide the terminal is.
+    /// Width of the terminal.
     width: usize,
-    /// How wide the column of addresses is.
+    /// Width of the address column.
     addresses: usize,
 }
 
-/// Columns of a status, a reason and an ordinary note, with what is between them.
+/// Columns of a status, a reason and an ordinary note, including gaps.
 const OTHER_COLUMNS: usize = 52;
-/// The widest and the narrowest column of addresses.
+/// Minimum and maximum width of the address column.
 const ADDRESS_COLUMNS: std::ops::RangeInclusive<usize> = 7..=40;
 
 impl<W: Write> Printer<W> {
-    /// A printer onto `out`, which is so many columns wide, for addresses of which the longest has so many characters.
+    /// Creates a printer for an output of `width` columns and addresses of up to `longest` characters.
     pub(crate) fn new(out: W, style: Style, explain: bool, (width, longest): (usize, usize)) -> Self {
-        // Notes of ordinary length stand beside their address.
+        // Notes of ordinary length fit beside their address.
         let most = width.saturating_sub(OTHER_COLUMNS).clamp(*ADDRESS_COLUMNS.start(), *ADDRESS_COLUMNS.end());
         let addresses = longest.clamp(*ADDRESS_COLUMNS.start(), most);
         Self { out, style, explain, headed: false, width, addresses }
@@ -150,7 +150,7 @@ impl<W: Write> Printer<W> {
         } else if used + 2 + notes.chars().count() <= self.width {
             writeln!(self.out, "{rest}  {notes}")?;
         } else {
-            // Notes that have no room beside their address stand below it.
+            // Notes that do not fit beside their address go below it.
             writeln!(self.out, "{}", rest.trim_end())?;
             write!(self.out, "{}", folded("    ", &notes, self.width))?;
         }
@@ -163,7 +163,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
-/// The meta, the flags and the suggestion in a few words.
+/// Summarizes the meta, the flags and the suggestion.
 fn notes(verification: &Verification) -> String {
     let flags = &verification.flags;
     let named = [
@@ -185,7 +185,7 @@ fn notes(verification: &Verification) -> String {
     notes.join(", ")
 }
 
-/// The evidence, a name and a text for each part that there is.
+/// Formats the evidence: a name and a text per part.
 fn explanation(verification: &Verification) -> Vec<(&'static str, String)> {
     let evidence = &verification.evidence;
     let decider = evidence.source.name().unwrap_or("syntax and lists");

@@ -1,24 +1,23 @@
-//! Sessions and connections that a service may have under its limit of open files.
+//! Sessions and connections allowed by the limit of open files.
 
 use probity_engine::descriptors::{self, Shares};
 
 use crate::config::Settings;
 
-/// What fits under the limit of this process.
+/// Capacity under this process's limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// The limit.
     pub(crate) open_files: u64,
     /// Sessions with mail servers.
     pub(crate) sessions: usize,
-    /// Clients' connections of each listener.
+    /// Client connections per listener.
     pub(crate) connections: usize,
-    /// Whether that is all that the configuration wants.
+    /// The capacity covers the whole configuration.
     pub(crate) is_enough: bool,
 }
 
 impl Room {
-    /// The room of a service that holds up to so many sessions.
+    /// Computes the capacity of a service with at most `sessions` sessions.
     pub(crate) fn of(settings: &Settings, sessions: usize) -> Self {
         Self::under(descriptors::descriptor_limit(), settings, sessions)
     }

@@ -1,7 +1,7 @@
 //! The simulated mail internet: for `--sandbox`, and on loopback for other programs.
 //!
-//! What `--sandbox` answers is [`probity_mailworld::sandbox::Sandbox`]'s doing; here are the doctor's settings for it, and the
-//! server on loopback.
+//! [`probity_mailworld::sandbox::Sandbox`] answers `--sandbox`. This module has the doctor's settings for it and the server on
+//! loopback.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -14,19 +14,18 @@ use crate::args::SandboxServeArgs;
 use crate::config::Settings;
 use crate::exit::Exit;
 
-/// The settings with which the doctor examines the simulated internet.
+/// Returns the settings with which the doctor checks the simulated internet.
 pub(crate) fn settings(settings: &Settings) -> Settings {
     let engine = sandbox::config(&settings.engine);
     let probe_domains = vec![sandbox::DOMAIN.to_owned()];
     Settings { engine, mail_from_assumed: false, probe_domains, block_lists: Vec::new(), ..settings.clone() }
 }
 
-/// The simulated network in memory.
 pub(crate) fn net() -> Arc<dyn Net> {
     sandbox::net()
 }
 
-/// Serves a world on loopback until it is interrupted.
+/// Serves a world on loopback until interrupted.
 pub(crate) async fn serve(args: &SandboxServeArgs) -> Result<Exit> {
     let world = match &args.world {
         None => sandbox::world(),

@@ -1,7 +1,7 @@
-//! `probity serve` and `probity migrate`: what they say, around the service that does the work.
+//! `probity serve` and `probity migrate`: their output, around the service.
 //!
-//! The first start says where the data lies and prints the two first keys and the owner's link, which are nowhere else; every later one only says
-//! where the service listens. Both go to standard output, terminal or not: in a container that is the log.
+//! The first start prints the data's location, the two first keys and the owner's link, which are shown only once. Every later
+//! start prints only the listening addresses. All go to standard output, even without a terminal: in a container, that is the log.
 
 mod text;
 
@@ -15,14 +15,14 @@ use crate::exit::Exit;
 use crate::log;
 use crate::service;
 
-/// Runs `serve` until it is told to stop.
+/// Runs `serve` until it is stopped.
 pub(crate) async fn run(args: &ServeArgs, settings: &Settings) -> Result<Exit> {
     let running = service::start(settings, args.sandbox).await?;
     let first =
         running.first.as_ref().map(|keys| text::first_start(&settings.serve, &running.listening, keys, args.sandbox));
     let listening = text::listening(&running.listening, args.sandbox);
     if say(&format!("{}{listening}", first.as_deref().unwrap_or_default())).is_err() && first.is_some() {
-        // The service works all the same; without this line nobody would know how to get in.
+        // The service works regardless, but without this line, nobody could sign in.
         log::say(
             "probity: cannot print the first keys and link; create others: `probity keys create`, `probity users reset-link`",
         );

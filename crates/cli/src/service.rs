@@ -1,4 +1,4 @@
-//! The seam between the commands and the service in `probity-server`: starting it, and asking about its data.
+//! Connects the commands to `probity-service`: starts the service and answers requests about its data.
 
 pub(crate) mod address;
 mod answers;
@@ -17,23 +17,24 @@ use probity_engine::config::CacheTimes;
 use probity_engine::facts::{Layered, LayeredConfig};
 use probity_engine::net::BoxFuture;
 use probity_engine::{Engine, EngineConfig};
+use probity_http::body::BodyRules;
+use probity_http::listen::ListenConfig;
+use probity_http::operator::OperatorConfig;
+use probity_http::service::{Bound, Service, ServiceConfig, Verifiers};
+use probity_http::shell::ShellConfig;
 use probity_mailworld::sandbox::Sandbox;
-use probity_server::admin::{Admin, FirstKeys};
-use probity_server::app::{ApiConfig, VERIFICATION_MAX};
-use probity_server::body::BodyRules;
-use probity_server::egress::Checkup;
-use probity_server::erasures;
-use probity_server::instance::{Instance, OpenError};
-use probity_server::jobs::JobsConfig;
-use probity_server::listen::ListenConfig;
-use probity_server::nodes::{self, JoinError, NodeConfig};
-use probity_server::operator::OperatorConfig;
-use probity_server::person::PeopleConfig;
-use probity_server::service::{Bound, Service, ServiceConfig, Verifiers};
-use probity_server::shell::ShellConfig;
-use probity_server::store::{Place, Sealing, StoreConfig};
-use probity_server::verifier::Verifier;
-use probity_server::webhooks::{ByNet, Names, NoNames, WebhookConfig};
+use probity_service::admin::{Admin, FirstKeys};
+use probity_service::app::{ApiConfig, VERIFICATION_MAX};
+use probity_service::egress::Checkup;
+use probity_service::erasures;
+use probity_service::instance::{Instance, OpenError};
+use probity_service::jobs::JobsConfig;
+use probity_service::nodes;
+use probity_service::nodes::{JoinError, NodeConfig};
+use probity_service::people::PeopleConfig;
+use probity_service::store::{Place, Sealing, StoreConfig};
+use probity_service::verifier::Verifier;
+use probity_service::webhooks::{ByNet, Names, NoNames, WebhookConfig};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{Answer, Request};
@@ -44,27 +45,27 @@ use crate::exit::{Ends, Exit};
 use crate::net;
 use crate::room::Room;
 
-/// What the first organization is called.
+/// Name of the first organization.
 const FIRST_ORG: &str = "My organization";
-/// The file of tombstones in the data directory.
+/// Tombstone file in the data directory.
 const TOMBSTONES_FILE: &str = "erasures.tombstones";
-/// How long what was found out may take to be written at the end, in milliseconds.
+/// Time limit for writing cached facts at shutdown, in milliseconds.
 const FLUSH_MS: u64 = 2_000;
 
-/// What a request has left when its verification is over, for its credit and its answer.
+/// Time reserved for a request's credit and response after its verification.
 const ANSWER: Duration = Duration::from_secs(1);
 
 /// A service that listens.
 pub(crate) struct Running {
-    /// Where, with the ports that the system chose.
+    /// Listening addresses, with the ports chosen by the system.
     pub listening: Vec<SocketAddr>,
-    /// The keys, where this was the first start.
+    /// Keys, only after the first start.
     pub first: Option<FirstKeys>,
-    /// Ends when the service has ended, after a signal or by a failure.
+    /// Completes when the service has ended, after a signal or a failure.
     pub ended: BoxFuture<'static, Result<()>>,
 }
 
-/// Starts the service; `sandbox` answers live keys from the simulated internet too.
+/// Starts the service; `sandbox` also answers live keys from the simulated internet.
 pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running> {
     let serve = &settings.serve;
     make_directory(&serve.data)?;
@@ -73,7 +74,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
     let instance = open(serve).await?;
     instance.prepare().await.map_err(unopened)?;
     let config = config(settings, webhooks(settings, sandbox)?);
-    nodes::set_right(&instance, &config).await.map_err(OpenError::Store).map_err(unopened)?;
+    nodes::set_right(&instance, &config.longest()).await.map_err(OpenError::Store).map_err(unopened)?;
     let again = erasures::restore(&instance, &tombstones(serve)).await;
     again.map_err(|error| anyhow!(error)).context("cannot repeat completed erasures")?;
     let bound = Bound::to(&serve.listen).await?.with_operator(&serve.admin_listen).await?;
@@ -90,7 +91,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
     let mut node = node(settings, sandbox);
     node.joined = Some(nodes::join(&instance, &node).await.map_err(not_joined)?);
     let first = administration(&instance, serve).first_start(FIRST_ORG, serve.plans.first().clone()).await?;
-    // The keys are nowhere else: nothing that can fail stands between here and their printing.
+    // The keys are stored nowhere else, so nothing that can fail may come between here and printing them.
     let mut config = ServiceConfig { node, checkup, ..config };
     config.listen.connections_max = room.connections;
     let service = Service::start(bound, instance, &config, verifiers);
@@ -111,7 +112,7 @@ pub(crate) async fn start(settings: &Settings, sandbox: bool) -> Result<Running>
     Ok(Running { listening, first, ended })
 }
 
-/// Brings the database up to date.
+/// Migrates the database.
 pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
     make_directory(&settings.serve.data)?;
     let _held = lock::share(&settings.serve.data)?;
@@ -121,8 +122,8 @@ pub(crate) async fn migrate(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Answers one request about the data, which must be there: whoever mistypes a place would otherwise administer a new and
-/// empty one.
+/// Answers one request about existing data. Never creates data: otherwise, a mistyped path would administer a new, empty
+/// installation.
 pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer> {
     let serve = &settings.serve;
     if let Database::Sqlite(path) = &serve.database.place
@@ -140,7 +141,7 @@ pub(crate) async fn ask(settings: &Settings, request: Request) -> Result<Answer>
     answer
 }
 
-/// Wraps all data keys under the master key of a file, in the place of the configured one; says how many there are.
+/// Wraps all data keys under the master key of another file, replacing the configured one; returns their number.
 pub(crate) async fn rewrap(settings: &Settings, to: &Path) -> Result<u64> {
     let serve = &settings.serve;
     let Some(from) = &serve.master_key else {
@@ -160,12 +161,12 @@ async fn open(serve: &ServeSettings) -> Result<Instance> {
     Instance::open(&store(serve)?, &pepper).await.map_err(unopened)
 }
 
-/// What keeps the database shut is of this machine.
+/// A database that does not open is a local failure.
 fn unopened(error: OpenError) -> anyhow::Error {
     anyhow::Error::new(error).context(Ends(Exit::Local))
 }
 
-/// The data directory, for nobody but the service.
+/// Creates the data directory, accessible only to the service.
 fn make_directory(data: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -175,10 +176,10 @@ fn make_directory(data: &Path) -> Result<()> {
     builder.create(data).with_context(|| format!("cannot create the data directory {place}"))
 }
 
-/// Lets temporary files lie in the data directory: the system's may be read-only, as in a container, or held in memory, and
-/// workbooks are large. They have no names, so that none is left behind.
+/// Moves temporary files to the data directory. The system's directory may be read-only, as in a container, or in memory, and
+/// workbooks are large. The files have no names, so that none remain.
 fn keep_temporary_files(data: &Path) {
-    // Only the first call counts, and a process starts one service.
+    // Only the first call has an effect; a process starts one service.
     let _ = tempfile::env::override_temp_dir(data);
 }
 
@@ -198,14 +199,14 @@ fn store(serve: &ServeSettings) -> Result<StoreConfig> {
     })
 }
 
-/// Where erasures are kept beside the database.
+/// Path of the erasure tombstones, outside the database.
 fn tombstones(serve: &ServeSettings) -> PathBuf {
     serve.data.join(TOMBSTONES_FILE)
 }
 
-/// The room under this process's limit of open files; the log tells if it is too small.
+/// Computes the capacity under this process's limit of open files; logs a limit that is too low.
 fn room(settings: &Settings, simulated: bool) -> Room {
-    // Simulated servers take no descriptor.
+    // Simulated servers need no descriptors.
     let room = Room::of(settings, if simulated { 0 } else { settings.engine.sessions_max });
     if !room.is_enough {
         tracing::warn!(
@@ -219,7 +220,7 @@ fn room(settings: &Settings, simulated: bool) -> Room {
     room
 }
 
-/// The live engine with its facts in the database, and the sandbox for test keys.
+/// Creates the live engine with its facts in the database, and the sandbox for test keys.
 fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>, room: Room) -> Result<Verifiers> {
     let for_tests = Arc::new(Sandbox::new(&settings.engine)?);
     let live: Arc<dyn Verifier> = if simulated {
@@ -231,14 +232,14 @@ fn verifiers(settings: &Settings, simulated: bool, facts: Arc<Layered>, room: Ro
     Ok(Verifiers { live, sandbox: for_tests })
 }
 
-/// Checks of this machine, if it probes real mail servers. A failure to prepare them does not stop the service.
+/// Prepares checks of this machine if it probes real mail servers. A failure does not stop the service.
 fn checkup(settings: &Settings, simulated: bool) -> Option<Arc<dyn Checkup>> {
     let probes = !simulated && settings.serve.roles.asks();
     let patient = probes.then(|| Patient::of(settings, false).ok()).flatten()?;
     Some(Arc::new(patient))
 }
 
-/// Callbacks go to the real network, in the sandbox too; there, a machine without a resolver has literals only.
+/// Callbacks use the real network, even in the sandbox; there, a machine without a resolver supports only IP addresses.
 fn webhooks(settings: &Settings, simulated: bool) -> Result<WebhookConfig> {
     let names: Arc<dyn Names> = match net::real(settings) {
         Ok(net) => Arc::new(ByNet(net)),
@@ -268,7 +269,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             batch_rows_max: serve.batch_rows,
             batch_body_max: serve.batch_body_max,
             uploads: serve.uploads,
-            // A fifth longer than a request may take.
+            // 20% longer than a request may take.
             idempotency_lease_ms: serve.request_timeout_ms / 5 * 6,
             people: PeopleConfig { lifetimes: serve.session, ..PeopleConfig::default() },
             deliveries_keep_ms: serve.deliveries_keep_ms,
@@ -280,7 +281,7 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
             connections_max: serve.connections,
             header_timeout: Duration::from_millis(unsigned(serve.header_timeout_ms)),
             shutdown_timeout: Duration::from_millis(unsigned(serve.shutdown_grace_ms)),
-            // A request that takes its whole time must not be cut as stalled.
+            // A request that uses its whole time limit must not be cut as stalled.
             stall_timeout: listen.stall_timeout.max(deadline * 2),
             ..listen
         },
@@ -296,13 +297,13 @@ fn config(settings: &Settings, webhooks: WebhookConfig) -> ServiceConfig {
     }
 }
 
-/// How long anything is believed of a domain at most.
+/// Maximum lifetime of cached facts about a domain.
 fn facts_ms(settings: &Settings) -> i64 {
     let CacheTimes { catch_all_yes_ms, catch_all_no_ms, accepted_ms, .. } = settings.engine.cache;
     catch_all_yes_ms.max(catch_all_no_ms).max(accepted_ms)
 }
 
-/// Which node this is. Simulated mail servers are asked from everywhere.
+/// Describes this node. Simulated mail servers need no source IPs.
 fn node(settings: &Settings, simulated: bool) -> NodeConfig {
     let asked = if simulated { &[] } else { &*settings.engine.sources };
     NodeConfig {
@@ -313,7 +314,7 @@ fn node(settings: &Settings, simulated: bool) -> NodeConfig {
     }
 }
 
-/// What keeps a node from the others is of this machine, or of those.
+/// A failure to join is local or caused by the other nodes.
 fn not_joined(error: JoinError) -> anyhow::Error {
     anyhow::Error::new(error).context(Ends(Exit::Local))
 }
@@ -331,7 +332,7 @@ fn unsigned(ms: i64) -> u64 {
     u64::try_from(ms).unwrap_or(0)
 }
 
-/// The signals that end the service: listened to from the start, so that none is lost.
+/// Signals that end the service, caught from the start so that none is lost.
 struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

@@ -1,4 +1,4 @@
-//! Who answers the commands besides the engine and the sandbox: the engine without a network.
+//! The engine without a network.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use probity_engine::net::BoxFuture;
 use probity_engine::{Counters, Engine, Item, Live, Manners, Outcome, Sink};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Verification;
-use probity_server::verifier::Verifier;
+use probity_service::verifier::Verifier;
 
-/// An engine of which only syntax and lists are asked.
+/// An engine used only for syntax and lists.
 pub(crate) struct Offline(pub Engine);
 
 impl Verifier for Offline {

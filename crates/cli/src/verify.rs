@@ -1,4 +1,4 @@
-//! `probity verify`: verdicts about a few addresses, in the order in which they were given.
+//! `probity verify`: verdicts for a few addresses, in the given order.
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use futures_util::StreamExt;
 use probity_engine::Live;
 use probity_mail::domain::names_sandbox;
 use probity_mail::verdict::{Status, Verification};
-use probity_server::verifier::Verifier;
+use probity_service::verifier::Verifier;
 
 use crate::args::VerifyArgs;
 use crate::exit::Exit;
 use crate::output::{self, Printer, Style};
 
-/// Addresses that are asked about at the same time.
+/// Concurrent verifications.
 const CONCURRENT: usize = 64;
-/// The longest line that is read from standard input; whatever is longer is no address.
+/// Maximum line of standard input, in bytes; a longer line is invalid.
 const LINE_MAX: u64 = 64 * 1024;
-/// Addresses that are taken at most; whoever has more has a list, and `batch` continues where it was interrupted.
+/// Maximum addresses; longer lists belong to `batch`, which can continue after an interruption.
 const ADDRESSES_MAX: usize = 100_000;
-/// How long idle sessions are given to say goodbye.
+/// Time for idle sessions to close.
 const CLOSE_MS: u64 = 2_000;
 
 pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Result<Exit> {
@@ -38,7 +38,7 @@ pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Resul
     while let Some(verification) = answered.next().await {
         tally.add(&verification);
         match printer.print(&verification) {
-            // The reader went away (`| head`): it has what it wanted.
+            // The reader has closed the pipe (`| head`).
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => break,
             result => result.context("cannot write to standard output")?,
         }
@@ -59,7 +59,7 @@ pub(crate) async fn run(args: &VerifyArgs, verifier: Arc<dyn Verifier>) -> Resul
     Ok(exit)
 }
 
-/// The addresses of the arguments, then those of standard input where `-` is among them.
+/// Returns the addresses of the arguments, then those of standard input if `-` is among the arguments.
 fn addresses(args: &VerifyArgs) -> Result<Vec<String>> {
     let mut all = Vec::new();
     for address in &args.addresses {
@@ -97,7 +97,7 @@ fn read_lines(mut from: impl BufRead, all: &mut Vec<String>) -> Result<()> {
     }
 }
 
-/// How many answers of which kind.
+/// Counts of verdicts by kind.
 #[derive(Debug, Default)]
 struct Tally {
     all: usize,
@@ -105,7 +105,7 @@ struct Tally {
     unknown: usize,
     /// Addresses whose domain could not be looked up.
     nameless: usize,
-    /// A name of the sandbox was asked about elsewhere.
+    /// A sandbox domain was used outside the sandbox.
     sandboxed: bool,
 }
 
@@ -122,7 +122,7 @@ impl Tally {
         }
     }
 
-    /// What to say where nobody at all could be asked.
+    /// Returns a hint if nothing at all could be reached.
     fn nobody(&self, connections: u64, connect_failures: u64) -> Option<&'static str> {
         if self.all == 0 || self.unknown < self.all || connections > 0 {
             None

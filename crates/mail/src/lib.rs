@@ -10,6 +10,8 @@
 //!
 //! And what others stand on as well: [`limits`] (token buckets), [`rng`] (seeded numbers) and [`time`] (days and months).
 
+#![warn(missing_docs)]
+
 pub mod address;
 pub mod classify;
 pub mod dns;

@@ -1,4 +1,4 @@
-//! Figures about the lists: what they find of lists that they were not made of, and what they say of real domains and people.
+//! Figures about the lists: recall on lists that were not used to build them, and errors on real domains and people.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::{percent, real};
 use crate::disposable::{self, Domains, Sources};
 use crate::{data, names, packages};
 
-/// How much of each disposable list the others find, what is wrongly called disposable, and what exchangers add.
+/// Prints how much of each disposable list the others find, which domains are wrongly called disposable, and what MX hosts add.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn disposable() -> Result<()> {
     let sources = Sources::load()?;
@@ -41,7 +41,7 @@ pub(crate) fn disposable() -> Result<()> {
     throwaway(&crate::workspace().join("xtask/data/throwaway_cases.txt"))
 }
 
-/// What the words in names find by themselves: on the lists, and on sites that are real.
+/// Prints what the words in names find alone: on the lists, and on real sites.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 fn words(sources: &Sources) -> Result<()> {
     let words = with_list("disposable.txt", &Domains::new())?;
@@ -54,7 +54,7 @@ fn words(sources: &Sources) -> Result<()> {
     Ok(())
 }
 
-/// How much of each list of consumer mail domains is known, and of one that is no source.
+/// Prints how much of each list of consumer mail domains is known, and of one that is not a source.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn free() -> Result<()> {
     let shipped = Lists::embedded();
@@ -71,7 +71,7 @@ pub(crate) fn free() -> Result<()> {
     Ok(())
 }
 
-/// Names of people that are taken for roles.
+/// Prints names of people that are mistaken for roles.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn role() -> Result<()> {
     let shipped = Lists::embedded();
@@ -89,7 +89,7 @@ pub(crate) fn role() -> Result<()> {
     Ok(())
 }
 
-/// The embedded lists with one of them replaced.
+/// Returns the embedded lists with one of them replaced.
 fn with_list(file: &str, domains: &Domains) -> Result<Lists> {
     let text = domains.iter().fold(String::new(), |text, domain| text + domain + "\n");
     Ok(Lists::with_files(&BTreeMap::from([(file.to_owned(), text)]))?)
@@ -104,10 +104,10 @@ fn share<'d>(domains: impl IntoIterator<Item = &'d String>, is: impl Fn(&str) ->
     percent(hits, all)
 }
 
-/// How many throw-away domains of a file are found, by their names and by their exchangers.
+/// Prints how many disposable domains of a file are found, by their names and by their MX hosts.
 ///
-/// A line is SERVICE, DOMAIN and EXCHANGERS (tabs; exchangers divided by blanks); a line with a domain alone is a domain
-/// whose exchangers are not known.
+/// A line is SERVICE, DOMAIN and EXCHANGERS (separated by tabs; exchangers by blanks). A line with only a domain means that its MX
+/// hosts are unknown.
 #[expect(clippy::print_stdout, reason = "the figures are the command's output")]
 pub(crate) fn throwaway(file: &Path) -> Result<()> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;

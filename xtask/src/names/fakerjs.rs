@@ -1,12 +1,12 @@
-//! Names of the locales of `@faker-js/faker`: bundled scripts, whose tables are arrays of literals or one literal that
-//! is split at a sign.
+//! Names from the locales of `@faker-js/faker`: bundled scripts whose tables are arrays of literals, or one literal that is split
+//! at a separator.
 
 use anyhow::{Context as _, Result};
 
 use super::{Region, romanize};
 use crate::packages;
 
-/// Locales with given names and surnames that have Latin spellings, by name.
+/// Returns the locales with given names and surnames that have Latin spellings, by name.
 pub(super) fn load() -> Result<Vec<(String, Region)>> {
     let folder = packages::unpacked("@faker-js/faker")?.join("dist");
     let mut files = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn load() -> Result<Vec<(String, Region)>> {
             continue;
         };
         let (given, last) = (table(person, "first_name:{"), table(person, "last_name:{"));
-        // Where a locale leaves one of them to English, the other is used for both.
+        // If a locale leaves one kind to English, the other is used for both.
         let (given, last) = match (given.is_empty(), last.is_empty()) {
             (true, true) => continue,
             (true, false) => (last.clone(), last),
@@ -37,7 +37,7 @@ pub(super) fn load() -> Result<Vec<(String, Region)>> {
     Ok(found)
 }
 
-/// The names between this opening brace and the brace that closes it.
+/// Returns the names between this opening brace and its closing brace.
 fn table(person: &str, open: &str) -> Vec<String> {
     let Some(start) = person.find(open).map(|at| at + open.len()) else {
         return Vec::new();
@@ -45,7 +45,7 @@ fn table(person: &str, open: &str) -> Vec<String> {
     let mut depth = 1_usize;
     let mut names = Vec::new();
     let mut pieces = person[start..].split('`');
-    // Outside of a literal, then inside, and so on.
+    // The pieces alternate: outside a literal, then inside.
     while let Some(code) = pieces.next() {
         for c in code.chars() {
             depth = match c {

@@ -2,7 +2,7 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The usual spellings of a name: none for a script without a letter-by-letter spelling, two where umlauts are written out.
+/// Returns the usual spellings of a name: none for a script without a letter-by-letter spelling, two if umlauts are written out.
 pub(crate) fn latin(name: &str) -> Vec<String> {
     let lower = name.trim().to_lowercase();
     let mut spellings = Vec::new();
@@ -52,7 +52,7 @@ fn spell_one(c: char, spelt: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Letters that no decomposition makes Latin: Cyrillic, Greek, Georgian and Armenian ones, and some Latin ones.
+/// Maps letters that no decomposition makes Latin: Cyrillic, Greek, Georgian, Armenian, and some Latin ones.
 fn letter(c: char) -> Option<&'static str> {
     LETTERS.iter().find(|(from, _)| *from == c).map(|(_, to)| *to)
 }

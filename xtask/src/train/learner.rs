@@ -1,17 +1,16 @@
-//! The model while it learns: the network of `probity_mail::gibberish` with numbers that are not rounded yet, and the slopes
-//! that each example gives them.
+//! The model during training: the network of `probity_mail::gibberish` with unrounded numbers, and the gradients of each example.
 
 use probity_mail::gibberish::{FORM, INPUTS, Layer, Model, PATTERNS, Signs, TOTAL_SHARE, TRIPLES, UNITS};
 use probity_mail::rng::Rng;
 
-/// How fast it learns at first.
+/// Initial learning rate.
 const RATE: f32 = 0.1;
-/// Numbers begin between this and its negative.
+/// Initial numbers are between this and its negative.
 const START: f32 = 0.3;
-/// Slopes below this change nothing that matters.
+/// Smaller gradients are ignored, as their effect is negligible.
 const SLOPE_MIN: f32 = 1e-4;
 
-/// A number, and the sum of its squared slopes: Adagrad, because some triples are seen often and most rarely.
+/// A number, and the sum of its squared gradients: Adagrad, because some triples are frequent and most are rare.
 #[derive(Clone, Copy)]
 struct Weight {
     value: f32,
@@ -36,7 +35,7 @@ impl Weight {
 
 type Patterns = [Weight; PATTERNS];
 
-/// The weights of a model that is being trained.
+/// The weights of a model in training.
 pub(super) struct Learner {
     heads: Vec<Patterns>,
     tails: Vec<Patterns>,
@@ -47,7 +46,7 @@ pub(super) struct Learner {
     rate: f32,
 }
 
-/// What the patterns are at each place of a local part, and where each is highest.
+/// Values of the patterns at each position of a local part, and the position of each maximum.
 struct Reading {
     places: Vec<(usize, usize)>,
     values: Vec<[f32; PATTERNS]>,
@@ -70,13 +69,13 @@ impl Learner {
         }
     }
 
-    /// Each round learns less than the one before.
+    /// Lowers the learning rate for each round.
     pub(super) fn slow_down(&mut self, round: usize, rounds: usize) {
         let share = |n: usize| u16::try_from(n).map_or(1.0, f32::from);
         self.rate = RATE * (1.0 - 0.9 * share(round) / share(rounds));
     }
 
-    /// Learns that a local part is mash or is not; examples weigh as much as is said.
+    /// Trains on one local part, mash or not, with the example's weight.
     pub(super) fn learn(&mut self, local: &str, is_mash: bool, weight: f32) {
         let Some(signs) = Signs::of(local) else {
             return;
@@ -91,7 +90,7 @@ impl Learner {
         }
     }
 
-    /// The model as it is now, without a threshold.
+    /// Returns the current model, without a threshold.
     pub(super) fn model(&self) -> Model {
         let numbers = |table: &[Patterns]| table.as_flattened().iter().map(|w| w.value).collect::<Vec<_>>();
         let whole = |weights: [f32; UNITS]| weights.map(four_digits);
@@ -135,7 +134,7 @@ impl Learner {
         Reading { places, values, peaks, inputs }
     }
 
-    /// Changes the layer by the slope of its outcome; gives the slopes of its inputs.
+    /// Updates the layer by the gradient of its output; returns the gradients of its inputs.
     fn descend_layer(
         &mut self,
         inputs: &[f32; INPUTS],
@@ -158,7 +157,7 @@ impl Learner {
         of_inputs
     }
 
-    /// Changes the rows of the tables that were read.
+    /// Updates the table rows that were read.
     fn descend_tables(&mut self, reading: &Reading, of_inputs: &[f32; INPUTS]) {
         for (place, ((head, tail), values)) in reading.places.iter().zip(&reading.values).enumerate() {
             for at in (0..PATTERNS).filter(|at| values[*at] > 0.0) {
@@ -171,7 +170,7 @@ impl Learner {
     }
 }
 
-/// Odds as a probability. Made of multiplications, which are the same on every machine; `exp` is not.
+/// Converts odds to a probability. Uses multiplications, which are the same on every machine; `exp` is not.
 fn logistic(outcome: f32) -> f32 {
     const HALVINGS: i32 = 10;
     let mut power = 1.0 - outcome.clamp(-15.0, 15.0) / 1024.0;
@@ -181,7 +180,7 @@ fn logistic(outcome: f32) -> f32 {
     1.0 / (1.0 + power)
 }
 
-/// Few digits keep the text form short.
+/// Rounds to few digits, to keep the text form short.
 fn four_digits(number: f32) -> f32 {
     (number * 10_000.0).round() / 10_000.0
 }

@@ -1,4 +1,4 @@
-//! A list against simulated exchangers on loopback: the service beside the engine alone, in the same world.
+//! One list against simulated MX hosts on loopback: the service, then the engine alone, in the same world.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::job::Service;
 use crate::report::Report;
 use crate::{Arguments, database, whole};
 
-/// How often each of the two is measured; the faster time counts.
+/// Number of measurements of each; the faster time counts.
 const ROUNDS: usize = 2;
 
-/// What a list took of the engine or of the service.
+/// Cost of a list, for the engine or the service.
 struct Figures {
     seconds: f64,
     cpu_seconds: f64,
@@ -44,7 +44,7 @@ pub(crate) async fn measure(arguments: &Arguments, report: &mut Report) -> anyho
     Ok(())
 }
 
-/// The engine alone, in a process of its own.
+/// Measures the engine alone, in its own process.
 fn engine(arguments: &Arguments, world: &World) -> anyhow::Result<Figures> {
     let told = Command::new(std::env::current_exe()?)
         .args(["--alone", &world.dns.to_string(), &world.smtp_port.to_string()])
@@ -57,7 +57,7 @@ fn engine(arguments: &Arguments, world: &World) -> anyhow::Result<Figures> {
     Ok(Figures { seconds, cpu_seconds, peak_mib })
 }
 
-/// What that process does.
+/// Verifies the list in the child process.
 #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 pub(crate) async fn ask(arguments: &Arguments) -> anyhow::Result<()> {
     let [dns, port] = &arguments.alone[..] else { bail!("an address and a port") };
@@ -72,7 +72,7 @@ pub(crate) async fn ask(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The service over the same world, with an empty database and nothing in its caches.
+/// Measures the service in the same world, with an empty database and empty caches.
 async fn service(arguments: &Arguments, world: &World, report: &mut Report) -> anyhow::Result<Figures> {
     let place = Place::new(&arguments.place)?;
     let asking = || {

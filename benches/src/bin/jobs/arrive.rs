@@ -1,4 +1,4 @@
-//! Lists that arrive while live calls come at a steady pace.
+//! Submission of lists during live calls at a steady pace.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::job::Service;
 use crate::report::Report;
 use crate::{Arguments, list};
 
-/// How often a list is submitted.
+/// Number of submissions.
 const ROUNDS: usize = 5;
-/// Connections with live calls.
+/// Connections that send live calls.
 const CONNECTIONS: u32 = 16;
-/// How long calls are looked at without a list, each time.
+/// Time over which calls are measured without a list, before each submission.
 const QUIET: Duration = Duration::from_secs(2);
 
 pub(crate) async fn measure(arguments: &Arguments, report: &mut Report) -> anyhow::Result<()> {
@@ -35,7 +35,7 @@ pub(crate) async fn measure(arguments: &Arguments, report: &mut Report) -> anyho
         beside.extend(load.taken());
         took.push(u32::try_from(accepted.as_micros())?);
         peaks.push(process::peak_mib(service.program.process())?);
-        // What follows is another measurement.
+        // Verifying the list is measured elsewhere.
         service.cancel(&id).await?;
         tokio::time::sleep(QUIET).await;
     }

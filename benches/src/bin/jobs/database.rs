@@ -1,4 +1,4 @@
-//! What a list makes the database write and keep.
+//! Database writes and storage per list.
 
 use probity_benches::place::Place;
 use probity_benches::process::{self, float};
@@ -7,17 +7,17 @@ use probity_trialdb::Database;
 
 use crate::report::Report;
 
-/// What was written since a database was made.
+/// Writes since the database was created.
 pub(crate) struct Writes {
-    /// Bytes that the database keeps: of SQLite its file, without what is in the log alone.
+    /// Bytes in the database. For SQLite, the size of its file, excluding data that only the log holds.
     stored: u64,
-    /// Bytes of the log that were written; on SQLite everything that the service has written.
+    /// Bytes written to the log. For SQLite, everything that the service has written.
     written: u64,
-    /// Rows that were inserted, changed or deleted, and transactions; SQLite does not count them.
+    /// Rows inserted, changed or deleted, and transactions. SQLite does not count them.
     rows_and_transactions: Option<(u64, u64)>,
 }
 
-/// What was written until now.
+/// Returns the writes so far.
 pub(crate) fn writes(place: &Place, program: &Program) -> anyhow::Result<Writes> {
     let Some(database) = place.database() else {
         let (stored, written) = (place.size_bytes("probity.db"), process::written_bytes(program.process())?);
@@ -39,7 +39,6 @@ fn number(database: &Database, sql: &str) -> anyhow::Result<u64> {
 }
 
 impl Writes {
-    /// What was written since then.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let counted = self.rows_and_transactions.zip(before.rows_and_transactions);
         Self {
@@ -49,7 +48,7 @@ impl Writes {
         }
     }
 
-    /// Tells of it for each address.
+    /// Reports the writes per address.
     pub(crate) fn tell(&self, addresses: u64, report: &mut Report) -> anyhow::Result<()> {
         let each = |count: u64| float(count) / float(addresses);
         report.line("bytes stored for each address", format!("{:.0}", each(self.stored)), "150")?;

@@ -1,4 +1,4 @@
-//! Jobs as a client sees them.
+//! Jobs as seen by a client.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -9,19 +9,19 @@ use probity_benches::client::{Connection, get, post};
 use probity_benches::program::Program;
 use serde_json::Value;
 
-/// How often the end of a job is looked for.
+/// Poll interval while a job runs.
 const LOOK: Duration = Duration::from_millis(10);
-/// How long a job may take.
+/// Time limit of a job.
 const PATIENCE: Duration = Duration::from_mins(15);
 
-/// A service with the key of its organization.
+/// A service and its organization's key.
 pub(crate) struct Service {
     pub(crate) program: Program,
     pub(crate) key: String,
 }
 
 impl Service {
-    /// Starts one over an empty database. It is started twice, as installations are.
+    /// Starts a service over an empty database, then restarts it, as installations do.
     pub(crate) async fn first(command: impl Fn() -> anyhow::Result<Command>) -> anyhow::Result<Self> {
         let program = Program::start(&mut command()?).await?;
         let key = program.live_key().context("a new installation prints its live key")?.to_owned();
@@ -33,7 +33,7 @@ impl Service {
         self.program.address
     }
 
-    /// Submits a list from a thread of its own; gives the job's id and how long that took until the answer was there.
+    /// Submits a list from its own thread. Returns the job's ID and the time until the response.
     #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
     pub(crate) async fn submit(&self, body: Vec<u8>) -> anyhow::Result<(String, Duration)> {
         let (to, request) = (self.address(), post("/v1/batch-verify", &self.key, &body));
@@ -51,13 +51,12 @@ impl Service {
         Ok((answer["id"].as_str().context("a job's id")?.to_owned(), took))
     }
 
-    /// Where a job stands.
     pub(crate) async fn status(&self, id: &str) -> anyhow::Result<Value> {
         let request = get(&format!("/v1/batch-verify/{id}/status"), Some(&self.key));
         Connection::open(self.address()).await?.json(&request).await
     }
 
-    /// Waits until a job is completed; every row must have its verdict. Gives the time.
+    /// Waits until a job is completed, checks that every row has a verdict, and returns the time.
     #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
     pub(crate) async fn completed(&self, id: &str, rows: u64) -> anyhow::Result<Instant> {
         let began = Instant::now();
@@ -78,7 +77,6 @@ impl Service {
         }
     }
 
-    /// Cancels a job.
     pub(crate) async fn cancel(&self, id: &str) -> anyhow::Result<()> {
         let request = post(&format!("/v1/batch-verify/{id}/cancel"), &self.key, b"{}");
         let answer = Connection::open(self.address()).await?.json(&request).await?;

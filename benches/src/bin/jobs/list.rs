@@ -1,21 +1,20 @@
-//! Lists as customers have them: half of the addresses at a few large providers, the rest spread over many small domains,
-//! one in a hundred twice, in no order.
+//! Lists like those of customers: half of the addresses at a few large providers, the rest spread over many small domains, 1%
+//! duplicates, in random order.
 
 use probity_mail::rng::Rng;
 
 const LARGE: [&str; 5] = ["gmail.com", "yahoo.com", "outlook.com", "gmx.de", "icloud.com"];
 const NAMES: [&str; 8] = ["anna", "bernd.meyer", "c.dupont", "info", "j.smith", "sales", "maria.rossi", "li.wei"];
-/// Addresses for each small domain.
 const EACH: usize = 50;
 
-/// A body of JSON with so many addresses; lists of another seed have other addresses.
+/// Returns a JSON body with `rows` addresses; another seed gives other addresses.
 pub(crate) fn body(rows: u64, seed: u64) -> anyhow::Result<Vec<u8>> {
     let count = usize::try_from(rows)?;
     let mut rng = Rng::new(seed);
     let mut body = Vec::with_capacity(count * 32);
     body.extend_from_slice(b"{\"emails\":[");
     for nth in 0..count {
-        // A repeated address is that of an earlier row.
+        // A duplicate repeats an earlier row.
         let number = if nth > 0 && rng.below(100) == 0 { rng.below(nth) } else { nth };
         let separator = if nth == 0 { "" } else { "," };
         body.extend_from_slice(format!("{separator}\"{}\"", address(number, count, seed)).as_bytes());
@@ -24,7 +23,7 @@ pub(crate) fn body(rows: u64, seed: u64) -> anyhow::Result<Vec<u8>> {
     Ok(body)
 }
 
-/// The same number always has the same address.
+/// Returns the address for a number; the same number always gives the same address.
 fn address(number: usize, count: usize, seed: u64) -> String {
     let name = NAMES[number % NAMES.len()];
     let mut rng = Rng::new(seed ^ u64::try_from(number).unwrap_or(0));

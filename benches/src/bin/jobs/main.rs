@@ -1,17 +1,18 @@
-//! How fast batch jobs are: taken in, worked on, read.
+//! Speed of jobs: submission, verification, reading results.
 //!
-//! The program under test is `probity serve` as a child process, so that memory and CPU time are the service's own. Client,
-//! service and database share the machine. Each part stands alone and can be asked for with `--part`:
+//! The program under test is `probity serve` as a child process, so that memory and CPU time are the service's own. Client, service
+//! and database share the machine. Select a part with `--part`:
 //!
-//! - `arrive`: lists are submitted over HTTP while live calls come at a steady pace;
-//! - `whole`: lists of several sizes in the sandbox, from acceptance to the last result; memory, CPU, bytes stored;
-//! - `pages`: the rows of the largest of them, at any depth, also while another runs;
-//! - `nodes`: the same list with one and with two processes on one database (PostgreSQL);
-//! - `engine`: a list against simulated exchangers on loopback, beside the engine alone in the same world.
+//! - `arrive`: submits lists over HTTP during live calls at a steady pace;
+//! - `whole`: runs lists of several sizes in the sandbox, from acceptance to the last result; measures memory, CPU time, bytes
+//!   stored;
+//! - `pages`: reads the rows of the largest list at any depth, also while another list runs;
+//! - `nodes`: runs the same list with one and with two processes on one database (PostgreSQL);
+//! - `engine`: runs a list against simulated MX hosts on loopback, and the engine alone in the same world.
 //!
-//! `cargo build --release -p probity-cli && cargo run --release -p probity-benches --bin jobs` takes SQLite in a temporary
-//! directory; `-- --postgres` a private PostgreSQL that syncs its log; `-- --rows 100000` a shorter list. The program fails
-//! where an answer is wrong, never because something was slow.
+//! `cargo build --release -p probity-cli && cargo run --release -p probity-benches --bin jobs` uses SQLite in a temporary
+//! directory. `-- --postgres` uses a private PostgreSQL that syncs its log; `-- --rows 100000` uses a shorter list. The program
+//! fails on a wrong response, never because something was slow.
 
 #![expect(clippy::print_stdout, reason = "it is a command that prints what it measured")]
 
@@ -33,33 +34,33 @@ use report::Report;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Submits lists to a service and prints what they took.
+/// Submits lists to a service and prints their cost.
 #[derive(Parser)]
 struct Arguments {
     /// Addresses of the longest list.
     #[arg(long, default_value_t = 1_000_000)]
     rows: u64,
-    /// Only these parts.
+    /// Measure only these parts.
     #[arg(long)]
     part: Vec<Part>,
     #[command(flatten)]
     place: PlaceArguments,
-    /// Live calls a second beside the lists that arrive.
+    /// Live calls per second while lists arrive.
     #[arg(long, default_value_t = 1_000)]
     calls: u32,
-    /// Domains of the simulated exchangers.
+    /// Domains of the simulated MX hosts.
     #[arg(long, default_value_t = 5_000)]
     domains: u32,
-    /// How long they wait before they answer what they have received, in milliseconds.
+    /// Delay before a simulated MX host answers what it has received, in milliseconds.
     #[arg(long, default_value_t = 5)]
     latency_ms: u64,
-    /// Addresses that they are asked about.
+    /// Addresses verified at the simulated MX hosts.
     #[arg(long, default_value_t = 100_000)]
     asked: u64,
-    /// Serve the simulated exchangers (this program starts itself so).
+    /// Serve the simulated MX hosts (used internally).
     #[arg(long, hide = true)]
     serve: bool,
-    /// Ask them with the engine alone: where names are answered and the exchangers' port (this program starts itself so).
+    /// Verify with the engine alone: address of the name server and port of the MX hosts (used internally).
     #[arg(long, hide = true, num_args = 2)]
     alone: Vec<String>,
 }
@@ -92,7 +93,7 @@ fn main() -> anyhow::Result<()> {
             if arguments.serve { world::serve(arguments.shape()).await } else { alone::ask(&arguments).await }
         });
     }
-    // One thread is enough for a client, and leaves the service the more of two cores.
+    // One thread is enough for a client, and leaves the service most of two cores.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(measure(&arguments))
 }

@@ -1,4 +1,4 @@
-//! Pages of a job's rows, at any depth, after its end and while another runs.
+//! Pages of a job's results, at any depth, after the job ends and while another runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,15 +14,15 @@ use crate::job::Service;
 use crate::list;
 use crate::report::Report;
 
-/// Rows of a page.
+/// Rows per page.
 const ROWS: u64 = 1_000;
-/// Pages at each end that are compared.
+/// Pages compared at each end.
 const EDGE: usize = 50;
-/// How often they are read.
+/// Number of passes over all pages.
 const ROUNDS: usize = 4;
-/// Connections that read pages at random places.
+/// Connections that read random pages.
 const READERS: u64 = 2;
-/// For how long.
+/// Duration of the random reads.
 const LENGTH: Duration = Duration::from_secs(5);
 
 pub(crate) async fn measure(service: &Service, id: &str, rows: u64, report: &mut Report) -> anyhow::Result<()> {
@@ -68,7 +68,7 @@ pub(crate) async fn measure(service: &Service, id: &str, rows: u64, report: &mut
     Ok(())
 }
 
-/// Every page in order: the cursor of each, and the seconds that it took.
+/// Reads every page in order. Returns each page's cursor, and the time in seconds.
 #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 async fn walk(service: &Service, id: &str, rows: u64) -> anyhow::Result<(Vec<String>, f64)> {
     let mut connection = Connection::open(service.address()).await?;
@@ -82,7 +82,7 @@ async fn walk(service: &Service, id: &str, rows: u64) -> anyhow::Result<(Vec<Str
     Ok((cursors, took))
 }
 
-/// Reads pages at random places until it is over; gives pages a second.
+/// Reads random pages for [`LENGTH`]; returns pages per second.
 #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 async fn at_random(
     service: &Service,
@@ -109,7 +109,7 @@ async fn at_random(
     Ok(f64::from(pages) / began.elapsed().as_secs_f64())
 }
 
-/// One page: the cursor of the next, and what it took in microseconds.
+/// Reads one page. Returns the next page's cursor, and the time in microseconds.
 #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 async fn page(
     connection: &mut Connection,
@@ -123,7 +123,7 @@ async fn page(
     let (status, body) = connection.ask(&get(&target, Some(&service.key))).await?;
     let took = u32::try_from(began.elapsed().as_micros())?;
     ensure!(status == 200, "a page was answered with {status}: {}", String::from_utf8_lossy(body));
-    // The cursor stands behind the rows.
+    // The cursor follows the rows.
     let tail = str::from_utf8(&body[body.len().saturating_sub(300)..]).context("a page in ASCII")?;
     let next = tail.rsplit_once("\"next\":\"").and_then(|(_, rest)| rest.split_once('"'));
     Ok((next.map(|(cursor, _)| cursor.to_owned()), took))

@@ -1,9 +1,9 @@
-//! The table that is printed: what was measured, the figure, the target beside it.
+//! The printed table: quantity, figure, target.
 
 use std::fmt::Display;
 use std::io::{Stdout, Write as _, stdout};
 
-/// A table under way; each line is printed when it is known.
+/// Prints each line as soon as its figure is known.
 pub(crate) struct Report {
     out: Stdout,
 }
@@ -15,7 +15,8 @@ impl Report {
         Ok(Self { out })
     }
 
-    /// A line with a target; without one it is `""`. The last column is the machine's load, of which measuring makes 2.
+    /// Prints a line; an empty `target` means none. The last column is the machine's load, of which the measurement itself causes
+    /// 2.
     pub(crate) fn line(&mut self, what: impl Display, figure: impl Display, target: &str) -> anyhow::Result<()> {
         let load = std::fs::read_to_string("/proc/loadavg")?;
         let load = load.split(' ').next().unwrap_or_default();

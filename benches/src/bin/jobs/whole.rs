@@ -1,4 +1,4 @@
-//! Whole jobs in the sandbox: from acceptance to the last result.
+//! Whole jobs in the sandbox, from acceptance to the last result.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::job::Service;
 use crate::report::Report;
 use crate::{Arguments, Part, database, list, pages};
 
-/// The short lists beside the longest: how long, and how often.
+/// Shorter lists, besides the longest: rows and number of runs.
 const SHORT: [(u64, usize); 2] = [(10_000, 5), (100_000, 3)];
-/// What the service is given to come to rest.
+/// Time for the service to become idle.
 const REST: Duration = Duration::from_millis(500);
 
-/// What a list took.
+/// Cost of a list.
 pub(crate) struct Took {
     pub(crate) id: String,
     pub(crate) seconds: f64,
@@ -64,12 +64,12 @@ fn speed(report: &mut Report, rows: u64, took: &Took) -> anyhow::Result<()> {
     report.line(format!("{rows}: CPU for each address"), format!("{:.1} µs", took.cpu_seconds * 1e6 / float(rows)), "")
 }
 
-/// Submits a list and waits until it is done. What arriving costs is in the CPU time, not in the seconds.
+/// Submits a list and waits until it is completed. The CPU time includes submission; the seconds do not.
 pub(crate) async fn run(service: &Service, rows: u64, seed: u64) -> anyhow::Result<Took> {
     run_body(service, rows, list::body(rows, seed)?).await
 }
 
-/// The same with a body that is there.
+/// Like [`run`], with a given body.
 #[expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 pub(crate) async fn run_body(service: &Service, rows: u64, body: Vec<u8>) -> anyhow::Result<Took> {
     tokio::time::sleep(REST).await;

@@ -1,8 +1,7 @@
-//! What the service answers, and how it is printed.
+//! Answers of the service, and how they are printed.
 
 use anyhow::{Context as _, Result};
-
-use probity_server::admin::PlanShown;
+use probity_service::admin::PlanShown;
 
 use super::{
     Balance, Booked, Delivery, Detail, Discrepancy, Erasure, Key, Link, Node, Org, OrgDetail, Told, User, audit,
@@ -11,57 +10,46 @@ use super::{
 use crate::exit::Exit;
 use crate::output::Style;
 
-/// What the service answers.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
-    /// Organizations.
     Orgs(Vec<Org>),
-    /// One organization with all that is known.
+    /// One organization in detail.
     Org(Box<OrgDetail>),
-    /// Plans.
     Plans(Vec<PlanShown>),
-    /// What was booked.
+    /// Ledger entries.
     Ledger(Vec<Booked>),
-    /// Keys without their secrets.
     Keys(Vec<Key>),
-    /// A key that was just made, with its secret.
+    /// A new key and its secret.
     NewKey(Box<Key>, String),
-    /// What an organization has.
     Balance(Balance),
-    /// Where something does not agree.
+    /// Discrepancies.
     Audit(Vec<Discrepancy>),
-    /// Messages to customers' servers.
     Deliveries(Vec<Delivery>),
-    /// Erasures.
     Erasures(Vec<Erasure>),
-    /// One of them, with all that is known.
+    /// One delivery in detail.
     Delivery(Box<Detail>),
-    /// Webhooks.
     Webhooks(Vec<webhooks::Webhook>),
-    /// A secret that was just made.
+    /// A new signing secret.
     WebhookSecret(Box<webhooks::Signed>),
-    /// Suppression lists.
     Suppressions(Vec<suppressions::List>),
-    /// A change of one.
+    /// A change of a suppression list.
     SuppressionsChanged(suppressions::Changed),
-    /// Nodes.
     Nodes(Vec<Node>),
-    /// Members.
     Users(Vec<User>),
-    /// Where somebody is signed in.
+    /// Sessions of a user.
     Sessions(Vec<users::Session>),
-    /// Somebody who was signed out.
+    /// A user who was signed out.
     SignedOut(users::SignedOut),
-    /// What is known of a member.
+    /// A user's identity check.
     Identified(Box<users::Identified>),
-    /// A link that was just made.
+    /// A one-time link.
     Link(Link),
-    /// What the API's own routes answered.
+    /// Objects of the API's own routes.
     Told(Told),
 }
 
 impl Answer {
-    /// Whether all is well: only an audit can find that it is not.
+    /// Exit status: a failure only if an audit found discrepancies.
     pub(super) fn exit(&self) -> Exit {
         match self {
             Self::Audit(found) if !found.is_empty() => Exit::NotPassed,
@@ -69,7 +57,7 @@ impl Answer {
         }
     }
 
-    /// What is said beside the answer, which may be empty.
+    /// Note printed besides the answer.
     pub(super) fn note(&self) -> Option<&'static str> {
         match self {
             Self::Told(told) => told.note(),
@@ -77,7 +65,7 @@ impl Answer {
         }
     }
 
-    /// The answer as text, with a line break at its end unless it is empty.
+    /// Formats the answer, with a final line break unless it is empty.
     pub(super) fn show(&self, style: Style) -> Result<String> {
         if style == Style::Json {
             return self.json();

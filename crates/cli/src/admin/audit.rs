@@ -1,23 +1,23 @@
-//! What an audit found, for people and programs.
+//! Discrepancies found by an audit.
 
 use serde::Serialize;
 
 use super::table;
 
-/// Something that should agree with something else and does not.
+/// Two figures that should agree and do not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Discrepancy {
-    /// Whose; empty where there is no such organization.
+    /// Organization ID; empty if the organization does not exist.
     pub organization: String,
-    /// The name of the broken rule.
+    /// Name of the broken rule.
     pub invariant: String,
-    /// What it says.
+    /// Text of the rule.
     pub rule: String,
-    /// Of what: a kind of credits, a job, or a job and one of its counters; empty where all of the organization is meant.
+    /// A kind of credits, a job, or a job and one of its counters; empty means the whole organization.
     pub subject: String,
-    /// What is said, or should be.
+    /// Figure that is stored, or expected.
     pub said: i64,
-    /// What was found.
+    /// Figure that was computed.
     pub found: i64,
 }
 

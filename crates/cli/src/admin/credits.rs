@@ -1,5 +1,3 @@
-//! Credits.
-
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -16,44 +14,39 @@ pub(crate) enum Bucket {
     Prepaid,
 }
 
-/// Credits that are to be put in or taken out.
+/// A grant or correction of credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Booking {
-    /// Whose.
     pub org: Option<String>,
-    /// Whether they are granted; a correction otherwise.
+    /// Grant, or else a correction.
     pub is_grant: bool,
-    /// Which.
     pub bucket: Bucket,
-    /// How many; of a correction with its sign.
+    /// Number of credits; negative for a correction that takes credits.
     pub amount: i64,
-    /// When the rest of a grant expires.
+    /// Expiry of the unspent rest of a grant.
     pub until: Option<Moment>,
-    /// The operator's name for it.
+    /// The operator's idempotency reference.
     pub reference: Option<String>,
 }
 
-/// What there is of one kind.
+/// Credits of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Account {
-    /// Can be spent.
     pub available: i64,
-    /// Set aside for what is being done.
+    /// Credits on hold.
     pub held: i64,
-    /// Spent so far.
+    /// Credits spent so far.
     pub spent: i64,
 }
 
-/// What an organization has.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Balance {
-    /// Whose.
     pub organization: String,
-    /// Of a period.
+    /// Credits of the plan's period.
     pub subscription: Account,
-    /// Bought.
+    /// Bought credits.
     pub prepaid: Account,
-    /// What can be spent of both.
+    /// Available credits of both kinds.
     pub total: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Messages to customers' servers. The operator sees why a receiver was not reached; customers do not.
+//! Webhook deliveries. Operators see why a receiver was not reached; customers do not.
 
 use std::fmt::Write as _;
 
@@ -23,74 +23,63 @@ pub(crate) enum DeliveryState {
     Cancelled,
 }
 
-/// A message as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Delivery {
-    /// Its id.
     pub id: String,
-    /// Whose it is.
     pub organization: String,
-    /// The event that it tells of, which the receiver sees as `webhook-id`.
+    /// Event ID, which the receiver sees as `webhook-id`.
     pub event: String,
-    /// What sort of event.
+    /// Type of the event.
     pub kind: String,
-    /// The webhook to which it goes; `None` for a batch's own URL.
+    /// Webhook ID; `None` for a job's callback.
     pub webhook: Option<String>,
-    /// Where it goes.
     pub url: String,
-    /// Where it stands.
     pub state: String,
-    /// How many attempts have come to an end.
+    /// Finished attempts.
     pub attempts: i64,
-    /// When it is tried next; `None` where it waits for nothing.
+    /// Next attempt; `None` if none is pending.
     #[serde(serialize_with = "super::maybe_time")]
     pub next_at: Option<Millis>,
-    /// When it was tried last.
+    /// Last attempt.
     #[serde(serialize_with = "super::maybe_time")]
     pub last_at: Option<Millis>,
-    /// The HTTP status of the last answer.
     pub last_status: Option<i64>,
-    /// Why the last attempt got no answer.
+    /// Why the last attempt got no response.
     pub last_error: Option<String>,
-    /// How long the last attempt took, in milliseconds.
+    /// Duration of the last attempt, in milliseconds.
     pub last_took_ms: Option<i64>,
-    /// When it was made.
     #[serde(serialize_with = "super::time")]
     pub created_at: Millis,
 }
 
-/// A message with all that is known of it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Detail {
-    /// The message.
     #[serde(flatten)]
     pub delivery: Delivery,
-    /// When it was tried first.
+    /// First attempt.
     #[serde(serialize_with = "super::maybe_time")]
     pub first_at: Option<Millis>,
-    /// What is sent; of a message about rows, which those are.
+    /// Body to send; for a delivery about rows, the range of the rows.
     pub body: String,
-    /// How the body of the last answer begins.
+    /// Start of the last response's body.
     pub last_answer: String,
-    /// The attempts before the last one, the newest first.
+    /// Attempts before the last, newest first.
     pub earlier_attempts: Vec<Attempt>,
 }
 
-/// An attempt before the last one.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Attempt {
-    /// When it began.
+    /// Start of the attempt.
     #[serde(serialize_with = "super::time")]
     pub at: Millis,
-    /// Where it went.
     pub url: String,
-    /// The HTTP status of the answer.
+    /// HTTP status of the response.
     pub status: Option<i64>,
-    /// Why there was none.
+    /// Why there was no response.
     pub error: Option<String>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_ms: i64,
-    /// How the body of the answer begins.
+    /// Start of the response's body.
     pub answer: String,
 }
 
@@ -116,13 +105,13 @@ pub(super) fn table(deliveries: &[Delivery]) -> String {
     table::lines(&["ID", "STATE", "ATTEMPTS", "LAST", "NEXT", "URL"], deliveries.iter().map(row))
 }
 
-/// What the last attempt came to.
+/// Summarizes the last attempt.
 fn last(one: &Delivery) -> String {
     let status = one.last_status.map(|status| status.to_string());
     status.or_else(|| one.last_error.clone()).unwrap_or_else(|| "none".to_owned())
 }
 
-/// One message for people. Body and answer are text of others, so nothing of them steers the terminal.
+/// Formats one delivery for people. Body and response are untrusted text, so control characters are removed.
 pub(super) fn shown(detail: &Detail) -> String {
     let Detail { delivery, first_at, body, last_answer, earlier_attempts } = detail;
     let time = |at: Option<Millis>| at.map_or_else(|| "never".to_owned(), moment_text);

@@ -1,4 +1,4 @@
-//! Erasures: addresses that are to be nowhere any more, and what came of it.
+//! Erasure requests and their outcome.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -10,58 +10,45 @@ use serde::Serialize;
 use super::{Request, moment_text, table};
 use crate::args::ErasuresCommand;
 
-/// The largest file of addresses, in bytes.
+/// Maximum size of a file of addresses, in bytes.
 const FILE_MAX: u64 = 64 << 20;
 
-/// An erasure as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Erasure {
-    /// Its id.
     pub id: String,
-    /// Whose it is.
     pub organization: String,
-    /// Whether it is done.
     pub status: &'static str,
-    /// How many addresses.
     pub addresses: i64,
-    /// When it was wished.
     #[serde(serialize_with = "super::time")]
     pub requested_at: Millis,
-    /// When it was done.
     #[serde(serialize_with = "super::maybe_time")]
     pub completed_at: Option<Millis>,
-    /// How many entries were erased, by table.
+    /// Entries erased, by table.
     pub removed: BTreeMap<String, u64>,
 }
 
-/// What is wished of erasures.
+/// Erasure commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ErasureWish {
-    /// Has addresses erased.
     Erase {
-        /// Whose.
+        /// `None`: the only organization.
         org: Option<String>,
-        /// Which.
         emails: Vec<String>,
     },
-    /// Lists erasures, the newest first.
+    /// Newest first.
     List {
-        /// Whose.
+        /// `None`: the only organization.
         org: Option<String>,
-        /// How many at most.
         limit: u32,
     },
-    /// Shows one.
     Show {
-        /// Whose.
+        /// `None`: the only organization.
         org: Option<String>,
-        /// Its id.
         erasure: String,
     },
 }
 
 impl ErasureWish {
-    /// The organization that it is about.
     pub(crate) fn org(&self) -> Option<&str> {
         let (Self::Erase { org, .. } | Self::List { org, .. } | Self::Show { org, .. }) = self;
         org.as_deref()

@@ -1,5 +1,3 @@
-//! Keys.
-
 use anyhow::{Context as _, Result, bail};
 use clap::ValueEnum;
 use probity_mail::time::Millis;
@@ -21,61 +19,48 @@ pub(crate) enum KeyKind {
     Pub,
 }
 
-/// A key that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewKey {
-    /// What it is for.
     pub kind: KeyKind,
-    /// For people; may be empty.
+    /// Label; may be empty.
     pub name: String,
-    /// What a restricted key may do; empty for every other kind.
+    /// Scopes of a restricted key; empty for every other kind.
     pub scopes: Vec<String>,
-    /// Where a public key may be used; empty for every other kind.
+    /// Origins of a public key; empty for every other kind.
     pub origins: Vec<String>,
-    /// Credits that a public key may spend a day.
+    /// Credits per day that a public key may spend.
     pub daily_cap: Option<i64>,
-    /// When it ends.
     pub expires: Option<Moment>,
-    /// Its own limit of requests a minute.
+    /// The key's own rate limit, in requests per minute.
     pub per_minute: Option<u32>,
 }
 
-/// A key as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Key {
-    /// Its id.
     pub id: String,
-    /// Whose it is.
     pub organization: String,
-    /// For people.
     pub name: String,
-    /// What it is for.
     pub kind: String,
-    /// How its text begins.
+    /// Start of the key's text.
     pub prefix: String,
-    /// How its text ends.
+    /// End of the key's text.
     pub last4: String,
-    /// What it may do.
     pub scopes: Vec<String>,
-    /// Where it may be used; empty where it is not bound.
+    /// Origins to which the key is bound; empty if unbound.
     pub origins: Vec<String>,
-    /// Credits that it may spend a day; null where nothing of its own was set.
+    /// Credits per day; `None` if the key has no cap of its own.
     pub daily_cap: Option<i64>,
-    /// When it was made.
     #[serde(serialize_with = "super::time")]
     pub created_at: Millis,
-    /// When it ends.
     #[serde(serialize_with = "super::maybe_time")]
     pub expires_at: Option<Millis>,
-    /// When it was last used, to the minute or so.
+    /// Last use, to about a minute.
     #[serde(serialize_with = "super::maybe_time")]
     pub last_used_at: Option<Millis>,
-    /// When it was revoked.
     #[serde(serialize_with = "super::maybe_time")]
     pub revoked_at: Option<Millis>,
 }
 
-/// A key that was just made.
 #[derive(Serialize)]
 pub(super) struct Created<'a> {
     #[serde(flatten)]
@@ -127,7 +112,7 @@ fn sorted(items: &[String]) -> Vec<String> {
 }
 
 fn origin(text: &str) -> Result<String> {
-    let read = probity_server::admin::origin(text);
+    let read = probity_service::admin::origin(text);
     read.with_context(|| format!("--origin {text}: must look like https://shop.example.com, without a path"))
 }
 
@@ -148,7 +133,7 @@ fn state(key: &Key) -> String {
     }
 }
 
-/// A new key for people. The secret stands alone on its line, to be copied.
+/// Formats a new key for people. The secret has its own line, for copying.
 pub(super) fn created(key: &Key, secret: &str) -> String {
     format!("{}\n\nSave this key; it is shown once.\n\n    {secret}\n", table(std::slice::from_ref(key)).trim_end())
 }

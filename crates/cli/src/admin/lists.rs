@@ -1,4 +1,4 @@
-//! Lists: what is asked about them, and how they are shown.
+//! Lists: commands and output.
 
 use std::path::PathBuf;
 
@@ -9,74 +9,59 @@ use super::{DeskWish, Request, table};
 use crate::args::{DownloadArgs, ListsCommand, NewListArgs, ResultsFormat, RowsArgs};
 use crate::output::{self, plain};
 
-/// What is asked about lists. Jobs are their ids; words are the API's.
+/// List commands. Jobs are given by ID, other values as the API names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// A file is to be verified.
     Add(NewList),
-    /// Those that there are.
     List(Listing),
-    /// How far one is.
     Show(String),
-    /// Rows of one.
     Rows(Rows),
-    /// All rows of one, as a file.
+    /// All rows of a job, as a file.
     Download(Download),
-    /// Where an address or a domain stands, at so many places at most.
+    /// An address or domain to find, and the maximum number of matches.
     Find(String, u32),
-    /// One is to end.
     Cancel(String),
 }
 
-/// A list to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewList {
-    /// Where it is; none: standard input.
+    /// Input file; `None` means standard input.
     pub file: Option<PathBuf>,
-    /// The name or the number, from 1, of its column with the addresses.
+    /// Name or number, from 1, of the address column.
     pub column: Option<String>,
-    /// Whether its first row is data.
+    /// The first row is data.
     pub no_header: bool,
-    /// The sheet of a workbook.
+    /// Sheet of a workbook.
     pub sheet: Option<String>,
-    /// Whether only to say what it would come to.
+    /// Estimates only, without submitting.
     pub forecast: bool,
-    /// A name for it: with the same one it is added once.
+    /// Idempotency reference: a list is added once per reference.
     pub reference: Option<String>,
 }
 
-/// Which lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Listing {
-    /// Of which state.
     pub status: Option<String>,
-    /// Where they came from.
     pub source: Option<String>,
-    /// How many at most.
     pub limit: u32,
 }
 
-/// Which rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rows {
-    /// Of which job.
     pub job: String,
-    /// The parameters that narrow them down, by the API's names.
+    /// Filters by their API names.
     pub filters: Vec<(&'static str, String)>,
-    /// How many rows of the list are left out.
+    /// Number of rows to skip.
     pub after: u32,
-    /// How many at most.
     pub limit: u32,
 }
 
-/// A file of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Download {
-    /// Of which job.
     pub job: String,
-    /// The parameters that say what is in it, by the API's names.
+    /// Download options by their API names.
     pub parameters: Vec<(&'static str, String)>,
-    /// Where it goes; none: standard output.
+    /// Output file; `None` means standard output.
     pub out: Option<PathBuf>,
 }
 
@@ -106,12 +91,12 @@ fn new(args: &NewListArgs) -> NewList {
     }
 }
 
-/// A file that is no standard input or output.
+/// Returns a file's path; `None` for standard input or output.
 fn named(file: Option<&PathBuf>) -> Option<PathBuf> {
     file.filter(|file| file.as_os_str() != "-").cloned()
 }
 
-/// The parameters that were given, by their names.
+/// Returns the parameters that were given, with their names.
 fn given<const N: usize>(all: [(&'static str, Option<String>); N]) -> Vec<(&'static str, String)> {
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -142,7 +127,7 @@ fn download(args: &DownloadArgs) -> Download {
     Download { job: args.one.job.clone(), parameters, out: named(args.out.as_ref()) }
 }
 
-/// Jobs as `/v1/jobs` shows them.
+/// Formats jobs as a table, from `/v1/jobs`.
 pub(crate) fn table(jobs: &[Value]) -> String {
     let row = |job: &Value| {
         let results = &job["results"];
@@ -154,7 +139,7 @@ pub(crate) fn table(jobs: &[Value]) -> String {
     table::lines(&head, jobs.iter().map(row))
 }
 
-/// How far jobs are, as the page of one shows it.
+/// Formats the progress of jobs.
 pub(crate) fn progress(jobs: &[Value]) -> String {
     jobs.iter().map(one_progress).collect()
 }
@@ -191,21 +176,21 @@ fn one_progress(job: &Value) -> String {
     format!("{}\n{reasons}\n{providers}", named_lines(&rows))
 }
 
-/// The least columns that names take, so that answers one after the other stand below each other.
+/// Minimum width of the name column, so that consecutive answers align.
 const NAMES_COLUMNS: usize = 16;
 
-/// Names and values, without those that are empty.
+/// Formats names and values, without empty values.
 pub(super) fn named_lines(rows: &[(&str, String)]) -> String {
     let shown: Vec<_> = rows.iter().filter(|(_, value)| !value.is_empty()).collect();
     let width = shown.iter().map(|(name, _)| name.len()).max().unwrap_or_default().max(NAMES_COLUMNS);
     let line = |(name, value): &(&str, String)| {
-        // A value that is too long for the terminal goes on below itself.
+        // A value too long for the terminal wraps in its own column.
         output::folded(&format!("{name:<width$}  "), &plain(value), output::columns())
     };
     shown.into_iter().map(line).collect::<Vec<_>>().concat()
 }
 
-/// Rows as the table of a list shows them.
+/// Formats the rows of a list as a table.
 pub(crate) fn rows_table(rows: &[Value]) -> String {
     let row = |row: &Value| {
         let head = [&row["index"], &row["email"]].map(cell);
@@ -215,7 +200,7 @@ pub(crate) fn rows_table(rows: &[Value]) -> String {
     table::lines(&["ROW", "ADDRESS", "STATUS", "REASON", "SUGGESTION", "PROVIDER"], rows.iter().map(row))
 }
 
-/// Rows with the jobs in which they stand.
+/// Formats rows with their jobs.
 pub(crate) fn places(rows: &[Value]) -> String {
     let row = |row: &Value| {
         let head = ["job", "created_at", "source", "index", "email"].map(|name| cell(&row[name]));
@@ -224,7 +209,7 @@ pub(crate) fn places(rows: &[Value]) -> String {
     table::lines(&["JOB", "CREATED", "SOURCE", "ROW", "ADDRESS", "STATUS", "REASON"], rows.iter().map(row))
 }
 
-/// What lists would come to.
+/// Formats the estimates of lists.
 pub(crate) fn forecasts(all: &[Value]) -> String {
     all.iter().map(forecast).collect()
 }
@@ -256,7 +241,7 @@ fn forecast(of: &Value) -> String {
     format!("{}\n{providers}", named_lines(&rows))
 }
 
-/// Files that were written.
+/// Formats the files that were written.
 pub(crate) fn written(files: &[Value]) -> String {
     let line = |file: &Value| format!("{} bytes in {}\n", cell(&file["bytes"]), plain(&cell(&file["file"])));
     files.iter().map(line).collect::<Vec<_>>().concat()

@@ -1,4 +1,4 @@
-//! Points in time as people give them: from now on (`90d`), a day, or an exact time.
+//! Times as users give them: relative (`90d`), a day, or an exact time.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -7,23 +7,22 @@ use probity_mail::time::Millis;
 
 use crate::config::duration;
 
-/// A point in time, perhaps counted from now.
+/// A time, absolute or relative to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// So many milliseconds from now on.
+    /// Milliseconds from now.
     After(i64),
-    /// Exactly then.
     At(Millis),
 }
 
 impl Moment {
-    /// Reads `90d`, `2026-12-31` (the end of that day, UTC) or `2026-12-31T12:00:00Z`.
+    /// Parses `90d`, `2026-12-31` (the end of that day, UTC) or `2026-12-31T12:00:00Z`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if let Some(ms) = duration::parse(text).filter(|ms| *ms > 0) {
             return Ok(Self::After(ms));
         }
-        // A text with a time is none of these: it would be read as the day alone.
+        // The length check excludes a text with a time, which would parse as its day.
         let day = || text.parse::<Date>().ok().filter(|_| text.len() == "2026-12-31".len());
         let end = |day: Date| Some(day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp());
         let time = text.parse::<Timestamp>().ok().or_else(|| day().and_then(end));
@@ -31,7 +30,7 @@ impl Moment {
         Ok(Self::At(Millis(time.as_millisecond())))
     }
 
-    /// When that is; `None` where it is over.
+    /// Resolves the time; `None` if it has passed.
     pub(crate) fn from(self, now: Millis) -> Option<Millis> {
         let at = match self {
             Self::After(ms) => now + ms,

@@ -1,42 +1,36 @@
-//! The nodes on the database.
-
 use probity_mail::time::Millis;
 use serde::Serialize;
 
 use super::{moment_text, table};
 
-/// A node as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Node {
-    /// Its name, made at its start.
+    /// Name, generated at the start.
     pub id: String,
-    /// The machine on which it runs.
+    /// Host name of the machine.
     pub hostname: String,
-    /// What it does.
     pub roles: Vec<String>,
-    /// Its version of the program.
     pub version: String,
-    /// The public addresses from which it asks mail servers; `unknown` for one that it does not know.
+    /// Public source IPs of probes; `unknown` for an undetected one.
     pub sources: Vec<String>,
-    /// When it was started.
     #[serde(serialize_with = "super::time")]
     pub started_at: Millis,
-    /// When it last showed that it lives.
+    /// Last heartbeat.
     #[serde(serialize_with = "super::time")]
     pub seen_at: Millis,
-    /// Whether that was lately.
+    /// The last heartbeat is recent.
     pub alive: bool,
-    /// What belongs to it alone now.
+    /// Names of the leases that the node holds.
     pub leases: Vec<String>,
-    /// Chunks of jobs that it worked on when it was last seen.
+    /// Chunks of jobs in progress at the last heartbeat.
     pub chunks: i64,
-    /// Lists that it sorted when it was last seen.
+    /// Imports in progress at the last heartbeat.
     pub imports: i64,
-    /// By how much its clock was ahead of the database's at least, in milliseconds; below zero: behind.
+    /// Minimum lead of the node's clock over the database's, in milliseconds; negative if behind.
     pub clock_ahead_ms: i64,
 }
 
-/// In seconds, with a sign where there is a difference.
+/// Formats the lead in seconds, with a sign unless it is 0.
 fn ahead_text(ms: i64) -> String {
     let sign = match ms.signum() {
         1 => "+",

@@ -1,5 +1,3 @@
-//! Organizations.
-
 use anyhow::{Result, bail};
 use probity_mail::time::Millis;
 use serde::Serialize;
@@ -7,20 +5,19 @@ use serde::Serialize;
 use super::{Request, moment_text, table};
 use crate::args::{Hold, OrgChangeArgs, OrgsCommand};
 
-/// A number of an organization's own, in the place of what its plan says.
+/// An organization's own value, which overrides its plan's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Own {
-    /// It stays as it is.
+    /// Leave unchanged.
     #[default]
     Unsaid,
-    /// The plan's counts.
+    /// Use the plan's value.
     AsPlan,
-    /// This one counts.
+    /// Override the plan's value.
     Given(i64),
 }
 
 impl Own {
-    /// Reads `plan` or a number above zero.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let number = || text.parse().ok().filter(|number| (1..=1_000_000_000).contains(number));
         match text {
@@ -30,50 +27,43 @@ impl Own {
     }
 }
 
-/// What is to be changed of an organization.
+/// Changes to an organization.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// For people.
     pub name: Option<String>,
-    /// The plan's name.
     pub plan: Option<String>,
-    /// How many people may belong to it.
+    /// Maximum number of users.
     pub seats: Own,
-    /// Requests a minute for all its keys.
+    /// Rate limit over all keys, in requests per minute.
     pub rate_per_minute: Own,
-    /// Below how many credits its balance is low.
+    /// Threshold below which the balance is low.
     pub low_balance: Own,
-    /// Entitlements that it has or has not whatever its plan says; none where the plan says.
+    /// Entitlements that override the plan's; `None` restores the plan's.
     pub entitlements: Vec<(String, Option<bool>)>,
 }
 
-/// Whether an organization is served.
+/// Restriction of an organization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OrgStatus {
-    /// It is.
     Active,
-    /// Not, by decision of the operator.
+    /// Suspended by the operator.
     Suspended,
-    /// Not, at its own wish.
+    /// Paused at the organization's request.
     Paused,
-    /// Not any more, and its jobs end.
+    /// Banned for good; its jobs end.
     Banned,
-    /// It is, and somebody looks at it.
+    /// Served, and under review by the operator.
     UnderReview,
 }
 
-/// An organization as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Org {
-    /// Its id.
     pub id: String,
-    /// For people; empty where it has none.
+    /// Label; may be empty.
     pub name: String,
-    /// The plan's name.
     pub plan: String,
-    /// Its status, in the API's words.
+    /// Status as in the API.
     pub status: String,
-    /// When it was made.
     #[serde(serialize_with = "super::time")]
     pub created_at: Millis,
 }
@@ -122,7 +112,7 @@ pub(super) fn table(orgs: &[Org]) -> String {
     table::lines(&["ORGANIZATION", "STATUS", "PLAN", "CREATED", "NAME"], orgs.iter().map(row))
 }
 
-/// Organizations that a message names at most.
+/// Maximum number of organizations that a message lists.
 const NAMED_MAX: usize = 5;
 
 pub(super) fn only(orgs: &[Org]) -> Result<&Org> {

@@ -1,62 +1,54 @@
-//! Plans, and organizations as they stand in theirs.
+//! Plans, and organizations with their plan data.
 
 use probity_mail::time::Millis;
-use probity_server::admin::PlanShown;
+use probity_service::admin::PlanShown;
 use serde::Serialize;
 
 use super::{moment_text, table};
 
-/// An organization with all that operators see of it.
+/// An organization with all details for operators.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Detail {
-    /// What the list shows.
     #[serde(flatten)]
     pub org: super::Org,
-    /// Why it was stopped, or is looked at.
+    /// Reason of a restriction.
     pub hold_reason: Option<String>,
-    /// When its trial ends or ended.
+    /// End of the trial, past or future.
     #[serde(serialize_with = "super::maybe_time")]
     pub trial_ends_at: Option<Millis>,
-    /// The beginning of its period.
     #[serde(serialize_with = "super::time")]
     pub period_start: Millis,
-    /// The end of it.
     #[serde(serialize_with = "super::time")]
     pub period_end: Millis,
-    /// When credits of its plan are due.
+    /// Next grant of plan credits.
     #[serde(serialize_with = "super::maybe_time")]
     pub renews_at: Option<Millis>,
-    /// What it can spend of subscription credits.
+    /// Available subscription credits.
     pub subscription: i64,
-    /// What it can spend of prepaid credits.
+    /// Available prepaid credits.
     pub prepaid: i64,
-    /// Whether that is low.
+    /// The balance is low.
     pub low: bool,
-    /// Below how many credits its balance is low.
+    /// Threshold below which the balance is low.
     pub low_balance: Option<i64>,
-    /// Its seats; none where nobody counts.
+    /// Maximum number of users; `None` means unlimited.
     pub seats: Option<i64>,
-    /// Requests a minute for all its keys; none where the installation's limit counts.
+    /// Rate limit over all keys, in requests per minute; `None` uses the installation's limit.
     pub rate_per_minute: Option<i64>,
-    /// What it may use.
     pub entitlements: Vec<String>,
 }
 
-/// A row of the ledger.
+/// A ledger entry.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Booked {
-    /// Whose.
     pub organization: String,
-    /// When.
     #[serde(serialize_with = "super::time")]
     pub at: Millis,
     /// `grant`, `expire` or `adjust`.
     pub kind: String,
-    /// Subscription credits.
     pub subscription: i64,
-    /// Prepaid credits.
     pub prepaid: i64,
-    /// What caused it.
+    /// Cause of the entry.
     pub cause: String,
 }
 

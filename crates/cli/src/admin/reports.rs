@@ -1,4 +1,4 @@
-//! Usage and timeline: what is asked about them, and how they are shown.
+//! Usage and timeline: queries and output.
 
 use serde_json::Value;
 
@@ -7,27 +7,24 @@ use super::told::{cell, cell_or};
 use super::{DeskWish, Request, table};
 use crate::args::{TimelineArgs, UsageCommand};
 
-/// A question about what was: a route of the API with its parameters.
+/// A report query: a route of the API with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// Of what.
     pub about: About,
-    /// Parameters by the API's names.
+    /// Parameters by their API names.
     pub parameters: Vec<(&'static str, String)>,
 }
 
-/// What is asked about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum About {
-    /// The usage of a period.
+    /// Usage of a period.
     Usage,
-    /// The usage of each day.
+    /// Usage per day.
     Days,
-    /// Mail providers.
     Providers,
-    /// What happened.
+    /// Events.
     Timeline,
-    /// How much of what happened.
+    /// Event counts.
     Summary,
 }
 
@@ -51,7 +48,7 @@ pub(super) fn timeline(args: &TimelineArgs) -> Request {
     Request::Desk { org: args.org.org.clone(), wish: DeskWish::Report(Question { about, parameters }) }
 }
 
-/// Reports of periods.
+/// Formats usage periods.
 pub(crate) fn periods(all: &[Value]) -> String {
     all.iter().map(period).collect()
 }
@@ -75,7 +72,7 @@ fn period(report: &Value) -> String {
     format!("{head}\n{}", table::lines(&["REASON", "ADDRESSES"], reasons))
 }
 
-/// Days with their usage.
+/// Formats usage per day.
 pub(crate) fn days(days: &[Value]) -> String {
     let row = |day: &Value| {
         let counts = ["passed", "undeliverable", "risky", "unknown"].map(|name| cell(&day["statuses"][name]));
@@ -84,7 +81,7 @@ pub(crate) fn days(days: &[Value]) -> String {
     table::lines(&["DAY", "VERIFIED", "PASSED", "UNDELIVERABLE", "RISKY", "UNKNOWN"], days.iter().map(row))
 }
 
-/// Mail providers with what was verified there.
+/// Formats mail providers with their usage.
 pub(crate) fn providers(all: &[Value]) -> String {
     let row = |one: &Value| {
         let names = [cell_or(&one["id"], "other"), cell_or(&one["name"], "others")];
@@ -93,7 +90,7 @@ pub(crate) fn providers(all: &[Value]) -> String {
     table::lines(&["PROVIDER", "NAME", "VERIFIED", "UNKNOWN"], all.iter().map(row))
 }
 
-/// What happened, the newest first.
+/// Formats events, newest first.
 pub(crate) fn events(events: &[Value]) -> String {
     let row = |event: &Value| {
         let (job, what) = (&event["job"], cell(&event["type"]));
@@ -118,7 +115,7 @@ pub(crate) fn events(events: &[Value]) -> String {
     table::lines(&["AT", "WHAT", "WHO", "DETAIL"], events.iter().map(row))
 }
 
-/// How much happened.
+/// Formats event counts.
 pub(crate) fn summaries(all: &[Value]) -> String {
     all.iter().map(summary).collect()
 }

@@ -1,4 +1,4 @@
-//! What organizations wish: what is asked about it, and how it is shown.
+//! Settings of organizations: commands and output.
 
 use anyhow::{Result, bail};
 use serde_json::{Map, Value, json};
@@ -8,19 +8,19 @@ use super::told::{cell, cell_or};
 use super::{DeskWish, Request, table};
 use crate::args::{SettingsChange, SettingsCommand};
 
-/// A setting as it is wished for, in the API's form.
+/// A requested setting, as JSON for the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wished(Value);
 
 impl Wished {
-    /// Words with commas between them; none where there is nothing.
+    /// Parses comma-separated values; an empty text gives an empty list.
     #[expect(clippy::unnecessary_wraps, reason = "a parser of the command line may fail")]
     pub(crate) fn list(text: &str) -> Result<Self, String> {
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         Ok(Self(words.collect::<Vec<_>>().into()))
     }
 
-    /// A number above zero, or `default`.
+    /// Parses a number above 0, or `default`.
     pub(crate) fn number(text: &str) -> Result<Self, String> {
         let number = || text.parse::<u32>().ok().filter(|number| *number > 0);
         match text {
@@ -32,14 +32,12 @@ impl Wished {
     }
 }
 
-/// What is asked about settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// As they stand.
     Show,
-    /// A change of them, as the API takes it.
+    /// A merge patch, as the API takes it.
     Set(Value),
-    /// What it would come to.
+    /// A merge patch whose effect is shown without saving it.
     Try(Value),
 }
 
@@ -70,7 +68,6 @@ fn change(args: &SettingsChange) -> Result<Value> {
     Ok(json!(said))
 }
 
-/// Settings as they stand.
 pub(crate) fn shown(all: &[Value]) -> String {
     all.iter().map(one).collect()
 }
@@ -91,7 +88,7 @@ fn one(settings: &Value) -> String {
     ])
 }
 
-/// What changes would come to.
+/// Formats the effects of changes.
 pub(crate) fn trials(all: &[Value]) -> String {
     all.iter().map(trial).collect()
 }

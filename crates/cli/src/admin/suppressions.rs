@@ -1,4 +1,4 @@
-//! Suppression lists of organizations: counted and changed. What is on them nobody can read.
+//! Suppression lists of organizations: counts and changes. Their addresses are hashed and cannot be read.
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read};
@@ -13,52 +13,46 @@ use super::told::{cell, cell_or};
 use super::{DeskWish, Request, moment_text, table};
 use crate::args::{SuppressionsCommand, TheseAddresses};
 
-/// The longest line that can be an address, in bytes: longer ones are counted as none.
+/// Maximum length of an address line, in bytes; longer lines count as invalid.
 const LINE_MAX: usize = 4_096;
 
-/// What is asked about suppression lists, which are named in the API's words.
+/// Suppression list commands. Lists are given by their API names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// How many addresses they have.
     Count,
-    /// Addresses on one.
+    /// A list, and addresses to add.
     Add(String, Vec<String>),
-    /// Addresses off it.
+    /// A list, and addresses to remove.
     Remove(String, Vec<String>),
-    /// All addresses off it.
+    /// A list to empty.
     Clear(String),
 }
 
-/// A list as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct List {
-    /// Which.
     #[serde(rename = "list")]
     pub name: String,
-    /// Whose.
     pub organization: String,
-    /// How many addresses are on it.
+    /// Number of addresses.
     pub count: i64,
-    /// When it was changed last; `None` where it is empty.
+    /// Last change; `None` if the list is empty.
     #[serde(serialize_with = "super::maybe_time")]
     pub changed_at: Option<Millis>,
 }
 
-/// What a change came to.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Changed {
-    /// The list after it.
     #[serde(flatten)]
     pub list: List,
-    /// Addresses that came on the list.
+    /// Addresses added.
     pub added: i64,
-    /// Addresses that went.
+    /// Addresses removed.
     pub removed: i64,
-    /// Texts that are no addresses.
+    /// Texts that are not addresses.
     pub invalid: i64,
 }
 
-/// What is asked; lists of addresses are read from standard input where a command says so.
+/// Builds the request, reading addresses from standard input if the command says so.
 pub(super) fn request(command: &SuppressionsCommand) -> Result<Request> {
     let (org, wish) = match command {
         SuppressionsCommand::Find { email, org } => {
@@ -84,7 +78,7 @@ fn addresses(these: &TheseAddresses) -> Result<Vec<String>> {
     Ok(these.addresses.clone())
 }
 
-/// One address a line, in UTF-8 or UTF-16; a line that is no text, or too long to be one, is an address that is none.
+/// Reads one address per line, in UTF-8 or UTF-16. An undecodable or overlong line counts as an invalid address.
 fn lines(from: impl Read) -> Result<Vec<String>> {
     let unread = "cannot read standard input";
     let text = BufReader::new(Decoded::open(from).context(unread)?);
@@ -106,7 +100,7 @@ pub(super) fn table(lists: &[List]) -> String {
     table::lines(&["LIST", "ADDRESSES", "CHANGED"], lists.iter().map(row))
 }
 
-/// Lists with what they say of one address.
+/// Formats suppression lists with their match for one address.
 pub(crate) fn found(lists: &[Value]) -> String {
     let row = |list: &Value| {
         let lookup = &list["lookup"];

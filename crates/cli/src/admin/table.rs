@@ -1,11 +1,8 @@
-//! Tables for a terminal.
-
 use std::fmt::Write as _;
 
 use crate::output::plain;
 
-/// A head and its rows in columns as wide as their widest cell. Names are text of strangers, so nothing of them steers the
-/// terminal.
+/// Formats a head and rows, each column as wide as its widest cell. Cells are untrusted text, so control characters are removed.
 pub(crate) fn lines(head: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let head = head.iter().map(|cell| (*cell).to_owned()).collect();
     let rows: Vec<Vec<String>> = std::iter::once(head)

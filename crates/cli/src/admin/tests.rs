@@ -1,4 +1,4 @@
-//! From a command line to what is asked; [`shown`] goes from an answer to what is printed.
+//! Parsing: command line to request. [`shown`] tests output: answer to text.
 
 mod shown;
 

@@ -1,47 +1,45 @@
-//! What the API's own routes answered: programs get its objects as they are, people a table of them.
+//! Objects from the API's own routes: JSON unchanged for programs, a table for people.
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Objects of the API, and how people are shown them.
+/// API objects, and the function that formats them as a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
-    /// In the API's words and order.
+    /// Objects as the API returned them, in order.
     pub objects: Vec<Box<RawValue>>,
-    /// Shows all of them.
     pub table: fn(&[Value]) -> String,
-    /// What people are told besides where there are none.
+    /// Note for people if there are no objects.
     pub none: Option<&'static str>,
 }
 
 impl Told {
-    /// One answer that is one object.
+    /// Wraps an answer of one object.
     pub(crate) fn one(answer: String, table: fn(&[Value]) -> String) -> Result<Self> {
         Ok(Self::all(vec![RawValue::from_string(answer).context("the response is not JSON")?], table))
     }
 
-    /// Objects, however many.
+    /// Wraps any number of objects.
     pub(crate) fn all(objects: Vec<Box<RawValue>>, table: fn(&[Value]) -> String) -> Self {
         Self { objects, table, none: None }
     }
 
-    /// The same; where there are none, people are told so.
+    /// Sets the note for people if there are no objects.
     pub(crate) fn or_none(self, none: &'static str) -> Self {
         Self { none: Some(none), ..self }
     }
 
-    /// What is said beside the answer.
+    /// Note printed besides the answer.
     pub(super) fn note(&self) -> Option<&'static str> {
         self.none.filter(|_| self.objects.is_empty())
     }
 
-    /// The objects as text for programs, one a line.
     pub(super) fn lines(&self) -> String {
         self.objects.iter().flat_map(|object| [object.get(), "\n"]).collect()
     }
 
-    /// The objects as text for people.
+    /// Formats the objects for people.
     pub(super) fn shown(&self) -> Result<String> {
         let read = |object: &RawValue| serde_json::from_str(object.get()).context("the response is not JSON");
         let values: Vec<Value> = self.objects.iter().map(|object| read(object)).collect::<Result<_>>()?;
@@ -49,7 +47,7 @@ impl Told {
     }
 }
 
-/// A cell of a table: text without its quotes, and nothing where there is nothing.
+/// Formats a table cell: strings without quotes, `null` as an empty text.
 pub(super) fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -58,7 +56,7 @@ pub(super) fn cell(value: &Value) -> String {
     }
 }
 
-/// A cell where there may be nothing, which is said with a word.
+/// Formats a table cell, with a given word for `null`.
 pub(super) fn cell_or(value: &Value, otherwise: &str) -> String {
     Some(cell(value)).filter(|text| !text.is_empty()).unwrap_or_else(|| otherwise.to_owned())
 }

@@ -1,4 +1,4 @@
-//! People who sign in.
+//! Users of the dashboard.
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -9,16 +9,14 @@ use super::{Request, moment_text, table};
 use crate::args::{OnePerson, UsersCommand};
 use crate::output::plain;
 
-/// What becomes of a member.
+/// Change to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// They cannot sign in until they are resumed.
+    /// Prevents sign-in until the user is resumed.
     Pause,
-    /// They can again.
     Resume,
-    /// They are no member any more.
     Remove,
-    /// They may do something else, in the API's words.
+    /// New role, as in the API.
     Role(String),
 }
 
@@ -33,74 +31,59 @@ pub(crate) enum Identity {
     Unknown,
 }
 
-/// A member as they are shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct User {
-    /// Their id.
     pub id: String,
-    /// Whose they are.
     pub organization: String,
-    /// Their address; empty where they have given none yet.
+    /// Email address; empty if none is set yet.
     pub email: String,
-    /// What they are called; empty where nobody said.
+    /// Name; empty if unset.
     pub name: String,
-    /// What they may do.
     pub role: String,
-    /// Whether the organization is theirs.
+    /// The user is the owner.
     pub is_primary: bool,
-    /// Where they stand, in the API's words.
+    /// Status as in the API.
     pub status: String,
-    /// When they were added.
     #[serde(serialize_with = "super::time")]
     pub created_at: Millis,
 }
 
-/// A member, and what is known of who they are.
+/// A user with the identity check.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Identified {
-    /// The member.
     #[serde(flatten)]
     pub user: User,
-    /// What is known, in the API's words; `None` where nobody has looked.
+    /// Result as in the API; `None` if unchecked.
     pub identity_verified: Option<String>,
 }
 
-/// A session as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Session {
-    /// Its id.
     pub id: String,
-    /// Whose it is.
     pub user: String,
-    /// Which browser on which system.
+    /// Browser and system.
     pub client: String,
-    /// When they signed in.
     #[serde(serialize_with = "super::time")]
     pub created_at: Millis,
-    /// When it was last used, to the minute.
+    /// Last use, to the minute.
     #[serde(serialize_with = "super::time")]
     pub last_seen_at: Millis,
 }
 
-/// Somebody who was signed out.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct SignedOut {
-    /// Their id.
     pub user: String,
-    /// How many sessions ended.
+    /// Number of sessions ended.
     pub ended: u64,
 }
 
-/// A one-time link as it is shown.
+/// A one-time link.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Link {
-    /// The id of whose it is.
     pub user: String,
-    /// The id of their organization.
     pub organization: String,
-    /// What is opened in a browser.
+    /// Link to open in a browser.
     pub url: String,
-    /// From when on it opens nothing.
     #[serde(serialize_with = "super::time")]
     pub expires_at: Millis,
 }
@@ -138,7 +121,7 @@ pub(super) fn table(users: &[User]) -> String {
     table::lines(&["USER", "STATUS", "ROLE", "ADDED", "EMAIL", "NAME"], users.iter().map(row))
 }
 
-/// Where somebody is signed in.
+/// Formats the sessions of a user.
 pub(super) fn sessions(all: &[Session]) -> String {
     let row = |one: &Session| {
         vec![one.id.clone(), moment_text(one.created_at), moment_text(one.last_seen_at), one.client.clone()]
@@ -146,18 +129,16 @@ pub(super) fn sessions(all: &[Session]) -> String {
     table::lines(&["SESSION", "SIGNED IN", "LAST USED", "CLIENT"], all.iter().map(row))
 }
 
-/// One line about somebody who was signed out.
 pub(super) fn signed_out(out: &SignedOut) -> String {
     format!("{} sessions of {} ended\n", out.ended, out.user)
 }
 
-/// One line about a member.
 pub(super) fn identified(one: &Identified) -> String {
     let known = one.identity_verified.as_deref().unwrap_or("unknown");
     format!("the identity of {} ({}) is {known}\n", one.user.id, plain(&one.user.email))
 }
 
-/// The link, and what is to be known about it.
+/// Formats the link and instructions.
 pub(super) fn shown(link: &Link) -> String {
     format!(
         "{}\n\nThis link sets the password of {} in {}. It works once, until {}. Save it; it is shown once.\n",
@@ -168,7 +149,7 @@ pub(super) fn shown(link: &Link) -> String {
     )
 }
 
-/// The one person who is meant, of those that were found with the ids of their organizations.
+/// Returns the one matching user. `found` pairs organization IDs with users.
 pub(crate) fn one_person<T>(mut found: Vec<(String, T)>, who: &str, org: Option<&str>) -> Result<T> {
     if let Some(org) = org {
         found.retain(|(id, _)| id == org);

@@ -1,4 +1,4 @@
-//! Webhooks of organizations: servers that are told of what they have subscribed to.
+//! Webhooks of organizations: endpoints that receive the events they subscribe to.
 
 use std::fmt::Write as _;
 
@@ -10,72 +10,55 @@ use super::{Request, moment_text, table};
 use crate::args::WebhooksCommand;
 use crate::output::plain;
 
-/// What is asked about webhooks; texts are their ids.
+/// Webhook commands; texts are webhook IDs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
-    /// All of them.
     List,
-    /// A new one.
     Create(NewWebhook),
-    /// One is told nothing until it is resumed.
+    /// Stops deliveries until the webhook is resumed.
     Pause(String),
-    /// It is told again.
     Resume(String),
-    /// It is no more.
     Remove(String),
-    /// It gets a message to try it.
+    /// Sends a test event.
     Test(String),
-    /// It gets a new secret.
+    /// Creates a new signing secret.
     Rotate(String),
 }
 
-/// A webhook to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewWebhook {
-    /// What it is called.
     pub name: String,
-    /// Where messages go.
     pub url: String,
-    /// What it is told of.
     pub events: Vec<Topic>,
-    /// Whether it is told of what test keys start.
+    /// Receives events of test keys.
     pub test: bool,
 }
 
-/// A webhook as it is shown.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Webhook {
-    /// Its id.
     pub id: String,
-    /// Whose it is.
     pub organization: String,
-    /// What its owner calls it.
     pub name: String,
-    /// Where messages go.
     pub url: String,
-    /// What it is told of.
     pub events: Vec<String>,
-    /// Whether it is told of what test keys start, and of nothing else.
+    /// Receives only events of test keys.
     pub test: bool,
-    /// Whether it is told anything, in the API's words.
+    /// Status as in the API.
     pub status: String,
-    /// When it was made.
     #[serde(serialize_with = "super::time")]
     pub created_at: Millis,
-    /// When it last took a message.
+    /// Last successful delivery.
     #[serde(serialize_with = "super::maybe_time")]
     pub last_delivery_at: Option<Millis>,
 }
 
-/// A webhook with a secret that nothing else shows.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Signed {
-    /// The webhook.
     #[serde(flatten)]
     pub webhook: Webhook,
-    /// What its messages are signed with.
+    /// Signing secret, shown once.
     pub secret: String,
-    /// Until when the secret before signs too; `None` where there was none.
+    /// Time until which the previous secret also signs; `None` if there was none.
     #[serde(serialize_with = "super::maybe_time")]
     pub previous_until: Option<Millis>,
 }
@@ -105,7 +88,7 @@ pub(super) fn table(webhooks: &[Webhook]) -> String {
     table::lines(&["WEBHOOK", "STATUS", "EVENTS OF", "LAST DELIVERY", "URL", "NAME"], webhooks.iter().map(row))
 }
 
-/// The webhook, and its secret below it.
+/// Formats the webhook with its secret.
 pub(super) fn shown(signed: &Signed) -> String {
     let Signed { webhook, secret, previous_until } = signed;
     let mut text = format!("Deliveries to {} are signed with this secret", plain(&webhook.url));

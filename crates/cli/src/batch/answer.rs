@@ -1,8 +1,8 @@
-//! Answers as the batch keeps them: in the work file whole, in memory eight bytes each.
+//! Stored answers: complete in the work file, 8 bytes each in memory.
 //!
-//! A million answers must stay below a few dozen megabytes, so memory holds reason, flags and the number of the meta, and
-//! the place of the whole answer in the work file for the few that have a suggestion or a domain that is not simply the address's
-//! own in small letters.
+//! A million answers must take less than a few dozen megabytes. Memory therefore holds the reason, the flags and the meta's number.
+//! For the few answers with a suggestion or an unusual domain, memory holds the position in the work file. A usual domain is the
+//! lowercase domain of the address.
 
 use std::collections::HashMap;
 
@@ -10,45 +10,42 @@ use probity_engine::Tries;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Flags, Reason, Verification};
 
-/// Metas that are numbered; there are some hundreds, and a server cannot make us keep more.
+/// Maximum number of numbered metas. A few hundred exist; servers cannot increase that.
 const METAS_MAX: usize = (1 << 11) - 1;
-/// The number of a meta that must be read from the work file.
+/// Number that marks a meta stored only in the work file.
 const META_UNNUMBERED: u64 = (1 << 11) - 1;
-/// Places in the work file go up to here (a terabyte).
+/// Bits of a position in the work file (1 TiB).
 const PLACE_BITS: u32 = 40;
 
-/// How an address's domain follows from its text.
+/// How to derive the domain from the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DomainForm {
-    /// There is none.
+    /// No domain.
     Absent,
-    /// What stands behind the last at sign, in small letters.
+    /// Text after the last `@`, in lowercase.
     Plain,
-    /// Another text, kept.
+    /// Stored separately.
     Other,
 }
 
-/// What is kept of a verdict.
+/// Stored part of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Answer<'a> {
-    /// The row that was asked for.
     pub row: u32,
-    /// The reported reason.
     pub reason: Reason,
-    /// The flags, a bit each.
+    /// One bit per flag.
     pub flags: u8,
-    /// What decided.
+    /// The deciding rule.
     pub meta: &'a str,
-    /// A whole address that was perhaps meant; may be empty.
+    /// Suggested whole address; may be empty.
     pub suggestion: &'a str,
-    /// How the domain follows from the address.
+    /// How to derive the domain.
     pub form: DomainForm,
-    /// The domain where it is another text.
+    /// Domain, if `form` is [`DomainForm::Other`].
     pub domain: &'a str,
 }
 
 impl<'a> Answer<'a> {
-    /// What is kept of this verification.
     pub(crate) fn of(row: u32, verification: &'a Verification) -> Self {
         let form = form(&verification.email, &verification.domain);
         Self {
@@ -72,7 +69,7 @@ impl<'a> Answer<'a> {
             DomainForm::Other => 2,
         });
         for text in [self.meta, self.suggestion, self.domain] {
-            // Texts of the engine are short by construction; one that is not is cut rather than refused.
+            // Texts of the engine are short by construction; a longer one is cut rather than rejected.
             let most = (0..=usize::from(u16::MAX).min(text.len())).rev().find(|at| text.is_char_boundary(*at));
             let cut = &text[..most.expect("a text begins at a border of characters")];
             out.extend_from_slice(&u16::try_from(cut.len()).expect("it was cut").to_le_bytes());
@@ -111,7 +108,7 @@ fn form(email: &str, domain: &str) -> DomainForm {
     }
 }
 
-/// The domain of an address in the plain form.
+/// Returns the domain of an address in the plain form.
 pub(crate) fn plain_domain(email: &str) -> String {
     let behind =
         email.trim_matches(|c: char| c.is_ascii_whitespace()).rsplit_once('@').map_or("", |(_, behind)| behind);
@@ -122,7 +119,7 @@ fn number(reason: Reason) -> usize {
     Reason::ALL.iter().position(|other| *other == reason).expect("every reason is in ALL")
 }
 
-/// The flags in the order of the output's columns.
+/// Flags in the order of the output's columns.
 pub(crate) const FLAG_NAMES: [&str; 5] = ["role", "disposable", "free", "relay", "gibberish"];
 
 pub(super) fn bits(flags: Flags) -> u8 {
@@ -130,14 +127,13 @@ pub(super) fn bits(flags: Flags) -> u8 {
     set.into_iter().enumerate().map(|(n, set)| u8::from(set) << n).sum()
 }
 
-/// A row that must be asked about again.
+/// A deferred row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PutOff {
-    /// The row.
     pub row: u32,
-    /// When it may be asked about.
+    /// Earliest time of the retry.
     pub not_before: Millis,
-    /// What the engine must know of the earlier tries.
+    /// State of earlier attempts, for the engine.
     pub tries: Tries,
 }
 
@@ -163,7 +159,7 @@ impl PutOff {
     }
 }
 
-/// All answers, eight bytes each.
+/// All answers, 8 bytes each.
 #[derive(Debug)]
 pub(crate) struct Answers {
     packed: Vec<u64>,
@@ -171,18 +167,17 @@ pub(crate) struct Answers {
     numbers: HashMap<Box<str>, u64>,
 }
 
-/// One answer out of memory.
+/// One answer from memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Packed<'a> {
-    /// The reported reason.
     pub reason: Reason,
-    /// The flags, a bit each.
+    /// One bit per flag.
     pub flags: u8,
-    /// What decided, or nothing where it must be read.
+    /// The deciding rule; empty if it must be read from the work file.
     pub meta: &'a str,
-    /// Whether there is a domain.
+    /// The answer has a domain.
     pub has_domain: bool,
-    /// Where the whole answer is, if memory does not hold all of it.
+    /// Position of the complete answer, if memory does not hold all of it.
     pub elsewhere: Option<u64>,
 }
 
@@ -191,12 +186,12 @@ const ELSEWHERE: u64 = 1 << 22;
 const HAS_DOMAIN: u64 = 1 << 23;
 
 impl Answers {
-    /// None yet, for so many rows.
+    /// Allocates `rows` empty answers.
     pub(crate) fn new(rows: u32) -> Self {
         Self { packed: vec![0; rows as usize], metas: Vec::new(), numbers: HashMap::new() }
     }
 
-    /// Keeps an answer that lies at this place of the work file.
+    /// Stores an answer whose frame is at `place` in the work file.
     pub(crate) fn keep(&mut self, answer: &Answer<'_>, place: u64) {
         let meta = self.meta_number(answer.meta);
         let elsewhere = meta == META_UNNUMBERED || !answer.suggestion.is_empty() || answer.form == DomainForm::Other;
@@ -222,12 +217,10 @@ impl Answers {
         number
     }
 
-    /// Whether a row has its answer.
     pub(crate) fn has(&self, row: u32) -> bool {
         self.packed.get(row as usize).is_some_and(|packed| packed & ANSWERED != 0)
     }
 
-    /// The answer of a row.
     pub(crate) fn get(&self, row: u32) -> Option<Packed<'_>> {
         let packed = *self.packed.get(row as usize)?;
         if packed & ANSWERED == 0 {

@@ -1,9 +1,8 @@
-//! Hands addresses to the engine and brings put-off ones again when their time has come.
+//! Feeds addresses to the engine, and deferred addresses again when they are due.
 //!
-//! The engine bounds the work in flight itself; what is bounded here is how much of the list is in memory: some tens of thousands
-//! of addresses, until their answers are kept. Each address gives its place back with its own answer, so a call that waits for one
-//! slow server holds one place and not those of its whole call. The pieces of one large domain take only a few of these places, so
-//! that a slow domain does not stand before the others.
+//! The engine limits the work in flight. The feed limits how much of the list is in memory: some tens of thousands of addresses,
+//! until their answers are stored. Each address releases its slot with its own answer, so that a call waiting for one slow server
+//! holds one slot instead of all. Calls of one large domain take only a few slots, so that a slow domain does not block the others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -15,7 +14,7 @@ use std::time::Duration;
 use anyhow::Result;
 use probity_engine::{Item, Outcome, Sink, Tries};
 use probity_mail::time::Millis;
-use probity_server::verifier::Verifier;
+use probity_service::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
@@ -24,50 +23,45 @@ use super::order::{CALL_MAX, Order};
 use super::workfile::Reader;
 use super::writer::Event;
 
-/// Addresses that are handed over and whose answers are not kept yet. An answer with its evidence takes about a kilobyte.
+/// Addresses handed to the engine whose answers are not stored yet. An answer with its evidence takes about 1 KB.
 const IN_FLIGHT_MAX: usize = 12 * CALL_MAX as usize;
-/// Lanes and groups of put-off rows at the same time. Most of them may be down to one slow address, which costs little.
+/// Concurrent lanes and groups of deferred rows. Most of them may be waiting for one slow address, which costs little.
 const LANES_MAX: usize = 1_024;
-/// Of these, how many may wait for places: few, so that rows that come again do not stand behind half of the list.
+/// Lanes and groups that may wait for slots. The number is small, so that deferred rows do not queue behind half of the list.
 const AT_DOOR_MAX: usize = 16;
-/// Calls of one large domain at the same time.
+/// Concurrent calls of one large domain.
 const CALLS_PER_DOMAIN: usize = 8;
-/// How long addresses in flight may take to finish when a run is stopped.
+/// Time for addresses in flight to finish when a run stops.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// Why a run stops early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// The user wants it; what is in flight may finish.
+    /// The user stopped the run; running work may finish.
     Interrupted,
-    /// The user insists.
+    /// The user stopped the run again, to end it at once.
     AtOnce,
     /// No mail server can be reached.
     Unreachable,
-    /// No name can be looked up.
+    /// DNS does not work.
     Nameless,
-    /// An answer could not be kept.
+    /// An answer could not be stored.
     Broken,
 }
 
-/// What the feed works with.
+/// Inputs and outputs of the feed.
 pub(crate) struct Feed {
-    /// Who answers.
     pub verifier: Arc<dyn Verifier>,
-    /// The order of asking.
     pub order: Arc<Order>,
-    /// The rows.
     pub reader: Reader,
-    /// Who keeps the answers.
+    /// Stores the answers.
     pub writer: Sender<Event>,
-    /// Whether to stop.
     pub halt: watch::Receiver<Option<Halt>>,
 }
 
-/// A row to ask for, with its earlier tries.
+/// A row to verify, with its earlier attempts.
 type Wanted = (u32, Tries);
 
-/// Rows that wait, the earliest first; rows due together come in the order of asking.
+/// Deferred rows, earliest first; rows due together keep the order.
 #[derive(Default)]
 struct Waiting {
     heap: BinaryHeap<Reverse<(Millis, u32)>>,
@@ -88,7 +82,7 @@ impl Waiting {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Rows that are due, at most as many as one call takes.
+    /// Takes the rows that are due, at most one call's worth.
     fn due(&mut self, now: Millis) -> Vec<Wanted> {
         let mut due = Vec::new();
         while due.len() < CALL_MAX as usize && self.is_due(now) {
@@ -101,7 +95,7 @@ impl Waiting {
 }
 
 impl Feed {
-    /// Asks for everything in `lanes` and for the put-off rows until each has its answer or the run is halted.
+    /// Verifies all `lanes` and deferred rows until each has an answer or the run is halted.
     pub(crate) async fn run(self, lanes: Vec<Vec<Range<u32>>>, open: Arc<Vec<bool>>, put_off: Vec<PutOff>) {
         let (again, mut to_wait) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared { in_flight: Arc::new(Semaphore::new(IN_FLIGHT_MAX)), again, feed: self, open });
@@ -150,7 +144,7 @@ async fn wait(verifier: &dyn Verifier, until: Option<Millis>) {
     }
 }
 
-/// Lets what is in flight finish, for a while, unless the user insists.
+/// Waits a while for running work to finish, unless the user insists on stopping.
 async fn drain(running: &mut JoinSet<()>, halt: &mut watch::Receiver<Option<Halt>>) {
     if *halt.borrow() == Some(Halt::Interrupted) {
         let all = async { while running.join_next().await.is_some() {} };
@@ -167,12 +161,12 @@ struct Shared {
     in_flight: Arc<Semaphore>,
     again: mpsc::UnboundedSender<PutOff>,
     feed: Feed,
-    /// For each place in the order of asking, whether it has no answer yet and does not wait.
+    /// For each place in the order: the row has no answer and is not deferred.
     open: Arc<Vec<bool>>,
 }
 
 impl Shared {
-    /// Asks for the pieces of one lane, a few at a time. The turn is over when the first has its places.
+    /// Verifies the pieces of one lane, a few concurrently. Releases `turn` when the first piece has its slots.
     async fn lane(self: Arc<Self>, lane: Vec<Range<u32>>, turn: OwnedSemaphorePermit) {
         use futures_util::StreamExt;
         let mut turn = Some(turn);
@@ -185,7 +179,7 @@ impl Shared {
         calls.buffer_unordered(CALLS_PER_DOMAIN).collect::<()>().await;
     }
 
-    /// Asks for some rows, after waiting for places for them; then the turn is over.
+    /// Waits for slots, releases `turn`, then verifies the rows.
     async fn call(self: Arc<Self>, wanted: Vec<Wanted>, turn: Option<OwnedSemaphorePermit>) {
         if wanted.is_empty() || self.feed.halt.borrow().is_some() {
             return;
@@ -212,7 +206,7 @@ impl Shared {
         wanted.into_iter().map(item).collect()
     }
 
-    /// Hands outcomes to the writer, each with its place, so that the writer's pace bounds what is in flight.
+    /// Sends each outcome with its slot to the writer, so that the writer's pace limits the work in flight.
     fn sink(&self, places: OwnedSemaphorePermit) -> Sink {
         let places = Mutex::new(places);
         let (writer, again) = (self.feed.writer.clone(), self.again.clone());
@@ -223,7 +217,7 @@ impl Shared {
                 }
             }
             let freed = places.lock().unwrap_or_else(PoisonError::into_inner).split(outcomes.len());
-            // Both ends live until the run is over; afterwards nobody wants the outcomes.
+            // Both ends live until the run is over; later outcomes are unused.
             let _ = writer.send(Event::Outcomes(outcomes, freed));
         })
     }

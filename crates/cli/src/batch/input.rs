@@ -1,8 +1,8 @@
-//! From an input to rows in the work file, once and in constant memory, before anything is asked.
+//! Imports an input into the work file, once and in constant memory, before any probe.
 //!
-//! Whatever is wrong with an input shows here, while stopping costs nothing: an unreadable file, an endless line, a quote that is never
-//! closed, a column that is not there, JSON lines of which none can be read. What is merely odd (a missing address, a line that is no
-//! JSON, ragged rows, stray bytes) is kept, answered and said.
+//! Faults of the input are found here, while stopping costs nothing: an unreadable file, an endless line, an unclosed quote, a
+//! missing column, JSON lines of which none can be read. Oddities (a missing address, a line that is not JSON, ragged rows, invalid
+//! bytes) are kept, answered and reported.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -23,14 +23,14 @@ use super::workfile::{Begun, Imported, WorkFile};
 use crate::args::Format;
 use crate::exit::{Ends, Exit};
 
-/// How much is read at once.
+/// Size of one read.
 const READ_BYTES: usize = 256 * 1024;
-/// The meta of rows that could not be read.
+/// Meta of unreadable rows.
 pub(crate) const UNREADABLE_ROW: &str = "unreadable_row";
-/// Rows between two looks at whether the run is to stop.
+/// Rows between two checks of the stop flag.
 const STOP_ROWS: u32 = 1_024;
 
-/// An input that counts and hashes what passes.
+/// A reader that counts and hashes its bytes.
 pub(crate) struct Digested<R> {
     inner: R,
     context: digest::Context,
@@ -38,12 +38,11 @@ pub(crate) struct Digested<R> {
 }
 
 impl<R: Read> Digested<R> {
-    /// Begins with nothing.
     pub(crate) fn new(inner: R) -> Self {
         Self { inner, context: digest::Context::new(&digest::SHA256), size: 0 }
     }
 
-    /// Reads what is left; gives size and hash of the whole.
+    /// Reads the rest; returns size and hash of the whole input.
     pub(crate) fn finish(mut self) -> io::Result<(u64, String)> {
         io::copy(&mut self, &mut io::sink())?;
         let hash = self.context.finish();
@@ -63,7 +62,7 @@ impl<R: Read> Read for Digested<R> {
 fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -81,7 +80,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read + Send>> {
     Ok(Box::new(file))
 }
 
-/// Reads the whole input into the work file; gives what was found out, and the rows.
+/// Reads the whole input into the work file; returns its properties and the rows.
 pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> Result<(Imported, Rows)> {
     let name = &begun.input;
     let source = open(Path::new(name))?;
@@ -120,7 +119,7 @@ pub(crate) fn import(begun: &Begun, work: &mut WorkFile, stop: &AtomicBool) -> R
     Ok((imported, rows))
 }
 
-/// How an input is read.
+/// How to read an input.
 #[derive(Debug)]
 struct Plan {
     format: Format,
@@ -154,7 +153,7 @@ impl Plan {
     }
 }
 
-/// Why there is no column, with the first row, which is a stranger's text.
+/// Explains why no column was found. Quotes the first row, which is untrusted text.
 fn no_column(none: &NoColumn) -> String {
     let shown = |row: &[String]| {
         let cell = |cell: &String| crate::output::plain(&cell.chars().take(40).collect::<String>());
@@ -170,7 +169,7 @@ fn no_column(none: &NoColumn) -> String {
     }
 }
 
-/// The format by the input's name, then by its content.
+/// Guesses the format from the input's name, then from its content.
 fn guess(name: &Path, head: &[u8], sample: &Sample, column_named: bool) -> Format {
     let extension = name.extension().map(std::ffi::OsStr::to_ascii_lowercase);
     match extension.as_ref().and_then(|extension| extension.to_str()) {
@@ -185,7 +184,7 @@ fn guess(name: &Path, head: &[u8], sample: &Sample, column_named: bool) -> Forma
     }
 }
 
-/// What was odd.
+/// Oddities of the input.
 #[derive(Debug, Default)]
 struct Found {
     width: usize,
@@ -194,18 +193,18 @@ struct Found {
     strange: Odd,
     missing: Odd,
     unreadable: Odd,
-    /// Why the first of these lines could not be read.
+    /// Why the first unreadable line could not be read.
     why_unreadable: String,
 }
 
-/// A line of JSON in which there is no address to be found.
+/// A JSON line without an address.
 struct Unreadable {
-    /// Whether it is an object nevertheless.
+    /// The line is an object nonetheless.
     object: bool,
     why: String,
 }
 
-/// How often something odd was met, and where first.
+/// Count of an oddity, and its first occurrence.
 #[derive(Debug, Default)]
 struct Odd {
     count: u64,
@@ -317,7 +316,7 @@ impl Import<'_> {
         Ok(())
     }
 
-    /// Notes the header's width, and the names that our columns must not take.
+    /// Stores the header's width, and the names that our columns must avoid.
     fn header(&mut self, text: &str) {
         let names: Vec<String> = fields(text.as_bytes(), self.plan.delimiter)
             .map(|raw| String::from_utf8_lossy(&unquote(raw)).trim().to_ascii_lowercase())

@@ -1,23 +1,23 @@
-//! In which order a batch asks: each different address once, domain by domain, the domains in the order in which they appear.
+//! Order of verification: each different address once, domain by domain, domains in the order of the input.
 //!
-//! Rows of one mailbox fall together under [`key`]; the first of them is asked for and answers for all. Addresses of one domain
-//! stand together, because the engine asks many of them over one session. Domains come in the order of their first row, so that
-//! the output, which keeps the input's order, grows from the start.
+//! Rows of one mailbox share a [`key`]; the first row is verified and its answer applies to all. Addresses of one domain are
+//! adjacent, because the engine probes many of them in one session. Domains follow the order of their first row, so that the
+//! output, which keeps the input's order, grows from the start.
 //!
-//! While the order is made, a row costs 24 bytes; afterwards 16. Two addresses are taken for one if 128 bits of keyed hashes agree
-//! (`SipHash` under a random key), which cannot be arranged from outside and does not happen by chance.
+//! A row costs 24 bytes while the order is built, 16 afterwards. Two addresses are equal if 128 bits of keyed hashes agree
+//! (`SipHash` under a random key). An attacker cannot force a collision, and chance collisions are negligible.
 
 use std::hash::BuildHasher;
 use std::ops::Range;
 
 use probity_mail::address::Address;
 
-/// Addresses that are handed to the engine at once, at most; the engine groups within one call.
+/// Maximum addresses per call to the engine, which groups by domain within one call.
 pub(crate) const CALL_MAX: u32 = 2_000;
-/// Rows of one batch, at most: the numbers that rows get.
+/// Maximum rows of a batch, given by the type of row numbers.
 pub(crate) const ROWS_MAX: u32 = u32::MAX - 1;
 
-/// Collects rows while they are imported or read back.
+/// Collects rows during import or reading.
 #[derive(Debug, Default)]
 pub(crate) struct Rows {
     hasher: std::hash::RandomState,
@@ -25,7 +25,7 @@ pub(crate) struct Rows {
     places: Vec<u64>,
 }
 
-/// One row: what it is sorted by.
+/// Sort key of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     domain: u64,
@@ -34,7 +34,7 @@ struct Entry {
 }
 
 impl Rows {
-    /// Adds the next row, whose frame lies at `place` in the work file.
+    /// Adds the next row, whose frame is at `place` in the work file.
     pub(crate) fn add(&mut self, email: &str, place: u64) {
         let row = u32::try_from(self.entries.len()).expect("the import ends before ROWS_MAX");
         let key = key(email);
@@ -44,12 +44,11 @@ impl Rows {
         self.places.push(place);
     }
 
-    /// How many rows there are.
     pub(crate) fn count(&self) -> u32 {
         u32::try_from(self.entries.len()).expect("the import ends before ROWS_MAX")
     }
 
-    /// The order of asking.
+    /// Builds the order of verification.
     pub(crate) fn order(mut self) -> Order {
         self.entries.sort_unstable();
         let mut leaders = vec![0; self.entries.len()];
@@ -84,20 +83,20 @@ fn position(at: usize) -> u32 {
     u32::try_from(at).expect("there are no more positions than rows")
 }
 
-/// The order of asking.
+/// Order of verification.
 #[derive(Debug)]
 pub(crate) struct Order {
-    /// For each row the one that is asked for it.
+    /// For each row, the row that is verified for it.
     pub leaders: Vec<u32>,
-    /// Where each row's frame lies in the work file.
+    /// Position of each row's frame in the work file.
     pub places: Vec<u64>,
-    /// The rows to ask for, domain by domain.
+    /// Rows to verify, domain by domain.
     pub ask: Vec<u32>,
     borders: Vec<u32>,
 }
 
 impl Order {
-    /// The calls: ranges of `ask`, cut on domain borders. Pieces of one large domain follow each other.
+    /// Returns the calls: ranges of `ask`, split at domain boundaries. Pieces of one large domain are consecutive.
     pub(crate) fn calls(&self) -> Vec<Range<u32>> {
         let mut calls = Vec::new();
         let mut from = 0;
@@ -119,18 +118,18 @@ impl Order {
         calls
     }
 
-    /// Whether the address at this place of `ask` has one of its own domain before it.
+    /// Reports whether the previous address in `ask` has the same domain.
     pub(crate) fn is_within_domain(&self, at: u32) -> bool {
         self.borders.binary_search(&at).is_err()
     }
 
-    /// Rows that ask for nothing, because an earlier one is the same mailbox.
+    /// Counts the rows that an earlier row of the same mailbox covers.
     pub(crate) fn duplicates(&self) -> usize {
         self.leaders.len() - self.ask.len()
     }
 }
 
-/// What spellings of one mailbox have in common.
+/// Returns a key that all spellings of one mailbox share.
 pub(crate) fn key(email: &str) -> String {
     let trimmed = email.trim_matches(|c: char| c.is_ascii_whitespace());
     if is_simple(trimmed) {
@@ -139,7 +138,7 @@ pub(crate) fn key(email: &str) -> String {
     Address::parse(trimmed).map_or_else(|_| trimmed.to_owned(), |address| address.normalized())
 }
 
-/// Whether small letters are all there is to normalize: letters, digits and a few marks with one at sign.
+/// Reports whether lowercasing is the only normalization needed: letters, digits and a few marks with one `@`.
 fn is_simple(text: &str) -> bool {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_' | b'+' | b'@');
     text.bytes().all(|b| plain(&b)) && text.bytes().filter(|b| *b == b'@').count() == 1 && !text.ends_with('.')

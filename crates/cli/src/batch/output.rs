@@ -1,11 +1,11 @@
-//! The output: the input's records in their order, each with its answer, written as soon as everything before is answered.
+//! Output: the input's records in order, each with its answer, written as soon as all earlier records are answered.
 //!
-//! The input's own columns are repeated byte by byte; a list that was exported from somewhere must fit where it came from. Only
-//! our cells are new, and a spreadsheet runs a cell that begins with `=`, `+`, `-`, `@` or a control character as a formula; so those
-//! cells get a leading `'`, unless a machine reads them (`--raw`). `--protect-all` does the same to the input's cells.
+//! The input's own columns are copied byte for byte, so that a list can return to the system that exported it. A spreadsheet runs a
+//! cell that begins with `=`, `+`, `-`, `@` or a control character as a formula. Cells of ours that do so get a leading `'`, unless
+//! `--raw` is given. `--protect-all` does the same to the input's cells.
 //!
-//! A file is written beside its place as `OUTPUT.part`, forced to disk and renamed at the end: under its name there is a whole
-//! result or none. Devices and pipes are written directly.
+//! A file is written as `OUTPUT.part`, synced, and renamed at the end, so that its name never shows a partial result. Devices and
+//! pipes are written directly.
 
 mod form;
 
@@ -16,6 +16,7 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use form::Form;
 use probity_mail::address::Address;
 use probity_mail::facts::Facts;
 use probity_mail::lists::Lists;
@@ -29,43 +30,37 @@ use super::workfile::{Frame, Imported, Reader, Scan, open_locked, output_failed}
 use crate::args::Format;
 use crate::output::plain;
 
-use form::Form;
-
-/// How much is written at once.
+/// Size of the write buffer.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// The byte order mark of UTF-8.
+/// UTF-8 byte order mark.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Whose cells are protected from spreadsheets.
+/// Cells to protect from spreadsheets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protect {
-    /// Nobody's.
     Nothing,
-    /// Ours.
     Ours,
-    /// Also those of the input.
+    /// Ours and the input's.
     All,
 }
 
-/// Our columns; the suffix makes them new where the input has them already.
+/// Returns our column names; the suffix avoids names that the input already has.
 pub(crate) fn column_names(suffix: &str) -> Vec<String> {
     let names = ["status", "reason", "meta", "suggestion"].into_iter().chain(FLAG_NAMES).chain(["domain"]);
     names.map(|name| format!("probity_{name}{suffix}")).collect()
 }
 
-/// Where the output goes.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// Its name.
     pub path: PathBuf,
-    /// The name while it grows; none for devices, pipes and standard output.
+    /// Temporary name while writing; `None` for devices, pipes and standard output.
     part: Option<PathBuf>,
 }
 
 impl Target {
-    /// Decides by what is there.
+    /// Chooses the kind of output from what exists at the path.
     pub(crate) fn at(path: &Path) -> Self {
-        // Through a link the file is replaced that it leads to, as by every other way of writing.
+        // Writing through a link replaces the file it points to, as other ways of writing do.
         let linked = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
         let path = if linked { path.canonicalize().unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() };
         let direct = path.as_os_str() == "-" || std::fs::metadata(&path).is_ok_and(|meta| !meta.is_file());
@@ -73,12 +68,12 @@ impl Target {
         Self { path, part }
     }
 
-    /// Whether there will be a file of this name.
+    /// Reports whether the result is a regular file.
     pub(crate) fn is_file(&self) -> bool {
         self.part.is_some()
     }
 
-    /// The name while it grows, where that is another.
+    /// Temporary name while writing, if any.
     pub(crate) fn part(&self) -> Option<&Path> {
         self.part.as_deref()
     }
@@ -92,27 +87,27 @@ impl Target {
         if !self.is_file() {
             return Ok(Box::new(File::options().write(true).open(path).with_context(unwritable)?));
         }
-        // Two runs with work files of their own may still have one output; the umask narrows the mode.
+        // Two runs with different work files may share one output; the umask narrows the mode.
         let file = open_locked(path, 0o666).with_context(unwritable)?;
         let file = file.with_context(|| format!("another run is writing {}", self.path.display()))?;
         file.set_len(0).with_context(unwritable)?;
         Ok(Box::new(file))
     }
 
-    /// Puts the finished file into its place.
+    /// Renames the finished file into place.
     fn finish(&self) -> Result<()> {
         let Some(part) = &self.part else { return Ok(()) };
         let failed = |error| output_failed(error, &self.path);
         File::open(part).and_then(|file| file.sync_all()).map_err(failed)?;
         std::fs::rename(part, &self.path).map_err(failed)?;
         let directory = self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        // A file system that cannot force directories to disk has done what it can.
+        // A file system that cannot sync directories has done what it can.
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
         Ok(())
     }
 }
 
-/// One answer, whole.
+/// A complete answer.
 struct Reply<'a> {
     status: &'static str,
     reason: &'static str,
@@ -126,7 +121,7 @@ struct Reply<'a> {
 pub(crate) struct Output {
     target: Target,
     out: BufWriter<Box<dyn Write + Send>>,
-    /// Somebody watches, so nothing of the input may steer the terminal.
+    /// The output is a terminal, so control characters of the input must be removed.
     terminal: bool,
     scan: Scan,
     reader: Reader,
@@ -134,16 +129,16 @@ pub(crate) struct Output {
     row: u32,
     begun: bool,
     ended: bool,
-    /// How many rows were written without a verdict.
+    /// Rows written without a verdict.
     unanswered: u64,
     line: Vec<u8>,
     buffer: Vec<u8>,
-    /// What was written so far.
+    /// Counts of the rows written so far.
     pub tally: Tally,
 }
 
 impl Output {
-    /// An output of the rows of a work file, from the first.
+    /// Opens an output for the rows of a work file, from the first row.
     pub(crate) fn open(
         target: Target,
         format: Format,
@@ -171,7 +166,7 @@ impl Output {
         })
     }
 
-    /// Writes as far as everything is answered.
+    /// Writes the records up to the first without an answer.
     pub(crate) fn advance(&mut self, order: &Order, answers: &Answers) -> Result<()> {
         if !self.begun {
             self.line.clear();
@@ -183,14 +178,14 @@ impl Output {
         Ok(())
     }
 
-    /// Writes everything that is left; rows without a verdict become `unknown`.
+    /// Writes all remaining records; rows without a verdict become `unknown`.
     pub(crate) fn fill(&mut self, order: &Order, answers: &Answers, deferred: &HashMap<u32, Millis>) -> Result<()> {
         self.advance(order, answers)?;
         while !self.ended && self.record(order, answers, Some(deferred))? {}
         Ok(())
     }
 
-    /// Writes one record; says whether there may be another. Without `deferred`, a row without a verdict is the end.
+    /// Writes one record; returns whether there may be another. Without `deferred`, stops at a row without a verdict.
     fn record(&mut self, order: &Order, answers: &Answers, deferred: Option<&HashMap<u32, Millis>>) -> Result<bool> {
         self.line.clear();
         let Some((place, frame)) = self.scan.next()? else { anyhow::bail!("the work file is damaged") };
@@ -248,22 +243,20 @@ impl Output {
         self.out.write_all(&shown).map_err(|error| output_failed(error, &self.target.path))
     }
 
-    /// How many rows were written without a verdict.
     pub(crate) fn unanswered(&self) -> u64 {
         self.unanswered
     }
 
-    /// The file that a complete output replaces; none for streams.
+    /// File that a complete output replaces; `None` for streams.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.target.is_file().then_some(self.target.path.as_path())
     }
 
-    /// Whether everything is written.
     pub(crate) fn is_complete(&self) -> bool {
         self.ended
     }
 
-    /// Hands everything over; a complete output takes its place.
+    /// Flushes everything; moves a complete output into place.
     pub(crate) fn finish(mut self) -> Result<Tally> {
         self.out.flush().map_err(|error| output_failed(error, &self.target.path))?;
         if self.ended {
@@ -273,7 +266,7 @@ impl Output {
     }
 }
 
-/// What is said of an address without a verdict: what lists tell, and whether it was deferred or not asked about at all.
+/// Builds the answer for an address without a verdict: facts from lists, and whether the address was deferred or never probed.
 fn without_verdict(email: &str, deferred: bool) -> Reply<'static> {
     let parsed = Address::parse(email.trim_matches(|c: char| c.is_ascii_whitespace()));
     let facts = parsed.as_ref().map(|address| Lists::embedded().facts(address.local(), address.domain().ascii()));
@@ -288,7 +281,7 @@ fn without_verdict(email: &str, deferred: bool) -> Reply<'static> {
     }
 }
 
-/// Records without what could steer a terminal; tabs and line ends stay.
+/// Removes control characters from records, except tabs and line breaks.
 fn harmless(records: &[u8]) -> Cow<'_, [u8]> {
     let text = String::from_utf8_lossy(records);
     let mut out = String::with_capacity(text.len());

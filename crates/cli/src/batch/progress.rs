@@ -1,5 +1,5 @@
-//! How far a batch is: one line on a terminal, drawn again and again; elsewhere a line every ten seconds; nothing where nothing
-//! is wanted. Counts are those of the whole batch, rate and remaining time those of this run.
+//! Progress of a batch: on a terminal, one line that is redrawn; elsewhere, a line every 10 s; nothing if quiet. Counts cover the
+//! whole batch; rate and remaining time cover this run.
 
 use std::io::IsTerminal;
 
@@ -10,36 +10,35 @@ use probity_mail::verdict::Status;
 
 use crate::log;
 
-/// Time between two lines where there is no terminal.
+/// Interval between lines without a terminal.
 const LINE_EVERY_MS: i64 = 10_000;
-/// Time between two drawings on a terminal.
+/// Interval between redraws on a terminal.
 const DRAW_EVERY_MS: i64 = 100;
-/// The widest and the narrowest bar, with its brackets.
+/// Minimum and maximum width of the bar, including brackets.
 const BAR_COLUMNS: std::ops::RangeInclusive<usize> = 12..=32;
 
-/// Counts of verdicts by their status.
+/// Counts of verdicts by status.
 pub(crate) type ByStatus = [u64; Status::ALL.len()];
 
-/// The progress of one run.
+/// Progress of one run.
 pub(crate) struct Progress {
     view: View,
     total: u64,
-    /// What was done before this run.
+    /// Verdicts before this run.
     before: u64,
     by_status: ByStatus,
     deferred: Deferred,
     started: Millis,
     next_view: Millis,
-    /// What was said last.
+    /// Last text shown.
     said: String,
 }
 
-/// Rows that wait for another try.
+/// Deferred rows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deferred {
-    /// How many.
     pub rows: u64,
-    /// When the next try is; none where it is being made.
+    /// Time of the next retry; `None` if the retry is running.
     pub next: Option<Millis>,
 }
 
@@ -50,11 +49,11 @@ enum View {
     Nothing,
 }
 
-/// One part of a line: those with small numbers are left out last.
+/// Part of a line, with a priority: the lowest is dropped last.
 struct Part(u8, String);
 
 impl Progress {
-    /// For `total` addresses, of which some have their verdict already.
+    /// Starts the progress of `total` addresses; `before` counts existing verdicts.
     pub(crate) fn new(total: u64, before: ByStatus, quiet: bool, now: Millis) -> Self {
         let draws = std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let (view, wait) = match (quiet, draws) {
@@ -74,7 +73,6 @@ impl Progress {
         }
     }
 
-    /// Counts a verdict.
     pub(crate) fn settled(&mut self, status: Status) {
         let at = Status::ALL.iter().position(|other| *other == status).expect("every status is in ALL");
         self.by_status[at] += 1;
@@ -85,12 +83,11 @@ impl Progress {
         self.done() - self.before
     }
 
-    /// All verdicts.
     pub(crate) fn done(&self) -> u64 {
         self.by_status.iter().sum()
     }
 
-    /// Shows the state where it is time.
+    /// Shows the state if the interval has passed.
     pub(crate) fn tick(&mut self, now: Millis, deferred: impl FnOnce() -> Deferred) {
         if self.view == View::Nothing || now < self.next_view {
             return;
@@ -98,21 +95,21 @@ impl Progress {
         self.deferred = deferred();
         if self.view == View::Terminal {
             self.next_view = now + DRAW_EVERY_MS;
-            // The last column stays free: some terminals wrap as soon as it is written.
+            // The last column stays empty: some terminals wrap as soon as it is written.
             let width = usize::from(console::Term::stderr().size().1).saturating_sub(1);
             log::status(&self.drawn(now, width, &TimeZone::system()));
             return;
         }
         self.next_view = now + LINE_EVERY_MS;
         let line = self.line(now, usize::MAX, &TimeZone::system());
-        // For hours nothing may happen but that deferred rows wait.
+        // While all remaining rows are deferred, the line may not change for hours.
         if line != self.said {
             log::say(&line);
             self.said = line;
         }
     }
 
-    /// The line with a bar before it, where there is room.
+    /// Formats the line, with a bar if there is room.
     fn drawn(&self, now: Millis, width: usize, zone: &TimeZone) -> String {
         let line = self.line(now, width, zone);
         let room = width.saturating_sub(line.len() + 1).min(*BAR_COLUMNS.end());
@@ -124,7 +121,7 @@ impl Progress {
         format!("[{}{}] {line}", "=".repeat(full), " ".repeat(inside - full))
     }
 
-    /// What there is to say, in at most `width` columns.
+    /// Formats the state in at most `width` columns.
     fn line(&self, now: Millis, width: usize, zone: &TimeZone) -> String {
         let mut parts = vec![Part(0, format!("{}/{}", self.done(), self.total))];
         let statuses = Status::ALL.iter().zip(self.by_status).filter(|(_, count)| *count > 0);
@@ -143,7 +140,7 @@ impl Progress {
         fitted(parts, width)
     }
 
-    /// How fast this run is, and how long the rows that are not deferred will take.
+    /// Formats the rate of this run and the remaining time of rows that are not deferred.
     fn pace(&self, now: Millis) -> Vec<Part> {
         let settled = self.settled_now();
         if settled == 0 {
@@ -159,7 +156,7 @@ impl Progress {
         parts
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(crate) fn finish(&mut self) {
         if self.view == View::Terminal {
             log::status("");
@@ -167,7 +164,7 @@ impl Progress {
     }
 }
 
-/// As many parts as have room, the most important first, in their order.
+/// Joins as many parts as fit, the most important first, in their order.
 fn fitted(mut parts: Vec<Part>, width: usize) -> String {
     let length = |parts: &[Part]| parts.iter().map(|Part(_, text)| text.len() + 2).sum::<usize>().saturating_sub(2);
     while parts.len() > 1 && length(&parts) > width {
@@ -179,7 +176,7 @@ fn fitted(mut parts: Vec<Part>, width: usize) -> String {
     line.chars().take(width).collect()
 }
 
-/// A remaining time, rounded up: nobody knows it better than to the minute.
+/// Formats a remaining time, rounded up to minutes because estimates are no better.
 fn remaining(ms: i64) -> String {
     let seconds = ms.div_euclid(1_000).saturating_add(1);
     let minutes = (seconds + 59) / 60;
@@ -190,7 +187,7 @@ fn remaining(ms: i64) -> String {
     }
 }
 
-/// So many in this time, as people say it: `41/s`, `2.5/s`, `8/min`.
+/// Formats a rate: `41/s`, `2.5/s`, `8/min`.
 fn rate(count: u64, ms: u64) -> String {
     let per = |unit_ms: u64| count.saturating_mul(unit_ms) / ms;
     match per(10_000) {
@@ -200,7 +197,7 @@ fn rate(count: u64, ms: u64) -> String {
     }
 }
 
-/// A point in time on the clock of this machine.
+/// Formats a time in the machine's time zone.
 pub(crate) fn time_of_day(at: Millis, zone: &TimeZone) -> String {
     let time = Timestamp::from_millisecond(at.0).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(zone.clone());
     format!("{:02}:{:02}", time.hour(), time.minute())

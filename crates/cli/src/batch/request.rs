@@ -1,4 +1,4 @@
-//! What a batch was asked to do, and what is refused before anything is touched.
+//! Request of a batch, and the checks before anything is changed.
 
 use std::hash::BuildHasher as _;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,11 @@ use super::{beside, input};
 use crate::args::{BatchArgs, Format};
 use crate::log;
 
-/// What the command line asks for.
+/// What the command line requests.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) work: PathBuf,
-    /// How a new batch would begin; none where only a work file was named.
+    /// Start of a new batch; `None` if only a work file was named.
     pub(super) begun: Option<Begun>,
     pub(super) fresh: bool,
     pub(super) output: Option<PathBuf>,
@@ -59,8 +59,8 @@ impl Request {
     }
 }
 
-/// Refuses names under which one file would overwrite another. The work file is deleted at the end and the unfinished
-/// output renamed, so whatever else had one of these names would be lost.
+/// Rejects names with which one file would overwrite another. At the end, the work file is deleted and the unfinished output
+/// renamed, so any other file of the same name would be lost.
 fn refuse_collisions(input: Option<&Path>, output: Option<&Path>, work: &Path) -> Result<()> {
     let target = output.map(Target::at).filter(Target::is_file);
     let files = [
@@ -83,7 +83,7 @@ fn refuse_collisions(input: Option<&Path>, output: Option<&Path>, work: &Path) -
     Ok(())
 }
 
-/// Where a file is or would be, whatever links lead there; none for standard input and output, devices and pipes.
+/// Resolves the path of a file, following links; `None` for standard input and output, devices and pipes.
 fn file_place(path: &Path) -> Option<PathBuf> {
     match path.canonicalize() {
         _ if path.as_os_str() == "-" => None,
@@ -95,13 +95,13 @@ fn file_place(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Beside the output; without a file there beside the input; without any in the directory for temporary files.
+/// Chooses the work file's path: beside the output, else beside the input, else in the temporary directory.
 fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
     const SUFFIX: &str = ".probity-work";
     match output {
         Some(output) if Target::at(output).is_file() => beside(output, SUFFIX),
         _ if input.as_os_str() != "-" => beside(input, SUFFIX),
-        // Everybody may write there: a name that can be guessed could be taken, by another user or by a run of long ago.
+        // Everyone may write there. A predictable name could be taken by another user or an old run.
         _ => {
             let number = std::hash::RandomState::new().hash_one(std::process::id());
             std::env::temp_dir().join(format!("stdin-{number:016x}{SUFFIX}"))
@@ -109,7 +109,7 @@ fn work_place(input: &Path, output: Option<&Path>) -> PathBuf {
     }
 }
 
-/// Refuses to continue a batch of another input or other settings.
+/// Refuses to continue a batch with another input or other settings.
 pub(super) fn refuse_other(wanted: &Begun, begun: &Begun, imported: &Imported, place: &str) -> Result<()> {
     let settings = [
         ("--column", wanted.column != begun.column),

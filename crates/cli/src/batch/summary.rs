@@ -1,4 +1,4 @@
-//! What a batch came to.
+//! Summary of a batch.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,15 @@ use probity_mail::verdict::{Reason, Status};
 
 use crate::config::duration;
 
-/// Counts over rows; a duplicate counts with its answer.
+/// Counts of rows; a duplicate counts under its answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     reasons: BTreeMap<Reason, u64>,
-    /// Rows whose mailbox an earlier row has.
+    /// Rows with the mailbox of an earlier row.
     pub duplicates: u64,
 }
 
 impl Tally {
-    /// Counts one row.
     pub(crate) fn add(&mut self, reason: Reason, duplicate: bool) {
         *self.reasons.entry(reason).or_default() += 1;
         self.duplicates += u64::from(duplicate);
@@ -26,35 +25,31 @@ impl Tally {
     }
 }
 
-/// A finished batch.
 #[derive(Debug)]
 pub(crate) struct Summary {
-    /// Counts over rows.
     pub tally: Tally,
-    /// All rows, those that could not be read included.
+    /// All rows, including unreadable ones.
     pub rows: u64,
-    /// Rows that could not be read.
     pub unreadable: u64,
     /// Different addresses with a verdict, over all runs of the batch.
     pub asked: u64,
-    /// Those that this run asked about.
+    /// Addresses verified by this run.
     pub asked_now: u64,
-    /// Replies of this run that no rule knew.
+    /// Replies in this run that matched no rule.
     pub unmatched: u64,
-    /// How long this run took, in milliseconds.
+    /// Duration of this run, in milliseconds.
     pub took_ms: i64,
-    /// What should be said.
     pub warnings: Vec<String>,
 }
 
 impl Summary {
-    /// Addresses a second.
+    /// Addresses per second.
     fn rate(&self) -> u64 {
         let ms = u64::try_from(self.took_ms.max(1)).unwrap_or(1);
         self.asked_now.saturating_mul(1_000) / ms
     }
 
-    /// As a table for people.
+    /// Formats the summary as a table for people.
     pub(crate) fn table(&self) -> String {
         let share = |count: u64| (count * 100).checked_div(self.rows).unwrap_or(0);
         let mut lines = Vec::new();
@@ -79,7 +74,7 @@ impl Summary {
         lines.join("\n")
     }
 
-    /// As one JSON object; every status and every reason is always present.
+    /// Formats the summary as one JSON object; every status and every reason is always present.
     pub(crate) fn json(&self) -> String {
         let statuses = Status::ALL.map(|status| (status.as_str(), self.tally.status(status)));
         let count = |reason: &Reason| self.tally.reasons.get(reason).copied().unwrap_or(0);

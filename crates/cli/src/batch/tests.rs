@@ -1,4 +1,4 @@
-//! The batch's machinery against an engine that answers by rule.
+//! The batch with an engine that answers by rule.
 
 mod unreadable;
 
@@ -16,14 +16,14 @@ use probity_mail::verdict::{Evidence, Finding, Flags, Reason, Verdict, Verificat
 use super::*;
 use crate::args::{Cli, Command};
 
-/// Answers by the local part: `none...` does not exist, `later...` is put off twice, `stuck...` is answered when so many others
-/// were asked as `stuck_until` says, everything else is valid.
+/// Answers by the local part: `none...` does not exist, `later...` is deferred twice, `stuck...` is answered once `stuck_until`
+/// other addresses were verified, everything else is valid.
 #[derive(Default)]
 struct Fake {
     asked: Mutex<BTreeMap<String, u32>>,
     calls: Mutex<Vec<Vec<String>>>,
     clock: AtomicI64,
-    /// After so many answers no more come.
+    /// Number of answers after which the engine falls silent.
     silent_after: Option<usize>,
     stuck_until: usize,
     unstuck: watch::Sender<bool>,
@@ -98,7 +98,7 @@ impl Verifier for Fake {
 
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // The clock goes straight to where it is waited for, but other work comes first.
+            // The clock jumps straight to the awaited time, but other work runs first.
             tokio::task::yield_now().await;
             self.clock.fetch_max(at.0, Ordering::Relaxed);
         })
@@ -141,7 +141,7 @@ impl Bench {
         run(&self.args(input, output, more), fake.clone()).await
     }
 
-    /// Runs until the fake falls silent, then drops the run as a crash would.
+    /// Runs until the engine falls silent, then drops the run as a crash would.
     async fn crash(&self, after: usize, input: &str, output: &str) -> usize {
         let fake = Arc::new(Fake { silent_after: Some(after), ..Fake::default() });
         let args = self.args(input, output, &[]);
@@ -154,7 +154,7 @@ impl Bench {
         }
         running.abort();
         assert!(running.await.unwrap_err().is_cancelled());
-        // The writer lets the file go when its last event is kept.
+        // The writer closes the file after storing its last event.
         let work = self.path(&format!("{output}.probity-work"));
         while WorkFile::open(Path::new(&work)).is_err() {
             tokio::task::yield_now().await;
@@ -221,7 +221,7 @@ async fn a_crash_anywhere_loses_nothing_and_asks_nothing_again() {
         let fake = Arc::new(Fake::default());
         bench.run(&fake, "in.csv", "out.csv", &[]).await.unwrap();
         assert_eq!(bench.read("out.csv"), bench.read("expected.csv"), "{after}");
-        // Only rows that were put off are asked about again.
+        // Only deferred rows are verified again.
         let again = fake.asked.lock().unwrap().keys().filter(|email| !email.starts_with("later")).count();
         let first = whole.asked.lock().unwrap().keys().filter(|email| !email.starts_with("later")).count();
         assert!(again <= first && again + asked_before >= first, "{again} {asked_before} {first}");
@@ -250,7 +250,7 @@ async fn a_torn_or_damaged_end_is_cut_and_asked_again() {
             assert_eq!(bench.read("out.csv"), bench.read("expected.csv"), "{lost} {flip}");
         }
     }
-    // A torn import begins anew.
+    // A torn import starts again.
     std::fs::write(&work, &kept[..300]).unwrap();
     bench.run(&Arc::new(Fake::default()), "in.csv", "out.csv", &[]).await.unwrap();
     assert_eq!(bench.read("out.csv"), bench.read("expected.csv"));
@@ -328,7 +328,7 @@ async fn domains_stand_together_in_calls() {
     }
 }
 
-/// Several times as many calls as have places at once, each with an address that is answered last of all.
+/// Makes several times as many calls as there are slots, each with an address that is answered last.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_address_in_every_call_does_not_stop_the_others() {
     let calls = 80;

@@ -1,14 +1,13 @@
 //! The work file: everything that a batch must not lose, in one append-only file.
 //!
-//! A magic line, then frames: length, CRC-32 and payload, whose first byte is the kind. First the header (how the batch was
-//! begun), then every record of the input, then the end of the import; behind it answers and put-off rows as they come. So
-//! a batch from standard input can be continued, the original columns are at hand for the output, and what was answered is
-//! never asked again.
+//! A magic line, then frames: length, CRC-32 and payload, whose first byte is the kind. First the header (how the batch began),
+//! then every record of the input, then the end of the import. Answers and deferred rows follow as they come. The file therefore
+//! continues a batch from standard input, supplies the original columns for the output, and prevents repeated probes.
 //!
-//! A crash or a full disk leaves at most one torn frame at the end: reading stops at the first frame whose length or checksum
-//! is wrong, and the file is cut there. A torn *import* is begun anew (nothing had been asked yet). The file is created for its
-//! owner only, because it holds addresses, and is locked while a run uses it. What was answered is handed to the system at once, so
-//! a killed run loses nothing, and forced to disk about once a second: after a power failure at most the last second is asked again.
+//! A crash or a full disk leaves at most one torn frame at the end: reading stops at the first frame with a wrong length or
+//! checksum, and the file is truncated there. A torn *import* restarts, since nothing was probed. The file is private to its owner
+//! because it holds addresses, and locked while a run uses it. Answers are passed to the system at once, so a killed run loses
+//! nothing, and synced about once a second: after a power failure, at most the last second is repeated.
 
 mod frame;
 mod reader;
@@ -24,29 +23,30 @@ use probity_lists::split::Eol;
 use serde::Serialize;
 
 use self::frame::{ANSWER, BEGUN, IMPORTED, LINE, PUT_OFF, ROW, UNREADABLE, VERBATIM};
-pub(crate) use self::frame::{Begun, Frame, Imported};
-pub(crate) use self::reader::{Reader, Scan, begun};
 use super::answer::{Answer, PutOff};
 use crate::exit::{Ends, Exit};
 
-/// The first bytes; the number counts incompatible layouts.
+pub(crate) use self::frame::{Begun, Frame, Imported};
+pub(crate) use self::reader::{Reader, Scan, begun};
+
+/// Start of the file; the number counts incompatible layouts.
 const MAGIC: &[u8] = b"PROBITY-WORK 1\n";
 /// Bytes before a frame's payload.
 const FRAME_HEAD: usize = 8;
-/// How much is written at once.
+/// Size of the write buffer.
 const BUFFER_BYTES: usize = 256 * 1024;
 
-/// Opens a file and locks it for this run, as it is; none where another run has it.
+/// Opens a file without truncating it and locks it for this run; `None` if another run holds the lock.
 pub(crate) fn open_locked(path: &Path, mode: u32) -> io::Result<Option<File>> {
     loop {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(mode).open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
-            // Some network file systems have no locks; that is no reason not to work.
+            // Some network file systems have no locks; that does not prevent work.
             Err(TryLockError::Error(error)) => tracing::info!(%error, "a file cannot be locked"),
         }
-        // The run that had it may have finished in between, and deleted or renamed what was opened here.
+        // The run that held the lock may have finished meanwhile, and deleted or renamed the file opened here.
         let (opened, there) = (file.metadata()?, std::fs::metadata(path));
         if there.is_ok_and(|there| (there.dev(), there.ino()) == (opened.dev(), opened.ino())) {
             return Ok(Some(file));
@@ -54,10 +54,9 @@ pub(crate) fn open_locked(path: &Path, mode: u32) -> io::Result<Option<File>> {
     }
 }
 
-/// An open, locked work file, written at its end.
+/// An open, locked work file, positioned at its end.
 #[derive(Debug)]
 pub(crate) struct WorkFile {
-    /// Where it is.
     pub path: PathBuf,
     file: Arc<File>,
     buffer: Vec<u8>,
@@ -66,7 +65,7 @@ pub(crate) struct WorkFile {
 }
 
 impl WorkFile {
-    /// Opens a file for appending, an empty one where there is none.
+    /// Opens a file for appending; creates an empty one if there is none.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let place = path.display();
         let file = open_locked(path, 0o600).with_context(|| format!("cannot open the work file {place}"))?;
@@ -75,12 +74,11 @@ impl WorkFile {
         Ok(Self { path: path.to_owned(), file: Arc::new(file), buffer: Vec::new(), end, dirty: false })
     }
 
-    /// Whether nothing was ever written.
     pub(crate) fn is_new(&self) -> bool {
         self.end == 0
     }
 
-    /// Throws away what is there and begins a batch.
+    /// Discards the content and starts a batch.
     pub(crate) fn begin(&mut self, begun: &Begun) -> Result<()> {
         self.cut(0)?;
         self.buffer.extend_from_slice(MAGIC);
@@ -89,7 +87,7 @@ impl WorkFile {
         Ok(())
     }
 
-    /// Cuts the file, after a torn frame.
+    /// Truncates the file after a torn frame.
     pub(crate) fn cut(&mut self, end: u64) -> Result<()> {
         self.buffer.clear();
         self.file.set_len(end).map_err(|error| self.failed(error))?;
@@ -97,7 +95,7 @@ impl WorkFile {
         Ok(())
     }
 
-    /// Appends a record with its address; gives the place of its frame.
+    /// Appends a record with its address; returns the position of its frame.
     pub(crate) fn row(&mut self, eol: Eol, email: &str, raw: &[u8]) -> Result<u64> {
         let kind = if raw == email.as_bytes() { LINE } else { ROW };
         let length = u32::try_from(email.len()).context("an address of four gigabytes")?;
@@ -120,7 +118,7 @@ impl WorkFile {
         Ok(())
     }
 
-    /// Appends a record that could not be read; `object` says whether it is a JSON object nevertheless.
+    /// Appends an unreadable record; `object` means that it is a JSON object nonetheless.
     pub(crate) fn unreadable(&mut self, eol: Eol, object: bool, raw: &[u8]) -> Result<()> {
         self.frame(UNREADABLE, |out| {
             out.extend_from_slice(&[eol.code(), u8::from(object)]);
@@ -129,18 +127,18 @@ impl WorkFile {
         Ok(())
     }
 
-    /// Ends the import and forces it to disk.
+    /// Ends the import and syncs it to disk.
     pub(crate) fn imported(&mut self, imported: &Imported) -> Result<()> {
         self.frame(IMPORTED, |out| out.extend_from_slice(&json(imported)))?;
         self.sync()
     }
 
-    /// Appends an answer; gives the place of its frame.
+    /// Appends an answer; returns the position of its frame.
     pub(crate) fn answer(&mut self, answer: &Answer<'_>) -> Result<u64> {
         self.frame(ANSWER, |out| answer.write(out))
     }
 
-    /// Appends a put-off row.
+    /// Appends a deferred row.
     pub(crate) fn put_off(&mut self, put_off: &PutOff) -> Result<()> {
         self.frame(PUT_OFF, |out| put_off.write(out))?;
         Ok(())
@@ -164,7 +162,7 @@ impl WorkFile {
         Ok(place)
     }
 
-    /// Hands everything to the system.
+    /// Passes all data to the system.
     pub(crate) fn flush(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
             let at = self.end - self.buffer.len() as u64;
@@ -175,7 +173,7 @@ impl WorkFile {
         Ok(())
     }
 
-    /// Forces everything to disk.
+    /// Syncs all data to disk.
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.flush()?;
         if self.dirty {
@@ -191,12 +189,12 @@ impl WorkFile {
         anyhow::Error::new(error).context(message).context(Ends(Exit::Local))
     }
 
-    /// A reader of the same file.
+    /// Returns a reader of the same file.
     pub(crate) fn reader(&self) -> Reader {
         Reader::of(self.file.clone())
     }
 
-    /// Deletes the file: the batch is finished.
+    /// Deletes the file of a finished batch.
     pub(crate) fn remove(self) -> Result<()> {
         std::fs::remove_file(&self.path).with_context(|| format!("cannot remove the work file {}", self.path.display()))
     }
@@ -206,7 +204,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain structures always serialize")
 }
 
-/// What is said where an output cannot be written.
+/// Explains a failure to write an output.
 pub(crate) fn output_failed(error: io::Error, path: &Path) -> anyhow::Error {
     let advice = if error.kind() == io::ErrorKind::StorageFull { ": the disk is full" } else { "" };
     anyhow::Error::new(error)

@@ -1,7 +1,7 @@
-//! Keeps answers: into the work file, into memory, and onward to the output.
+//! Stores answers: in the work file, in memory, and in the output.
 //!
-//! One thread owns all three, so an answer is on its way to the disk before it counts anywhere. Data is handed to the system whenever
-//! no further answers wait, and forced to disk about once a second. The thread also watches whether anything can be reached at all: a
+//! One thread owns all three, so that an answer is on its way to disk before it counts anywhere. Data is passed to the system
+//! whenever no further answers are waiting, and synced about once a second. The thread also stops a run that can reach nothing: a
 //! million `unverified` rows because port 25 is closed help nobody.
 
 use std::collections::{HashMap, HashSet};
@@ -14,7 +14,7 @@ use anyhow::Result;
 use probity_engine::Outcome;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Reason, Verification};
-use probity_server::verifier::Verifier;
+use probity_service::verifier::Verifier;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::answer::{Answer, Answers, PutOff, plain_domain};
@@ -24,53 +24,47 @@ use super::output::Output;
 use super::progress::{Deferred, Progress};
 use super::workfile::WorkFile;
 
-/// How often the state is looked at where nothing happens.
+/// Interval between checks of the state without events.
 const TICK: Duration = Duration::from_millis(100);
-/// Data is forced to disk after this time, in milliseconds.
+/// Maximum time until data is synced to disk, in milliseconds.
 const SYNC_MS: i64 = 1_000;
-/// Or after so many answers.
+/// Maximum number of answers until data is synced to disk.
 const SYNC_ANSWERS: u64 = 65_536;
-/// Answers between two looks at whether the output can grow.
+/// Answers between checks whether the output can grow.
 const ADVANCE_ANSWERS: u64 = 4_096;
-/// Different exchangers that cannot be reached, while none can, before a run stops.
+/// Number of unreachable MX hosts after which a run stops, if none was reached.
 const UNREACHED_MAX: usize = 20;
-/// Different domains that cannot be looked up, while none can, before a run stops.
+/// Number of failed domain look-ups after which a run stops, if none succeeded.
 const NAMELESS_MAX: usize = 50;
 
-/// What reaches the writer.
+/// Events for the writer.
 pub(crate) enum Event {
-    /// Outcomes of some rows, with their places among what may be in flight.
+    /// Outcomes of some rows, with their slots.
     Outcomes(Vec<(u64, Outcome)>, Option<OwnedSemaphorePermit>),
     /// Rows could not be read.
     Failed(anyhow::Error),
-    /// Nothing more comes.
+    /// No more events follow.
     End,
 }
 
-/// Keeps answers.
 pub(crate) struct Writer {
-    /// Who answers.
     pub verifier: Arc<dyn Verifier>,
-    /// The order of asking.
     pub order: Arc<Order>,
-    /// Where answers are kept.
     pub work: WorkFile,
-    /// All answers in short.
+    /// All answers in short form.
     pub answers: Answers,
-    /// Where results go.
     pub output: Output,
-    /// How far we are.
     pub progress: Progress,
-    /// To stop the run.
+    /// Stops the run.
     pub halt: watch::Sender<Option<Halt>>,
-    /// Whether anything can be reached; none where that does not matter.
+    /// Reachability; `None` if it does not matter.
     pub reach: Option<Reachability>,
-    /// Deferred rows, and when each may be asked about again.
+    /// Deferred rows, and the earliest retry of each.
     pub deferred: HashMap<u32, Millis>,
 }
 
 impl Writer {
-    /// Takes events until the end; an error stops the run.
+    /// Handles events until the end; an error stops the run.
     pub(crate) fn run(mut self, events: &Receiver<Event>) -> (Self, Result<()>) {
         let result = self.take(events);
         if result.is_err() {
@@ -111,7 +105,7 @@ impl Writer {
         self.output.advance(&self.order, &self.answers)
     }
 
-    /// The next event. Where there is none yet, what was kept is handed to the system first, so that it survives this process.
+    /// Returns the next event. If none is waiting, passes all data to the system first, so that it survives this process.
     fn next(&mut self, events: &Receiver<Event>) -> Result<Result<Event, RecvTimeoutError>> {
         if let Ok(event) = events.try_recv() {
             return Ok(Ok(event));
@@ -149,7 +143,7 @@ impl Writer {
     }
 
     fn settle(&mut self, row: u32, verification: &Verification) -> Result<()> {
-        // Each key comes once; should one come twice, the first answer stands.
+        // Each key comes once. If one comes twice, the first answer is kept.
         if self.answers.has(row) {
             return Ok(());
         }
@@ -169,13 +163,13 @@ impl Writer {
         if reach.proven {
             self.reach = None;
         } else if let Some(halt) = reach.judge(&self.verifier.counters()) {
-            // What the user wants comes before what we think.
+            // A halt by the user takes precedence over ours.
             self.halt.send_if_modified(|now| now.is_none() && now.replace(halt).is_none());
         }
     }
 }
 
-/// Whether anything can be reached, as far as the first answers tell.
+/// Reachability of name servers and MX hosts, judged by the first answers.
 #[derive(Debug, Default)]
 pub(crate) struct Reachability {
     unreached: HashSet<u64>,
@@ -201,7 +195,7 @@ impl Reachability {
         }
     }
 
-    /// Rows that are put off name no exchanger, so their domains are counted.
+    /// Deferred rows name no MX host, so their domains are counted.
     fn put_off(&mut self, domain: &str, why: &str) {
         match why {
             "timeout" | "connect_refused" | "unreachable" | "local_failure" => self.unreached.insert(hash(&domain)),
@@ -210,7 +204,7 @@ impl Reachability {
         };
     }
 
-    /// What stands at the end: whether nobody at all could be reached.
+    /// Returns a halt if nothing at all could be reached by the end.
     pub(crate) fn nobody(&self, counters: &probity_engine::Counters) -> Option<Halt> {
         match (self.proven || counters.connections > 0, self.named) {
             (true, _) => None,

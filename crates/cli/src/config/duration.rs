@@ -1,12 +1,12 @@
-//! Times as people write them: `250ms`, `20s`, `5m`, `2h`, `7d`, also in a row (`1h30m`).
+//! Durations with units: `250ms`, `20s`, `5m`, `2h`, `7d`, also combined (`1h30m`).
 
-/// The longest time that is taken: ten years. Longer ones are slips, and sums of times must not overflow.
+/// Maximum duration: 10 years. Longer ones are typos, and sums of durations must not overflow.
 const LONGEST_MS: i64 = 10 * 365 * 86_400_000;
 
-/// What a time may look like, for messages.
+/// Examples for messages.
 pub(crate) const EXAMPLES: &str = "a time with a unit, such as \"250ms\", \"20s\", \"5m\", \"2h\" or \"7d\"";
 
-/// A text as milliseconds; `None` where it is no time.
+/// Parses a duration in milliseconds; `None` if the text is invalid.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let mut rest = text.trim();
     if rest.is_empty() {
@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str) -> Option<i64> {
     (total <= LONGEST_MS).then_some(total)
 }
 
-/// Milliseconds for people: the two largest units.
+/// Formats milliseconds in the two largest units.
 pub(crate) fn show(ms: i64) -> String {
     let s = ms / 1000;
     match s {

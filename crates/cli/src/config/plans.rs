@@ -1,4 +1,4 @@
-//! `[plans.NAME]`: what the operator's customers can be on.
+//! `[plans.NAME]`: plans of the operator's customers.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use toml::{Table, Value};
 
 use super::schema;
 
-/// The keys of a plan.
 const KEYS: [&str; 12] = [
     "title",
     "credits",
@@ -24,16 +23,16 @@ const KEYS: [&str; 12] = [
     "refill_times",
     "low_balance",
 ];
-/// The longest title, in bytes.
+/// Maximum length of a title, in bytes.
 const TITLE_MAX: usize = 100;
-/// The most credits of one grant: a thousandth of what counts as unlimited.
+/// Maximum credits of one grant: 1/1,000 of the amount that counts as unlimited.
 const CREDITS_MAX: i64 = 1_000_000_000;
-/// The longest trial, in days.
+/// Maximum length of a trial, in days.
 const DAYS_MAX: i64 = 366;
-/// The most seats: more than an organization has.
+/// Maximum number of seats.
 const SEATS_MAX: i64 = 1_000_000;
 
-/// The tables below `[plans]`, by name.
+/// Returns the tables in `[plans]`, by name.
 pub(super) fn tables(value: &Value) -> Result<BTreeMap<String, Table>, String> {
     let Value::Table(plans) = value else { return Err("`plans` must be written as [plans.NAME]".into()) };
     let named = |(name, value): (&String, &Value)| match value {
@@ -43,7 +42,8 @@ pub(super) fn tables(value: &Value) -> Result<BTreeMap<String, Table>, String> {
     plans.iter().map(named).collect()
 }
 
-/// All plans. `first` is that of new organizations, `initial` what the metered plan gives to begin with. The message names the key.
+/// Reads all plans. `first` is the plan of new organizations; `initial` is the initial grant of the metered plan. Errors name the
+/// key.
 pub(super) fn read(tables: &BTreeMap<String, Table>, first: &str, initial: i64) -> Result<Plans, String> {
     let configured = tables.iter().map(|(name, table)| plan(name, table)).collect::<Result<Vec<_>, _>>()?;
     let names: Vec<_> = tables.keys().map(String::as_str).chain(["unlimited", "metered"]).collect();
@@ -119,7 +119,7 @@ impl Of<'_> {
         }
     }
 
-    /// All of them unless some are named.
+    /// Returns the named entitlements; all if none are named.
     fn entitlements(&self) -> Result<Entitlements, String> {
         let all = Entitlement::ALL.map(Entitlement::as_str).join("`, `");
         let Some(value) = self.table.get("entitlements") else { return Ok(Entitlements::ALL) };

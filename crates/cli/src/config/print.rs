@@ -1,4 +1,4 @@
-//! The effective configuration, written as the commented default file with the values in force.
+//! Prints the effective configuration: the commented default file with the effective values.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ pub(super) fn print(layers: &Layers) -> String {
     let mut section = String::new();
     for line in DEFAULT.lines() {
         if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            // Sources go before the section that follows their comment in the file.
+            // In the file, sources precede the section that follows their comment.
             if section == "probe" {
                 out.push_str(&sources(&layers.sources));
             }
@@ -36,7 +36,7 @@ pub(super) fn print(layers: &Layers) -> String {
     out
 }
 
-/// A value as it may be seen.
+/// Formats a value, hiding secrets.
 fn in_force(kind: Kind, value: &Value) -> Value {
     match (kind, value.as_str()) {
         (Kind::Secret, Some(text)) if !text.is_empty() => Value::String(secret::HIDDEN.to_owned()),
@@ -69,7 +69,7 @@ fn plans(plans: &BTreeMap<String, Table>) -> String {
     out
 }
 
-/// A proxy's password is never printed.
+/// Hides a proxy's password.
 fn shown(key: &str, value: &Value) -> Value {
     match (key, value.as_str()) {
         ("proxy", Some(url)) => Value::String(secret::without_password(url)),

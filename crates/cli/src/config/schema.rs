@@ -1,31 +1,28 @@
-//! Which keys there are, and what each may hold.
+//! Configuration keys and the values that each accepts.
 //!
-//! The names and the defaults are those of `default.toml`; this table adds what TOML cannot say: that a text is a time, a
-//! number has bounds, a word is one of a few. A test holds the two together. Every message names the key, what was found and
-//! what would be right.
+//! Names and defaults come from `default.toml`. This table adds what TOML cannot express: that a text is a duration, a number has
+//! bounds, a word is one of a few. A test compares the two. Every message names the key, and says what was found and what is
+//! expected.
 
 use toml::Value;
 
 use super::{duration, secret, size};
 
-/// What a key holds.
+/// Type of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Any text.
     Text,
-    /// true or false.
     Flag,
-    /// A whole number within bounds.
+    /// An integer with minimum and maximum.
     Whole(i64, i64),
-    /// A time, in text.
+    /// A duration, as text.
     Time,
-    /// A time that something may take: more than nothing.
+    /// A duration above 0.
     Deadline,
-    /// A list of texts.
     Texts,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A number of bytes within bounds, in text.
+    /// A size as text, with minimum and maximum in bytes.
     Size(u64, u64),
     /// A text that is never shown.
     Secret,
@@ -33,10 +30,10 @@ pub(crate) enum Kind {
     Url,
 }
 
-/// The highest rate a minute: a million a second is more than one machine answers, and far from any overflow.
+/// Maximum rate per minute: a million per second exceeds what one machine serves, and is far from any overflow.
 pub(super) const RATE_MAX: i64 = 60_000_000;
 
-/// Every key with what it holds, in the order of `default.toml`.
+/// Every key with its type, in the order of `default.toml`.
 pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("probe.mail_from", Kind::Text),
     ("probe.helo", Kind::Text),
@@ -117,23 +114,23 @@ pub(crate) const KEYS: &[(&str, Kind)] = &[
     ("log.format", Kind::Word(&["text", "json"])),
 ];
 
-/// Keys of earlier versions. They have no effect; a configuration that has one still starts the program.
+/// Keys of earlier versions. They have no effect, but do not prevent a start.
 const RETIRED: &[&str] = &["credits.hold"];
 
-/// The keys of one `[[source]]`.
+/// Keys of one `[[source]]`.
 pub(crate) const SOURCE_KEYS: &[&str] = &["bind", "public", "helo", "proxy", "in_use_since"];
 
-/// Whether keys lie below this name.
+/// Reports whether keys exist below this name.
 pub(crate) fn is_section(name: &str) -> bool {
     KEYS.iter().any(|(key, _)| key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-/// Whether only an earlier version had this key.
+/// Reports whether only an earlier version had this key.
 pub(crate) fn is_retired(key: &str) -> bool {
     RETIRED.contains(&key)
 }
 
-/// What is said about a key that does not exist.
+/// Explains that a key does not exist.
 pub(crate) fn unknown(key: &str) -> String {
     let all = KEYS.iter().map(|(name, _)| *name);
     match nearest(key, all) {
@@ -142,19 +139,19 @@ pub(crate) fn unknown(key: &str) -> String {
     }
 }
 
-/// The candidate that is most like `wrong`, if one is like it at all.
+/// Returns the candidate most similar to `wrong`, if any is similar.
 pub(crate) fn nearest<'a>(wrong: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
     let score = |candidate: &str| {
         let whole = distance(wrong, candidate);
-        // A right name in the wrong section is as near as one slip.
+        // A correct name in the wrong section counts as one edit.
         if last(wrong) == last(candidate) { whole.min(1) } else { whole }
     };
     let best = candidates.map(|candidate| (score(candidate), candidate)).min()?;
     (best.0 <= 1 + wrong.len() / 4).then_some(best.1)
 }
 
-/// The number of single-character edits between two short texts (Levenshtein).
+/// Returns the Levenshtein distance between two short texts.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -170,7 +167,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-/// Checks a value from a file against its key; the message does not name the file.
+/// Checks a file's value against its key; the error does not name the file.
 pub(crate) fn check(key: &str, kind: Kind, value: &Value) -> Result<(), String> {
     let fits = match (kind, value) {
         (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => true,
@@ -194,14 +191,14 @@ pub(crate) fn check(key: &str, kind: Kind, value: &Value) -> Result<(), String> 
         _ => false,
     };
     let found = match kind {
-        // Whatever stands there may be the secret.
+        // Any value may be the secret.
         Kind::Secret | Kind::Url => "something else".to_owned(),
         _ => found(value),
     };
     if fits { Ok(()) } else { Err(format!("`{key}` is {found}, but must be {}", wanted(kind))) }
 }
 
-/// A text from the environment or a flag as the value of a key.
+/// Parses a key's value from the environment or a flag.
 pub(crate) fn read(key: &str, kind: Kind, text: &str) -> Result<Value, String> {
     let value = match kind {
         Kind::Text | Kind::Time | Kind::Deadline | Kind::Word(_) | Kind::Size(..) | Kind::Secret | Kind::Url => {
@@ -218,7 +215,7 @@ pub(crate) fn read(key: &str, kind: Kind, text: &str) -> Result<Value, String> {
     check(key, kind, &value).map(|()| value)
 }
 
-/// A list as `probity config` prints it, or items with commas between them.
+/// Parses a list as printed by `probity config`, or comma-separated items.
 fn list(text: &str) -> Value {
     let printed = text.trim_start().starts_with('[').then(|| format!("list = {text}").parse::<toml::Table>().ok());
     if let Some(value @ Value::Array(_)) = printed.flatten().and_then(|mut table| table.remove("list")) {

@@ -1,19 +1,19 @@
-//! What stands in the place of secrets wherever the configuration is shown.
+//! Placeholders for secrets wherever the configuration is shown.
 
-/// Printed instead of a secret. As a value it is refused, so that a printed configuration that was made a file does not turn
-/// it into a password that everybody knows.
+/// Printed instead of a secret. Rejected as a value, so that a printed configuration used as a file does not set a publicly known
+/// password.
 pub(crate) const HIDDEN: &str = "(set)";
 
-/// What to do where [`HIDDEN`] was found as a value.
+/// What to do if [`HIDDEN`] was found as a value.
 pub(crate) const INSTEAD: &str = "write the secret itself";
 
-/// A URL without its password: that before the host, and that among the parameters.
+/// Removes the passwords of a URL: before the host and among the parameters.
 pub(crate) fn without_password(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
-        // Whatever this is: where it is no URL, a password may stand anywhere in it.
+        // If the text is not a URL, any part of it may be a password.
         return if url.is_empty() { String::new() } else { HIDDEN.to_owned() };
     };
-    // The last @, so that one that was forgotten to be escaped gives nothing away.
+    // Splits at the last `@`, so that an unescaped `@` in the password reveals nothing.
     let (login, place) = rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
     let login = match login.map(|login| login.split_once(':')) {
         None => String::new(),

@@ -1,7 +1,7 @@
-//! The service's part of the configuration: where it listens, where its data lies, and its limits.
+//! The service's configuration: listeners, data, limits.
 //!
-//! What belongs together is checked together, here: a deadline below the one that callers may ask for, an organization that
-//! may do less than one of its keys. Secrets are [`SecretString`]s from here on, and no message repeats one.
+//! Related keys are checked together here: a deadline below the one that callers may request, an organization with a lower limit
+//! than its keys. Secrets become [`SecretString`]s here, and no message repeats one.
 
 mod place;
 
@@ -14,145 +14,138 @@ use ipnet::IpNet;
 use probity_account::api_key::{BRAND_MAX_BYTES, is_brand};
 use probity_account::plans::Plans;
 use probity_mail::time::DAY_MS;
-use probity_server::links;
-use probity_server::mail::{MailConfig, NoMail};
-use probity_server::roles::{Role, Roles};
-use probity_server::store::Lifetimes;
-use probity_server::uploads::UploadsConfig;
-use probity_server::widget::WidgetConfig;
+use probity_service::links;
+use probity_service::mail::{MailConfig, NoMail};
+use probity_service::roles::{Role, Roles};
+use probity_service::store::Lifetimes;
+use probity_service::uploads::UploadsConfig;
+use probity_service::widget::WidgetConfig;
 use secrecy::SecretString;
 
 use self::place::data_directory;
-pub(super) use self::place::data_home;
 use super::plans;
 use super::settings::Reader;
 
-/// The database where no other is configured.
+pub(super) use self::place::data_home;
+
+/// Default name of the SQLite database.
 const DATABASE_FILE: &str = "probity.db";
-/// The pepper where the configuration has none.
+/// Default name of the pepper's file.
 const PEPPER_FILE: &str = "pepper";
-/// The shortest time that requests can be given, in milliseconds: a verification gets one second less.
+/// Minimum time limit of requests, in milliseconds; a verification gets 1 s less.
 const REQUEST_MIN_MS: i64 = 2_000;
-/// The shortest lease of work, in milliseconds: its holder shows four times as often that it lives.
+/// Minimum lease of work, in milliseconds; its holder renews it 4 times as often.
 const LEASE_MIN_MS: i64 = 1_000;
-/// Where nobody says how much of jobs is worked on at a time: one slot for so many domains, within bounds. A slot takes about a
-/// megabyte of memory.
+/// Default slots for jobs: one per this number of domains, within bounds. A slot takes about 1 MB of memory.
 const DOMAINS_PER_SLOT: usize = 32;
 const SLOTS_MIN: usize = 16;
 const SLOTS_MAX: usize = 128;
-/// The least characters of a pepper: 128 bits even in hexadecimal.
+/// Minimum characters of a pepper: 128 bits even in hexadecimal.
 const PEPPER_MIN: usize = 32;
-/// The least characters of the token for metrics.
+/// Minimum characters of the metrics token.
 const TOKEN_MIN: usize = 16;
-/// The least characters of the operator's key.
+/// Minimum characters of the operator's key.
 const ADMIN_KEY_MIN: usize = 32;
 
-/// What `probity serve` and the commands about its data were told.
+/// Configuration of `probity serve` and of the commands that use its data.
 #[derive(Clone, Debug)]
 pub(crate) struct ServeSettings {
-    /// The directory for the database and the pepper; the first start creates it.
+    /// Directory of the database and the pepper; the first start creates it.
     pub data: PathBuf,
-    /// Where to listen; at least one address.
+    /// Addresses to listen on; at least one.
     pub listen: Vec<SocketAddr>,
-    /// What this node does; at least one part of the work.
+    /// Roles of this node; at least one.
     pub roles: Roles,
-    /// The address that customers use, without a slash at the end; `None` where none was configured.
+    /// URL for customers, without a trailing slash; `None` if not configured.
     pub public_url: Option<String>,
-    /// The first part of new keys.
+    /// First part of new keys.
     pub brand: String,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Connections of clients at the same time.
+    /// Maximum concurrent client connections.
     pub connections: usize,
-    /// The largest body of a request, in bytes.
+    /// Maximum request body, in bytes.
     pub body_max: usize,
-    /// How long the head of a request may take, in milliseconds.
+    /// Time limit for the head of a request, in milliseconds.
     pub header_timeout_ms: i64,
-    /// How long a request may take in all, in milliseconds; a verification takes at most a second less.
+    /// Time limit of a whole request, in milliseconds; a verification gets 1 s less.
     pub request_timeout_ms: i64,
-    /// How long requests may go on after the signal to stop, in milliseconds.
+    /// Time for requests to finish after the signal to stop, in milliseconds.
     pub shutdown_grace_ms: i64,
-    /// What `/metrics` asks for.
+    /// Bearer token of `/metrics`; `None` if not configured.
     pub metrics_token: Option<SecretString>,
-    /// What opens the operator's API; none where there is none.
+    /// Key of the operator API; `None` disables that API.
     pub admin_key: Option<SecretString>,
-    /// Where that API listens by itself; empty where it is served with the API.
+    /// Separate addresses of the operator API; empty if it shares the API's listeners.
     pub admin_listen: Vec<SocketAddr>,
-    /// Where everything is kept.
     pub database: DatabaseSettings,
-    /// What keys are hashed with.
+    /// Pepper that API keys are hashed with.
     pub pepper: Pepper,
-    /// The file with the key under which addresses are sealed at rest; `None` where they are not.
+    /// File of the master key that encrypts addresses at rest; `None` if they are not encrypted.
     pub master_key: Option<PathBuf>,
-    /// Requests a minute.
+    /// Rate limits.
     pub rate: RateSettings,
-    /// What the widget may do.
     pub widget: WidgetConfig,
-    /// Addresses of one job at most.
+    /// Maximum addresses per job.
     pub batch_rows: usize,
-    /// The largest body with which a job is submitted, in bytes.
+    /// Maximum body of a job's submission, in bytes.
     pub batch_body_max: usize,
-    /// How long work on jobs is held without a sign of life, in milliseconds.
+    /// Lease of work on jobs without a heartbeat, in milliseconds.
     pub batch_lease_ms: i64,
-    /// For how many days the rows of closed jobs are kept.
+    /// Days that rows of closed jobs are kept.
     pub batch_keep_days: i64,
-    /// How much of jobs is worked on at a time, in chunks of a thousand addresses.
+    /// Concurrent chunks of 1,000 addresses over all jobs.
     pub batch_slots: usize,
-    /// What organizations can be on.
     pub plans: Arc<Plans>,
-    /// Lists as files.
     pub uploads: UploadsConfig,
-    /// Whether callbacks go to https only.
+    /// Callbacks accept only `https` URLs.
     pub webhooks_https_only: bool,
-    /// For how long a message stays in the log of deliveries, in milliseconds.
+    /// Time that deliveries are kept in the log, in milliseconds.
     pub deliveries_keep_ms: i64,
-    /// How long people stay signed in.
+    /// Lifetimes of dashboard sessions.
     pub session: Lifetimes,
-    /// How long the links of invitations work, in milliseconds.
+    /// Lifetime of invitation links, in milliseconds.
     pub invitation_ms: i64,
-    /// How mail is sent to people; `None` where none is.
+    /// Outgoing mail; `None` sends none.
     pub mail: Option<MailConfig>,
 }
 
 /// `[database]`.
 #[derive(Clone, Debug)]
 pub(crate) struct DatabaseSettings {
-    /// Which database.
     pub place: Database,
-    /// Connections at most.
+    /// Maximum number of connections.
     pub pool_max: u32,
-    /// How long a request waits for a connection, in milliseconds.
+    /// Time limit for acquiring a connection, in milliseconds.
     pub acquire_timeout_ms: i64,
-    /// How long one statement may run, in milliseconds.
+    /// Time limit of one statement, in milliseconds.
     pub statement_timeout_ms: i64,
 }
 
-/// Which database.
 #[derive(Clone, Debug)]
 pub(crate) enum Database {
-    /// A file.
     Sqlite(PathBuf),
-    /// A server: the whole URL, because it may carry a password.
+    /// Complete URL of a server, secret because it may contain a password.
     Postgres(SecretString),
 }
 
-/// Where the pepper is.
+/// Location of the pepper.
 #[derive(Clone, Debug)]
 pub(crate) enum Pepper {
-    /// In the configuration.
+    /// Set in the configuration.
     Given(SecretString),
-    /// In a file that the first start creates with mode 0600.
+    /// Stored in a file that the first start creates with mode 0600.
     File(PathBuf),
 }
 
-/// `[rate]`: requests a minute, which are also the burst.
+/// `[rate]`: requests per minute, which is also the burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateSettings {
-    /// With one key.
+    /// Per key.
     pub key: u32,
-    /// With all keys of an organization.
+    /// Over all keys of an organization.
     pub organization: u32,
-    /// Without a valid key, from one address.
+    /// Per client address, without a valid key.
     pub address: u32,
 }
 
@@ -213,7 +206,7 @@ impl ServeSettings {
         Ok(settings)
     }
 
-    /// The SQLite file: the configured one or, where a server is configured, that of the data directory.
+    /// Returns the SQLite file: the configured one, or the default in the data directory if a server is configured.
     pub(crate) fn file(&self) -> PathBuf {
         match &self.database.place {
             Database::Sqlite(path) => path.clone(),
@@ -221,25 +214,25 @@ impl ServeSettings {
         }
     }
 
-    /// Where a browser opens a one-time link. The token stands behind the `#`: no proxy and no log sees it.
+    /// Returns a one-time link. The token follows the `#`, so that it appears in no proxy or log.
     pub(crate) fn link(&self, token: &str) -> String {
         let listening = self.listening();
         let base = listening.map_or_else(String::new, |address| self.base_url(address));
         links::url(Some(&base), token)
     }
 
-    /// Where the service listens first: what it said at its start, else what is configured.
+    /// Returns the first address on which the service listens: the one recorded at its start, else the configured one.
     pub(crate) fn listening(&self) -> Option<SocketAddr> {
         crate::service::address::of(&self.data).or_else(|| self.listen.first().copied())
     }
 
-    /// The address that customers use: the configured one, or one of this machine.
+    /// Returns the URL for customers: the configured one, or one of this machine.
     pub(crate) fn base_url(&self, listening: SocketAddr) -> String {
         self.public_url.clone().unwrap_or_else(|| format!("http://{}", reachable(listening)))
     }
 }
 
-/// An address at which this machine reaches a listener: one that listens everywhere is there at loopback.
+/// Returns an address that reaches a listener from this machine: loopback for a wildcard address.
 pub(crate) fn reachable(listening: SocketAddr) -> SocketAddr {
     let ip = match listening.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -284,7 +277,7 @@ fn brand(read: &Reader<'_>) -> Result<String> {
     Err(read.wrong("server.brand", &wanted))
 }
 
-/// A secret of at least so many characters; `None` where none is set.
+/// Reads a secret of at least `least` characters; `None` if unset.
 fn secret(read: &Reader<'_>, key: &'static str, least: usize) -> Result<Option<SecretString>> {
     let text = read.text(key);
     if text.is_empty() {
@@ -343,7 +336,7 @@ fn widget(read: &Reader<'_>) -> WidgetConfig {
     }
 }
 
-/// As many as configured, else as many as keep the domains busy that are worked on at a time.
+/// Returns the configured slots, or enough to keep the domains busy that are verified concurrently.
 fn batch_slots(read: &Reader<'_>) -> usize {
     match read.count("batch.slots") {
         0 => (read.count("limits.domains") / DOMAINS_PER_SLOT).clamp(SLOTS_MIN, SLOTS_MAX),

@@ -1,4 +1,4 @@
-//! The configuration in the words of the program: parsed, bounded and checked.
+//! The configuration as typed settings: parsed, bounded and checked.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -13,12 +13,11 @@ use toml::Value;
 use super::serve::ServeSettings;
 use super::{Layers, duration, size, source};
 
-/// The port of name servers.
+/// Default port of name servers.
 const DNS_PORT: u16 = 53;
-/// The largest operator's data file that is read.
+/// Maximum size of an operator's data file, in bytes.
 const DATA_FILE_MAX: u64 = 64 << 20;
 
-/// How log lines look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     /// For people.
@@ -27,28 +26,24 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Everything that was configured.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// For the engine.
     pub engine: EngineConfig,
-    /// Whether MAIL FROM was made up, because none is configured.
+    /// MAIL FROM is a default, because none is configured.
     pub mail_from_assumed: bool,
-    /// Resolvers; empty takes the system's.
+    /// Resolvers; empty uses the system's.
     pub nameservers: Vec<SocketAddr>,
-    /// How long one query may take, in milliseconds.
+    /// Time limit of one query, in milliseconds.
     pub dns_timeout_ms: i64,
-    /// How often a query is sent at most.
+    /// Maximum attempts per query.
     pub dns_attempts: usize,
     /// Well-known domains for the doctor.
     pub probe_domains: Vec<String>,
     /// Block lists for the doctor.
     pub block_lists: Vec<String>,
-    /// The least important level that is logged.
+    /// Minimum level of log lines.
     pub log_level: String,
-    /// How log lines look.
     pub log_format: LogFormat,
-    /// For the service.
     pub serve: ServeSettings,
 }
 
@@ -184,7 +179,7 @@ impl Reader<'_> {
     }
 }
 
-/// The address to ask as, and whether it was made up.
+/// Returns the MAIL FROM address, and whether it is a default.
 fn mail_from(read: &Reader<'_>, helo: &str) -> Result<(String, bool)> {
     match read.text("probe.mail_from") {
         "<>" => Ok((String::new(), false)),
@@ -230,7 +225,7 @@ fn network(text: &str) -> Option<String> {
     (length <= most).then(|| format!("{base}/{length}"))
 }
 
-/// The operator's lists, rules and policies: every plain file of the directory.
+/// Reads the operator's lists, rules and policies: every regular file of the directory.
 fn data_files(read: &Reader<'_>) -> Result<BTreeMap<String, String>> {
     let directory = read.text("data.directory");
     let mut files = BTreeMap::new();
@@ -256,7 +251,7 @@ fn data_files(read: &Reader<'_>) -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// The name of this machine; `localhost` where the system does not say.
+/// Returns the host name of this machine; `localhost` if the system has none.
 pub(crate) fn host_name() -> String {
     let places = ["/proc/sys/kernel/hostname", "/etc/hostname"];
     let read = |place: &&str| std::fs::read_to_string(place).ok();

@@ -1,14 +1,14 @@
-//! Sizes as people write them: `512B`, `64KiB`, `1MiB`, `2GiB`.
+//! Sizes with units: `512B`, `64KiB`, `1MiB`, `2GiB`.
 //!
-//! `MB` is refused rather than guessed at: some mean a million bytes by it, others 1,048,576.
+//! `MB` is rejected as ambiguous: it can mean 1,000,000 or 1,048,576 bytes.
 
-/// What a size may look like, for messages.
+/// Examples for messages.
 pub(crate) const EXAMPLES: &str = "a size with a unit, such as \"512KiB\" or \"1MiB\"";
 
-/// The units, the largest first.
+/// Units, largest first.
 const UNITS: [(&str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
 
-/// A text as bytes; `None` where it is no size.
+/// Parses a size in bytes; `None` if the text is invalid.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
@@ -17,7 +17,7 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     number.checked_mul(*bytes)
 }
 
-/// Bytes in the largest unit that leaves no rest.
+/// Formats bytes in the largest unit without a remainder.
 pub(crate) fn show(bytes: u64) -> String {
     let fitting = UNITS.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
     fitting.map_or_else(|| format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))

@@ -1,4 +1,4 @@
-//! `[[source]]`: the addresses to ask from.
+//! `[[source]]`: the source IPs of probes.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use toml::{Table, Value};
 
 use super::{schema, secret};
 
-/// One source and the time since which its address is in use.
+/// A source, and the time since which its IP has been in use.
 pub(super) type Dated = (Arc<Source>, Option<Millis>);
 
-/// Reads one `[[source]]`; `helo` is the name for those that bring none.
+/// Reads one `[[source]]`; `helo` is the default name.
 pub(super) fn read(table: &Table, helo: &str) -> Result<Dated, String> {
     for key in table.keys() {
         if !schema::SOURCE_KEYS.contains(&key.as_str()) {
@@ -24,7 +24,7 @@ pub(super) fn read(table: &Table, helo: &str) -> Result<Dated, String> {
     let bind = address(table, "bind")?;
     let helo = text(table, "helo")?.unwrap_or(helo).to_owned();
     let proxy = text(table, "proxy")?.map(proxy).transpose()?;
-    // Through a proxy the world sees an address that is not ours to know.
+    // Behind a proxy, the public address is unknown unless configured.
     let public = address(table, "public")?.or(bind.filter(|_| proxy.is_none()));
     let since = match table.get("in_use_since") {
         None => None,
@@ -50,9 +50,9 @@ fn address(table: &Table, key: &str) -> Result<Option<IpAddr>, String> {
     parsed.map(Some)
 }
 
-/// `socks5://[user:password@]address:port`.
+/// Parses `socks5://[user:password@]address:port`.
 fn proxy(text: &str) -> Result<Proxy, String> {
-    // The text may carry a password, so the message does not repeat it.
+    // The text may contain a password, so the message does not repeat it.
     let wrong = || "`proxy` must look like \"socks5://user:password@192.0.2.1:1080\", with an IP address".to_owned();
     if text.contains(secret::HIDDEN) {
         return Err(format!("`proxy` is what `probity config` prints in place of a password; {}", secret::INSTEAD));
@@ -71,7 +71,7 @@ fn wrong_day(found: &str) -> String {
     format!("`in_use_since` is {found:?}, but must be a day such as \"2026-01-31\"")
 }
 
-/// Midnight UTC of a day written `YYYY-MM-DD`.
+/// Returns midnight UTC of a day written `YYYY-MM-DD`.
 fn day(text: &str) -> Option<Millis> {
     let mut parts = text.trim().splitn(3, '-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
@@ -85,7 +85,7 @@ fn day(text: &str) -> Option<Millis> {
     if !(1970..=9999).contains(&year) || !(1..=length).contains(&day) {
         return None;
     }
-    // Days since 1970 by counting years from March, so that the leap day comes last.
+    // Counts years from March, so that the leap day comes last.
     let (y, m) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * y + y / 4 - y / 100 + y / 400 + (153 * m + 2) / 5 + day - 1 - 719_468;
     Some(Millis(days * 86_400_000))

@@ -1,4 +1,4 @@
-//! Is an address of ours on a block list?
+//! Check: is a source IP on a block list?
 
 use std::net::IpAddr;
 
@@ -7,12 +7,12 @@ use probity_mail::dns::{Answer, Kind, Record};
 
 use super::{Check, Patient};
 
-/// What one list says.
+/// Reply of one block list.
 #[derive(Debug, PartialEq, Eq)]
 enum Listed {
     No,
     Yes(String),
-    /// The list does not answer us: big public resolvers and heavy users are turned away.
+    /// The list does not answer us; lists reject public resolvers and heavy users.
     Refused,
     Failed,
 }
@@ -29,7 +29,7 @@ pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
     checks
 }
 
-/// The address turned round in front of the list's name (RFC 5782 section 2.1).
+/// Builds the query: the reversed address before the list's name (RFC 5782 section 2.1).
 fn query(address: IpAddr, list: &str) -> String {
     let reversed = reverse_name(address);
     let digits = reversed.trim_end_matches(".in-addr.arpa").trim_end_matches(".ip6.arpa");
@@ -50,7 +50,7 @@ fn read(answer: &Answer) -> Listed {
                 match code {
                     [127, 255, 255, _] => return Listed::Refused,
                     [127, b, c, d] => listed = Listed::Yes(format!("127.{b}.{c}.{d}")),
-                    // RFC 5782 section 2.1: an answer outside of 127/8 is no listing (a parked or hijacked name).
+                    // RFC 5782 section 2.1: an answer outside 127/8 is not a listing (a parked or hijacked name).
                     _ => {}
                 }
             }

@@ -1,4 +1,4 @@
-//! Do name and address of each source belong to each other, both ways?
+//! Check: does each source have matching forward and reverse DNS?
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use probity_mail::dns::{Answer, Kind, Record};
 
 use super::{Check, Patient};
 
-/// A few words that tell a source from others.
+/// Short description that identifies a source.
 pub(super) fn of(source: &Source) -> String {
     source.public.or(source.bind).map_or_else(String::new, |address| format!(" from {address}"))
 }
@@ -31,7 +31,7 @@ fn helo(source: &Arc<Source>) -> Check {
     Check::fail(name, found, "set probe.helo to the PTR name of your public address, such as mx1.example.com")
 }
 
-/// Forward-confirmed reverse DNS: the address has the name, and the name has the address.
+/// Checks forward-confirmed reverse DNS: the address resolves to the name, and the name to the address.
 async fn reverse(patient: &Patient, source: &Arc<Source>) -> Check {
     let name = format!("reverse name{}", of(source));
     let Some(address) = source.public else {

@@ -1,4 +1,4 @@
-//! The configuration and this machine.
+//! Checks of the configuration and this machine.
 
 use probity_engine::clock::Clock;
 use probity_engine::config::Profile;
@@ -7,7 +7,7 @@ use super::Check;
 use crate::config::Settings;
 use crate::room::Room;
 
-/// A clock that says less than this (1 January 2025) is not set.
+/// Minimum plausible time (1 January 2025); an earlier clock is not set.
 const CLOCK_LEAST_MS: i64 = 1_735_689_600_000;
 
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {

@@ -1,4 +1,4 @@
-//! Is port 25 open outward, from each source?
+//! Check: is port 25 open for outgoing connections, from each source?
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use tokio::io::AsyncReadExt;
 
 use super::{Check, Patient};
 
-/// Exchangers that are tried for one domain.
+/// MX hosts tried per domain.
 const HOSTS_MAX: usize = 2;
-/// How much of a banner is read.
+/// Maximum bytes read of a banner.
 const BANNER_BYTES: usize = 512;
 
 pub(super) async fn checks(patient: &Patient) -> Vec<Check> {
@@ -52,7 +52,7 @@ async fn check(patient: &Patient, source: &Arc<Source>) -> Check {
     Check::fail(name, found, advice)
 }
 
-/// The first words of an exchanger.
+/// Reads the banner of an MX host.
 async fn greeted(patient: &Patient, source: &Arc<Source>, host: &str) -> Result<String, String> {
     let addresses = patient.addresses(host).await.unwrap_or_default();
     let matching = |ip: &&std::net::IpAddr| source.bind.is_none_or(|bind| bind.is_ipv4() == ip.is_ipv4());

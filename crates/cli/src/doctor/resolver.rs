@@ -1,11 +1,11 @@
-//! Does each resolver answer, and how fast?
+//! Check: does each resolver answer, and how fast?
 
 use probity_engine::clock::Clock;
 use probity_mail::dns::{Answer, Kind};
 
 use super::{Check, Patient};
 
-/// An answer that takes longer slows every first question about a domain down.
+/// Limit above which a look-up slows the first probe of every domain.
 const SLOW_MS: u128 = 500;
 
 pub(super) async fn checks(patient: &Patient) -> Vec<Check> {

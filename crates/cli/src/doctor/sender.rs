@@ -1,4 +1,4 @@
-//! Does the MAIL FROM domain take mail, and does its SPF record let our sources send?
+//! Check: does the MAIL FROM domain accept mail, and does its SPF record allow our sources?
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use probity_mail::spf::{Answers, Outcome, Step, check as spf};
 
 use super::{Check, Patient};
 
-/// Look-ups of one evaluation: ten of the record, and the addresses of at most ten exchangers for each `mx`.
+/// Maximum look-ups per evaluation: 10 of the record, and the addresses of at most 10 MX hosts for each `mx`.
 const LOOKUPS_MAX: usize = 120;
 
 pub(super) async fn checks(patient: &Patient) -> Vec<Check> {

@@ -1,14 +1,14 @@
-//! What `probity serve` prints when it starts.
+//! Text that `probity serve` prints at its start.
 
 use std::net::SocketAddr;
 
+use probity_service::admin::FirstKeys;
+use probity_service::links;
 use secrecy::ExposeSecret as _;
 
 use crate::config::serve::{Database, Pepper, ServeSettings};
-use probity_server::admin::FirstKeys;
-use probity_server::links;
 
-/// Locations of the data, both keys, the owner's link, and a command to paste for each key.
+/// Formats the data's locations, both keys, the owner's link, and a command to paste for each key.
 pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys: &FirstKeys, sandbox: bool) -> String {
     let base = listening.first().map_or_else(String::new, |address| serve.base_url(*address));
     let (live, test) = (keys.live.expose_secret(), keys.test.expose_secret());
@@ -34,7 +34,7 @@ pub(super) fn first_start(serve: &ServeSettings, listening: &[SocketAddr], keys:
     )
 }
 
-/// Locations to back up: the database, and the pepper that its API keys need.
+/// Formats the locations to back up: the database, and the pepper that its API keys need.
 fn places(serve: &ServeSettings) -> String {
     let database = match &serve.database.place {
         Database::Sqlite(path) => path.display().to_string(),
@@ -47,7 +47,7 @@ fn places(serve: &ServeSettings) -> String {
     format!("Database:  {database}\nPepper:    {pepper} (keep a copy apart from the database: API keys need it)\n")
 }
 
-/// Where the service listens.
+/// Formats the listening addresses.
 pub(super) fn listening(listening: &[SocketAddr], sandbox: bool) -> String {
     let urls: Vec<String> = listening.iter().map(|address| format!("http://{address}")).collect();
     let sandbox = if sandbox { " (live keys use the sandbox)" } else { "" };

@@ -1,17 +1,17 @@
-//! Where the service of this data directory listens: written at its start, for commands beside it, because a flag of `serve` or
-//! the system may have chosen the port. It stays when the service ends, because the next one most likely listens there, too.
+//! Listening address of this data directory's service, written at its start for other commands, because a flag or the system may
+//! have chosen the port. The file stays after shutdown, since the next start most likely uses the same address.
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// The file in the data directory.
+/// Name of the file in the data directory.
 const FILE: &str = "listening";
 
-/// Writes where the service listens first. Commands fall back to the configuration, so a failure costs no more than that.
+/// Writes the first listening address. A failure is harmless: commands fall back to the configuration.
 pub(super) fn tell(data: &Path, listening: &[SocketAddr]) {
     let Some(first) = listening.first() else { return };
-    // Whoever reads meanwhile sees one of the two, whole.
+    // The rename is atomic, so that readers see one complete file.
     let unfinished = data.join(format!("{FILE}.{}", std::process::id()));
     let written = fs::write(&unfinished, format!("{first}\n")).and_then(|()| fs::rename(&unfinished, data.join(FILE)));
     if let Err(error) = written {
@@ -19,7 +19,7 @@ pub(super) fn tell(data: &Path, listening: &[SocketAddr]) {
     }
 }
 
-/// Where the service listens, or listened last.
+/// Returns the current or last listening address.
 pub(crate) fn of(data: &Path) -> Option<SocketAddr> {
     fs::read_to_string(data.join(FILE)).ok()?.trim().parse().ok()
 }

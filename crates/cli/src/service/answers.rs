@@ -1,4 +1,4 @@
-//! Requests of the command line, answered by the service's administration.
+//! Command-line requests, answered by the service's administration.
 
 mod deliveries;
 mod desk;
@@ -13,9 +13,9 @@ use probity_account::api_key;
 use probity_account::credits as core;
 use probity_account::id::OrgId;
 use probity_account::scope::Scope;
-use probity_server::admin::{Admin, Listed, MakeError, NewKey};
-use probity_server::instance::Instance;
-use probity_server::store::{Discrepancy, Key, Org, OrgStatus, StoreError, User};
+use probity_service::admin::{Admin, Listed, MakeError, NewKey};
+use probity_service::instance::Instance;
+use probity_service::store::{Discrepancy, Key, Org, OrgStatus, StoreError, User};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{self, Answer, Balance, Bucket, KeyKind, Moment, Request};
@@ -23,7 +23,6 @@ use crate::config::Settings;
 use crate::config::serve::ServeSettings;
 use crate::exit::{Ends, Exit};
 
-/// Answers a request.
 pub(super) async fn answer(
     instance: &Instance,
     admin: &Admin,
@@ -98,7 +97,7 @@ pub(super) async fn answer(
     }
 }
 
-/// A link for the person who is meant.
+/// Creates a link for the matching user.
 async fn reset_link(
     admin: &Admin,
     serve: &ServeSettings,
@@ -112,7 +111,7 @@ async fn reset_link(
     Ok(Answer::Link(admin::Link { user: user.id.to_string(), organization, url, expires_at: link.expires_at }))
 }
 
-/// The one person who is meant, with the id of their organization.
+/// Returns the one matching user, with the organization's ID.
 async fn person(admin: &Admin, who: &str, org: Option<&str>) -> Result<(User, String)> {
     let found = admin.people(who).await.map_err(|error| unknown(error, who))?;
     let named = found.into_iter().map(|(org, user)| (org.to_string(), (user, org.to_string())));
@@ -138,7 +137,7 @@ fn audited(found: Vec<(Option<OrgId>, Discrepancy)>) -> Answer {
     Answer::Audit(found.into_iter().map(view).collect())
 }
 
-/// A key says whose it is, so without `--org` all organizations are looked through.
+/// Revokes a key. Key IDs are unique, so without `--org`, all organizations are searched.
 async fn revoke(admin: &Admin, org: Option<&str>, key: &str) -> Result<Answer> {
     let orgs = match org {
         Some(org) => vec![find(admin, Some(org)).await?],
@@ -158,7 +157,7 @@ async fn all(admin: &Admin) -> Result<Vec<admin::Org>> {
     Ok(admin.list_orgs().await.map_err(failed)?.iter().map(org_view).collect())
 }
 
-/// The organization with an id, or the only one that there is.
+/// Returns the organization with an ID, or the only one.
 async fn find(admin: &Admin, id: Option<&str>) -> Result<Org> {
     let id = match id {
         Some(id) => id.to_owned(),
@@ -170,7 +169,7 @@ async fn find(admin: &Admin, id: Option<&str>) -> Result<Org> {
     }
 }
 
-/// What the store could not do: usage where the request was wrong, this machine otherwise.
+/// Maps a store error: wrong requests are usage errors, others are local failures.
 fn failed(error: StoreError) -> anyhow::Error {
     match error {
         StoreError::InsufficientCredits { .. } => anyhow!("{error}"),

@@ -1,8 +1,7 @@
-//! Backups of an installation on SQLite, as directories: made beside a running service, and put back while none runs.
+//! Backups of a SQLite installation, as directories: created beside a running service, restored while none runs.
 //!
-//! A backup gets its name when it is whole, examined and on disk; a restore examines its copy, and does erasures again that the
-//! backup does not know, before one renaming puts it in the place of the database. So whenever either is killed, what was there
-//! before is there still.
+//! A backup gets its name once it is complete, examined and synced. A restore examines its copy and repeats erasures missing from
+//! the backup, before a single rename replaces the database. If either is killed, the earlier state remains.
 
 mod files;
 mod part;
@@ -14,8 +13,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use probity_engine::clock::Clock;
-use probity_server::backup::{self, Examined, Failed};
-use probity_server::store::{Place, StoreConfig};
+use probity_service::backup;
+use probity_service::backup::{Examined, Failed};
+use probity_service::store::{Place, StoreConfig};
 use serde::{Deserialize, Serialize};
 
 use self::files::{
@@ -30,51 +30,49 @@ use crate::config::serve::{Database, Pepper, ServeSettings};
 use crate::exit::{Ends, Exit};
 use crate::log;
 
-/// Files of a backup. The last one says what the others are.
+/// Files of a backup. The last one describes the others.
 const DATABASE: &str = "probity.db";
 const PEPPER: &str = "pepper";
 const MANIFEST: &str = "manifest.json";
-/// The layout of backups.
+/// Layout version of backups.
 const FORMAT: u32 = 1;
-/// The largest manifest that is read, in bytes.
+/// Maximum size of a manifest, in bytes.
 const MANIFEST_MAX: u64 = 64 << 10;
-/// How long the database may take to be ours alone, in milliseconds: a service that ends writes its log back first.
+/// Time limit for exclusive access to the database, in milliseconds: a service that is ending first writes its log back.
 const ALONE_MS: u64 = 3_000;
 
-/// What a backup is.
+/// Description of a backup.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     format: u32,
-    /// The version of the program that made it.
+    /// Version of the program that created the backup.
     pub version: String,
-    /// When.
     pub created_at: String,
-    /// The size of the database, in bytes.
+    /// Size of the database, in bytes.
     pub bytes: u64,
-    /// The SHA-256 of the database, in hexadecimal digits.
+    /// SHA-256 of the database, in hexadecimal.
     sha256: String,
-    /// Whether the pepper is in the backup.
+    /// The backup contains the pepper.
     pub pepper: bool,
-    /// The file of the master key that the installation had; the key itself is in no backup.
+    /// File of the installation's master key; the key itself is in no backup.
     pub master_key_file: Option<PathBuf>,
-    /// How many discrepancies `audit` found; none where another version must look.
+    /// Discrepancies that `audit` found; `None` if only another version can check.
     pub discrepancies: Option<usize>,
 }
 
-/// What a restore did.
+/// Result of a restore.
 #[derive(Debug)]
 pub(crate) struct Restored {
-    /// The backup.
     pub manifest: Manifest,
-    /// How many erasures were done again.
+    /// Number of erasures repeated.
     pub erased_again: usize,
-    /// Where the database is that was there before.
+    /// Path of the database that was replaced.
     pub replaced: Option<PathBuf>,
-    /// Whether there was a file of tombstones in the data directory.
+    /// The data directory had a tombstone file.
     pub tombstones: bool,
 }
 
-/// Makes a backup in a directory that does not exist.
+/// Creates a backup in a new directory.
 pub(crate) async fn make(settings: &Settings, target: &Path, with_pepper: bool) -> Result<Manifest> {
     let serve = &settings.serve;
     let source = sqlite(serve, BACK_UP_POSTGRESQL)?;
@@ -104,7 +102,7 @@ async fn fill(
     let database = part.join(DATABASE);
     create(&database)?;
     backup::copy(&store(serve)?, &database).await.map_err(|error| failed(error, source))?;
-    // After the database, so that no erasure is in neither.
+    // Copied after the database, so that every erasure is in at least one.
     copy_if_there(&tombstones(serve), &part.join(TOMBSTONES_FILE))?;
     let with_pepper = match &serve.pepper {
         Pepper::File(path) if with_pepper => copy_if_there(path, &part.join(PEPPER))?,
@@ -129,7 +127,7 @@ async fn fill(
     Ok(manifest)
 }
 
-/// Puts a backup in the place of the database; where there is one, only if it may be replaced.
+/// Replaces the database with a backup; overwrites an existing database only if `replace` is set.
 pub(crate) async fn restore(settings: &Settings, source: &Path, replace: bool) -> Result<Restored> {
     let serve = &settings.serve;
     let place = sqlite(serve, RESTORE_POSTGRESQL)?;
@@ -159,14 +157,14 @@ pub(crate) async fn restore(settings: &Settings, source: &Path, replace: bool) -
     if let Some(aside) = &aside {
         set_aside(&place, aside)?;
     }
-    // From here on the backup is the database; up to here the one before was.
+    // From here on, the backup is the database; until here, the earlier one is.
     fs::rename(&staged.database, &place)
         .with_context(|| format!("cannot replace {} with the backup", place.display()))?;
     sync(&parent(&place))?;
     Ok(Restored { manifest, erased_again: ready.erased_again, replaced: aside, tombstones: had_tombstones })
 }
 
-/// What becomes the database and its tombstones. It goes away unless both get their names.
+/// The next database and its tombstones. Dropping it deletes both unless they got their names.
 struct Staged {
     database: PathBuf,
     tombstones: PathBuf,
@@ -181,7 +179,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Copies a backup and makes it ready to be served.
+    /// Copies a backup and prepares it for service.
     async fn fill(
         &self,
         serve: &ServeSettings,
@@ -230,17 +228,17 @@ fn sqlite(serve: &ServeSettings, otherwise: &str) -> Result<PathBuf> {
     }
 }
 
-/// The settings with the database of this file.
+/// Returns the settings with this file as the database.
 fn at(serve: &ServeSettings, database: &Path) -> Result<StoreConfig> {
     Ok(StoreConfig { place: Place::Sqlite(database.to_owned()), ..store(serve)? })
 }
 
-/// With the file that it is about; what keeps a database shut is of this machine.
+/// Adds the file to an error. A database that does not open is a local failure.
 fn failed(error: Failed, path: &Path) -> anyhow::Error {
     anyhow::Error::new(error).context(path.display().to_string()).context(Ends(Exit::Local))
 }
 
-/// The manifest of a backup.
+/// Reads the manifest of a backup.
 fn manifest(source: &Path) -> Result<Manifest> {
     let place = source.join(MANIFEST);
     let file =
@@ -259,7 +257,7 @@ fn manifest(source: &Path) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// The pepper's bytes, and the file to write where the data directory has none yet.
+/// Returns the pepper's bytes, and the file to write if the data directory has none.
 #[expect(clippy::type_complexity, reason = "a file and its content")]
 fn the_pepper(
     serve: &ServeSettings,
@@ -284,7 +282,7 @@ fn the_pepper(
     }
 }
 
-/// Refuses a copy that breaks more promises than the database did when it was backed up.
+/// Rejects a copy with more discrepancies than the database had at backup time.
 fn sound(ready: Examined, manifest: &Manifest) -> Result<Examined> {
     let found = ready.discrepancies.as_ref().map_or(0, Vec::len);
     if found > manifest.discrepancies.unwrap_or(usize::MAX) {
@@ -293,8 +291,8 @@ fn sound(ready: Examined, manifest: &Manifest) -> Result<Examined> {
     Ok(ready)
 }
 
-/// The name under which the database is kept that is there. Refuses where a database has that name that was replaced before:
-/// it may be the only one that is right.
+/// Returns the name under which the current database is kept. Fails if an earlier replaced database has that name, since it may be
+/// the only correct one.
 fn aside(place: &Path) -> Result<Option<PathBuf>> {
     if !place.is_file() {
         return Ok(None);
@@ -314,14 +312,14 @@ fn aside(place: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(aside))
 }
 
-/// Keeps the database that is there under another name, beside the one that takes its place.
+/// Keeps the current database under another name, beside its replacement.
 fn set_aside(place: &Path, aside: &Path) -> Result<()> {
-    // It has both names until the new one takes its first.
+    // The file has both names until the new database takes the first.
     fs::hard_link(place, aside).with_context(|| format!("cannot keep {} as {}", place.display(), aside.display()))?;
     sync(&parent(place))
 }
 
-/// Lines of files, each once. What broke off while it was written is a line by itself.
+/// Merges the lines of files without duplicates. A torn line counts as a line.
 fn merge(files: &[&Path], into: &Path) -> Result<()> {
     let (mut seen, mut merged) = (std::collections::HashSet::new(), Vec::new());
     for file in files {

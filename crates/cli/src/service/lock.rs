@@ -1,7 +1,7 @@
-//! Who has the database of a data directory open: a lock that every command holds while it does, and a restore alone.
+//! Lock on the database of a data directory: shared by commands that have the database open, exclusive for a restore.
 //!
-//! SQLite's own locks belong to a file, and a restore puts another file in its place: whoever opened the old one just before
-//! would go on with it, and its log would spoil the new one.
+//! SQLite's own locks belong to a file, and a restore replaces the file. A process that had just opened the old file would continue
+//! with it, and its log would corrupt the new one.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -10,21 +10,21 @@ use anyhow::{Result, anyhow};
 
 use crate::exit::{Ends, Exit};
 
-/// The file in the data directory.
+/// Name of the file in the data directory.
 const FILE: &str = "lock";
 
-/// Held as long as this lives; nothing where the file system has no locks, or the file cannot be made.
+/// Held until dropped; has no effect if the file system has no locks or the file cannot be created.
 #[derive(Debug)]
 pub(crate) struct Held {
     _file: Option<File>,
 }
 
-/// Lets this process use the database beside others.
+/// Acquires shared use of the database.
 pub(crate) fn share(data: &Path) -> Result<Held> {
     taken(data, File::try_lock_shared, "a restore is running; retry when it has finished")
 }
 
-/// Lets this process alone use the database.
+/// Acquires exclusive use of the database.
 pub(crate) fn alone(data: &Path) -> Result<Held> {
     taken(data, File::try_lock, "the database is in use; stop the service and every other program that has it open")
 }
@@ -41,7 +41,7 @@ fn taken(data: &Path, lock: fn(&File) -> Result<(), TryLockError>, taken: &'stat
     Ok(Held { _file: Some(file) })
 }
 
-/// The file, which nobody writes: everybody who may use the directory may lock it.
+/// Opens the lock file, which is never written: everyone who may use the directory may lock it.
 fn open(data: &Path) -> Option<File> {
     let path = data.join(FILE);
     let mut options = OpenOptions::new();

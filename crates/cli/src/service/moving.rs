@@ -1,8 +1,9 @@
-//! Moving an installation: the settings, put together for `probity-server`.
+//! Moves an installation: assembles the settings for `probity-service`.
 
 use anyhow::{Result, anyhow, bail};
-use probity_server::moving::{self, Failed};
-use probity_server::store::{MoveError, Outcome, Place, StoreConfig};
+use probity_service::moving;
+use probity_service::moving::Failed;
+use probity_service::store::{MoveError, Outcome, Place, StoreConfig};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::{lock, pepper, store};
@@ -10,10 +11,10 @@ use crate::config::Settings;
 use crate::config::serve::{Database, ServeSettings};
 use crate::exit::{Ends, Exit};
 
-/// How long the database may take to be ours alone, in milliseconds: a service that ends writes its log back first.
+/// Time limit for exclusive access to the database, in milliseconds: a service that is ending first writes its log back.
 const ALONE_MS: u64 = 3_000;
 
-/// Moves the installation to the database at `to` or, without it, to the configured one.
+/// Moves the installation to the database at `to`, or by default to the configured one.
 pub(crate) async fn run(
     settings: &Settings,
     to: Option<&SecretString>,
@@ -35,7 +36,7 @@ pub(crate) async fn run(
     moving::run(&source, &pepper::existing(&serve.pepper)?, &target, told).await.map_err(|error| failed(serve, error))
 }
 
-/// Lets the SQLite database be used again; says whether it was moved.
+/// Makes the SQLite database usable again; returns whether it had been moved.
 pub(crate) async fn undo(settings: &Settings) -> Result<bool> {
     let serve = &settings.serve;
     let source = source(serve)?;
@@ -51,7 +52,7 @@ fn source(serve: &ServeSettings) -> Result<StoreConfig> {
     Ok(StoreConfig { place: Place::Sqlite(path), acquire_timeout_ms: ALONE_MS, ..store(serve)? })
 }
 
-/// With the file that it is about, and the exit code: what the caller can change is no failure of the machine.
+/// Adds the file and the exit code to an error: faults that the caller can fix are usage errors, not local failures.
 fn failed(serve: &ServeSettings, error: Failed) -> anyhow::Error {
     let exit = match error {
         Failed::Missing | Failed::Ahead | Failed::Move(MoveError::Occupied) => Exit::Usage,

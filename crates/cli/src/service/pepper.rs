@@ -1,8 +1,8 @@
-//! Secrets that lie outside the database: the pepper, from the configuration or from a file that only the service's user can
-//! read, and the master key, always from such a file.
+//! Secrets outside the database: the pepper, from the configuration or a file that only the service's user can read, and the master
+//! key, always from such a file.
 //!
-//! The first start makes the pepper's file; a master key is made only when somebody wishes one. Both are text, so that they can
-//! be copied into a secret store; their bytes are the text's SHA-256.
+//! The first start creates the pepper's file; a master key is created only on request. Both are text, for copying into a secret
+//! store; their bytes are the text's SHA-256.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -10,21 +10,21 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use probity_server::sealing::MasterKey;
+use probity_service::sealing::MasterKey;
 use ring::digest::{SHA256, digest};
 use secrecy::ExposeSecret as _;
 
 use crate::config::serve::Pepper;
 use crate::log;
 
-/// What a message calls the pepper.
+/// Name of the pepper in messages.
 const THE_PEPPER: &str = "the pepper";
-/// The largest file that is read, in bytes.
+/// Maximum size of a secret's file, in bytes.
 const FILE_MAX: u64 = 4_096;
-/// The least characters of a secret in a file.
+/// Minimum characters of a secret in a file.
 const LEAST: usize = 32;
 
-/// The pepper's bytes.
+/// Returns the pepper's bytes, creating its file if missing.
 pub(super) fn read(pepper: &Pepper) -> Result<[u8; 32]> {
     match pepper {
         Pepper::Given(text) => Ok(bytes(text.expose_secret())),
@@ -32,7 +32,7 @@ pub(super) fn read(pepper: &Pepper) -> Result<[u8; 32]> {
     }
 }
 
-/// The same, where there must be one: nothing is made.
+/// Returns the pepper's bytes; fails if its file is missing.
 pub(super) fn existing(pepper: &Pepper) -> Result<[u8; 32]> {
     match pepper {
         Pepper::Given(text) => Ok(bytes(text.expose_secret())),
@@ -40,12 +40,12 @@ pub(super) fn existing(pepper: &Pepper) -> Result<[u8; 32]> {
     }
 }
 
-/// The master key of a file.
+/// Reads the master key from a file.
 pub(super) fn master_key(path: &Path) -> Result<MasterKey> {
     read_file(path, "the master key").map(|bytes| MasterKey::of(&bytes))
 }
 
-/// Makes a master key in a file that does not exist.
+/// Creates a master key in a new file.
 pub(crate) fn new_master_key(path: &Path) -> Result<()> {
     create(path).map(drop).with_context(|| format!("cannot create the master key {}", path.display()))
 }
@@ -74,8 +74,8 @@ fn read_file(path: &Path, what: &str) -> Result<[u8; 32]> {
     Ok(bytes(&text))
 }
 
-/// Makes a secret where there is none. It gets its name when it is whole: a process that is killed meanwhile leaves no empty
-/// one, for which no later start could do anything.
+/// Creates a secret's file if missing. The file gets its name when complete: a killed process leaves no empty file, which would
+/// block every later start.
 fn create(path: &Path) -> std::io::Result<String> {
     if path.exists() {
         return Err(ErrorKind::AlreadyExists.into());
@@ -83,7 +83,7 @@ fn create(path: &Path) -> std::io::Result<String> {
     let text = hex(&random()?) + "\n";
     let unfinished = path.with_added_extension(hex(&random()?[..8]));
     let created = write(&unfinished, &text).and_then(|()| {
-        // Unlike a renaming, a link never takes the place of another's secret.
+        // Unlike a rename, a link never replaces another secret.
         std::fs::hard_link(&unfinished, path)
     });
     let removed = std::fs::remove_file(&unfinished);
@@ -92,7 +92,7 @@ fn create(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// Keys will be hashed or wrapped with it: it must survive whatever they survive.
+/// Writes and syncs a secret: keys are hashed or wrapped with it, so it must be as durable as they are.
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -103,7 +103,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// A name survives a power cut when its directory is written (fsync(2)).
+/// Syncs a directory, without which a new name does not survive a power failure (fsync(2)).
 fn sync_directory(path: &Path) -> std::io::Result<()> {
     #[cfg(unix)]
     if let Some(directory) = path.parent() {

@@ -1,4 +1,4 @@
-//! `probity batch` over every kind of input.
+//! `probity batch` with every kind of input.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -157,7 +157,7 @@ fn bad_inputs_are_refused_before_anything_is_asked() {
     assert!(batch(&place, &[".", "-o", "out.csv"]).err.contains("directory"));
 }
 
-/// An endless line must neither be kept in memory nor be waited for.
+/// An endless line must neither fill the memory nor block.
 #[test]
 fn an_endless_line_ends_in_an_error_and_not_in_memory() {
     let place = Place::new();
@@ -177,7 +177,7 @@ fn an_endless_line_ends_in_an_error_and_not_in_memory() {
     assert!(sent < 64, "the program read on after the limit");
 }
 
-/// Peak memory of a run, in kilobytes.
+/// Returns the peak memory of a run, in kilobytes.
 fn peak_kb(rows: usize) -> u64 {
     let place = Place::new();
     let mut text = String::from("email\n");
@@ -194,7 +194,7 @@ fn peak_kb(rows: usize) -> u64 {
     let mut out = child.stdout.take().unwrap();
     let status = format!("/proc/{}/status", child.id());
     let (mut peak, mut lines, mut piece) = (0, 0, vec![0; 64 * 1024]);
-    // The pipe holds less than one write of the program, so the look before the last piece comes after all of its work.
+    // The pipe holds less than one write of the program, so the reading before the last piece follows all of its work.
     loop {
         peak = peak_of(&std::fs::read_to_string(&status).unwrap()).unwrap_or(peak);
         let read = std::io::Read::read(&mut out, &mut piece).unwrap();
@@ -208,8 +208,8 @@ fn peak_kb(rows: usize) -> u64 {
     peak
 }
 
-/// The peak in proc(5)'s status without the pages of the program's file, which are most of it in a debug build; `None` if the program
-/// has ended.
+/// Returns the peak from `/proc/PID/status` without the pages of the program's file, which dominate in a debug build; `None` if the
+/// program has ended.
 fn peak_of(status: &str) -> Option<u64> {
     let kilobytes = |name: &str| -> Option<u64> {
         let text = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -218,9 +218,8 @@ fn peak_of(status: &str) -> Option<u64> {
     Some(kilobytes("VmHWM:")?.saturating_sub(kilobytes("RssFile:")?))
 }
 
-/// The smaller list is more than what is under way at a time, and both fill the same part of tables that grow by doubling. A
-/// row costs some 60 bytes at the peak; how many answers wait for the writer just then makes up to 150 more. An answer that is
-/// not let go costs 300 on top of that.
+/// The smaller list exceeds the work in flight, and both fill the same part of tables that grow by doubling. At the peak, a row
+/// costs about 60 bytes, plus up to 150 for answers waiting for the writer. A leaked answer would cost 300 more.
 #[test]
 fn memory_grows_by_a_few_bytes_for_each_row() {
     let (few, many) = (peak_kb(30_000), peak_kb(120_000));

@@ -1,4 +1,4 @@
-//! The configuration, as users meet it, and its documentation.
+//! The configuration and its documentation.
 
 use crate::program::Place;
 
@@ -58,7 +58,7 @@ fn a_proxy_password_is_never_printed() {
     assert!(ran.out.contains("socks5://u:") && !ran.out.contains("hunter2"), "{}", ran.out);
 }
 
-/// The page explains every key, with the default that is in force.
+/// The page documents every key with its effective default.
 #[test]
 fn the_page_and_the_defaults_agree() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
@@ -79,7 +79,7 @@ fn the_page_and_the_defaults_agree() {
     assert_eq!(documented, keys, "docs/configuration.md has rows for keys that do not exist");
 }
 
-/// The example that packages install is a configuration that the program takes.
+/// The example that packages install is a valid configuration.
 #[test]
 fn the_packaged_example_is_valid() {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/probity.toml");

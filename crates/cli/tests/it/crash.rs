@@ -1,4 +1,4 @@
-//! Killing, interrupting, full disks: nothing is lost, nothing is asked again.
+//! Kills, interruptions, full disks: nothing is lost, nothing is probed twice.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::program::Place;
 
-/// A list whose domains each have one slow address, so that a run takes a while.
+/// Returns a list with one slow address per domain, so that a run takes a while.
 fn list(rows: usize) -> String {
     let mut text = String::from("id,email\n");
     for n in 0..rows {
@@ -23,7 +23,7 @@ fn start(place: &Place, args: &[&str]) -> Child {
     place.command(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Waits until the work file has grown to this size, or the run has ended.
+/// Waits until the work file has grown to this size or the run has ended.
 fn wait_for_size(place: &Place, child: &mut Child, size: u64) {
     let work = place.path("out.csv.probity-work");
     while child.try_wait().unwrap().is_none() {
@@ -43,7 +43,7 @@ fn killed_again_and_again_the_batch_comes_to_the_same_end() {
     for _ in 0..6 {
         let mut child = start(&place, &args);
         wait_for_size(&place, &mut child, size);
-        // The child may be at its end already, which is as good a moment as any.
+        // The child may have ended already, which is as good a moment as any.
         let _ = child.kill();
         child.wait().unwrap();
         assert!(!place.has("out.csv") || place.read("out.csv") == place.read("expected.csv"));
@@ -59,7 +59,7 @@ fn killed_again_and_again_the_batch_comes_to_the_same_end() {
 fn an_interruption_says_how_to_continue() {
     let place = Place::with("in.csv", list(160));
     let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
-    // The rows take about two and a half times their text; behind them answers come in.
+    // The rows take about 2.5 times their text; answers follow.
     let rows = u64::try_from(list(160).len()).unwrap() * 3;
     wait_for_size(&place, &mut child, rows);
     let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
@@ -80,7 +80,7 @@ fn interrupted_twice_the_output_has_what_is_known_and_the_batch_can_be_finished(
     let rows = "1,valid@sandbox.test\n2,nobody+delay-50s@catchall.sandbox.test\n";
     let place = Place::with("in.csv", format!("id,email\n{rows}"));
     let mut child = start(&place, &["batch", "--sandbox", "in.csv", "-o", "out.csv"]);
-    // Behind the import stands the first row's answer, as soon as it is known; the second one is not for 50 s.
+    // The first row's answer follows the import as soon as it is known; the second row's takes 50 s.
     let answered = || {
         let work = std::fs::read(place.path("out.csv.probity-work")).unwrap_or_default();
         let end = b"\"warnings\":[]}";
@@ -90,8 +90,8 @@ fn interrupted_twice_the_output_has_what_is_known_and_the_batch_can_be_finished(
         assert!(child.try_wait().unwrap().is_none(), "it waits for the second row");
         std::thread::yield_now();
     }
-    // The program is stopped while both signals are sent, so the time that it gives to probes in flight cannot pass between
-    // them. The second is another one, because two of one kind would be one.
+    // The program is paused while both signals are sent, so that its time limit for running probes cannot pass between them. The
+    // signals differ, because two of one kind would merge.
     let child_id = Pid::from_child(&child);
     for signal in [Signal::STOP, Signal::INT, Signal::TERM, Signal::CONT] {
         kill_process(child_id, signal).unwrap();
@@ -184,7 +184,7 @@ fn no_file_overwrites_another() {
     }
 }
 
-/// A file system of a few hundred kilobytes; only root can make one, elsewhere `/dev/full` above has to do.
+/// Uses a file system of a few hundred kilobytes, which only root can create; elsewhere, `/dev/full` above must do.
 #[test]
 fn a_work_file_that_finds_no_room_can_be_continued_elsewhere() {
     let place = Place::with("in.csv", list(3_000));

@@ -1,11 +1,11 @@
-//! `probity health` against something that speaks HTTP, something that does not, and nothing.
+//! `probity health` with an HTTP server, another server, and none.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
 use crate::program::Place;
 
-/// Answers one connection with this, and gives back what was asked.
+/// Answers one connection with `answer`, and returns the URL and the request.
 fn answering(answer: &'static str) -> (String, std::thread::JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! The real program, run as users run it: its output, its exit codes, and what it does when it is killed or the disk is full.
+//! The real program, run as users run it: output, exit codes, and behavior when killed or out of disk space.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot set its scene may panic")]
 

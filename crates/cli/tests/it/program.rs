@@ -1,16 +1,16 @@
-//! Running the program.
+//! Runs the program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-/// A directory of its own, without the configuration of this machine.
+/// A private directory, without the configuration of this machine.
 pub(crate) struct Place {
     directory: TempDir,
 }
 
-/// What a run brought.
+/// Result of a run.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -63,13 +63,13 @@ impl Place {
         self.command(args).stdin(Stdio::null()).output().unwrap().into()
     }
 
-    /// Runs with this on standard input.
+    /// Runs with `input` on standard input.
     pub(crate) fn feed(&self, args: &[&str], input: &[u8]) -> Ran {
         let mut child =
             self.command(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let input = input.to_vec();
-        // The program may stop reading early; that is its right.
+        // The program may stop reading early.
         let writer = std::thread::spawn(move || drop(std::io::Write::write_all(&mut stdin, &input)));
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();

@@ -1,22 +1,22 @@
-//! The simulated mail internet on loopback, asked through real sockets with the configuration that it prints.
+//! The simulated mail internet on loopback, probed through real sockets with the configuration that it prints.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
 use crate::program::Place;
 
-/// A served world, ended with the test.
+/// A served world, stopped at the end of the test.
 struct Served(Child);
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // A server that has ended by itself shows in the assertions.
+        // A server that has ended early shows in the assertions.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Serves the sandbox and writes the configuration that it prints to `probity.toml`.
+/// Serves the sandbox and writes its printed configuration to `probity.toml`.
 fn serve(place: &Place) -> Served {
     let mut child = place
         .command(&["sandbox", "serve", "--dns", "127.0.0.1:0", "--smtp-port", "0"])
@@ -50,7 +50,7 @@ fn what_is_printed_is_a_configuration_with_which_it_answers() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["reason"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(reasons, ["valid", "nonexistent"]);
-    // No sender is configured there, which is said once.
+    // No sender is configured there, which is reported once.
     assert_eq!(ran.err.matches("probe.mail_from").count(), 1, "{}", ran.err);
 }
 
@@ -92,7 +92,7 @@ fn a_batch_that_reaches_nobody_stops_and_says_so() {
     }
     place.write("in.csv", list);
     drop(served);
-    // Nobody answers there any more.
+    // The server has stopped.
     let ran = place.run(&[
         "batch",
         "--config",

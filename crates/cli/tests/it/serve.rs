@@ -1,5 +1,4 @@
-//! `probity serve` as a process, with what happens to processes: killed, stopped, run beside others, left without its
-//! database or its disk, and besieged.
+//! `probity serve` as a process: killed, stopped, run beside others, deprived of its database or disk, and attacked.
 
 #![expect(clippy::disallowed_methods, reason = "clients on loopback, which measure how long the program takes")]
 #![expect(clippy::print_stdout, reason = "what was counted, shown where a test fails or where it is asked for")]

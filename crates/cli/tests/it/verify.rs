@@ -77,7 +77,7 @@ fn offline_uses_no_network_and_says_so() {
 
 #[test]
 fn a_machine_without_names_says_so_once() {
-    // Port 9 of this machine: nobody answers there.
+    // Port 9 of this machine, which has no listener.
     let dead = ["--set", "dns.nameservers=127.0.0.1:9", "--set", "dns.timeout=200ms", "--set", "dns.attempts=1"];
     let ran = Place::new().run(&[&dead[..], &["verify", "a@example.org", "b@example.net"]].concat());
     assert_eq!(ran.code, Some(4), "{ran:?}");
@@ -99,7 +99,7 @@ fn what_is_hostile_stays_text() {
     assert_eq!(ran.out.lines().count(), 1);
 }
 
-/// A name server that nobody is: the port of a socket that was closed again.
+/// Uses a name server that does not exist: the port of a closed socket.
 #[test]
 fn without_names_nothing_could_be_asked() {
     let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();

@@ -1,9 +1,9 @@
-//! The directory of unpacked servers: finding it, holding it, running programs in it.
+//! The root directory of unpacked servers: locates it, locks it, and runs programs in it.
 //!
-//! One [`Chroot`] exists at a time: servers have fixed paths (OpenSMTPD's spool, everybody's `/etc/resolv.conf`), so an
-//! exclusive lock on the directory is held for as long as they run, and released by the system even if this process is
-//! killed. Because of the lock, every process whose root is this directory is ours; that is how children of servers, and
-//! what a killed run left behind, are found and ended without guessing by name.
+//! Only one [`Chroot`] exists at a time, because servers have fixed paths (OpenSMTPD's spool, `/etc/resolv.conf`). An exclusive
+//! lock on the directory is held while they run, and the system releases it even if this process is killed. Under the lock, every
+//! process with this root directory is ours. Children of servers and remains of a killed run are found and ended that way, without
+//! guessing by name.
 
 use std::fs::{self, File};
 use std::io;
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use crate::poll;
 
-/// How long servers may take to end by themselves.
+/// Time for servers to end by themselves.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// Where a run keeps its files, as seen by the servers.
+/// Directory of a run's files, as seen by the servers.
 pub(crate) const RUN: &str = "/worlds/run";
 
-/// The servers' root directory, held exclusively.
+/// The servers' root directory, locked exclusively.
 pub(crate) struct Chroot {
     root: PathBuf,
     children: Vec<(&'static str, Child)>,
@@ -28,7 +28,7 @@ pub(crate) struct Chroot {
 }
 
 impl Chroot {
-    /// Takes the directory; the error says what is missing.
+    /// Locks the directory; the error says what is missing.
     pub(crate) fn open() -> Result<Self, String> {
         let root = root();
         if !root.join(".complete").exists() {
@@ -47,36 +47,35 @@ impl Chroot {
         }
     }
 
-    /// The directory itself.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A path inside, as this process sees it.
+    /// Converts a path inside the chroot to one of this process.
     fn host(&self, inside: &str) -> PathBuf {
         self.root.join(inside.trim_start_matches('/'))
     }
 
-    /// Writes a file, with the directories above it.
+    /// Writes a file, creating its parent directories.
     pub(crate) fn write(&self, inside: &str, text: &str) {
         let path = self.host(inside);
         fs::create_dir_all(path.parent().expect("a file has a directory")).expect("a directory of the chroot");
         fs::write(&path, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     }
 
-    /// What a file holds now; empty where there is none.
+    /// Returns a file's content; empty if the file does not exist.
     pub(crate) fn read(&self, inside: &str) -> String {
         fs::read(self.host(inside)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// Makes a directory of one user of the chroot's `/etc/passwd`.
+    /// Creates a directory owned by a user of the chroot's `/etc/passwd`.
     pub(crate) fn directory(&self, inside: &str, user: &str, group: &str, mode: u32) {
         let path = self.host(inside);
         fs::create_dir_all(&path).expect("a directory of the chroot");
         self.give(inside, user, group, mode);
     }
 
-    /// Gives a file or directory to a user, with these rights.
+    /// Sets a file's or directory's owner and mode.
     pub(crate) fn give(&self, inside: &str, user: &str, group: &str, mode: u32) {
         let path = self.host(inside);
         let ids = (self.id("/etc/passwd", user), self.id("/etc/group", group));
@@ -97,13 +96,13 @@ impl Chroot {
         command
     }
 
-    /// Runs a program of the chroot to its end.
+    /// Runs a program of the chroot to completion.
     pub(crate) fn run(&self, program: &[&str]) {
         let output = self.command(program).output().unwrap_or_else(|error| panic!("chroot: {error}"));
         assert!(output.status.success(), "{program:?}: {output:?}");
     }
 
-    /// Starts a program of the chroot; what it prints goes to its log.
+    /// Starts a program of the chroot; its output goes to its log.
     pub(crate) fn start(&mut self, name: &'static str, program: &[&str]) {
         let log = File::create(self.host(&log_path(name))).expect("a log");
         let child = self
@@ -115,13 +114,13 @@ impl Chroot {
         self.children.push((name, child));
     }
 
-    /// The names of servers that have ended, which none should.
+    /// Returns the names of servers that have ended, which none should.
     pub(crate) fn ended(&mut self) -> Vec<&'static str> {
         let ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_)));
         self.children.iter_mut().filter_map(|(name, child)| ended(child).then_some(*name)).collect()
     }
 
-    /// Everything that the servers have logged.
+    /// Returns all logs of the servers.
     pub(crate) fn logs(&self) -> String {
         let names = self.children.iter().map(|(name, _)| *name);
         names
@@ -129,7 +128,7 @@ impl Chroot {
             .collect()
     }
 
-    /// The processes whose root is this directory.
+    /// Returns the processes whose root is this directory.
     fn processes(&self) -> Vec<rustix::process::Pid> {
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
         let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
@@ -137,11 +136,11 @@ impl Chroot {
         ours.filter_map(rustix::process::Pid::from_raw).collect()
     }
 
-    /// Asks every process of the chroot to end, and ends it if it does not.
+    /// Asks every process of the chroot to end, and kills it if it does not.
     fn end_all(&self) {
         for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
             for pid in self.processes() {
-                // It may have ended in the meantime, which is as well.
+                // The process may have ended meanwhile.
                 let _ = rustix::process::kill_process(pid, signal);
             }
             if poll::until(END_LIMIT, || self.processes().is_empty().then_some(())).is_some() {
@@ -160,14 +159,14 @@ impl Drop for Chroot {
     }
 }
 
-/// Where a server's output goes.
+/// Path of a server's log.
 pub(crate) fn log_path(name: &str) -> String {
     format!("{RUN}/{name}.log")
 }
 
-/// `$PROBITY_REAL_SERVERS/root`, else `real-servers/root` in the build directory.
+/// Returns `$PROBITY_REAL_SERVERS/root`, or `real-servers/root` in the build directory.
 fn root() -> PathBuf {
-    // The program lies in the build directory's profile: target/debug/probity.
+    // The program is in the build directory's profile: target/debug/probity.
     let build = Path::new(env!("CARGO_BIN_EXE_probity")).ancestors().nth(2).expect("a build directory");
     let directory = std::env::var_os("PROBITY_REAL_SERVERS").map_or_else(|| build.join("real-servers"), PathBuf::from);
     let root = directory.join("root");

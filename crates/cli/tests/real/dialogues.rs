@@ -1,7 +1,7 @@
-//! What the servers themselves say, without Probity: the ground on which the verdicts' table stands.
+//! The servers' replies, without Probity: the basis of the table of verdicts.
 //!
-//! Texts are compared whole. Where a new release of a server words something differently this fails first, and shows
-//! which reply the rules have to learn.
+//! Texts are compared completely. If a new release words a reply differently, this fails first, and shows which reply the rules
+//! must cover.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::poll;
 use crate::smtp::{self, Client};
 use crate::world::{GREY_SECONDS, Host, World};
 
-/// Longest wait for greylisting to pass and for an address verification to come back.
+/// Time limit for greylisting to pass and for an address verification to complete.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
 #[test]
@@ -84,7 +84,7 @@ const RECIPIENTS: &[(Host, &str, &str)] = &[
     (Host::OpenSmtpd, "ann@misdirected.opensmtpd.test", "550 Invalid recipient: <ann@misdirected.opensmtpd.test>"),
 ];
 
-/// Greylisting and Postfix's own address verification: put off first, then answered.
+/// Checks greylisting and Postfix's own address verification: deferred first, then answered.
 fn answers_that_change(world: &World) {
     let grey = |name: &str| {
         format!(
@@ -131,7 +131,7 @@ fn answers_that_change(world: &World) {
     }
 }
 
-/// What each host offers after EHLO, of the extensions that probing uses.
+/// Checks the EHLO extensions of each host, among those that probing uses.
 fn extensions(world: &World) {
     let offered = [
         (Host::Postfix, "ENHANCEDSTATUSCODES PIPELINING SMTPUTF8"),
@@ -150,7 +150,8 @@ fn extensions(world: &World) {
     }
 }
 
-/// RFC 3207: STARTTLS is answered with 220, by the host that demands it as by those that offer it; a 454 may follow an offer, too.
+/// Checks STARTTLS (RFC 3207): 220, both from the host that requires it and from those that offer it; an offer may also lead to a
+/// 454.
 fn tls_on_demand(world: &World) {
     let hosts = [
         (Host::PostfixStartTls, "220 2.0.0 Ready to start TLS"),
@@ -166,7 +167,7 @@ fn tls_on_demand(world: &World) {
     }
 }
 
-/// RFC 2920: commands of one flight get one reply each, in order.
+/// Checks pipelining (RFC 2920): each command of a flight gets one reply, in order.
 fn flights(world: &World) {
     for (host, domain, codes) in
         [(Host::Postfix, "postfix.test", "250 250 550 250"), (Host::Exim, "exim.test", "250 250 550 250")]
@@ -182,7 +183,7 @@ fn flights(world: &World) {
     }
 }
 
-/// Postfix ends a session that makes too many errors, in place of the next answer.
+/// Checks that Postfix ends a session with too many errors instead of replying.
 fn too_many_errors(world: &World) {
     let mut client = Client::open(world.exchanger(Host::PostfixStrict));
     client.say("EHLO probe.sender.test");

@@ -5,10 +5,9 @@ use std::net::Ipv4Addr;
 use crate::chroot::{Chroot, RUN};
 use crate::world::{CERTIFICATE, Host, KEY, PORT};
 
-/// Exim's main log.
 pub(crate) const LOG: &str = "/worlds/run/exim/log/main";
 
-/// Writes the configuration and starts it.
+/// Writes the configuration and starts Exim.
 pub(crate) fn start(chroot: &mut Chroot, host: impl Fn(Host) -> Ipv4Addr) {
     for name in ["", "/log", "/spool", "/mail"] {
         chroot.directory(&format!("{RUN}/exim{name}"), "Debian-exim", "Debian-exim", 0o755);
@@ -16,11 +15,11 @@ pub(crate) fn start(chroot: &mut Chroot, host: impl Fn(Host) -> Ipv4Addr) {
     let full = format!("{RUN}/exim/mail/full");
     chroot.write(&full, &"a line of old mail\n".repeat(200));
     chroot.give(&full, "Debian-exim", "Debian-exim", 0o600);
-    // Exim reads the key as its own user. Where it cannot, it offers STARTTLS all the same and answers 454.
+    // Exim reads the key as its own user. If that fails, it still offers STARTTLS and replies 454.
     let key = format!("{RUN}/exim/key.pem");
     chroot.write(&key, &chroot.read(KEY));
     chroot.give(&key, "Debian-exim", "Debian-exim", 0o600);
-    // Its build names this path; a configuration named on the command line would cost the privileges that quotas need.
+    // This path is compiled in; a configuration named on the command line would lose the privileges that quotas need.
     chroot.write("/etc/exim4/exim4.conf", &configuration(host(Host::Exim), host(Host::EximBrokenTls)));
     chroot.start("exim", &["/usr/sbin/exim4", "-bdf"]);
 }

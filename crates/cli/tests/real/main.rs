@@ -1,14 +1,14 @@
-//! The whole of Probity against real mail servers: Postfix with postgrey, Exim, OpenSMTPD, and unbound for the names.
+//! All of Probity against real mail servers: Postfix with postgrey, Exim, OpenSMTPD, and unbound for DNS.
 //!
-//! The simulated internet of the other tests says what we believe that servers say; this test is where that belief meets
-//! the servers themselves. `.ci/servers` unpacks them into one directory, in which they run as in a chroot, on loopback
-//! addresses of their own and one port ([`world`]). Two kinds of test use them:
-//! - [`dialogues`] speaks SMTP by hand and asserts the very codes and texts that each server gives. It knows nothing of
-//!   Probity, so a failure there means that a server (or our configuration of it) is not what the verdicts assume.
+//! The simulated internet of the other tests encodes assumptions about servers; this test checks them against real servers.
+//! `.ci/servers` unpacks the servers into one directory, where they run in a chroot, on loopback addresses of their own and one
+//! port ([`world`]). Two kinds of tests use them:
+//! - [`dialogues`] speaks SMTP directly and asserts the exact codes and texts of each server. It does not use Probity, so a failure
+//!   means that a server (or its configuration) differs from what the verdicts assume.
 //! - [`verdicts`] runs the `probity` program on a table of addresses and compares status, reason and meta.
 //!
-//! Without the programs, or without the rights of root that a chroot and mail servers need, the tests say `SKIPPED` on
-//! standard error and pass; with `PROBITY_REQUIRE_REAL=1`, as in CI, that is a failure.
+//! Without the programs, or without root, which a chroot and mail servers need, the tests print `SKIPPED` on standard error and
+//! pass. With `PROBITY_REQUIRE_REAL=1`, as in CI, they fail instead.
 
 mod chroot;
 mod dialogues;

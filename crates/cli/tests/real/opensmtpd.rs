@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use crate::chroot::{Chroot, RUN};
 use crate::world::{CERTIFICATE, KEY, PORT};
 
-/// Writes the configuration and starts it.
+/// Writes the configuration and starts OpenSMTPD.
 pub(crate) fn start(chroot: &mut Chroot, address: Ipv4Addr) {
     directories(chroot);
     let path = format!("{RUN}/opensmtpd/smtpd.conf");
@@ -13,7 +13,7 @@ pub(crate) fn start(chroot: &mut Chroot, address: Ipv4Addr) {
     chroot.start("opensmtpd", &["/usr/sbin/smtpd", "-d", "-f", &path]);
 }
 
-/// The directories that its build names.
+/// Creates the directories that are compiled in.
 fn directories(chroot: &mut Chroot) {
     chroot.directory("/var/run", "root", "root", 0o755);
     chroot.directory("/var/empty", "root", "root", 0o755);

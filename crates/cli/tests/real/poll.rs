@@ -1,14 +1,13 @@
-//! Waiting for a state with a bound, instead of sleeping for a time.
+//! Polls for a state up to a limit, instead of sleeping for a fixed time.
 
 use std::thread;
 use std::time::Duration;
 
-/// How often a state is looked at.
 const EVERY: Duration = Duration::from_millis(20);
 
-/// Looks until `state` gives something; none after about `limit`.
+/// Polls until `state` returns something; `None` after about `limit`.
 ///
-/// Looks are counted instead of reading a clock: on a busy machine that waits longer, which is what is wanted there.
+/// Counts polls instead of reading a clock, so that a busy machine gets more time.
 pub(crate) fn until<T>(limit: Duration, mut state: impl FnMut() -> Option<T>) -> Option<T> {
     let looks = limit.as_millis() / EVERY.as_millis();
     for _ in 0..looks {

@@ -1,14 +1,13 @@
-//! Postfix, one instance with a listener for each behaviour, and postgrey beside it.
+//! Postfix, one instance with a listener for each behavior, and postgrey.
 
 use std::net::Ipv4Addr;
 
 use crate::chroot::{Chroot, RUN};
 use crate::world::{CERTIFICATE, GREY_SECONDS, Host, KEY, PORT};
 
-/// The port of postgrey's policy service.
+/// Port of postgrey's policy service.
 pub(crate) const POLICY_PORT: u16 = 10_023;
 
-/// Postfix's own log.
 pub(crate) const LOG: &str = "/worlds/run/postfix/postfix.log";
 
 /// Writes the configuration and starts both.
@@ -29,7 +28,7 @@ pub(crate) fn start(chroot: &mut Chroot, host: impl Fn(Host) -> Ipv4Addr) {
         format!("--dbdir={RUN}/postgrey"),
         format!("--delay={GREY_SECONDS}"),
         "--auto-whitelist-clients=0".to_owned(),
-        // The seconds that are left, as older releases said by default: what is waited for must be read, not guessed.
+        // The remaining seconds, as older releases reported by default: the delay must be read from the reply, not guessed.
         "--greylist-text=Greylisted for %s seconds (see http://postgrey.schweikert.ch/help/%r.html)".to_owned(),
         "--user=nobody".to_owned(),
         "--group=nobody".to_owned(),
@@ -37,7 +36,7 @@ pub(crate) fn start(chroot: &mut Chroot, host: impl Fn(Host) -> Ipv4Addr) {
     chroot.start("postgrey", &program.each_ref().map(String::as_str));
 }
 
-/// What `postfix set-permissions` makes of a package.
+/// Creates what `postfix set-permissions` creates for a package.
 fn directories(chroot: &mut Chroot) {
     chroot.directory(&format!("{RUN}/postfix"), "root", "root", 0o755);
     chroot.directory(&format!("{RUN}/postfix/data"), "postfix", "postfix", 0o700);
@@ -102,7 +101,7 @@ fn master_cf(host: impl Fn(Host) -> Ipv4Addr) -> String {
     SERVICES.to_owned() + &lines.concat()
 }
 
-/// The services of the package's master.cf that these tests use.
+/// Services of the package's master.cf that these tests use.
 const SERVICES: &str = "\
 cleanup unix n - n - 0 cleanup
 qmgr unix n - n 300 1 qmgr
@@ -150,7 +149,7 @@ jörg@bücher.test jorg
 jörg@xn--bcher-kva.test jorg
 ";
 
-/// What a mail system behind Postfix (a quota policy, a directory) says of some of them.
+/// Replies of a mail system behind Postfix (a quota policy, a directory) for some of the mailboxes.
 const ACCESS: &str = "\
 full@postfix.test 552 5.2.2 Mailbox is full
 fulltoday@postfix.test 452 4.2.2 Mailbox is full

@@ -1,21 +1,19 @@
-//! A minimal SMTP client that asks in lockstep and returns what was said, word for word.
+//! A minimal SMTP client that works in lockstep and returns replies verbatim.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Longest wait for a reply: real servers delay some on purpose.
+/// Time limit of a reply: real servers delay some on purpose.
 const REPLY_LIMIT: Duration = Duration::from_secs(20);
 
-/// One connection.
 pub(crate) struct Client {
     stream: BufReader<TcpStream>,
-    /// The replies so far, banner first.
+    /// Replies so far, starting with the banner.
     pub(crate) replies: Vec<String>,
 }
 
 impl Client {
-    /// Connects and reads the banner.
     pub(crate) fn open(address: SocketAddr) -> Self {
         #[expect(clippy::disallowed_methods, reason = "this client is the yardstick beside the engine, loopback only")]
         let stream = TcpStream::connect(address).unwrap_or_else(|error| panic!("{address}: {error}"));
@@ -26,7 +24,7 @@ impl Client {
         client
     }
 
-    /// Sends one command and returns its reply, lines joined by `\n`; empty when the server hung up.
+    /// Sends one command and returns its reply, lines joined by `\n`; empty if the server hung up.
     pub(crate) fn say(&mut self, command: &str) -> String {
         self.send(&format!("{command}\r\n"));
         let reply = self.reply();
@@ -34,12 +32,11 @@ impl Client {
         reply
     }
 
-    /// Sends bytes without waiting for anything.
+    /// Sends bytes without waiting for a reply.
     pub(crate) fn send(&mut self, text: &str) {
         self.stream.get_mut().write_all(text.as_bytes()).expect("a server that reads");
     }
 
-    /// Reads one reply.
     pub(crate) fn reply(&mut self) -> String {
         let mut lines = Vec::new();
         loop {
@@ -47,7 +44,7 @@ impl Client {
             let read = self.stream.read_line(&mut line).expect("a reply in time");
             let line = line.trim_end();
             lines.push(line.to_owned());
-            // RFC 5321 section 4.2.1: a hyphen after the code says that more lines follow.
+            // RFC 5321 section 4.2.1: a hyphen after the code means that more lines follow.
             if read == 0 || line.as_bytes().get(3) != Some(&b'-') {
                 return lines.join("\n");
             }
@@ -55,7 +52,7 @@ impl Client {
     }
 }
 
-/// The reply to RCPT for one address in a session of its own.
+/// Returns the reply to RCPT for one address in a new session.
 pub(crate) fn ask(address: SocketAddr, recipient: &str) -> String {
     let mut client = Client::open(address);
     client.say("EHLO probe.sender.test");

@@ -1,9 +1,8 @@
-//! The names of the test world, served by unbound.
+//! DNS of the test world, served by unbound.
 //!
-//! A real resolver rather than an authoritative server, because that is what Probity asks in production; its zone `test`
-//! is a file, so that answers are those of a zone (NODATA with SOA, NXDOMAIN with SOA, wildcards). Two names fail on
-//! purpose: below `broken.test` every answer is SERVFAIL (a zone whose primary is gone), and questions below
-//! `silent.test` are dropped.
+//! A real resolver rather than an authoritative server, as in production. Its zone `test` is a file, so that answers are those of a
+//! zone (NODATA with SOA, NXDOMAIN with SOA, wildcards). Two subtrees fail on purpose: below `broken.test`, every answer is
+//! SERVFAIL (a zone whose primary is unreachable); queries below `silent.test` are dropped.
 
 use std::net::Ipv4Addr;
 
@@ -15,7 +14,7 @@ pub(crate) fn start(chroot: &mut Chroot, host: impl Fn(Host) -> Ipv4Addr) {
     let resolver = host(Host::Resolver);
     chroot.write(&format!("{RUN}/unbound/test.zone"), &zone(&host));
     chroot.write(&format!("{RUN}/unbound/unbound.conf"), &configuration(resolver, host(Host::Dead)));
-    // The mail servers look names up as well (the sender's domain, block lists).
+    // The mail servers also use DNS (the sender's domain, block lists).
     chroot.write("/etc/resolv.conf", &format!("nameserver {resolver}\noptions timeout:2 attempts:1\n"));
     chroot.start("unbound", &["/usr/sbin/unbound", "-d", "-d", "-c", &format!("{RUN}/unbound/unbound.conf")]);
 }
@@ -55,7 +54,7 @@ auth-zone:
     )
 }
 
-/// The zone: one exchanger name for each host, then the domains that use them.
+/// Builds the zone: one MX host name per host, then the domains that use them.
 fn zone(host: impl Fn(Host) -> Ipv4Addr) -> String {
     let hosts = Host::ALL.map(|each| format!("{} A {}\n", each.label(), host(each))).concat();
     let postfix = host(Host::Postfix);

@@ -1,4 +1,4 @@
-//! What Probity makes of what the servers say: the program, a table of addresses, and one verdict for each.
+//! Probity's verdicts on the servers' replies: the program, and a table of addresses with one verdict each.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::world::{Host, PORT, World};
 
-/// An address and its verdict: status, reason, and how the meta begins (`""` is the whole of it).
+/// An address and its verdict: status, reason, and the start of the meta (`""` means an empty meta).
 type Expected = (&'static str, &'static str, &'static str, &'static str);
 
 #[test]
@@ -22,7 +22,7 @@ fn single_addresses_get_their_verdicts() {
     let output = command.args(LIVE.iter().map(|(address, ..)| *address)).output().expect("the program");
     let answers: BTreeMap<String, Value> = lines(&output).into_iter().map(|value| (email(&value), value)).collect();
     compare(LIVE, &answers, &output, &world);
-    // Some are undeliverable: scripts can branch on that.
+    // Some are undeliverable, and scripts can branch on that.
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     encryption(&answers);
     hosts(&answers);
@@ -47,7 +47,7 @@ fn a_batch_waits_where_servers_ask_it_to() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
-/// What `probity verify` says at once. Waiting is not done here: greylisting and checks in progress are said as such.
+/// Immediate verdicts of `probity verify`, which does not wait: greylisting and checks in progress are reported as such.
 const LIVE: &[Expected] = &[
     ("ann@postfix.test", "passed", "valid", ""),
     ("nobody@postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
@@ -72,7 +72,7 @@ const LIVE: &[Expected] = &[
     ("full@exim.test", "undeliverable", "inbox_full", "smtp_552_5.2.2"),
     ("closed@exim.test", "undeliverable", "deactivated", "smtp_550_5.2.1"),
     ("busy@exim.test", "unknown", "unverified", "smtp_451"),
-    // Exim refuses the character, whoever the mailbox belongs to: nothing about the recipient.
+    // Exim rejects the character for every mailbox, which says nothing about the recipient.
     ("a%b@exim.test", "unknown", "failed_exchange", ""),
     ("any@catchall.exim.test", "unknown", "accept_all", "catch_all"),
     ("ann@brokentls.exim.test", "passed", "valid", ""),
@@ -83,11 +83,11 @@ const LIVE: &[Expected] = &[
     ("ann@listed.opensmtpd.test", "passed", "valid", ""),
     ("bob@listed.opensmtpd.test", "undeliverable", "nonexistent", "smtp_550"),
     ("any@catchall.opensmtpd.test", "unknown", "accept_all", "catch_all"),
-    // It does not offer SMTPUTF8, so it cannot even be asked.
+    // OpenSMTPD does not offer SMTPUTF8, so the address cannot be probed.
     ("jörg@opensmtpd.test", "unknown", "failed_exchange", "smtputf8_unsupported"),
     ("ann@misdirected.test", "unknown", "failed_exchange", "relay_denied"),
     ("ann@misdirected.exim.test", "unknown", "failed_exchange", "relay_denied"),
-    // OpenSMTPD says the same of a domain that it does not serve as of a missing mailbox.
+    // OpenSMTPD's reply is the same for a domain it does not serve and a missing mailbox.
     ("ann@misdirected.opensmtpd.test", "undeliverable", "nonexistent", "smtp_550"),
     ("ann@failover.test", "passed", "valid", ""),
     ("bob@failover.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
@@ -103,8 +103,8 @@ const LIVE: &[Expected] = &[
     ("ann@silent.test", "unknown", "unverified", "dns_"),
 ];
 
-/// What `probity batch` finds out by coming back: after greylisting, after an address verification, and in new sessions
-/// where one was ended for too many errors.
+/// Verdicts of `probity batch` after retries: after greylisting, after an address verification, and in new sessions after one with
+/// too many errors.
 const BATCH: [Expected; 12] = [
     ("ann@grey.postfix.test", "passed", "valid", ""),
     ("bob@grey.postfix.test", "undeliverable", "nonexistent", "smtp_550_5.1.1"),
@@ -120,7 +120,7 @@ const BATCH: [Expected; 12] = [
     ("ann@nullmx.test", "undeliverable", "illegitimate", "null_mx"),
 ];
 
-/// A configuration that asks this world instead of the real one.
+/// Writes a configuration that probes this world instead of the real one.
 fn configuration(world: &World, directory: &Path) -> std::path::PathBuf {
     let path = directory.join("probity.toml");
     let text = format!(
@@ -155,7 +155,7 @@ fn email(value: &Value) -> String {
     value["email"].as_str().expect("an address").to_owned()
 }
 
-/// Compares all of the table before it fails, so that one run shows everything that differs.
+/// Compares the whole table before failing, so that one run shows all differences.
 fn compare(table: &[Expected], answers: &BTreeMap<String, Value>, output: &Output, world: &World) {
     let wrong: Vec<String> = table
         .iter()
@@ -171,11 +171,11 @@ fn compare(table: &[Expected], answers: &BTreeMap<String, Value>, output: &Outpu
     assert!(wrong.is_empty(), "{}\n--- probity\n{errors}\n{}", wrong.join("\n"), world.logs());
 }
 
-/// TLS is used where it is offered, needed where it is demanded, and no obstacle where it is broken.
+/// Checks that TLS is used if offered, used if required, and no obstacle if broken.
 ///
-/// OpenSMTPD is not in this table: Debian's 6.8.0p2 offers STARTTLS and then breaks every handshake off, whatever the key
-/// (its engine does not know OpenSSL 3). Its verdicts above are so many handshakes that failed and were followed by a
-/// session in the clear; a later release may use TLS.
+/// OpenSMTPD is not in this table: Debian's 6.8.0p2 offers STARTTLS and then breaks every handshake, whatever the key (its engine
+/// does not support OpenSSL 3). Each of its verdicts above follows a failed handshake and a cleartext session; a later release may
+/// use TLS.
 fn encryption(answers: &BTreeMap<String, Value>) {
     let tls = [
         ("ann@postfix.test", false),
@@ -190,7 +190,7 @@ fn encryption(answers: &BTreeMap<String, Value>) {
     }
 }
 
-/// The evidence names the exchanger that answered.
+/// Checks that the evidence names the MX host that replied.
 fn hosts(answers: &BTreeMap<String, Value>) {
     let asked = [
         ("ann@failover.test", format!("{}.test", Host::Postfix.label())),

@@ -1,8 +1,7 @@
-//! All servers of the test, started together and ended together.
+//! All servers of the test, started and stopped together.
 //!
-//! Every exchanger has an address of its own, and all share [`PORT`], since Probity knows one port for all exchangers.
-//! The addresses lie in a /24 of the loopback network that depends on the directory of the servers, so that two checkouts
-//! can test at the same time.
+//! Every MX host has its own address and all share [`PORT`], since Probity uses one port for all MX hosts. The addresses are in a
+//! /24 of the loopback network that depends on the servers' directory, so that two checkouts can test concurrently.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Write as _;
@@ -13,13 +12,13 @@ use std::time::Duration;
 use crate::chroot::{Chroot, RUN};
 use crate::{exim, opensmtpd, poll, postfix, unbound};
 
-/// The port of all exchangers.
+/// Port of all MX hosts.
 pub(crate) const PORT: u16 = 2525;
 
-/// Seconds for which postgrey puts an unknown sender off.
+/// Delay of postgrey for an unknown sender, in seconds.
 pub(crate) const GREY_SECONDS: u64 = 2;
 
-/// How long a server may take until it accepts connections.
+/// Time limit until a server accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(20);
 
 macro_rules! hosts {
@@ -29,15 +28,14 @@ macro_rules! hosts {
         pub(crate) enum Host { $($(#[$doc])* $name,)* }
 
         impl Host {
-            /// All of them.
             pub(crate) const ALL: [Self; [$($number),*].len()] = [$(Self::$name),*];
 
-            /// The last number of the address.
+            /// Last byte of the address.
             fn number(self) -> u8 {
                 match self { $(Self::$name => $number,)* }
             }
 
-            /// The name below `test`.
+            /// Name below `test`.
             pub(crate) fn label(self) -> &'static str {
                 match self { $(Self::$name => $label,)* }
             }
@@ -50,53 +48,51 @@ hosts! {
     Resolver 53 "ns";
     /// postgrey's policy service.
     Policy 54 "policy";
-    /// Postfix as it comes: PIPELINING, SMTPUTF8, no TLS.
+    /// Postfix with defaults: PIPELINING, SMTPUTF8, no TLS.
     Postfix 10 "mx-postfix";
-    /// Postfix that offers STARTTLS with a certificate signed by itself.
+    /// Postfix that offers STARTTLS with a self-signed certificate.
     PostfixStartTls 11 "mx-postfix-starttls";
-    /// Postfix that demands STARTTLS.
+    /// Postfix that requires STARTTLS.
     PostfixTlsOnly 12 "mx-postfix-tlsonly";
-    /// Postfix that does not offer PIPELINING.
+    /// Postfix without PIPELINING.
     PostfixLockstep 13 "mx-postfix-lockstep";
-    /// Postfix that asks postgrey.
+    /// Postfix with postgrey.
     PostfixGrey 14 "mx-postfix-grey";
-    /// Postfix that asks the mailbox's own server first (`reject_unverified_recipient`).
+    /// Postfix that first verifies the recipient at the mailbox's own server (`reject_unverified_recipient`).
     PostfixVerifying 15 "mx-postfix-verifying";
-    /// Postfix that looks clients up in a block list.
+    /// Postfix that looks up clients in a block list.
     PostfixBlocked 16 "mx-postfix-blocked";
-    /// Postfix that hangs up after three errors in a session.
+    /// Postfix that hangs up after 3 errors in a session.
     PostfixStrict 17 "mx-postfix-strict";
-    /// Exim.
     Exim 20 "mx-exim";
-    /// Exim whose TLS is set up wrongly, as happens.
+    /// Exim with a broken TLS configuration.
     EximBrokenTls 21 "mx-exim-brokentls";
-    /// OpenSMTPD.
     OpenSmtpd 30 "mx-opensmtpd";
-    /// Nobody.
+    /// An address without a server.
     Dead 99 "mx-dead";
 }
 
 impl Host {
-    /// Whether a mail server listens there.
+    /// Reports whether a mail server listens there.
     fn takes_mail(self) -> bool {
         !matches!(self, Self::Resolver | Self::Policy | Self::Dead)
     }
 }
 
-/// The running servers. They end when this is dropped.
+/// The running servers. Dropping this stops them.
 pub(crate) struct World {
     chroot: Chroot,
     net: [u8; 3],
 }
 
 impl World {
-    /// Starts everything and waits until all of it answers; none, loudly, where the programs are missing.
+    /// Starts everything and waits until all servers respond; `None`, with a message, if the programs are missing.
     pub(crate) fn start() -> Option<Self> {
         let chroot = match Chroot::open() {
             Ok(chroot) => chroot,
             Err(missing) => {
                 assert!(std::env::var_os("PROBITY_REQUIRE_REAL").is_none_or(|v| v != "1"), "{missing}");
-                // Written past the test harness, which would keep what a passing test prints to itself.
+                // Bypasses the test harness, which hides the output of passing tests.
                 let _ = writeln!(std::io::stderr(), "SKIPPED: the test against real mail servers: {missing}");
                 return None;
             }
@@ -121,7 +117,7 @@ impl World {
         opensmtpd::start(&mut self.chroot, address(Host::OpenSmtpd));
     }
 
-    /// Waits until each server accepts connections, and the resolver answers.
+    /// Waits until each server accepts connections and the resolver answers.
     fn wait(&mut self) {
         let mut waiting: Vec<SocketAddr> =
             Host::ALL.into_iter().filter(|host| host.takes_mail()).map(|host| self.exchanger(host)).collect();
@@ -135,33 +131,32 @@ impl World {
         assert!(up.is_some(), "nobody accepts connections at {waiting:?}\n{}", self.logs());
     }
 
-    /// A host's address.
     pub(crate) fn address(&self, host: Host) -> Ipv4Addr {
         Ipv4Addr::new(self.net[0], self.net[1], self.net[2], host.number())
     }
 
-    /// Where a host takes mail.
+    /// SMTP address of a host.
     pub(crate) fn exchanger(&self, host: Host) -> SocketAddr {
         SocketAddr::from((self.address(host), PORT))
     }
 
-    /// Where names are asked for.
+    /// DNS address of the resolver.
     pub(crate) fn resolver(&self) -> SocketAddr {
         SocketAddr::from((self.address(Host::Resolver), 53))
     }
 
-    /// What the servers have logged, for a failure's message.
+    /// Logs of the servers, for a failure's message.
     pub(crate) fn logs(&self) -> String {
         self.chroot.logs() + &self.chroot.read(postfix::LOG) + &self.chroot.read(exim::LOG)
     }
 }
 
-/// The certificate of all servers.
+/// Certificate of all servers.
 pub(crate) const CERTIFICATE: &str = "/worlds/run/certificate.pem";
-/// Its key.
+/// Private key of the certificate.
 pub(crate) const KEY: &str = "/worlds/run/key.pem";
 
-/// A loopback /24 that belongs to one directory; 127.0.x.y is left to others.
+/// Returns a loopback /24 derived from the directory, outside 127.0.0.0/16.
 fn net_of(root: &Path) -> [u8; 3] {
     let mut hasher = DefaultHasher::new();
     root.hash(&mut hasher);
@@ -174,7 +169,7 @@ fn accepts(address: SocketAddr) -> bool {
     std::net::TcpStream::connect(address).is_ok()
 }
 
-/// Whether the resolver answers a question about `test SOA` (RFC 1035 section 4.1).
+/// Reports whether the resolver answers a query for `test SOA` (RFC 1035 section 4.1).
 fn answers(resolver: SocketAddr) -> bool {
     let question = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04test\x00\x00\x06\x00\x01";
     let ask = || {

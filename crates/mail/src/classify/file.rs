@@ -191,7 +191,7 @@ impl Compiler<'_> {
             wait_ms: written.wait_s.map(|seconds| i64::from(seconds) * 1000),
         };
         if written.source.trim().is_empty() {
-            return Err("a rule needs a source: where is this wording or code known from?".to_owned());
+            return Err("a rule needs a source that documents its wording or code".to_owned());
         }
         check_safety(&rule)?;
         if rule.all == Groups::default() && rule.enhanced.is_empty() && written.code.is_empty() {
@@ -293,7 +293,7 @@ fn stages(names: &[String]) -> Result<Stages, String> {
         "mail" => Ok(Stage::Mail),
         "rcpt" => Ok(Stage::Rcpt),
         "unsolicited" => Ok(Stage::Unsolicited),
-        _ => Err(format!("{name:?} is no stage")),
+        _ => Err(format!("{name:?} is not a stage")),
     });
     Ok(Stages::of(&stages.collect::<Result<Vec<_>, _>>()?))
 }
@@ -302,16 +302,16 @@ fn codes(texts: &[String]) -> Result<Vec<CodePattern>, String> {
     if texts.is_empty() {
         return Ok(vec![CodePattern::class(4), CodePattern::class(5)]);
     }
-    texts.iter().map(|text| CodePattern::parse(text).ok_or_else(|| format!("{text:?} is no reply code"))).collect()
+    texts.iter().map(|text| CodePattern::parse(text).ok_or_else(|| format!("{text:?} is not a reply code"))).collect()
 }
 
 fn enhanced(text: &str) -> Result<EnhancedPattern, String> {
-    EnhancedPattern::parse(text).ok_or_else(|| format!("{text:?} is no enhanced code"))
+    EnhancedPattern::parse(text).ok_or_else(|| format!("{text:?} is not an enhanced code"))
 }
 
 /// Meanings by their names in the file, without acceptance, which the reply code alone decides.
 fn meaning(name: &str) -> Result<Meaning, String> {
     Meaning::from_name(name)
         .filter(|meaning| *meaning != Meaning::Accepted)
-        .ok_or_else(|| format!("{name:?} is no meaning"))
+        .ok_or_else(|| format!("{name:?} is not a meaning"))
 }

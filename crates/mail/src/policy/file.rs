@@ -208,7 +208,7 @@ pub(super) fn compile(document: Document) -> Result<Policies, PolicyError> {
 
 fn entry(written: WrittenPolicy, polite: &Settings, open: &Settings) -> Result<Entry, String> {
     if written.source.trim().is_empty() {
-        return Err("an entry needs a source: where are these numbers from?".to_owned());
+        return Err("an entry needs a source that documents its numbers".to_owned());
     }
     let id: Arc<str> = written.id.into();
     let provider: Option<Arc<str>> = written.provider.map(Into::into);
@@ -236,7 +236,7 @@ fn mode(name: &str) -> Result<Mode, String> {
         "probe" => Ok(Mode::Probe),
         "cautious" => Ok(Mode::Cautious),
         "never" => Ok(Mode::Never),
-        _ => Err(format!("mode {name:?} is none of probe, cautious, never")),
+        _ => Err(format!("mode {name:?} is not one of probe, cautious, never")),
     }
 }
 
@@ -244,7 +244,7 @@ fn tls(name: &str) -> Result<TlsPolicy, String> {
     match name {
         "opportunistic" => Ok(TlsPolicy::Opportunistic),
         "required" => Ok(TlsPolicy::Required),
-        _ => Err(format!("tls {name:?} is none of opportunistic, required")),
+        _ => Err(format!("tls {name:?} is not one of opportunistic, required")),
     }
 }
 
@@ -281,7 +281,7 @@ fn check(policy: &Policy) -> Result<(), String> {
 fn check_suffix(suffix: &str) -> Result<(), String> {
     let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
     if suffix.is_empty() || suffix.starts_with('.') || suffix.ends_with('.') || !suffix.chars().all(known) {
-        return Err(format!("{suffix:?} is no host name in lower case without a dot in front"));
+        return Err(format!("{suffix:?} is not a lower-case host name without a leading dot"));
     }
     Ok(())
 }

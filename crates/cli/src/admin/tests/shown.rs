@@ -1,4 +1,4 @@
-//! From an answer to what is printed.
+//! Output: answer to text.
 
 use super::super::credits::Account;
 use super::*;

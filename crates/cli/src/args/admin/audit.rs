@@ -1,5 +1,3 @@
-//! Arguments of `audit`.
-
 use clap::Args;
 
 use super::AdminOptions;

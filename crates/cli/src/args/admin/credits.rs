@@ -1,5 +1,3 @@
-//! Arguments of `credits`.
-
 use clap::{Args, Subcommand};
 
 use super::{AdminOptions, SomeOrg};

@@ -1,5 +1,3 @@
-//! Arguments of `deliveries`.
-
 use clap::{Args, Subcommand};
 
 use super::{AdminOptions, SomeOrg};

@@ -1,5 +1,3 @@
-//! Arguments of `erasures`.
-
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};

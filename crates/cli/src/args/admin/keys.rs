@@ -1,5 +1,3 @@
-//! Arguments of `keys`.
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_account::scope::Scope;

@@ -1,5 +1,3 @@
-//! Arguments of `lists`.
-
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;

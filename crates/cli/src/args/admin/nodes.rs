@@ -1,5 +1,3 @@
-//! Arguments of `nodes`.
-
 use clap::Args;
 
 use super::AdminOptions;

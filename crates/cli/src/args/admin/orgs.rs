@@ -1,5 +1,3 @@
-//! Arguments of `orgs`.
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_account::plans::Entitlement;

@@ -1,5 +1,3 @@
-//! Arguments of `usage` and `timeline`.
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 

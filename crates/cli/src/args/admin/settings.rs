@@ -1,5 +1,3 @@
-//! Arguments of `settings`.
-
 use clap::{Args, Subcommand};
 
 use super::{AdminOptions, SomeOrg};

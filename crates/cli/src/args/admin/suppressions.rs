@@ -1,5 +1,3 @@
-//! Arguments of `suppressions`.
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_account::suppression::List;

@@ -1,5 +1,3 @@
-//! Arguments of `users`.
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use probity_account::role::Role;

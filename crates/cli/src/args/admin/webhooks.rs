@@ -1,5 +1,3 @@
-//! Arguments of `webhooks`.
-
 use clap::{Args, Subcommand};
 use probity_account::webhook::Topic;
 

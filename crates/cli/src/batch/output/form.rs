@@ -1,4 +1,4 @@
-//! How records look in the output: CSV with the input's cells byte by byte, one address a line, or JSON lines.
+//! Formats of output records: CSV with the input's cells unchanged, one address per line, or JSON lines.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,16 @@ use crate::batch::input::UNREADABLE_ROW;
 use crate::batch::workfile::Imported;
 use crate::output::plain;
 
-/// How records look.
 pub(super) struct Form {
     pub(super) imported: Imported,
     pub(super) format: Format,
     pub(super) protect: Protect,
-    /// The keys of a CSV row as JSON.
+    /// JSON keys for the columns of a CSV row.
     pub(super) names: Vec<String>,
 }
 
 impl Form {
-    /// What stands before the first record.
+    /// Writes the text before the first record.
     pub(super) fn begin(&self, out: &mut Vec<u8>) {
         if self.format != Format::Csv {
             return;
@@ -45,7 +44,7 @@ impl Form {
         }
     }
 
-    /// A header or a blank line; repeated only where the output has the input's format.
+    /// Writes a header or a blank line, which is repeated only if the output has the input's format.
     pub(super) fn verbatim(&mut self, eol: Eol, raw: &[u8], out: &mut Vec<u8>) {
         let blank = raw.iter().all(u8::is_ascii_whitespace);
         let csv = self.imported.format == Format::Csv;
@@ -90,8 +89,8 @@ impl Form {
         out.extend_from_slice(if same { eol.bytes() } else { b"\n" });
     }
 
-    /// A record that could not be read, with its answer. Where it is no JSON object, one is made that has it as a text; where the
-    /// output has another format, it stands in the address's place.
+    /// Writes an unreadable record with its answer. JSON output wraps a record that is not an object as a string. In other formats,
+    /// the record takes the place of the address.
     pub(super) fn unreadable(&self, eol: Eol, object: bool, raw: &[u8], out: &mut Vec<u8>) {
         let reply = Reply {
             status: Reason::Invalid.status().as_str(),
@@ -111,7 +110,7 @@ impl Form {
         self.row(eol, "", &made, &reply, out);
     }
 
-    /// The input's own columns, filled up to the widest row.
+    /// Writes the input's own columns, padded to the widest row.
     fn original(&self, raw: &[u8], out: &mut Vec<u8>) {
         let delimiter = self.imported.delimiter;
         let mut width = 0;
@@ -149,7 +148,7 @@ impl Form {
         cell(&reply.domain, delimiter, protect, out);
     }
 
-    /// The input's fields as one JSON object, with the answer under a key of its own.
+    /// Writes the input's fields as one JSON object, with the answer under its own key.
     fn object(&self, email: &str, raw: &[u8], reply: &Reply<'_>, out: &mut Vec<u8>) {
         match self.imported.format {
             Format::Jsonl => {
@@ -185,7 +184,7 @@ impl Form {
     }
 }
 
-/// The header's names as keys of an object, each different and none ours.
+/// Makes distinct JSON keys from the header, avoiding our own.
 fn keys(header: &[u8], delimiter: u8) -> Vec<String> {
     let mut taken = std::collections::HashSet::from([ANSWER_KEY.to_owned()]);
     let mut keys = Vec::new();
@@ -234,13 +233,13 @@ fn json_text(text: &str, out: &mut Vec<u8>) {
     serde_json::to_writer(out, text).expect("a text always serializes");
 }
 
-/// Whether a spreadsheet would run this cell (OWASP: CSV injection), full-width forms included.
+/// Reports whether a spreadsheet would run this cell as a formula (OWASP: CSV injection), including full-width forms.
 fn is_formula(text: &str) -> bool {
     let first = text.chars().next();
     first.is_some_and(|c| matches!(c, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '\0' | '＝' | '＋' | '－' | '＠'))
 }
 
-/// One CSV cell (RFC 4180).
+/// Writes one CSV cell (RFC 4180).
 fn cell(text: &str, delimiter: u8, protect: bool, out: &mut Vec<u8>) {
     let guard = protect && is_formula(text);
     let quoted = guard || text.bytes().any(|byte| byte == delimiter || matches!(byte, b'"' | b'\r' | b'\n'));

@@ -1,8 +1,8 @@
-//! Lines of JSON in which there is no address to be found.
+//! JSON lines without an address.
 
 use super::*;
 
-/// Lines of JSON of which some cannot be read.
+/// JSON lines, some of which are unreadable.
 const TORN: &[u8] = b"{\"email\":\"ok@x.org\",\"n\":1}\r\n{\"email\":\"cut@x.org\" \xe9\n\n{\"id\":7,\"email\":5}\n\
     {\"id\":8,\"probity\":1}\n=1+\t\"1\"\n{\"email\":1e999}\n{\"email\":null}\n{\"email\":\"none@x.org\"}";
 

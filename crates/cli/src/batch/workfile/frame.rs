@@ -1,4 +1,4 @@
-//! What stands in a work file: frames, by the first byte of their payload.
+//! Contents of a work file: frames, by the first byte of their payload.
 
 use std::path::PathBuf;
 
@@ -9,99 +9,85 @@ use serde::{Deserialize, Serialize};
 use crate::args::Format;
 use crate::batch::answer::{Answer, PutOff};
 
-/// How a batch was begun. A run that differs in one of these must not continue it.
+/// Start of a batch. A run that differs in a compared field must not continue it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Begun {
-    /// The input's name, for messages.
+    /// Name of the input, for messages.
     pub input: String,
-    /// `--column`.
     pub column: Option<String>,
-    /// `--format`.
     pub format: Option<Format>,
-    /// `--no-header`.
     pub no_header: bool,
-    /// `--offline`.
     pub offline: bool,
-    /// `--sandbox`.
     pub sandbox: bool,
-    /// Where results go; not compared.
+    /// Destination of the results; not compared.
     pub output: Option<PathBuf>,
     /// `--output-format`; not compared.
     pub output_format: Option<Format>,
 }
 
-/// What the import found out.
+/// Findings of the import.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Imported {
     /// Rows with an address to answer.
     pub rows: u32,
-    /// Bytes of the input.
+    /// Size of the input, in bytes.
     pub size: u64,
     /// SHA-256 of the input, in hexadecimal.
     pub hash: String,
-    /// The input's format.
     pub format: Format,
-    /// The separator of CSV.
+    /// CSV separator.
     pub delimiter: u8,
-    /// Whether the first record of CSV is a header.
+    /// The first CSV record is a header.
     pub header: bool,
-    /// The widest row of CSV, in fields.
+    /// Fields of the widest CSV row.
     pub width: u32,
-    /// The encoding of the whole.
+    /// Encoding of the whole input.
     pub encoding: Encoding,
-    /// What goes before our column names, so that they are new.
+    /// Suffix that makes our column names unique.
     pub suffix: String,
-    /// Lines that could not be read; they are not among the rows.
+    /// Unreadable lines, which are not counted in `rows`.
     pub unreadable: u64,
-    /// What should be said about the input.
+    /// Warnings about the input.
     pub warnings: Vec<String>,
 }
 
-/// One frame.
 #[derive(Debug)]
 pub(crate) enum Frame<'a> {
-    /// How the batch was begun.
     Begun(Begun),
     /// A record with an address.
     Row {
-        /// How the record ended.
+        /// Line ending of the record.
         eol: Eol,
-        /// The address.
         email: &'a str,
         /// The whole record.
         raw: &'a [u8],
     },
-    /// A record without one: a header, a blank line.
+    /// A record without an address: a header, a blank line.
     Verbatim {
-        /// How the record ended.
         eol: Eol,
         /// The whole record.
         raw: &'a [u8],
     },
-    /// A record that could not be read: its answer is known.
+    /// An unreadable record, whose answer is fixed.
     Unreadable {
-        /// How the record ended.
         eol: Eol,
-        /// Whether it is a JSON object, without an address.
+        /// The record is a JSON object without an address.
         object: bool,
-        /// The whole record.
         raw: &'a [u8],
     },
-    /// The end of the import.
     Imported(Box<Imported>),
-    /// An answer.
     Answer(Answer<'a>),
-    /// A row that must be asked about again.
+    /// A deferred row.
     PutOff(PutOff),
 }
 
-/// A row whose record is its address and nothing else.
+/// Kind of a row whose record is only its address.
 pub(super) const LINE: u8 = b'L';
-/// A row with its record.
+/// Kind of a row with its record.
 pub(super) const ROW: u8 = b'R';
-/// A record without an address.
+/// Kind of a record without an address.
 pub(super) const VERBATIM: u8 = b'V';
-/// A record that could not be read.
+/// Kind of an unreadable record.
 pub(super) const UNREADABLE: u8 = b'U';
 pub(super) const BEGUN: u8 = b'B';
 pub(super) const IMPORTED: u8 = b'I';

@@ -1,4 +1,4 @@
-//! Reading a work file, in the order of its frames or at their places.
+//! Reads a work file, sequentially or at positions.
 
 use std::fs::File;
 use std::io;
@@ -11,14 +11,14 @@ use super::frame::{Begun, Frame};
 use super::{FRAME_HEAD, MAGIC};
 use crate::batch::answer::Answer;
 
-/// What work files of every version begin with.
+/// Common start of work files of all versions.
 const MAGIC_ANY: &[u8] = b"PROBITY-WORK ";
-/// Frames above this are damage: a record of the input and its address have at most 2 MiB, escapes included 8.
+/// Maximum size of a frame; larger ones are corrupt. A record and its address have at most 2 MiB, or 8 MiB with escapes.
 const FRAME_MAX: usize = 16 << 20;
-/// How much is read at once when scanning.
+/// Read size while scanning.
 const SCAN_BYTES: usize = 256 * 1024;
 
-/// How the batch of a work file was begun, without locking the file.
+/// Reads the start of a work file's batch, without locking the file.
 pub(crate) fn begun(file: File) -> Result<Option<Begun>> {
     let Some(mut scan) = Reader::of(Arc::new(file)).scan()? else { return Ok(None) };
     Ok(match scan.next()? {
@@ -27,7 +27,7 @@ pub(crate) fn begun(file: File) -> Result<Option<Begun>> {
     })
 }
 
-/// Reads frames, in their order or at their places.
+/// Reads frames, sequentially or at positions.
 #[derive(Clone, Debug)]
 pub(crate) struct Reader {
     file: Arc<File>,
@@ -38,7 +38,7 @@ impl Reader {
         Self { file }
     }
 
-    /// Frames in their order from the beginning; none where this is no work file.
+    /// Returns the frames from the beginning; `None` if this is not a work file.
     pub(crate) fn scan(&self) -> Result<Option<Scan>> {
         let mut head = vec![0; MAGIC.len()];
         match self.file.read_exact_at(&mut head, 0) {
@@ -49,7 +49,7 @@ impl Reader {
         }
     }
 
-    /// Whether this is a work file, of whatever version.
+    /// Reports whether this is a work file of any version.
     pub(crate) fn is_ours(&self) -> Result<bool> {
         let mut head = vec![0; MAGIC_ANY.len()];
         match self.file.read_exact_at(&mut head, 0) {
@@ -59,14 +59,14 @@ impl Reader {
         }
     }
 
-    /// Frames in their order from a place.
+    /// Returns the frames from a position.
     pub(crate) fn scan_from(&self, place: u64) -> Scan {
         Scan { file: self.file.clone(), buffer: Vec::new(), at: 0, place }
     }
 
-    /// The payload of the frame at a place.
+    /// Reads the payload of the frame at a position.
     fn at(&self, place: u64, buffer: &mut Vec<u8>) -> Result<()> {
-        // One read does for nearly every frame; a longer one is read once more.
+        // One read suffices for nearly every frame; a longer frame is read again.
         buffer.resize(512, 0);
         let mut read = 0;
         while read < FRAME_HEAD + 6 {
@@ -93,7 +93,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The address of the row at a place.
+    /// Reads the address of the row at a position.
     pub(crate) fn email(&self, place: u64, buffer: &mut Vec<u8>) -> Result<Arc<str>> {
         self.at(place, buffer)?;
         match Frame::read(buffer) {
@@ -102,7 +102,7 @@ impl Reader {
         }
     }
 
-    /// The answer at a place, through `then`.
+    /// Passes the answer at a position to `then`.
     pub(crate) fn answer<T>(&self, place: u64, buffer: &mut Vec<u8>, then: impl FnOnce(&Answer<'_>) -> T) -> Result<T> {
         self.at(place, buffer)?;
         match Frame::read(buffer) {
@@ -112,17 +112,17 @@ impl Reader {
     }
 }
 
-/// Reads frames in their order.
+/// Reads frames sequentially.
 pub(crate) struct Scan {
     file: Arc<File>,
     buffer: Vec<u8>,
     at: usize,
-    /// Where the next frame begins.
+    /// Position of the next frame.
     pub place: u64,
 }
 
 impl Scan {
-    /// The next frame and its place; none at the end and at the first damage.
+    /// Returns the next frame with its position; `None` at the end and at the first corruption.
     pub(crate) fn next(&mut self) -> Result<Option<(u64, Frame<'_>)>> {
         if !self.fill(FRAME_HEAD)? {
             return Ok(None);
@@ -144,13 +144,13 @@ impl Scan {
         Ok(Some((place, frame)))
     }
 
-    /// Goes back to the frame that was read last, whose place this is.
+    /// Returns to the last frame read, at position `place`.
     pub(crate) fn back(&mut self, place: u64) {
         self.at -= usize::try_from(self.place - place).expect("a frame fits into memory");
         self.place = place;
     }
 
-    /// Makes `wanted` bytes available; says whether there are so many.
+    /// Makes `wanted` bytes available; returns `false` if the file is shorter.
     fn fill(&mut self, wanted: usize) -> Result<bool> {
         if self.buffer.len() - self.at >= wanted {
             return Ok(true);

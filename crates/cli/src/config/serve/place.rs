@@ -1,16 +1,16 @@
-//! Where data lies.
+//! Location of data.
 
 use std::path::PathBuf;
 
 use crate::config::settings::Reader;
 
-/// The directory for data of the system's services.
+/// Data directory of system services.
 const SYSTEM_DATA: &str = "/var/lib";
-/// Our directory among those of other programs.
+/// Our directory in the data directory of all programs.
 const OWN_DATA: &str = "probity";
 
-/// Where data lies that nobody configured a place for: for root and for those without a home where the system's services
-/// have theirs, else where the XDG Base Directory Specification says. It also says that a relative path is to be ignored.
+/// Returns the default parent of the data directory: that of system services for root and users without a home, else the one of the
+/// XDG Base Directory Specification, which also says to ignore a relative path.
 pub(in crate::config) fn data_home(environment: &[(String, String)]) -> PathBuf {
     choose_data_home(environment, is_root())
 }

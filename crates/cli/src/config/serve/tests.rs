@@ -1,4 +1,4 @@
-//! The service's settings: what is taken, what is refused, and what is never shown.
+//! The service's settings: accepted, rejected and hidden values.
 
 use secrecy::ExposeSecret as _;
 

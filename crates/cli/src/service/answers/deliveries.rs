@@ -1,8 +1,6 @@
-//! Requests about messages to customers' servers.
-
 use anyhow::{Result, anyhow};
-use probity_server::admin::Admin;
-use probity_server::store::{Content, Logged, Org, State, StoreError, Tried};
+use probity_service::admin::Admin;
+use probity_service::store::{Content, Logged, Org, State, StoreError, Tried};
 
 use super::failed;
 use crate::admin::{self, Answer, DeliveryState};

@@ -1,5 +1,4 @@
-//! Requests that the API's own routes answer, in process and as the staff: lists, settings, usage, the timeline, and what is on
-//! suppression lists.
+//! Requests to the API's own routes, in process and as staff: lists, settings, usage, the timeline and suppression matches.
 
 mod lists;
 
@@ -7,10 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow};
 use probity_account::suppression::List;
-use probity_server::desk::{Ask, Desk, DeskError};
-use probity_server::instance::Instance;
-use probity_server::service::Verifiers;
-use probity_server::store::Org;
+use probity_http::desk::{Ask, Desk, DeskError};
+use probity_http::service::Verifiers;
+use probity_service::instance::Instance;
+use probity_service::store::Org;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -23,12 +22,12 @@ use crate::net;
 use crate::service::{config, webhooks};
 use crate::verifier::Offline;
 
-/// The lowest status of HTTP at which the service failed and not whoever asked.
+/// Lowest HTTP status that is the service's failure, not the caller's.
 const FAILED: u16 = 500;
 
-/// Asks the routes of an organization.
+/// Calls the routes of an organization.
 pub(super) async fn answer(instance: &Instance, settings: &Settings, org: &Org, wish: DeskWish) -> Result<Answer> {
-    // Nobody is asked for a verdict here, only how addresses would be asked about.
+    // Only estimates are made here, so the engine needs no network.
     let silent = Arc::new(Offline(net::engine(settings, Arc::new(net::NoNet))?));
     let verifiers = Verifiers { live: silent.clone(), sandbox: silent };
     let test = matches!(wish, DeskWish::Lists { test: true, .. });
@@ -78,7 +77,7 @@ async fn report(desk: &Desk, question: &Question) -> Result<Told> {
     }
 }
 
-/// On which suppression lists an address is.
+/// Finds the suppression lists that have an address.
 async fn on_lists(desk: &Desk, email: &str) -> Result<Told> {
     let mut objects = Vec::new();
     for list in List::ALL {
@@ -89,14 +88,14 @@ async fn on_lists(desk: &Desk, email: &str) -> Result<Told> {
     Ok(Told::all(objects, suppressions::found))
 }
 
-/// What is said of an answer that cannot be read.
+/// Message for an unreadable response.
 const NO_JSON: &str = "the response is not JSON";
 
 fn read<'a, T: Deserialize<'a>>(answer: &'a str) -> Result<T> {
     serde_json::from_str(answer).context(NO_JSON)
 }
 
-/// A timeline in its parts.
+/// Parts of a timeline.
 #[derive(Deserialize)]
 struct Happened {
     window: Box<RawValue>,
@@ -104,7 +103,7 @@ struct Happened {
     events: Vec<Box<RawValue>>,
 }
 
-/// A page of a list, of whichever route.
+/// A page of any route's list.
 #[derive(Deserialize)]
 struct Page {
     data: Vec<Box<RawValue>>,
@@ -125,7 +124,7 @@ fn borrowed<'a>(parameters: &'a [(&'static str, String)]) -> Vec<(&'a str, &'a s
     parameters.iter().map(|(name, value)| (*name, value.as_str())).collect()
 }
 
-/// Usage where what was asked for is not to be had, this machine otherwise.
+/// Maps a refusal to a usage error, and a service failure to a local one.
 fn refused(error: DeskError) -> anyhow::Error {
     match error {
         DeskError::Refused { status, message } if status < FAILED => anyhow!("{message}"),

@@ -1,8 +1,6 @@
-//! Erasures, asked for and looked at.
-
 use anyhow::{Result, anyhow};
-use probity_server::admin::Admin;
-use probity_server::store::{Erasure, Org, StoreError};
+use probity_service::admin::Admin;
+use probity_service::store::{Erasure, Org, StoreError};
 
 use super::{failed, find};
 use crate::admin::{self, Answer, ErasureWish};

@@ -1,9 +1,9 @@
-//! Requests about plans, and about organizations as they stand in theirs.
+//! Requests about plans and an organization's plan data.
 
 use anyhow::{Context as _, Result, anyhow};
 use probity_account::plans::{Entitlement, Entitlements};
-use probity_server::admin::{Admin, Asked, BookError, OrgChange, Reference, Said, Until};
-use probity_server::store::Org;
+use probity_service::admin::{Admin, Asked, BookError, OrgChange, Reference, Said, Until};
+use probity_service::store::Org;
 
 use super::{bucket_of, failed, find, future, org_view, unmade};
 use crate::admin::{self, Answer, Booking, Change, Moment, Own};
@@ -12,7 +12,7 @@ fn names(set: Entitlements) -> Vec<String> {
     set.iter().map(|one| one.as_str().to_owned()).collect()
 }
 
-/// One organization with all that is known.
+/// Returns one organization in detail.
 pub(super) async fn show(admin: &Admin, org: &Org) -> Result<Answer> {
     let plan = admin.plans().of(&org.plan);
     let balance = admin.balance(org).await.map_err(failed)?;
@@ -34,7 +34,7 @@ pub(super) async fn show(admin: &Admin, org: &Org) -> Result<Answer> {
     })))
 }
 
-/// Changes one, and shows it.
+/// Changes an organization and returns it.
 pub(super) async fn change(admin: &Admin, org: &Org, change: &Change) -> Result<Answer> {
     let said = |own: Own| match own {
         Own::Unsaid => Said::Nothing,
@@ -56,7 +56,7 @@ pub(super) async fn change(admin: &Admin, org: &Org, change: &Change) -> Result<
     show(admin, &admin.change_org(org, &wanted).await.map_err(unmade)?).await
 }
 
-/// Books credits, once for a reference.
+/// Books credits, once per reference.
 pub(super) async fn book(admin: &Admin, booking: Booking) -> Result<Answer> {
     let org = find(admin, booking.org.as_deref()).await?;
     let reference = booking.reference.as_deref().map(str::parse::<Reference>).transpose();
@@ -74,7 +74,7 @@ pub(super) async fn book(admin: &Admin, booking: Booking) -> Result<Answer> {
     }
 }
 
-/// A time that lies ahead. One that is said from now on is the same each time that it is said.
+/// Resolves a future time. A relative time stays relative, so that repeating a request gives the same value.
 fn end_of(moment: Moment) -> Result<Until> {
     future(moment).map(|until| match moment {
         Moment::At(_) => Until::At(until),
@@ -82,10 +82,10 @@ fn end_of(moment: Moment) -> Result<Until> {
     })
 }
 
-/// What was booked.
+/// Returns ledger entries.
 pub(super) async fn ledger(admin: &Admin, org: &Org, at_most: u32) -> Result<Answer> {
     let rows = admin.bookings(org, None, at_most).await.map_err(failed)?;
-    let view = |row: &probity_server::admin::Booked| admin::Booked {
+    let view = |row: &probity_service::admin::Booked| admin::Booked {
         organization: org.id.to_string(),
         at: row.at,
         kind: row.kind.as_str().to_owned(),

@@ -1,9 +1,7 @@
-//! Requests about the suppression lists of an organization.
-
 use anyhow::{Context as _, Result};
 use probity_account::suppression::List;
-use probity_server::admin::{Addresses, Admin, ListChange, ListCount};
-use probity_server::store::Org;
+use probity_service::admin::{Addresses, Admin, ListChange, ListCount};
+use probity_service::store::Org;
 
 use crate::admin::Answer;
 use crate::admin::suppressions::{self, Changed, Wish};

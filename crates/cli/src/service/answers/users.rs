@@ -1,9 +1,7 @@
-//! Requests about the members of an organization.
-
 use anyhow::{Context as _, Result, anyhow};
 use probity_account::role::Role;
-use probity_server::admin::{Admin, Invitee, TeamError};
-use probity_server::store::{Identity, Org, Session, StoreError, User, UserStatus};
+use probity_service::admin::{Admin, Invitee, TeamError};
+use probity_service::store::{Identity, Org, Session, StoreError, User, UserStatus};
 use secrecy::ExposeSecret as _;
 
 use crate::admin::{self, Answer, Fate};
@@ -47,7 +45,7 @@ pub(super) async fn change(admin: &Admin, who: &str, org: Option<&str>, fate: Fa
     Ok(Answer::Users(vec![view(after.map_err(refused)?, org)]))
 }
 
-/// Where somebody is signed in.
+/// Returns the sessions of a user.
 pub(super) async fn sessions(admin: &Admin, serve: &ServeSettings, who: &str, org: Option<&str>) -> Result<Answer> {
     let (user, _) = super::person(admin, who, org).await?;
     let all = admin.sessions(&user, serve.session).await.map_err(super::failed)?;
@@ -61,7 +59,6 @@ pub(super) async fn sessions(admin: &Admin, serve: &ServeSettings, who: &str, or
     Ok(Answer::Sessions(all.into_iter().map(shown).collect()))
 }
 
-/// Signs somebody out.
 pub(super) async fn sign_out(admin: &Admin, who: &str, org: Option<&str>, session: Option<&str>) -> Result<Answer> {
     let (user, _) = super::person(admin, who, org).await?;
     let ended = admin.sign_out(&user, session).await.map_err(|error| match error {

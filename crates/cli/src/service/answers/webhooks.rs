@@ -1,13 +1,11 @@
-//! Requests about the webhooks of an organization.
-
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use probity_account::webhook::Topic;
 use probity_mail::time::Millis;
-use probity_server::admin::{Admin, NewWebhook, WebhookError};
-use probity_server::store::{Org, StoreError, Webhook};
-use probity_server::webhooks::Callbacks;
+use probity_service::admin::{Admin, NewWebhook, WebhookError};
+use probity_service::store::{Org, StoreError, Webhook};
+use probity_service::webhooks::Callbacks;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::admin::Answer;
@@ -37,9 +35,9 @@ pub(super) async fn answer(admin: &Admin, settings: &Settings, org: &Org, wish: 
 }
 
 async fn create(admin: &Admin, settings: &Settings, org: &Org, wanted: webhooks::NewWebhook) -> Result<Answer> {
-    // A command need not resolve names: what one stands for is asked again before each message.
+    // A command need not resolve names: each attempt of a delivery resolves them again.
     let callbacks = Callbacks::new(Arc::new(service::webhooks(settings, true)?.guard()));
-    // Each once, in the contract's order.
+    // Without duplicates, in the contract's order.
     let events = Topic::all().filter(|topic| wanted.events.contains(topic)).collect();
     let wanted = NewWebhook { name: wanted.name, url: wanted.url, events, test: wanted.test };
     let made = admin.create_webhook(org, wanted, &callbacks).await;

@@ -1,4 +1,4 @@
-//! Files of a backup: for their owner alone, and on disk before they get their names.
+//! Files of a backup: private to their owner, and synced before they get their names.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -12,12 +12,12 @@ use crate::batch::beside;
 use crate::exit::{Ends, Exit};
 use crate::service::pepper;
 
-/// What SQLite puts beside a database, which has none of them when it is closed.
+/// Suffixes of SQLite's extra files, which a closed database does not have.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// How much of a file is read at once.
+/// Size of one read, in bytes.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Makes an empty file for its owner alone.
+/// Creates an empty file, private to its owner.
 pub(super) fn create(path: &Path) -> Result<File> {
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     made.with_context(|| format!("cannot create {}", path.display()))
@@ -28,14 +28,14 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<()> {
     file.write_all(content).and_then(|()| file.sync_all()).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Copies the content of a file, and not its mode.
+/// Copies a file's content, but not its mode.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<()> {
     let mut file = File::open(from).with_context(|| format!("cannot read {}", from.display()))?;
     let copied = io::copy(&mut file, &mut create(to)?);
     copied.map(drop).with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))
 }
 
-/// Copies a file that may be missing; says whether it was there.
+/// Copies a file that may be missing; returns whether it existed.
 pub(super) fn copy_if_there(from: &Path, to: &Path) -> Result<bool> {
     match fs::read(from) {
         Ok(content) => write(to, &content).map(|()| true),
@@ -62,7 +62,8 @@ pub(super) fn beside_of(path: &Path) -> impl Iterator<Item = PathBuf> {
     BESIDE.iter().map(|more| beside(path, more))
 }
 
-/// A database that was closed is one file. What its log had would be missing in a copy, or would spoil another file.
+/// Checks that a closed database is a single file. Data in a leftover log would be missing in a copy, or would corrupt another
+/// file.
 pub(super) fn alone_in_its_file(path: &Path) -> Result<()> {
     match beside_of(path).find(|path| fs::metadata(path).is_ok_and(|meta| meta.len() > 0)) {
         Some(log) => {

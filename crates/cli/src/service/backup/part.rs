@@ -1,4 +1,4 @@
-//! The directory of an unfinished backup. It belongs to this user alone, and goes away unless it gets the name of a backup.
+//! Directory of an unfinished backup, private to this user. Dropping it deletes the directory unless it became a backup.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use super::{DATABASE, MANIFEST, PEPPER};
 use crate::log;
 use crate::service::TOMBSTONES_FILE;
 
-/// Held, so that no other backup uses the same directory.
+/// Locked, so that no other backup uses the same directory.
 #[derive(Debug)]
 pub(super) struct Part {
     path: PathBuf,
@@ -21,12 +21,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Makes the directory, or empties the one that a killed backup left.
+    /// Creates the directory, or empties the one that a killed backup left.
     pub(super) fn begin(path: PathBuf) -> Result<Self> {
         let unusable = || format!("cannot create {}", path.display());
         match DirBuilder::new().mode(0o700).create(&path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error).with_context(unusable),
-            // In a shared directory others can make it first, and put a file of theirs where the database is written.
+            // In a shared directory, another user could create it first, with a file in the database's place.
             Err(_) if !is_private(&path).with_context(unusable)? => bail!(
                 "{} exists and is not a directory of this user with mode 0700; remove it, or choose another directory",
                 path.display()
@@ -35,7 +35,7 @@ impl Part {
         }
         let held = File::open(&path).with_context(unusable)?;
         let locked_elsewhere = matches!(held.try_lock(), Err(fs::TryLockError::WouldBlock));
-        // The backup that held it before may have removed it, or given it its name.
+        // The backup that held the lock may have removed or renamed the directory.
         if locked_elsewhere || !is_at(&held, &path).with_context(unusable)? {
             bail!("another backup to {} is in progress", path.display());
         }
@@ -53,7 +53,7 @@ impl Part {
         &self.path
     }
 
-    /// Gives the directory the name of a backup.
+    /// Renames the directory to its final name.
     pub(super) fn name(mut self, target: &Path) -> Result<()> {
         fs::rename(&self.path, target).with_context(|| format!("cannot rename the backup to {}", target.display()))?;
         self.named = true;
@@ -75,7 +75,7 @@ impl Drop for Part {
     }
 }
 
-/// Whether this is a directory, not a link to one, that belongs to this user and that nobody else can use.
+/// Reports whether this is a directory, not a link, owned by this user and accessible to no other.
 fn is_private(path: &Path) -> io::Result<bool> {
     let found = fs::symlink_metadata(path)?;
     Ok(found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o777 == 0o700)

@@ -1,4 +1,4 @@
-//! What the books of an installation with one organization say, asked with the program itself.
+//! Ledger checks of an installation with one organization, through the program itself.
 
 use super::node::{Installation, wait_for};
 use super::traffic::Seen;
@@ -18,20 +18,20 @@ impl Account {
         Self { available: number("available"), held: number("held"), spent: number("spent") }
     }
 
-    /// Every credit is somewhere, at any time.
+    /// Sum of all credits, which is constant.
     pub(crate) fn total(self) -> u64 {
         self.available + self.held + self.spent
     }
 }
 
-/// Everything in the database must agree.
+/// Checks that the database has no discrepancies.
 pub(crate) fn audit(installation: &Installation) {
     let ran = installation.run(&["audit", "--json"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{}", ran.err);
 }
 
-/// Waits until no job holds a credit any more, which only a running service brings about; then the books must agree, every
-/// credit must be available or spent, and nothing may be spent that no client was told of or may have missed.
+/// Waits until no job holds credits, which requires a running service. Then the ledger must agree, every credit must be available
+/// or spent, and every credit spent must match a verdict that a client saw or may have missed.
 pub(crate) fn nothing_lost(installation: &Installation, granted: u64, seen: &Seen) -> Account {
     let account = wait_for("the end of all holds", || {
         let account = Account::of(installation);
@@ -44,7 +44,7 @@ pub(crate) fn nothing_lost(installation: &Installation, granted: u64, seen: &See
     account
 }
 
-/// The same where the database was there all the time: then no verdict was given for nothing either.
+/// Like [`nothing_lost`], if the database was never lost: then no verdict was free either.
 pub(crate) fn settled(installation: &Installation, granted: u64, seen: &Seen) -> Account {
     let account = nothing_lost(installation, granted, seen);
     assert!(account.spent >= seen.charged, "a verdict was given for nothing: {account:?} {seen:?}");

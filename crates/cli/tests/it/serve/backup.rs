@@ -1,4 +1,4 @@
-//! Backups and restores as processes: beside a service that writes, refused where they would harm, and killed at any moment.
+//! Backups and restores as processes: beside a writing service, refused if harmful, and killed at any moment.
 
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::node::{Installation, Node, from_environment, wait_for};
 use crate::program::Ran;
 
 const CANARY: &str = "kanarie.7h2k@catchall.sandbox.test";
-/// How often a backup and a restore are killed.
+/// Number of kills of backup and restore.
 const ROUNDS: u64 = 8;
 
-/// Submits a list; gives the job's id.
+/// Submits a list; returns the job's ID.
 fn submitted(client: &mut Client, emails: &[String]) -> String {
     let body = serde_json::json!({ "emails": emails }).to_string();
     let answer = client.post("/v1/batch-verify", &emails.len().to_string(), &body).unwrap();
@@ -35,7 +35,7 @@ fn done(ran: &Ran) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-/// A service with a list that is verified; its live key.
+/// Starts a service with a verified list; returns it with its live key.
 fn serving(installation: &Installation) -> (Node, String) {
     let node = installation.start();
     let key = node.key("Live key");
@@ -135,7 +135,7 @@ fn what_is_no_backup_of_this_installation_is_refused() {
     std::fs::write(installation.place.path("good/pepper"), "another pepper that is long enough for one\n").unwrap();
     refused(&["good", "--replace"], "pepper of another installation");
     std::fs::remove_file(data(&installation).join("pepper")).unwrap();
-    refused(&["good", "--replace"], "the pepper is not the one");
+    refused(&["good", "--replace"], "wrong pepper");
     assert!(!data(&installation).join("pepper").exists());
 }
 
@@ -157,7 +157,7 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
 
-/// What stays the same when a file gets another name.
+/// Identity of a file, independent of its name.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
@@ -169,7 +169,7 @@ fn a_database_that_was_replaced_stays_until_somebody_deletes_it() {
     done(&installation.run(&["backup", "good"]));
     let (database, replaced) =
         (data(&installation).join("probity.db"), data(&installation).join("probity.db.replaced"));
-    // So a restore leaves it that is killed while the database has both names.
+    // State after a restore that was killed while the database had both names.
     std::fs::hard_link(&database, &replaced).unwrap();
     let original = identity(&database);
     done(&installation.run(&["restore", "good", "--replace"]));
@@ -198,7 +198,7 @@ fn a_restored_database_is_its_owners_alone_and_a_copy_that_fails_leaves_nothing(
         std::fs::remove_file(data(&installation).join("probity.db.replaced")).unwrap();
     }
     audit(&installation);
-    // What cannot be read.
+    // An unreadable source.
     std::fs::remove_file(&kept).unwrap();
     std::fs::create_dir(&kept).unwrap();
     let before = identity(&database);
@@ -240,7 +240,7 @@ fn a_backup_is_written_only_where_nobody_else_can_write() {
         refused("a directory of another user");
         std::fs::remove_dir(&part).unwrap();
     }
-    // What a killed backup leaves.
+    // State after a killed backup.
     directory(0o700);
     std::fs::write(part.join("probity.db"), "half of a database").unwrap();
     done(&installation.run(&["backup", "next"]));
@@ -251,7 +251,7 @@ fn a_backup_is_written_only_where_nobody_else_can_write() {
 fn a_backup_that_fails_leaves_nothing() {
     let installation = Installation::on_sqlite();
     serving(&installation).0.stop();
-    // It is found out in the copy.
+    // The restore detects the wrong pepper in the copy.
     std::fs::write(data(&installation).join("pepper"), "another pepper that is long enough for one\n").unwrap();
     let ran = installation.run(&["backup", "next"]);
     assert!(ran.code != Some(0) && ran.err.contains("next.part/probity.db"), "{ran:?}");
@@ -268,7 +268,7 @@ fn postgresql_is_left_to_its_own_tools() {
     }
 }
 
-/// How many organizations there are.
+/// Counts the organizations.
 fn organizations(installation: &Installation) -> usize {
     let ran = installation.run(&["orgs", "list", "--json"]);
     done(&ran);
@@ -290,14 +290,14 @@ fn killed_at_any_moment_backups_and_restores_leave_what_was_there() {
         while Instant::now() < moment {
             std::thread::yield_now();
         }
-        // It may be at its end already, which is as good a moment as any.
+        // The child may have ended already, which is as good a moment as any.
         let _ = child.kill();
         child.wait().unwrap();
     };
     let (database, replaced) =
         (data(&installation).join("probity.db"), data(&installation).join("probity.db.replaced"));
     let delete_replaced = || {
-        // It is the database itself where the restore was killed before the last step.
+        // If the restore was killed before its last step, this is the database itself.
         if identity(&replaced).is_some_and(|found| Some(found) != identity(&database)) {
             std::fs::remove_file(&replaced).unwrap();
         }

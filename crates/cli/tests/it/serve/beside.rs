@@ -1,4 +1,4 @@
-//! The command line beside a running service, on the same data: what it does, the service notices within two seconds.
+//! Commands beside a running service, on the same data: the service applies their changes within 2 s.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,10 @@ use probity_trialdb::postgres;
 
 use super::node::{Installation, Node};
 
-/// What the documentation promises.
+/// Limit promised by the documentation.
 const NOTICED: Duration = Duration::from_secs(2);
 
-/// Asks until the status is as it should be, which must not take longer than is promised.
+/// Sends requests until the status is as expected; fails after [`NOTICED`].
 fn noticed(node: &Node, key: &str, status: u16) {
     let begun = Instant::now();
     loop {

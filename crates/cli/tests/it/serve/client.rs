@@ -1,17 +1,16 @@
-//! A client of HTTP/1.1 over one connection, that knows what became of each request.
+//! An HTTP/1.1 client on one connection that records the outcome of each request.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a client waits for bytes: longer than any request may take.
+/// Read timeout of a client: longer than any request may take.
 const READ_MAX: Duration = Duration::from_secs(30);
 
-/// What a server answered.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// The status line and the fields.
+    /// Status line and header fields.
     pub(crate) head: String,
     pub(crate) body: String,
 }
@@ -21,16 +20,16 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Whether this is 503 as the contract has it.
+    /// Reports whether this is a 503 as the contract defines it.
     pub(crate) fn is_unavailable(&self) -> bool {
         self.status == 503 && self.json()["error"]["code"] == "service_unavailable"
     }
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failed {
-    /// No connection: nothing was asked.
+    /// No connection: nothing was sent.
     Refused,
     /// The connection broke: the request may have been read, and may have had its effect.
     Lost,
@@ -48,17 +47,15 @@ impl Client {
         Self { address, key: key.to_owned(), connection: None }
     }
 
-    /// Asks for a path.
     pub(crate) fn get(&mut self, path: &str) -> Result<Answer, Failed> {
         self.send("GET", path)
     }
 
-    /// Sends a request without a body.
     pub(crate) fn send(&mut self, method: &str, path: &str) -> Result<Answer, Failed> {
         self.exchange(method, path, "", "")
     }
 
-    /// Sends JSON under an Idempotency-Key.
+    /// Sends JSON with an `Idempotency-Key`.
     pub(crate) fn post(&mut self, path: &str, idempotency_key: &str, json: &str) -> Result<Answer, Failed> {
         let fields = format!(
             "Idempotency-Key: {idempotency_key}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
@@ -77,7 +74,7 @@ impl Client {
         self.exchange("POST", "/app/link", &fields, json)
     }
 
-    /// Sends a request with these lines in its head.
+    /// Sends a request with these header fields.
     pub(crate) fn exchange(&mut self, method: &str, path: &str, fields: &str, body: &str) -> Result<Answer, Failed> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -95,7 +92,6 @@ impl Client {
         Ok(answer)
     }
 
-    /// Asks about an address.
     pub(crate) fn verify(&mut self, email: &str) -> Result<Answer, Failed> {
         self.get(&format!("/v1/verify?email={}", email.replace('+', "%2B")))
     }
@@ -108,14 +104,14 @@ fn connect(address: SocketAddr) -> Result<BufReader<TcpStream>, Failed> {
     Ok(BufReader::new(stream))
 }
 
-/// A whole answer; none where the connection ends before it does.
+/// Reads a whole response; `None` if the connection ends first.
 pub(crate) fn read(connection: &mut BufReader<TcpStream>) -> Option<Answer> {
     let (head, body) = message(connection)?;
     let status = head.split_whitespace().nth(1)?.parse().ok()?;
     Some(Answer { status, head, body })
 }
 
-/// A whole message, be it a request or an answer: its first line with its fields, and its body.
+/// Reads a whole request or response: its head and its body.
 pub(crate) fn message(connection: &mut BufReader<TcpStream>) -> Option<(String, String)> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -129,7 +125,7 @@ pub(crate) fn message(connection: &mut BufReader<TcpStream>) -> Option<(String, 
     Some((head, String::from_utf8_lossy(&body).into_owned()))
 }
 
-/// The value of a field in a message's head.
+/// Returns the value of a header field.
 pub(crate) fn field<'a>(head: &'a str, wanted: &str) -> Option<&'a str> {
     let fields = head.lines().filter_map(|line| line.split_once(':'));
     fields.into_iter().find_map(|(name, value)| name.eq_ignore_ascii_case(wanted).then(|| value.trim()))

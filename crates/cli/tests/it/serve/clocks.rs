@@ -1,4 +1,4 @@
-//! Clocks that are wrong: one that was ahead and was set right, and two nodes that do not agree.
+//! Wrong clocks: a clock that was ahead and is corrected, and two nodes with different clocks.
 
 use std::ffi::OsStr;
 
@@ -6,7 +6,7 @@ use probity_trialdb::postgres;
 
 use super::node::{Installation, Node, wait_for};
 
-/// By how much a process is ahead, in milliseconds; only debug builds read it.
+/// Environment variable for the lead of a process's clock, in milliseconds; only debug builds read it.
 const AHEAD: &str = "PROBITY_CLOCK_AHEAD_MS";
 const YEAR_MS: &str = "31536000000";
 const LIST: &str = r#"{"emails":["valid@sandbox.test","nobody@sandbox.test"]}"#;
@@ -31,7 +31,8 @@ fn completes(node: &Node, key: &str, job: &str) {
     });
 }
 
-/// A clock that is a year ahead while a list is taken and begun; the process is killed, and the next one's clock is right.
+/// Sets the clock a year ahead while a list is accepted and started, kills the process, and starts the next one with a correct
+/// clock.
 fn list_is_completed(installation: &Installation, failpoint: &str) {
     let mut ahead = start(installation, &[(AHEAD, YEAR_MS), ("PROBITY_FAILPOINT", failpoint)]);
     let key = ahead.key("Live key");
@@ -51,7 +52,7 @@ fn list_is_completed(installation: &Installation, failpoint: &str) {
 
 #[test]
 fn a_list_goes_on_that_was_begun_under_a_clock_that_was_ahead() {
-    // A chunk is held, and the import is.
+    // The first point leaves a chunk leased, the second an import.
     for failpoint in ["jobs::work::ADD_PART:before:1:kill", "jobs::import::ADD_CHUNK:after:1:kill"] {
         list_is_completed(&Installation::on_sqlite().counted(1_000), failpoint);
     }
@@ -88,7 +89,7 @@ fn a_node_whose_clock_is_ahead_is_not_ready_and_harms_no_other() {
     assert!((3_000.0..=3_600.0).contains(&seconds), "{line}");
     let listed = installation.run(&["nodes"]).out;
     assert!(listed.contains(r#""clock_ahead_ms":3"#), "{listed}");
-    assert!(installation.log().contains("this node's clock and the database's differ"));
+    assert!(installation.log().contains("this node's clock differs from the database's"));
     right.stop();
     ahead.stop();
 }

@@ -1,10 +1,10 @@
-//! A service that may open few files: it takes fewer clients, and loses none of them.
+//! A service with few file descriptors: it accepts fewer clients, and loses none of them.
 
 use std::net::TcpStream;
 
 use super::node::{Installation, wait_for};
 
-/// So few that a crowd of clients would take all of them.
+/// Limit of open files, low enough that a crowd of clients would exhaust it.
 const FILES: u32 = 64;
 
 #[test]
@@ -19,7 +19,7 @@ fn clients_beyond_the_limit_of_open_files_wait_and_the_service_goes_on() {
     let mut client = node.client(&node.key("Test key:"));
     let mut ask = || client.get("/v1/verify?email=valid@sandbox.test").unwrap().status;
     assert_eq!(ask(), 200);
-    // The kernel accepts them all; the service takes as many as it has room for.
+    // The kernel accepts all connections; the service accepts as many as it has capacity for.
     let crowd: Vec<_> = (0..3 * FILES).map(|_| TcpStream::connect(node.address).unwrap()).collect();
     for _ in 0..20 {
         assert_eq!(ask(), 200, "who is connected is served");

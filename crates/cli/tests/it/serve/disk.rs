@@ -1,5 +1,5 @@
-//! The disk under a SQLite file: full, and writable no more. Only root can make a small file system, and only a C compiler what
-//! stands in for a file system that becomes read-only; elsewhere these tests say that they were left out.
+//! A full or read-only disk under a SQLite file. Only root can create a small file system, and only a C compiler can build the
+//! library that simulates a read-only one; elsewhere, these tests report that they were skipped.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -15,16 +15,16 @@ use crate::program::Place;
 const GRANTED: u32 = 50_000;
 const ROOM: &str = "6m";
 
-/// A small file system on the data directory, gone with the value.
+/// A small file system on the data directory. Dropping it unmounts the file system.
 pub(crate) struct Small(PathBuf);
 
 impl Small {
-    /// With so much room, as `mount` reads it.
+    /// Mounts the file system with this capacity, as `mount` reads it.
     pub(crate) fn under(installation: &Installation, room: &str) -> Option<Self> {
         Self::at(installation.place.path("data"), room)
     }
 
-    /// On a new directory.
+    /// Mounts the file system on a new directory.
     pub(crate) fn at(data: PathBuf, room: &str) -> Option<Self> {
         std::fs::create_dir(&data).unwrap();
         let options = format!("size={room},mode=700");
@@ -40,7 +40,7 @@ impl Small {
         &self.0
     }
 
-    /// Makes another user its owner.
+    /// Makes another user the owner.
     pub(crate) fn give_to(&self, uid: u32) {
         std::os::unix::fs::chown(&self.0, Some(uid), None).unwrap();
     }
@@ -50,7 +50,7 @@ impl Small {
         assert!(done.success(), "{how}");
     }
 
-    /// Takes all the room that is left.
+    /// Fills the remaining space.
     pub(crate) fn fill(&self) {
         let mut file = File::create(self.0.join("filler")).unwrap();
         let piece = [0; 4096];
@@ -64,12 +64,12 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // Lazily: a test that fails may still have files open there.
+        // Unmounts lazily: a failed test may still have open files there.
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
 
-/// Also where nobody asks any more: its sign of life needs room as well.
+/// Waits until the node is not ready. Even an idle node gets there, because its heartbeat needs space.
 fn is_not_ready(node: &Node) {
     wait_for("the end of readiness", || {
         let answer = node.client("").get("/readyz").unwrap();
@@ -101,7 +101,7 @@ fn a_full_disk_costs_answers_and_no_credits() {
     node.stop();
 }
 
-/// What stands before the C library (`read_only.c`).
+/// Builds the library that is preloaded before the C library (`read_only.c`).
 fn shim(place: &Place) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/serve/read_only.c");
     let library = place.path("read_only.so");

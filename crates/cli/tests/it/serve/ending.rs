@@ -1,4 +1,4 @@
-//! Told to stop: requests in flight are finished, new ones are refused, and it ends in time.
+//! Shutdown: running requests finish, new ones are refused, and the process ends in time.
 
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use super::traffic::Seen;
 const CLIENTS: u16 = 6;
 const GRANTED: u32 = 100;
 
-/// Four seconds are long enough to look around in.
+/// Address with a delay of 4 s, long enough for the checks.
 const SLOW: &str = "valid+delay-4s@sandbox.test";
 
 fn installation(on: Installation) -> Installation {
@@ -23,7 +23,7 @@ fn installation(on: Installation) -> Installation {
 
 type Asking = Vec<JoinHandle<Result<Answer, Failed>>>;
 
-/// Clients with one slow request each, all of which are being worked on.
+/// Starts clients with one slow request each, and waits until all requests are running.
 fn in_flight(node: &Node) -> Asking {
     let key = node.key("Live key");
     let asking = (0..CLIENTS).map(|_| {

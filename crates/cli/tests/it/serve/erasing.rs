@@ -1,5 +1,5 @@
-//! Erasures and the master key, in processes: an erasure comes to its end whoever dies on the way, and a sealed database is
-//! served with its key only.
+//! Erasures and the master key, across processes: an erasure completes whichever process dies, and an encrypted database is served
+//! only with its key.
 
 use probity_trialdb::postgres;
 
@@ -7,11 +7,11 @@ use super::account::audit;
 use super::client::Client;
 use super::node::{Installation, wait_for};
 
-/// What a start says that erases something before it listens.
-const DONE_AGAIN: &str = "they are done again before the service listens";
+/// Log text of a start that repeats erasures before it listens.
+const DONE_AGAIN: &str = "are repeated before the service listens";
 const CANARY: &str = "kanarie.7h2k@catchall.sandbox.test";
 
-/// Submits a list with the canary and waits for its end; gives the job's id.
+/// Submits a list with the canary and waits until it is completed; returns the job's ID.
 fn verified(client: &mut Client) -> String {
     let body = format!(r#"{{"emails":["{CANARY}","valid@sandbox.test"]}}"#);
     let submitted = client.post("/v1/batch-verify", "a list", &body).unwrap();
@@ -29,7 +29,7 @@ fn files_hold_canary(installation: &Installation) -> bool {
     bytes.into_iter().any(|bytes| bytes.windows(CANARY.len()).any(|part| part == CANARY.as_bytes()))
 }
 
-/// Places at which the one who erases dies: before and after what it writes stands.
+/// Points at which the erasing process dies: before and after its writes are committed.
 const POINTS: [&str; 6] = [
     "jobs::erasing::SET_BLOCK:after:1:kill",
     "commit/erasures::RECORD:before:1:kill",
@@ -51,7 +51,7 @@ fn an_erasure_comes_to_its_end_whoever_dies_on_the_way() {
         node.stop();
         let Ok(mut node) = installation.start_armed(point) else { panic!("{point}: it ended at its start") };
         let asked = format!(r#"{{"emails":["{CANARY}"]}}"#);
-        // It may die before its answer has come; the wish was taken down.
+        // The process may die before it responds; the request has been recorded.
         let _ = node.client(&key).post("/v1/erasures", "erase", &asked);
         node.launched.ended();
 
@@ -77,7 +77,7 @@ fn an_erasure_comes_to_its_end_whoever_dies_on_the_way() {
     }
 }
 
-/// What happens to whoever takes a wish down, and how many wishes stand afterwards.
+/// Failures while an erasure request is recorded, and the number of requests afterwards.
 const TAKING: [(&str, usize); 3] = [
     ("commit/idempotency::KEEP_ANSWER:before:1:error", 0),
     ("commit/idempotency::KEEP_ANSWER:before:1:kill", 0),
@@ -116,7 +116,7 @@ fn a_wish_stands_in_the_database_and_the_file_or_in_neither() {
     }
 }
 
-/// A backup is made while an erasure is open, and comes back after it was completed.
+/// Restores a backup made while an erasure was open, after the erasure was completed.
 fn what_was_completed_is_erased_again_before_anything_is_served(installation: Installation) {
     const DIES: &str = "commit/erasures::RECORD:before:1:kill";
     let installation = installation.set(&["batch.lease=1s"]);
@@ -206,7 +206,7 @@ fn a_sealed_database_is_served_with_its_master_key_only() {
     let sealed = plain.set(&[&format!("secrets.master_key_file={key}")]);
     let wrapped = sealed.run(&["master-key", "rewrap", &next]);
     assert_eq!(wrapped.code, Some(0), "{wrapped:?}");
-    assert!(sealed.run(&["orgs", "list"]).err.contains("not the one"));
+    assert!(sealed.run(&["orgs", "list"]).err.contains("wrong master key"));
     let sealed = sealed.set(&[&format!("secrets.master_key_file={next}")]);
     let node = sealed.start();
     let rows = node.client(&live).get(&format!("/v1/batch-verify/{job}/results")).unwrap().json();

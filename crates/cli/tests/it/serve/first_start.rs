@@ -1,4 +1,4 @@
-//! The first start and the ones after it, and what keeps a service from starting.
+//! The first start, later starts, and what prevents a start.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
@@ -12,7 +12,7 @@ fn mode(installation: &Installation, name: &str) -> u32 {
     std::fs::metadata(installation.place.path(name)).unwrap().permissions().mode() & 0o777
 }
 
-/// Asks what the printed line asks, as a shell and curl would.
+/// Sends the printed example request, as a shell and curl would.
 fn asked_as_printed(node: &Node, key: &str) -> u16 {
     let line = node.printed().lines().find(|line| line.contains("curl") && line.contains(key)).unwrap();
     let parts: Vec<&str> = line.split('\'').collect();
@@ -22,7 +22,7 @@ fn asked_as_printed(node: &Node, key: &str) -> u16 {
     Client::new(node.address, key).get(path).unwrap().status
 }
 
-/// Opens the printed link as its page does, and gives its token.
+/// Opens the printed link as its page does; returns the token.
 fn signs_in_as_printed(node: &Node) -> String {
     let line = node.printed().lines().find(|line| line.starts_with("Sign-in:")).unwrap();
     let url = line.split_whitespace().nth(1).unwrap();
@@ -63,7 +63,7 @@ fn starts_twice(installation: &Installation) {
     assert!(ran.code == Some(2) && ran.err.contains("there is no member"), "{ran:?}");
 }
 
-/// A start that must fail: says how, and that nothing was promised to anybody.
+/// Makes a start that must fail. Returns exit code and error, and checks that no keys were printed.
 fn refused(installation: &Installation, listen: &str) -> (Option<i32>, String) {
     let before = if installation.place.has("log") { installation.log() } else { String::new() };
     let (status, printed) = installation.launch_at(listen).ended();
@@ -77,9 +77,9 @@ fn another_pepper_is_refused(installation: &Installation) {
     std::fs::write(&pepper, "another pepper, which is long enough\n").unwrap();
     let (code, said) = refused(installation, "127.0.0.1:0");
     assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("restore the pepper that belongs to it"), "{said}");
+    assert!(said.contains("restore this database's pepper"), "{said}");
     let ran = installation.run(&["keys", "list"]);
-    assert!(ran.code == Some(5) && ran.err.contains("the pepper is not the one"), "{ran:?}");
+    assert!(ran.code == Some(5) && ran.err.contains("wrong pepper"), "{ran:?}");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_port_in_use_makes_no_keys() {
     assert!(said.contains(&format!("cannot listen on {address}")) && said.contains("in use"), "{said}");
     let ran = installation.run(&["orgs", "list", "--json"]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""), "{}", ran.err);
-    // The keys come with the first start that succeeds.
+    // The keys come with the first successful start.
     drop(taken);
     assert!(installation.start().key("Live key").starts_with("probity_live_"));
 }

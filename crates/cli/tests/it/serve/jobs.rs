@@ -1,4 +1,4 @@
-//! Batch jobs while everything around them breaks: the process, the database, the disk, another node.
+//! Jobs while the process, the database, the disk or another node fails.
 
 mod customer;
 mod kills;

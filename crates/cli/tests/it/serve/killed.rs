@@ -1,6 +1,6 @@
-//! `kill -9` again and again during live traffic: no credit is lost, none is spent twice, and the service starts again.
+//! Repeated `kill -9` during live traffic: no credit is lost, none is spent twice, and the service restarts.
 //!
-//! The moments are drawn from a seed: `PROBITY_CRASH_SEED` takes another one, `PROBITY_CRASH_ROUNDS` more rounds.
+//! A seed sets the moments: `PROBITY_CRASH_SEED` is another seed, `PROBITY_CRASH_ROUNDS` the number of rounds.
 
 use probity_mail::rng::Rng;
 use probity_trialdb::postgres;
@@ -12,12 +12,12 @@ use super::traffic::{Seen, Traffic};
 const ROUNDS: u64 = 25;
 const CLIENTS: usize = 16;
 const GRANTED: u32 = 50_000;
-/// Every so many rounds the process is killed while it starts.
+/// Interval of rounds that kill the process during its start.
 const EARLY: u64 = 6;
-/// Every so many rounds the books are read between two kills.
+/// Interval of rounds with an audit between two kills.
 const AUDITED: u64 = 8;
 
-/// Kills the process after some answers, and says what its clients saw.
+/// Kills the process after some responses; returns what its clients saw.
 fn killed_at_work(installation: &Installation, key: &str, random: u64) -> Seen {
     let node = installation.start();
     let traffic = Traffic::start(node.address, key, CLIENTS);

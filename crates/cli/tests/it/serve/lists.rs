@@ -1,4 +1,4 @@
-//! Lists at the command line, beside a service: from a file to its results.
+//! Lists on the command line, beside a service: from a file to its results.
 
 use probity_trialdb::postgres;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::node::{Installation, wait_for};
 use crate::program::Ran;
 
-/// Three people and one of them twice, with what a list has besides addresses.
+/// Three customers, one of them twice, with more columns than addresses.
 const CUSTOMERS: &str = "\
 name,E-mail,note
 Ann,valid@sandbox.test,=1+1
@@ -20,7 +20,7 @@ fn objects(ran: &Ran) -> Vec<Value> {
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// An installation with a file of customers in its place.
+/// Creates an installation with a file of customers.
 fn with_customers(credits: u32) -> (Installation, String) {
     with_customers_on(Installation::on_sqlite(), credits)
 }
@@ -112,7 +112,7 @@ fn what_test_keys_made_is_shown_where_it_is_asked_for() {
     assert_eq!(objects(&printed).len(), 2);
 }
 
-/// The file comes back with its own columns, in a place of its own or on standard output.
+/// Checks that the download keeps the file's own columns, in a new file or on standard output.
 fn downloads(installation: &Installation, job: &str) {
     let out = installation.place.path("verified.csv");
     let place = out.to_str().unwrap();

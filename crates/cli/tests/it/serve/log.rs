@@ -1,4 +1,4 @@
-//! What the program itself puts into its log.
+//! Log lines of the program itself.
 
 use serde_json::Value;
 

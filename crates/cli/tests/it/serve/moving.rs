@@ -1,4 +1,4 @@
-//! An installation that begins on SQLite and goes on on PostgreSQL: for its customers nothing has happened.
+//! An installation that moves from SQLite to PostgreSQL without a visible change for its customers.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use super::client::Client;
 use super::node::{Installation, Node, wait_for};
 
 const GRANTED: u32 = 1_000;
-/// Addresses that are answered at once.
+/// Number of addresses with an immediate verdict.
 const QUICK: u64 = 60;
-/// One that takes longer than the service is left to run.
+/// Address that takes longer than the service is left to run.
 const SLOW: &str = "valid+delay-15s@sandbox.test";
 
 fn list() -> String {
@@ -37,7 +37,7 @@ struct Before {
     account: Account,
 }
 
-/// Two lists, of which the second is stopped in the middle of it.
+/// Submits two lists; the service stops in the middle of the second.
 fn begin(installation: &Installation, node: Node) -> Before {
     let key = node.key("Live key");
     let mut client = node.client(&key);
@@ -59,7 +59,7 @@ fn begin(installation: &Installation, node: Node) -> Before {
     Before { key, submitted: submitted.body, job, cursor, first_page, secret, account: Account::of(installation) }
 }
 
-/// Nothing of the job was lost, and the customer's texts are as good as they were.
+/// Checks that no part of the job was lost, and that the customer's key, cursor and secret still work.
 fn go_on(installation: &Installation, before: &Before) {
     assert_eq!(Account::of(installation), before.account);
     let node = installation.start();
@@ -122,7 +122,7 @@ fn a_move_tells_what_is_wrong_and_never_the_password() {
     let cases = [
         (&["move"][..], 2, "no target"),
         (&["move", "--to", "mysql://probity:s3cret@127.0.0.1/x"], 2, "must look like"),
-        (&["move", "--to", "postgres://probity:s3cret@127.0.0.1:1/x"], 5, "PostgreSQL database cannot be opened"),
+        (&["move", "--to", "postgres://probity:s3cret@127.0.0.1:1/x"], 5, "cannot open the PostgreSQL database"),
         (&["move", "--undo"], 0, "never moved"),
     ];
     for (command, code, told) in cases {
@@ -131,6 +131,6 @@ fn a_move_tells_what_is_wrong_and_never_the_password() {
         assert!(ran.err.contains(told), "{ran:?}");
         assert!(!ran.err.contains("s3cret") && ran.out.is_empty(), "{ran:?}");
     }
-    // Nothing has changed for the source.
+    // The source is unchanged.
     installation.start().stop();
 }

@@ -1,4 +1,4 @@
-//! A running `probity serve`, and the commands about its data.
+//! A running `probity serve`, and commands on its data.
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -14,23 +14,23 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::client::Client;
 use crate::program::{Place, Ran};
 
-/// What no test should ever have to wait for.
+/// Time limit that no test should reach.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A service that asks simulated mail servers, at a port of its own.
+/// Arguments of a service with simulated mail servers, on its own port.
 const SERVE: [&str; 4] = ["serve", "--sandbox", "--listen", "127.0.0.1:0"];
 
-/// A number that the environment may set.
+/// Returns a number from the environment, or a default.
 pub(crate) fn from_environment(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
 }
 
-/// Looks again and again until there is something to see.
+/// Polls until `look` returns something.
 pub(crate) fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     wait_within(PATIENCE, what, look)
 }
 
-/// The same for what may take its time.
+/// Polls until `look` returns something; fails after `patience`.
 pub(crate) fn wait_within<T>(patience: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -48,7 +48,7 @@ pub(crate) enum Backup {
     Database(Database),
 }
 
-/// An installation: a directory, perhaps with a database on a server, and how its service is configured.
+/// An installation: a directory, possibly a server's database, and the service's configuration.
 pub(crate) struct Installation {
     pub(crate) place: Place,
     database: Option<Database>,
@@ -56,34 +56,34 @@ pub(crate) struct Installation {
 }
 
 impl Installation {
-    /// On SQLite, in a data directory that the first start makes.
+    /// Uses SQLite, in a data directory that the first start creates.
     pub(crate) fn on_sqlite() -> Self {
         Self { place: Place::new(), database: None, settings: Vec::new() }
     }
 
-    /// On a database of a PostgreSQL server.
+    /// Uses a database of a PostgreSQL server.
     pub(crate) fn on(database: Database) -> Self {
         Self { place: Place::new(), database: Some(database), settings: Vec::new() }
     }
 
-    /// The same directory, from here on with a database of a PostgreSQL server.
+    /// Keeps the directory, and continues with a database of a PostgreSQL server.
     pub(crate) fn moved_to(self, database: Database) -> Self {
         Self { database: Some(database), ..self }
     }
 
-    /// Sets keys of the configuration, as `key=value`.
+    /// Sets configuration keys, as `key=value`.
     pub(crate) fn set(mut self, pairs: &[&str]) -> Self {
         self.settings.extend(pairs.iter().map(|pair| (*pair).to_owned()));
         self
     }
 
-    /// Counts credits, and not requests.
+    /// Meters credits, with the highest rate limits.
     pub(crate) fn counted(self, credits: u32) -> Self {
         self.set(&["credits.plan=metered", &format!("credits.initial={credits}")])
             .set(&["rate.key_per_minute=60000000", "rate.organization_per_minute=60000000"])
     }
 
-    /// Counts credits under short deadlines: a verification takes 2 s at most, a request 3 s.
+    /// Meters credits with short deadlines: at most 2 s for a verification, 3 s for a request.
     pub(crate) fn metered(self, credits: u32) -> Self {
         self.counted(credits).set(&["server.request_timeout=3s"])
     }
@@ -100,48 +100,47 @@ impl Installation {
         command
     }
 
-    /// Runs a command about the data, such as `keys list`.
+    /// Runs a command on the data, such as `keys list`.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         self.command(args).stdin(Stdio::null()).output().unwrap().into()
     }
 
-    /// Runs a command that knows nothing of the data.
+    /// Runs a command that needs no data.
     pub(crate) fn run_plainly(&self, args: &[&str]) -> Ran {
         self.place.command(args).stdin(Stdio::null()).output().unwrap().into()
     }
 
-    /// Runs a command that must succeed and answers with one JSON object.
+    /// Runs a command that must succeed and print one JSON object.
     pub(crate) fn ask(&self, args: &[&str]) -> serde_json::Value {
         let ran = self.run(args);
         assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
         serde_json::from_str(ran.out.trim()).unwrap()
     }
 
-    /// Starts `serve --sandbox` at a port of its own, and waits until it says that it listens.
+    /// Starts `serve --sandbox` on its own port, and waits until it listens.
     pub(crate) fn start(&self) -> Node {
         self.start_as(&[])
     }
 
-    /// Starts `serve --sandbox` with these flags at a port of its own, and waits until it says that it listens.
+    /// Starts `serve --sandbox` with these flags on its own port, and waits until it listens.
     pub(crate) fn start_as(&self, flags: &[&str]) -> Node {
         let started = self.launch_with(&[&SERVE, flags].concat()).listening();
         started.unwrap_or_else(|ended| panic!("it ended without listening, after {:?}", ended.seen))
     }
 
-    /// The same with a failpoint: what happens to the process as it passes a statement or a commit. An error: it ended before it
-    /// listened.
+    /// Starts with a failpoint: an action at a statement or commit. Returns an error if the process ends before it listens.
     pub(crate) fn start_armed(&self, failpoint: &str) -> Result<Node, Launched> {
         self.start_in(&[("PROBITY_FAILPOINT", failpoint.as_ref())])
     }
 
-    /// The same in an environment with these variables.
+    /// Starts with these environment variables.
     pub(crate) fn start_in(&self, environment: &[(&str, &OsStr)]) -> Result<Node, Launched> {
         let mut command = self.command(&SERVE);
         command.envs(environment.iter().copied());
         self.spawn(command).listening()
     }
 
-    /// Starts `serve --sandbox` and kills it at some moment of its start, which is drawn from a random number.
+    /// Starts `serve --sandbox` and kills it at a random moment of its start.
     pub(crate) fn killed_early(&self, random: u64) {
         let launched = self.launch();
         let moment = Instant::now() + Duration::from_micros(random % 150_000);
@@ -151,17 +150,17 @@ impl Installation {
         launched.kill();
     }
 
-    /// Starts `serve --sandbox` and waits for nothing.
+    /// Starts `serve --sandbox` without waiting.
     pub(crate) fn launch(&self) -> Launched {
         self.launch_at("127.0.0.1:0")
     }
 
-    /// Starts `serve --sandbox` at an address, and waits for nothing.
+    /// Starts `serve --sandbox` on an address, without waiting.
     pub(crate) fn launch_at(&self, listen: &str) -> Launched {
         self.launch_with(&["serve", "--sandbox", "--listen", listen])
     }
 
-    /// Starts `serve --sandbox` where only so many files may be open, and waits until it says that it listens.
+    /// Starts `serve --sandbox` with a limit of open files, and waits until it listens.
     pub(crate) fn start_with_few_files(&self, files: u32) -> Node {
         let command = self.command(&SERVE);
         let mut limited = std::process::Command::new("sh");
@@ -173,7 +172,7 @@ impl Installation {
         started.unwrap_or_else(|ended| panic!("it ended without listening, after {:?}", ended.seen))
     }
 
-    /// Starts a command that serves, and waits for nothing.
+    /// Starts a serving command, without waiting.
     pub(crate) fn launch_with(&self, args: &[&str]) -> Launched {
         self.spawn(self.command(args))
     }
@@ -187,17 +186,17 @@ impl Installation {
         Launched { child, printed, seen: String::new() }
     }
 
-    /// Asks or changes the database behind the program's back; PostgreSQL only.
+    /// Queries or changes the database directly; PostgreSQL only.
     pub(crate) fn sql(&self, statement: &str) -> String {
         self.try_sql(statement).unwrap()
     }
 
-    /// The same for what may be ended from elsewhere.
+    /// Like [`Installation::sql`], for a statement whose connection may be closed from elsewhere.
     pub(crate) fn try_sql(&self, statement: &str) -> Result<String, String> {
         self.database.as_ref().unwrap().query(statement)
     }
 
-    /// What its database holds while no service runs: a backup.
+    /// Copies the database while no service runs.
     pub(crate) fn backup(&self) -> Backup {
         match &self.database {
             Some(database) => Backup::Database(postgres().unwrap().clone_of(database)),
@@ -207,7 +206,7 @@ impl Installation {
         }
     }
 
-    /// Puts a backup into the database's place, as docs/operations.md says.
+    /// Restores a backup, as docs/operations.md describes.
     pub(crate) fn restored(self, backup: Backup) -> Self {
         match backup {
             Backup::Database(database) => Self { database: Some(database), ..self },
@@ -221,13 +220,13 @@ impl Installation {
         }
     }
 
-    /// `probity.db`, and what SQLite has beside it.
+    /// Returns the paths of `probity.db` and SQLite's files beside it.
     fn sqlite_files(&self) -> impl Iterator<Item = PathBuf> {
         let paths = std::fs::read_dir(self.place.path("data")).unwrap().map(|entry| entry.unwrap().path());
         paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("probity.db"))
     }
 
-    /// What the services of this installation have logged.
+    /// Returns the log of this installation's services.
     pub(crate) fn log(&self) -> String {
         let mut text = String::new();
         std::fs::File::open(self.place.path("log")).unwrap().read_to_string(&mut text).unwrap();
@@ -235,7 +234,7 @@ impl Installation {
     }
 }
 
-/// A process that was started and may not answer yet. It is killed with the value.
+/// A started process that may not respond yet. Dropping it kills the process.
 pub(crate) struct Launched {
     child: Child,
     printed: Receiver<String>,
@@ -243,19 +242,19 @@ pub(crate) struct Launched {
 }
 
 impl Launched {
-    /// Waits until it listens; gives it back where it ends before that.
+    /// Waits until the process listens; returns it as an error if it ends first.
     fn listening(mut self) -> Result<Node, Self> {
         let Some(listening) = self.find_line("Listening on ") else { return Err(self) };
         let url = listening.split_whitespace().nth(2).unwrap().trim_start_matches("http://").trim_end_matches(',');
         Ok(Node { address: url.parse().unwrap(), launched: self })
     }
 
-    /// Waits for a line of standard output that holds this; fails where the output ends without it.
+    /// Waits for a line of standard output with this text; fails if the output ends first.
     pub(crate) fn line_with(&mut self, text: &str) -> String {
         self.find_line(text).unwrap_or_else(|| panic!("it ended without {text:?}, after {:?}", self.seen))
     }
 
-    /// Waits for a line of standard output that holds this; none where the output ends without it.
+    /// Waits for a line of standard output with this text; `None` if the output ends first.
     fn find_line(&mut self, text: &str) -> Option<String> {
         loop {
             let line = match self.printed.recv_timeout(PATIENCE) {
@@ -271,18 +270,18 @@ impl Launched {
         }
     }
 
-    /// Ends it as `kill -9` does.
+    /// Ends the process as `kill -9` does.
     pub(crate) fn kill(mut self) {
         self.die();
     }
 
-    /// The same where others still hold it.
+    /// Ends the process as `kill -9` does, while others still hold it.
     pub(crate) fn die(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits for its end; gives back what it printed, too.
+    /// Waits for the end of the process; returns its status and output.
     pub(crate) fn ended(&mut self) -> (ExitStatus, String) {
         let status = wait_for("the end of the process", || self.child.try_wait().unwrap());
         self.seen.extend(self.printed.iter().map(|line| line + "\n"));
@@ -293,7 +292,7 @@ impl Launched {
         kill_process(self.pid(), signal).unwrap();
     }
 
-    /// Whether SIGSTOP has stopped it.
+    /// Reports whether SIGSTOP has stopped the process.
     pub(crate) fn is_stopped(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid().as_raw_nonzero())).unwrap();
         stat.rsplit_once(") ").unwrap().1.starts_with('T')
@@ -306,25 +305,25 @@ impl Launched {
 
 impl Drop for Launched {
     fn drop(&mut self) {
-        // One that has ended by itself shows in the assertions.
+        // A process that has ended early shows in the assertions.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A service that answers.
+/// A service that responds.
 pub(crate) struct Node {
     pub(crate) address: SocketAddr,
     pub(crate) launched: Launched,
 }
 
 impl Node {
-    /// What it printed until it listened.
+    /// Output until it listened.
     pub(crate) fn printed(&self) -> &str {
         &self.launched.seen
     }
 
-    /// A key that the first start printed, by its label.
+    /// Returns a key that the first start printed, by its label.
     pub(crate) fn key(&self, label: &str) -> String {
         let line = self.printed().lines().find(|line| line.starts_with(label));
         let line = line.unwrap_or_else(|| panic!("no {label} in {:?}", self.printed()));
@@ -335,7 +334,7 @@ impl Node {
         Client::new(self.address, key)
     }
 
-    /// The status of `/readyz`; none where nobody answers.
+    /// Status of `/readyz`; `None` without a response.
     pub(crate) fn readiness(&self) -> Option<u16> {
         Client::new(self.address, "").get("/readyz").ok().map(|answer| answer.status)
     }
@@ -344,7 +343,7 @@ impl Node {
         self.launched.kill();
     }
 
-    /// Stops it with SIGTERM; it must end well.
+    /// Stops the process with SIGTERM; it must exit successfully.
     pub(crate) fn stop(mut self) {
         self.launched.signal(Signal::TERM);
         let (status, _) = self.launched.ended();

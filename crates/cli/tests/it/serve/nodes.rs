@@ -1,4 +1,4 @@
-//! Two nodes on one PostgreSQL: one limit, and one opinion about keys.
+//! Two nodes on one PostgreSQL: shared limits, and the same keys.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use super::client::Client;
 use super::node::{Installation, wait_for};
 
 const PER_MINUTE: u32 = 600;
-/// How long a node is asked after its first refusal, so that what comes back is counted as well.
+/// Time over which requests continue after the first refusal, so that refilled tokens are counted too.
 const REFUSED_FOR: Duration = Duration::from_secs(4);
 
-/// Asks the nodes in turn until they have refused for a while; how many requests passed.
+/// Sends requests to the nodes in turn until they have refused for a while; returns how many passed.
 fn hammer(mut clients: Vec<Client>) -> u32 {
     let (mut passed, mut refused) = (0, None);
     loop {
@@ -28,7 +28,7 @@ fn hammer(mut clients: Vec<Client>) -> u32 {
     }
 }
 
-/// The limit is a burst of a whole minute and then the rate; a tenth more or less is allowed.
+/// Checks the limit: a burst of a whole minute, then the rate, with a tolerance of 10%.
 fn within_a_tenth(passed: u32, begun: Instant) {
     let allowed = f64::from(PER_MINUTE) * (1.0 + begun.elapsed().as_secs_f64() / 60.0);
     let share = f64::from(passed) / allowed;

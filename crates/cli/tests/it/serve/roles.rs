@@ -1,21 +1,21 @@
-//! Nodes that divide the work, and nodes that must not share a source.
+//! Nodes that divide the work, and nodes that must not share a source IP.
 
 use probity_trialdb::postgres;
 use serde_json::Value;
 
 use super::node::{Installation, Launched, wait_for};
 
-/// A node that asks real mail servers, of which it will find none: nothing here leaves the machine.
+/// Configuration of a node that probes real mail servers, but finds none: nothing leaves this machine.
 const WITH_A_SOURCE: &str = "[dns]\nnameservers = [\"127.0.0.1:9\"]\n[[source]]\npublic = \"192.0.2.10\"\n";
 
-/// What `probity nodes` shows.
+/// Returns the output of `probity nodes`.
 fn nodes(installation: &Installation) -> Vec<Value> {
     let ran = installation.run(&["nodes", "--json"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Roles by which nodes are listed, and whether they are alive.
+/// Returns the roles of the listed nodes, and whether they are alive.
 fn listed(installation: &Installation) -> Vec<(String, bool)> {
     let roles = |node: &Value| serde_json::from_value::<Vec<String>>(node["roles"].clone()).unwrap().join(",");
     nodes(installation).iter().map(|node| (roles(node), node["alive"] == true)).collect()
@@ -51,7 +51,7 @@ fn a_job_is_taken_by_one_node_and_verified_by_another() {
     assert!(nodes(&installation).is_empty());
 }
 
-/// Starts a node with a source, beside whatever is there.
+/// Starts a node with a source IP, beside existing nodes.
 fn with_a_source(installation: &Installation, more: &[&str]) -> Launched {
     let args = ["serve", "--listen", "127.0.0.1:0", "--config", "source.toml"];
     installation.launch_with(&[&args, more].concat())
@@ -72,7 +72,7 @@ fn a_source_belongs_to_one_node_until_that_one_is_gone() {
     assert_eq!((status.code(), printed.as_str()), (Some(5), ""));
     let log = installation.log();
     assert!(log.contains("192.0.2.10") && log.contains(&id), "{log}");
-    // Who asks nobody may start beside it.
+    // A node that sends no probes may start beside it.
     let mut idle = with_a_source(&installation, &["--roles", "delivery"]);
     idle.line_with("Listening on ");
     drop(idle);

@@ -1,4 +1,4 @@
-//! What an organization wishes, at the command line.
+//! Settings of an organization, on the command line.
 
 use probity_trialdb::postgres;
 use serde_json::{Value, json};

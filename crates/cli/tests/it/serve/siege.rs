@@ -1,4 +1,4 @@
-//! Clients that want memory rather than answers: what they get is bounded, and everybody else is still answered.
+//! Clients that try to exhaust memory: what they get is bounded, and all other clients get responses.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,24 +11,23 @@ use super::node::{Installation, Node};
 const SLOW_HEADERS: usize = 200;
 const ENDLESS_BODIES: usize = 50;
 const HUGE_HEADERS: usize = 50;
-/// What a body may have by default, in bytes.
+/// Default maximum body, in bytes.
 const BODY_MAX: usize = 1 << 20;
-/// What all of them together may cost: each body its limit twice, as it is copied while it grows, and a little for each
-/// connection; in KiB.
+/// Maximum growth over all bodies, in KiB: twice the limit per body, since it is copied while it grows, and some memory per
+/// connection.
 const GROWTH_MAX: u64 = (2 * ENDLESS_BODIES * BODY_MAX) as u64 / 1024 + 32 * 1024;
 
-/// Resident memory in KiB.
 fn resident(pid: Pid) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// A connection that has sent this, as far as the server took it.
+/// Opens a connection and sends these parts, as far as the server accepts them.
 fn holding(address: SocketAddr, parts: &[&[u8]]) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
-    // The server may close on it at any time.
+    // The server may close the connection at any time.
     let _ = parts.iter().try_for_each(|part| stream.write_all(part));
     stream
 }
@@ -42,7 +41,7 @@ fn answers_everybody_else(node: &Node, key: &str) {
     }
 }
 
-/// What the server said before it closed; empty where it said nothing.
+/// Returns the server's response before it closed; empty if there was none.
 fn said(mut stream: TcpStream) -> String {
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let mut text = [0; 64];
@@ -63,7 +62,7 @@ fn a_siege_costs_bounded_memory_and_nobody_an_answer() {
         .collect();
     answers_everybody_else(&node, &key);
 
-    // Just below the limit, and the end never comes.
+    // Just below the limit, and never complete.
     let head = format!(
         "POST /v1/api-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
          Transfer-Encoding: chunked\r\n\r\n"
@@ -87,7 +86,7 @@ fn a_siege_costs_bounded_memory_and_nobody_an_answer() {
         let said = said(stream);
         assert!(said.is_empty() || said.starts_with("HTTP/1.1 431"), "{said}");
     }
-    // Beyond the limit the body is refused.
+    // Beyond the limit, the body is rejected.
     let mut stream = bodies.into_iter().next().unwrap();
     let _ = stream.write_all(piece.repeat(2).as_bytes());
     assert!(said(stream).starts_with("HTTP/1.1 413"));

@@ -1,4 +1,4 @@
-//! Suppression lists at the command line, beside a database that nobody serves.
+//! Suppression lists on the command line, with a database that no service uses.
 
 use std::io::Write as _;
 

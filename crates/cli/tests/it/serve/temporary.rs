@@ -1,4 +1,4 @@
-//! Temporary files: they lie where the data lies, because nothing else has to be writable (`docker run --read-only`).
+//! Temporary files: stored in the data directory, since nothing else need be writable (`docker run --read-only`).
 
 use super::node::{Installation, wait_for};
 

@@ -1,4 +1,4 @@
-//! Clients that ask as fast as they are answered, and count what they saw.
+//! Clients that send requests as fast as they get responses, and count the outcomes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use super::client::{Answer, Client, Failed};
 use super::node::{Node, wait_for};
 
-/// Addresses whose verdict costs a credit, costs none, and takes a second; asked in turn.
+/// Addresses whose verdict costs a credit, is free, or takes 1 s; used in turn.
 const ADDRESSES: [&str; 9] = [
     "valid@sandbox.test",
     "nonexistent@sandbox.test",
@@ -21,25 +21,25 @@ const ADDRESSES: [&str; 9] = [
     "disposable@sandbox.test",
 ];
 
-/// What clients saw.
+/// Outcomes seen by clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Verdicts that cost a credit.
     pub(crate) charged: u64,
-    /// Verdicts that cost nothing.
+    /// Free verdicts.
     pub(crate) free: u64,
-    /// Answers of 402.
+    /// 402 responses.
     pub(crate) unpaid: u64,
-    /// Answers of 5xx, whose call may have been charged all the same: its deadline was over after it had been settled.
+    /// 5xx responses. The call may have been charged: its deadline can pass after settlement.
     pub(crate) failed: u64,
-    /// Requests without an answer, which may have been charged.
+    /// Requests without a response, which may have been charged.
     pub(crate) lost: u64,
-    /// Every other answer, which there should be none of.
+    /// All other responses; none are expected.
     pub(crate) odd: Vec<String>,
 }
 
 impl Seen {
-    /// Counts what became of one call.
+    /// Counts the outcome of one call.
     pub(crate) fn note(&mut self, answered: &Result<Answer, Failed>) {
         match answered {
             Ok(answer) => match answer.status {
@@ -63,16 +63,16 @@ impl Seen {
         self.odd.extend(other.odd);
     }
 
-    /// Calls that may have been charged although nobody saw a verdict.
+    /// Returns the calls that may have been charged although no verdict was seen.
     pub(crate) fn uncertain(&self) -> u64 {
         self.failed + self.lost
     }
 }
 
-/// One client that asks until it gets the answer that it waits for.
+/// A client that sends requests until it gets the expected response.
 pub(crate) struct Asking {
     client: Client,
-    /// What it has seen so far.
+    /// Outcomes so far.
     pub(crate) seen: Seen,
 }
 
@@ -81,7 +81,7 @@ impl Asking {
         Self { client: node.client(key), seen: Seen::default() }
     }
 
-    /// Asks about a mailbox that exists, again and again; every time there must be an answer.
+    /// Verifies an existing mailbox repeatedly until `is_it` holds; every request must get a response.
     pub(crate) fn until(&mut self, what: &str, is_it: impl Fn(&Answer) -> bool) {
         wait_for(what, || {
             let answered = self.client.verify("valid@sandbox.test");
@@ -91,14 +91,14 @@ impl Asking {
     }
 }
 
-/// Clients at work.
+/// Active clients.
 pub(crate) struct Traffic {
     clients: Vec<JoinHandle<Seen>>,
     ending: Arc<AtomicBool>,
     counted: Arc<Counted>,
 }
 
-/// What is known of clients while they work.
+/// Counts of the clients while they work.
 #[derive(Default)]
 struct Counted {
     answers: AtomicU64,
@@ -106,7 +106,7 @@ struct Counted {
 }
 
 impl Traffic {
-    /// Lets so many clients ask this server. Each ends with the first request that gets no answer.
+    /// Starts clients on this server. Each ends with its first request without a response.
     pub(crate) fn start(address: SocketAddr, key: &str, clients: usize) -> Self {
         let (ending, counted) = (Arc::new(AtomicBool::new(false)), Arc::<Counted>::default());
         let client = |n: usize| {
@@ -116,18 +116,18 @@ impl Traffic {
         Self { clients: (0..clients).map(client).collect(), ending, counted }
     }
 
-    /// Answers that came so far.
+    /// Number of responses so far.
     pub(crate) fn answers(&self) -> u64 {
         self.counted.answers.load(Ordering::Relaxed)
     }
 
-    /// Waits until a client sees an answer of 5xx that none has seen yet.
+    /// Waits for a new 5xx response.
     pub(crate) fn fails(&self) {
         let before = self.counted.failed.load(Ordering::Relaxed);
         wait_for("a failure", || (self.counted.failed.load(Ordering::Relaxed) > before).then_some(()));
     }
 
-    /// Lets every client finish its request, and says what all of them saw.
+    /// Lets every client finish its request; returns all outcomes.
     pub(crate) fn end(self) -> Seen {
         self.ending.store(true, Ordering::Relaxed);
         let mut all = Seen::default();
@@ -155,7 +155,7 @@ fn ask(client: &mut Client, first: usize, ending: &AtomicBool, counted: &Counted
     seen
 }
 
-/// What the contract says about verdicts that cost nothing.
+/// Reports whether the contract makes this verdict free.
 fn is_free(verdict: &serde_json::Value) -> bool {
     ["unverified", "failed_exchange"].contains(&verdict["reason"].as_str().unwrap())
 }

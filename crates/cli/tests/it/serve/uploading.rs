@@ -1,4 +1,4 @@
-//! `kill -9` while a file arrives: it is there as a whole or not at all.
+//! `kill -9` during an upload: the file is stored completely or not at all.
 
 use super::client::{Answer, Client, Failed, field};
 use super::node::{Installation, Node};
@@ -6,13 +6,13 @@ use super::node::{Installation, Node};
 const EMAIL: &str = "owner@example.com";
 const PASSWORD: &str = "correct horse battery staple";
 
-/// Somebody in a browser, whose session outlives the process.
+/// A browser session, which outlives the process.
 pub(super) struct Person {
     fields: String,
 }
 
 impl Person {
-    /// Uses the link of the first start.
+    /// Signs in with the link of the first start.
     pub(super) fn of(node: &Node) -> Self {
         let line = node.printed().lines().find(|line| line.starts_with("Sign-in:")).unwrap();
         let (_, token) = line.split_once("/#/link/").unwrap();
@@ -34,7 +34,7 @@ impl Person {
         Client::new(node.address, "").exchange("POST", "/app/uploads?name=list.csv", &fields, list)
     }
 
-    /// How many rows the files have that are there.
+    /// Returns the row counts of the stored files.
     fn rows(&self, node: &Node) -> Vec<u64> {
         let answer = self.get(node, "/app/uploads");
         assert_eq!(answer.status, 200, "{answer:?}");
@@ -43,7 +43,7 @@ impl Person {
     }
 }
 
-/// Places at which the one who reads a file dies, and the rows of the files that are there afterwards.
+/// Points at which a process that reads a file dies, and the row counts of the files stored afterwards.
 const POINTS: [(&str, &[u64]); 4] = [
     ("commit/uploads::BEGIN:after:1:kill", &[]),
     ("uploads::rows::ADD:after:2:kill", &[]),

@@ -1,4 +1,4 @@
-//! The members of an organization at the command line, beside a database that nobody serves.
+//! Users of an organization, on the command line, with a database that no service uses.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::client::Client;
 use super::node::Installation;
 use super::uploading::Person;
 
-/// What a command that may not be done says.
+/// Returns the error of a refused command.
 fn refused(installation: &Installation, args: &[&str]) -> String {
     let ran = installation.run(args);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
@@ -46,10 +46,10 @@ fn members_are_invited_paused_and_removed() {
     let changed = installation.ask(&["users", "role", id, "contributor", "--json"]);
     assert_eq!((&changed["id"], &changed["role"]), (&json!(id), &json!("contributor")), "{changed}");
     let owner = owner["id"].as_str().unwrap();
-    assert!(refused(&installation, &["users", "role", owner, "contributor"]).contains("the primary user"));
+    assert!(refused(&installation, &["users", "role", owner, "contributor"]).contains("the owner"));
     assert!(refused(&installation, &["users", "pause", id]).contains("becomes active by accepting"));
-    assert!(refused(&installation, &["users", "remove", owner]).contains("the primary user"));
-    assert!(refused(&installation, &["users", "invite", "nonsense"]).contains("the address is none"));
+    assert!(refused(&installation, &["users", "remove", owner]).contains("the owner"));
+    assert!(refused(&installation, &["users", "invite", "nonsense"]).contains("not an email address"));
     assert!(refused(&installation, &["users", "remove", "nobody@example.com"]).contains("there is no member"));
     for (said, known) in
         [("verified", json!("verified")), ("requires-input", json!("requires_input")), ("unknown", json!(null))]

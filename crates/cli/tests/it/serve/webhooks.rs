@@ -1,10 +1,10 @@
-//! Webhooks at the command line, beside a service that sends what is asked for.
+//! Webhooks on the command line, beside a service that makes the deliveries.
 
 use serde_json::{Value, json};
 
 use super::node::{Installation, wait_for};
 
-/// What a command that may not be done says.
+/// Returns the error of a refused command.
 fn refused(installation: &Installation, args: &[&str]) -> String {
     let ran = installation.run(args);
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{}", ran.err);
@@ -22,7 +22,7 @@ fn webhooks_are_made_tried_paused_and_removed_beside_a_service() {
     let key = node.key("Live key");
     let create = ["webhooks", "create", "https://192.0.2.1/hook", "--event", "job.finished", "--name"];
     assert!(refused(&installation, &[&create[..], &["CRM"]].concat()).contains("must not lead to a private"));
-    // A name that nobody has: the service tries it, and says that it could not be reached.
+    // A name that does not exist: the service attempts the delivery, and reports a connection failure.
     let create = ["webhooks", "create", "https://hooks.invalid/a#b", "--event", "job.finished", "--name"];
     assert!(refused(&installation, &[&create[..], &["a\u{202e}b"]].concat()).contains("name"));
     let made = installation.ask(&[&create[..], &["CRM", "--json"]].concat());

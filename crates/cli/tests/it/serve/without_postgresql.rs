@@ -1,4 +1,4 @@
-//! PostgreSQL goes away under a running service, or stops answering, and comes back.
+//! PostgreSQL stops or becomes unresponsive under a running service, and comes back.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use super::traffic::{Asking, Traffic};
 const GRANTED: u32 = 50_000;
 const CLIENTS: usize = 8;
 
-/// What a request may take under these settings, and what a busy machine adds.
+/// Time limit of a request under these settings, plus the delay of a busy machine.
 const REQUEST_MAX: Duration = Duration::from_secs(3 + 3);
 
 fn installation(cluster: &Cluster) -> Installation {
@@ -26,7 +26,7 @@ fn becomes_unready(node: &Node) {
     wait_for("the end of readiness", || (node.readiness() == Some(503)).then_some(()));
 }
 
-/// A request must be answered in time, whatever is missing.
+/// Checks that a request gets a 503 in time.
 fn unavailable_in_time(one: &mut Asking) {
     let begun = Instant::now();
     one.until("503", |answer| {
@@ -95,7 +95,7 @@ fn a_start_tells_why_the_server_cannot_be_used_and_never_the_password() {
     let installation = Installation::on_sqlite().set(&["database.acquire_timeout=500ms"]);
     let cases = [
         ("postgres://x:s3cret@127.0.0.1:1/x", "PostgreSQL at 127.0.0.1:1, database \"x\": Connection refused"),
-        ("postgres://x:s3cret@127.0.0.1:99999/x", "the database's URL cannot be read"),
+        ("postgres://x:s3cret@127.0.0.1:99999/x", "the database URL is not valid"),
     ];
     for (url, told) in cases {
         for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["migrate"]] {

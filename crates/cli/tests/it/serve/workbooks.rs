@@ -1,4 +1,4 @@
-//! Workbooks for several organizations at once: a process writes two at a time, and who waits too long for a turn is told so.
+//! Workbooks for several organizations at once: a process writes two at a time, and a request that waits too long is refused.
 
 use std::sync::mpsc::channel;
 
@@ -7,13 +7,13 @@ use probity_trialdb::postgres;
 use super::client::{Answer, Client, field};
 use super::node::{Installation, Node, PATIENCE, wait_for};
 
-/// Keeps everybody from the addresses of lists, so that a workbook that was begun stands still.
+/// Blocks the addresses of lists, so that a workbook in progress stalls.
 const STAND_STILL: &str = "BEGIN; LOCK TABLE job_block IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(60)";
-/// Those who do so.
+/// Selects the sessions that hold this lock.
 const HOLDING: &str =
     "FROM pg_locks WHERE relation = 'job_block'::regclass AND mode = 'AccessExclusiveLock' AND granted";
 
-/// An organization with a list that is verified.
+/// An organization with a verified list.
 struct Customer {
     client: Client,
     workbook: String,
@@ -56,13 +56,13 @@ fn of_three_organizations_two_get_workbooks_at_a_time_and_the_third_is_told_when
         installation.sql(&format!("SELECT pg_terminate_backend(pid) {HOLDING}"));
         assert!(refused.is_unavailable(), "{refused:?}");
         assert_eq!(field(&refused.head, "retry-after"), Some("5"), "{refused:?}");
-        assert!(refused.body.contains("csv needs no turn"), "{refused:?}");
+        assert!(refused.body.contains("try again, or use csv"), "{refused:?}");
         for _ in 0..2 {
             let written = come.recv_timeout(PATIENCE).unwrap();
             assert!(written.status == 200 && written.body.starts_with("PK"), "{written:?}");
         }
     });
-    // There is room again for each.
+    // Each has capacity again.
     for customer in &mut customers {
         assert_eq!(customer.workbook().status, 200);
     }

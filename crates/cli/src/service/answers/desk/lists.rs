@@ -1,9 +1,7 @@
-//! Requests about lists.
-
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use probity_server::desk::{Ask, Desk, DeskError};
+use probity_http::desk::{Ask, Desk, DeskError};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,13 +11,13 @@ use crate::admin::Told;
 use crate::admin::lists::{self, Download, Listing, NewList, Rows, Wish};
 use crate::exit::{Ends, Exit};
 
-/// Rows of one answer of the API's lists, at most.
+/// Maximum rows per page of lists.
 const PER_PAGE: u32 = 100;
-/// The same of the rows of a job.
+/// Maximum rows per page of a job's results.
 const ROWS_PER_PAGE: u32 = 500;
-/// The status of HTTP for what is not there.
+/// HTTP status of a missing object.
 const NOT_FOUND: u16 = 404;
-/// The same for a reference that stands for something else.
+/// HTTP status of a reference used for something else.
 const REUSED: u16 = 422;
 
 pub(super) async fn answer(desk: &Desk, wish: Wish) -> Result<Told> {
@@ -34,7 +32,7 @@ pub(super) async fn answer(desk: &Desk, wish: Wish) -> Result<Told> {
     }
 }
 
-/// A file as the API shows it, as far as it is of interest here.
+/// The needed fields of an upload.
 #[derive(Deserialize)]
 struct Upload {
     id: String,
@@ -42,7 +40,7 @@ struct Upload {
     column: Option<usize>,
 }
 
-/// Puts a file up, and has it verified or says what that would come to. What came to nothing is not kept.
+/// Uploads a file, then verifies it or estimates its cost. Discards an upload that is not started.
 async fn add(desk: &Desk, new: &NewList) -> Result<Told> {
     let upload: Upload = read(&put_up(desk, new).await?)?;
     let path = format!("/app/uploads/{}", upload.id);
@@ -57,7 +55,7 @@ async fn add(desk: &Desk, new: &NewList) -> Result<Told> {
     done
 }
 
-/// Whether a job was made of a file; otherwise its reference is that of another one.
+/// Reports whether a job was created from a file; otherwise its reference belongs to another.
 async fn started(desk: &Desk, path: &str) -> Result<bool> {
     let upload: Value = read(&desk.get(path).await.map_err(refused)?)?;
     Ok(!upload["job"].is_null())
@@ -108,7 +106,7 @@ fn used(error: DeskError) -> anyhow::Error {
     }
 }
 
-/// The index of a column by its name or else by its number from 1.
+/// Finds the index of a column by its name, else by its number from 1.
 fn column_of(columns: &[String], wanted: &str) -> Result<usize> {
     let numbered = || wanted.parse::<usize>().ok().filter(|number| (1..=columns.len()).contains(number));
     let named = columns.iter().position(|name| name == wanted);
@@ -143,7 +141,7 @@ async fn progress(desk: &Desk, job: &str) -> Result<Told> {
     Told::one(shown.map_err(|error| missing(error, job))?, lists::progress)
 }
 
-/// Rows of a job as they were looked through.
+/// A page of a job's rows.
 #[derive(Deserialize)]
 struct Slice<N> {
     data: Vec<Box<RawValue>>,
@@ -192,7 +190,7 @@ async fn cancel(desk: &Desk, job: &str) -> Result<Told> {
     progress(desk, job).await
 }
 
-/// Writes the file beside its place first: under its name there is a whole file or none.
+/// Writes a temporary file beside the target first, so that the target never shows a partial file.
 async fn download(desk: &Desk, wanted: &Download) -> Result<Told> {
     let (path, query) = (format!("{}/download", of_batch(&wanted.job)), borrowed(&wanted.parameters));
     let ask = Ask::with(&path, &query);
@@ -204,7 +202,7 @@ async fn download(desk: &Desk, wanted: &Download) -> Result<Told> {
     let written = match whole(desk, ask, &part, out).await {
         Ok(bytes) => bytes,
         Err(error) => {
-            // It may not have been made.
+            // The file may not exist.
             let _ = std::fs::remove_file(&part);
             return Err(match error.downcast::<DeskError>() {
                 Ok(error) => missing(error, &wanted.job),
@@ -233,7 +231,7 @@ fn of_batch(job: &str) -> String {
     format!("/v1/batch-verify/{}", segment(job))
 }
 
-/// What nobody may take for more than one part of a path.
+/// Encodes an ID, so that it is always one segment of a path.
 fn segment(job: &str) -> String {
     job.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }

@@ -1,4 +1,4 @@
-//! A customer who submits lists, repeats what was not answered, reads and cancels, one request after the other.
+//! A customer who submits lists, retries unanswered requests, reads and cancels, one request at a time.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -14,18 +14,18 @@ use super::trial::Counted;
 use crate::serve::client::{Answer, Client, Failed};
 use crate::serve::node::{wait_for, wait_within};
 
-/// Jobs that are open at a time.
+/// Maximum number of open jobs.
 const OPEN_MAX: usize = 6;
-/// Requests without an answer that are to be repeated, before nothing new is asked.
+/// Maximum number of unanswered requests; at this number, the customer submits nothing new.
 const UNANSWERED_MAX: usize = 3;
-/// How long a customer waits who was told that the service is unavailable.
+/// Delay before the customer retries after a 503.
 const RETRY: Duration = Duration::from_millis(20);
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Miss {
-    /// There was no answer.
+    /// There was no response.
     Failed(Failed),
-    /// 503, as the contract has it, or the request's deadline was over first.
+    /// 503 as the contract defines it, or the request's deadline passed first.
     Unavailable,
 }
 
@@ -36,7 +36,7 @@ impl From<Failed> for Miss {
 }
 
 impl Miss {
-    /// What an answer of 200 holds; no other answer is right, unless it says that the request may be repeated.
+    /// Returns the JSON of a 200. Any other response is wrong, unless it says that the request may be repeated.
     pub(super) fn or_json(answer: &Answer) -> Result<Value, Self> {
         match answer.status {
             200 => Ok(answer.json()),
@@ -49,9 +49,9 @@ impl Miss {
     }
 }
 
-/// What came of a request that is repeated where a busy machine was too slow for it.
+/// Outcome of a request that is repeated if a busy machine was too slow.
 pub(super) trait OrUnavailable<T> {
-    /// The answer, or none where the service was unavailable; no answer at all is an error.
+    /// Returns the response; `None` if the service was unavailable. Panics if there was no response.
     fn or_unavailable(self) -> Option<T>;
 }
 
@@ -65,24 +65,21 @@ impl<T> OrUnavailable<T> for Result<T, Miss> {
     }
 }
 
-/// What a customer has met with.
+/// Counts of a customer's outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
-    /// Submissions that were answered with an id, repeated ones not counted.
+    /// Submissions answered with an ID, without repeats.
     pub(super) accepted: u64,
-    /// Submissions that were answered as they had been before.
+    /// Repeated submissions that got the earlier response.
     pub(super) replayed: u64,
-    /// Jobs that were cancelled.
     pub(super) cancelled: u64,
-    /// Answers of 409: the key is still held by a run that may be dead.
+    /// 409 responses: the key is still held by a run that may be dead.
     pub(super) in_progress: u64,
-    /// Answers of 503.
     pub(super) unavailable: u64,
-    /// Requests without an answer.
+    /// Requests without a response.
     pub(super) lost: u64,
 }
 
-/// A customer.
 pub(super) struct Customer {
     name: usize,
     dice: Rng,
@@ -97,7 +94,7 @@ impl Customer {
         Self { name, dice, receiver: receiver.url(), jobs: Vec::new(), seen: Seen::default() }
     }
 
-    /// Goes on until it is told to end or gets no answer; counts what it meets with.
+    /// Sends requests until told to stop or a request gets no response; counts the outcomes.
     pub(super) fn work(&mut self, address: SocketAddr, key: &str, ending: &AtomicBool, counted: &Counted) {
         let mut client = Client::new(address, key);
         while !ending.load(Ordering::Relaxed) {
@@ -117,7 +114,7 @@ impl Customer {
         }
     }
 
-    /// One request, or the few that it takes to read a job.
+    /// Sends one request, or the few needed to read a job.
     fn step(&mut self, client: &mut Client) -> Result<(), Miss> {
         let unanswered = self.places(Submission::is_unanswered);
         let open = self.places(|job| !job.is_unanswered() && !job.is_over());
@@ -146,7 +143,7 @@ impl Customer {
         }
     }
 
-    /// Asks for what was not answered.
+    /// Sends the job's pending request: its submission or its cancellation.
     fn repeat(&mut self, client: &mut Client, place: usize) -> Result<(), Miss> {
         if self.jobs[place].id.is_none() { self.submit(client, place) } else { self.cancel(client, place) }
     }
@@ -178,13 +175,13 @@ impl Customer {
         let outcome = told["status"].as_str().unwrap().to_owned();
         self.seen.cancelled += u64::from(outcome == "success");
         job.cancelled = Some(outcome);
-        // Visible when the call returns.
+        // The effect is visible when the call returns.
         job.glance(client)?;
         assert!(job.is_over(), "{job:?}");
         Ok(())
     }
 
-    /// Has every answer, and every job at its end, and in time.
+    /// Repeats until every request has a response and every job has ended; fails after `patience`.
     pub(super) fn come_to_an_end(&mut self, client: &mut Client, patience: Duration) {
         wait_within(patience, "the end of all jobs", || {
             let unanswered = self.places(Submission::is_unanswered);
@@ -203,7 +200,6 @@ impl Customer {
         }
     }
 
-    /// The ids that were answered.
     pub(super) fn ids(&self) -> BTreeSet<String> {
         self.jobs.iter().filter_map(|job| job.id.clone()).collect()
     }
@@ -221,7 +217,7 @@ impl Seen {
     }
 }
 
-/// The ids of all jobs.
+/// Lists the IDs of all jobs.
 pub(super) fn listed(client: &mut Client) -> Result<BTreeSet<String>, Miss> {
     let (mut ids, mut next) = (BTreeSet::new(), String::new());
     loop {

@@ -1,9 +1,7 @@
-//! `kill -9` again and again while customers submit, read and cancel, and PostgreSQL stopped as by a crash under them: nothing
-//! that was accepted is lost, every row is answered once, charged once and told once to a webhook that wants to know, and each end
-//! is told as one event.
+//! Repeated `kill -9` while customers submit, read and cancel, and immediate stops of PostgreSQL: no accepted job is lost; every
+//! row gets one verdict, one charge and one event to a subscribed webhook; each job's end is one event.
 //!
-//! The moments are drawn from a seed. `PROBITY_KILLS` is how often each database's service is killed, `PROBITY_KILLS_SEED`
-//! takes another seed.
+//! A seed sets the moments. `PROBITY_KILLS` is the number of kills per database, `PROBITY_KILLS_SEED` another seed.
 
 use std::time::Instant;
 
@@ -15,9 +13,9 @@ use crate::serve::node::{Installation, Node, from_environment, wait_for};
 
 const KILLS: u64 = 8;
 const CUSTOMERS: usize = 2;
-/// Every so many kills the process dies while it starts.
+/// Interval of kills during a start.
 const EARLY: u64 = 11;
-/// Every so many kills it is PostgreSQL that dies.
+/// Interval of kills of PostgreSQL.
 const OF_DATABASE: u64 = 6;
 
 struct Loop {
@@ -28,7 +26,7 @@ struct Loop {
 }
 
 impl Loop {
-    /// Kills until it is enough; `database` kills the database, where there is a process of it.
+    /// Runs all kills; `database` kills the database, if it has its own process.
     fn run(installation: Installation, database: Option<&dyn Fn(Database)>) {
         let (wanted, seed) = (from_environment("PROBITY_KILLS", KILLS), from_environment("PROBITY_KILLS_SEED", 1));
         let begun = Instant::now();
@@ -50,7 +48,7 @@ impl Loop {
         println!("with its end it took {:?}", begun.elapsed());
     }
 
-    /// The service dies after some answers.
+    /// Kills the service after some responses.
     fn process_dies(&mut self) {
         let mut node = self.trial.start();
         let more = self.moments.next_u64() % 60;
@@ -60,7 +58,7 @@ impl Loop {
         });
     }
 
-    /// The database dies and comes back, and the service goes on; then that dies too.
+    /// Stops and restarts the database while the service continues, then kills the service.
     fn database_dies(&mut self, database: &dyn Fn(Database)) {
         let mut node = self.trial.start();
         let more = self.moments.next_u64() % 60;
@@ -80,7 +78,7 @@ impl Loop {
     }
 }
 
-/// What is done to PostgreSQL.
+/// What happens to PostgreSQL.
 enum Database {
     Dies,
     ComesBack,

@@ -1,9 +1,8 @@
-//! The process killed at a certain statement or commit: when a job is accepted, its chunks are claimed and settled, a
-//! webhook is told of its rows, it is cancelled, it is packed, and its end is told.
+//! Kills at a given statement or commit: acceptance of a job, claim and settlement of its chunks, an event for its rows,
+//! cancellation, packing, and its callback.
 //!
-//! That every point leaves the database in order is tested in the store. Here it is the whole process that dies there, with
-//! everything else that it has under way; some points are drawn at each run. `PROBITY_POINTS` is how many,
-//! `PROBITY_POINTS_SEED` takes another seed.
+//! The store's tests show that every point leaves the database consistent. Here, the whole process dies with everything else in
+//! progress. Each run draws some points; `PROBITY_POINTS` is their number, `PROBITY_POINTS_SEED` another seed.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -18,9 +17,9 @@ use crate::serve::node::{Installation, from_environment};
 const POINTS: u64 = 7;
 const CUSTOMERS: usize = 2;
 
-/// Statements that customers' everyday requests pass, by what is done.
+/// Statements of everyday requests, by phase.
 const STATEMENTS: [&[&str]; 7] = [
-    // Accepted.
+    // Acceptance.
     &[
         "jobs::accept::BEGIN",
         "jobs::accept::ADD_BLOCK",
@@ -31,7 +30,7 @@ const STATEMENTS: [&[&str]; 7] = [
         "idempotency::KEEP_ANSWER",
         "commit/idempotency::KEEP_ANSWER",
     ],
-    // Sorted, and claimed.
+    // Import and claim.
     &[
         "jobs::import::TAKE",
         "jobs::import::ADD_CHUNK",
@@ -40,7 +39,7 @@ const STATEMENTS: [&[&str]; 7] = [
         "jobs::work::START",
         "commit/jobs::work::TAKE",
     ],
-    // Settled.
+    // Settlement.
     &[
         "jobs::work::HOLDER",
         "jobs::work::ADD_PART",
@@ -52,22 +51,22 @@ const STATEMENTS: [&[&str]; 7] = [
         "usage::ADD",
         "jobs::close::CLOSE",
     ],
-    // Settled, and a webhook is told of the rows.
+    // Settlement with an event for the rows.
     &["webhooks::LISTENERS", "outbox::PUT", "commit/outbox::PUT"],
-    // Cancelled.
+    // Cancellation.
     &["jobs::close::FIND", "jobs::LOCK", "jobs::close::CLOSE"],
-    // Packed.
+    // Packing.
     &[
         "jobs::packing::ADD_RESULT_BLOCK",
         "jobs::packing::SET_PACKED",
         "jobs::packing::DROP_CHUNKS",
         "jobs::packing::END_PACKING",
     ],
-    // Told.
+    // Delivery.
     &["outbox::PUT", "outbox::CLAIM", "commit/outbox::CLAIM", "outbox::RECORD", "commit/outbox::RECORD"],
 ];
 
-/// One point of each kind, and again.
+/// Draws one point of each kind in turn.
 fn drawn(dice: &mut Rng, n: u64) -> String {
     let kinds = u64::try_from(STATEMENTS.len()).unwrap();
     let statements = STATEMENTS[usize::try_from(n % kinds).unwrap()];
@@ -86,7 +85,7 @@ fn killed_at_points(installation: Installation) {
         let mut status = None;
         match trial.installation.start_armed(&point) {
             Ok(mut node) => trial.at_work(&mut node, |work| status = work.node.launched.ended().0.signal()),
-            // It found something to do at once.
+            // The point was reached during the start.
             Err(mut launched) => status = launched.ended().0.signal(),
         }
         assert_eq!(status, Some(Signal::KILL.as_raw()), "seed {seed}: {point}");
@@ -95,7 +94,7 @@ fn killed_at_points(installation: Installation) {
     trial.end();
 }
 
-/// A start refuses a name that no statement has. So all of them are tried here, whatever is drawn elsewhere.
+/// A start rejects a point without a statement, so this test tries all points, whatever other tests draw.
 #[test]
 fn every_point_has_its_statement() {
     let all: Vec<String> =

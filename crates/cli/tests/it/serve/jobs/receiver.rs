@@ -1,4 +1,4 @@
-//! A customer's server that is told of finished jobs and of rows, and remembers everything that it was told.
+//! A customer's server that records all callbacks and events about rows.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Write as _};
@@ -10,32 +10,31 @@ use serde_json::Value;
 
 use crate::serve::client::{field, message};
 
-/// How long a sender may take; one that was killed leaves its connection at once.
+/// Read timeout; a killed sender closes its connection at once.
 const READ_MAX: Duration = Duration::from_secs(10);
 
-/// One message.
+/// One callback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Told {
-    /// Its `webhook-id`: the event's name.
+    /// Event ID from `webhook-id`.
     pub(super) event: String,
-    /// The job as it was then.
+    /// The job in the payload.
     pub(super) job: Value,
 }
 
-/// One message about rows.
+/// One event about rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RowsTold {
-    /// Its `webhook-id`: the event's name.
+    /// Event ID from `webhook-id`.
     pub(super) event: String,
-    /// What has become of the rows, by the name that was asked for.
+    /// Topic of the subscription.
     pub(super) topic: String,
-    /// Their job.
     pub(super) job: String,
-    /// The rows, by index, with their reasons.
+    /// Rows by index, with their reasons.
     pub(super) rows: BTreeMap<u64, String>,
 }
 
-/// Takes messages until the tests end.
+/// Receives deliveries until the tests end.
 pub(super) struct Receiver {
     address: SocketAddr,
     all: Arc<All>,
@@ -61,22 +60,22 @@ impl Receiver {
         Self { address, all: received }
     }
 
-    /// What a job is submitted with.
+    /// Callback URL of jobs.
     pub(super) fn url(&self) -> String {
         format!("http://{}/finished", self.address)
     }
 
-    /// Where messages about rows go.
+    /// URL for events about rows.
     pub(super) fn url_of_rows(&self) -> String {
         format!("http://{}/rows", self.address)
     }
 
-    /// The messages about rows so far.
+    /// Events about rows so far.
     pub(super) fn told_of_rows(&self) -> Vec<RowsTold> {
         self.all.rows.lock().unwrap().clone()
     }
 
-    /// The messages about jobs so far, by job, in the order in which they came.
+    /// Callbacks so far, by job, in order of arrival.
     pub(super) fn told(&self) -> BTreeMap<String, Vec<Told>> {
         let mut by_job: BTreeMap<String, Vec<Told>> = BTreeMap::new();
         for told in &*self.all.finished.lock().unwrap() {
@@ -86,7 +85,7 @@ impl Receiver {
     }
 }
 
-/// What came whole is remembered before it is answered.
+/// Records a complete delivery before responding.
 fn take(stream: TcpStream, all: &All) {
     stream.set_read_timeout(Some(READ_MAX)).unwrap();
     let mut connection = BufReader::new(stream);
@@ -98,7 +97,7 @@ fn take(stream: TcpStream, all: &All) {
     } else {
         all.finished.lock().unwrap().push(Told { event, job: body });
     }
-    // A sender that was killed does not hear it, and its successor sends again.
+    // A killed sender does not read the response, and its successor resends.
     let _ = connection.get_mut().write_all(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n");
 }
 

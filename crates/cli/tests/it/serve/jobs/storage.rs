@@ -1,5 +1,5 @@
-//! The storage under jobs: full, read-only, gone, standing still. Requests that need it are answered 503 as the contract has it;
-//! when it is back, the service goes on by itself, and nothing that was accepted is lost.
+//! Failures of the storage under jobs: full, read-only, missing, unresponsive. Requests that need it get a 503 as the contract
+//! defines it. When it is back, the service recovers by itself, and no accepted job is lost.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -13,18 +13,18 @@ use crate::serve::node::{Installation, Node, wait_for};
 
 /// Rows of a list that takes a while.
 const ROWS: usize = 12_000;
-/// Lists that may end before the trouble reaches a worker.
+/// Maximum lists that may end before the failure reaches a worker.
 const ROUNDS: usize = 8;
-/// Room in which it fits.
+/// Capacity of the file system, enough for such a list.
 const ROOM: &str = "24m";
-/// The same beside the server's own tables.
+/// Capacity for PostgreSQL, including the server's own tables.
 const ROOM_OF_POSTGRESQL: &str = "64m";
-/// What those log who meet the trouble behind the requests: small lists that were accepted last may still wait for their import.
+/// Log texts of workers that meet the failure; small lists accepted last may still be waiting for their import.
 const AT_WORK: [&str; 4] =
-    ["a chunk could not be held for longer", "a chunk failed", "no work could be taken up", "an import failed"];
+    ["cannot renew the lease of a chunk", "a chunk failed", "cannot claim work", "an import failed"];
 
 impl Trial {
-    /// Adds a list whose end is to be told.
+    /// Adds a list with a callback.
     fn add(&mut self, rows: usize) -> &mut Submission {
         let (url, jobs) = (self.receiver.url(), &mut self.customers[0].jobs);
         let emails = (0..rows).map(|n| format!("u{n}@company{}.com", n % 500)).collect();
@@ -32,19 +32,19 @@ impl Trial {
         jobs.last_mut().unwrap()
     }
 
-    /// Submits the last list, perhaps again.
+    /// Submits the last list, possibly again.
     fn submit_last(&mut self, node: &Node) -> Result<(), Miss> {
         let customer = &mut self.customers[0];
         customer.submit(&mut node.client(&self.key), customer.jobs.len() - 1)
     }
 
-    /// Submits lists until one has some of its verdicts and not all of them.
+    /// Submits lists until one has some but not all of its verdicts.
     fn begin(&mut self, node: &Node) {
         let is_under_way = (0..ROUNDS).any(|_| self.submit_until_first_verdicts(node));
         assert!(is_under_way, "{ROUNDS} lists ended before anybody saw them at work");
     }
 
-    /// Submits a list of which some rows have their verdicts when this returns. False if all have.
+    /// Submits a list and waits for its first verdicts; returns `false` if it is already completed.
     fn submit_until_first_verdicts(&mut self, node: &Node) -> bool {
         self.add(ROWS);
         self.submit_last(node).unwrap();
@@ -56,7 +56,7 @@ impl Trial {
         })
     }
 
-    /// Waits until a submission is answered 503. A full disk may have room for some before that.
+    /// Waits until a submission gets a 503. A full disk may have space for some before that.
     fn is_refused(&mut self, node: &Node) {
         let mut client = node.client(&self.key);
         wait_for("a submission that is refused", || {
@@ -70,13 +70,14 @@ impl Trial {
         });
     }
 
-    /// Waits until a worker logs the trouble, too. False if the list ended first: its last writes found room.
-    fn reaches_the_workers(&self, node: &Node, before: usize) -> bool {
+    /// Waits until a worker logs the failure; returns `false` if the lists from `first` on ended before, because their last
+    /// writes found space. Earlier lists say nothing: after a chunk failed, nobody works on it until its lease ends.
+    fn reaches_the_workers(&self, node: &Node, first: usize, logged: usize) -> bool {
         let mut client = node.client(&self.key);
-        let ids: Vec<&String> = self.customers[0].jobs.iter().filter_map(|job| job.id.as_ref()).collect();
+        let ids: Vec<&String> = self.customers[0].jobs[first..].iter().filter_map(|job| job.id.as_ref()).collect();
         wait_for("trouble at work", || {
             let log = self.installation.log();
-            let met = AT_WORK.iter().any(|words| log[before..].contains(words));
+            let met = AT_WORK.iter().any(|words| log[logged..].contains(words));
             let mut is_over = |id: &&String| {
                 let answer = client.get(&format!("/v1/batch-verify/{id}/status")).unwrap();
                 Miss::or_json(&answer).is_ok_and(|status| status["status"] == "completed")
@@ -85,26 +86,28 @@ impl Trial {
         })
     }
 
-    /// Waits until the same submission is accepted, without a new start of anything.
+    /// Waits until the same submission is accepted, without any restart.
     fn is_accepted_again(&mut self, node: &Node) {
         wait_for("the same submission's acceptance", || self.submit_last(node).ok());
         assert!(self.customers[0].jobs.last().unwrap().id.is_some());
     }
 
-    /// Something happens to the storage while a list is under way, and is put right. True if a worker met the trouble.
+    /// Breaks the storage during a list and repairs it; returns `true` if a worker met the failure.
     fn goes_through(&mut self, node: &Node, happens: impl Fn(), put_right: impl Fn()) -> bool {
         self.begin(node);
-        let before = self.installation.log().len();
+        // The one that is under way.
+        let first = self.customers[0].jobs.len() - 1;
+        let logged = self.installation.log().len();
         happens();
         self.is_refused(node);
-        let met = self.reaches_the_workers(node, before);
+        let met = self.reaches_the_workers(node, first, logged);
         put_right();
         self.is_accepted_again(node);
         met
     }
 
-    /// Workers meet the trouble twice; then everything is as it should be. Where the machine runs the service much more than the
-    /// test, a list may end before its storage fails; another follows.
+    /// Repeats until workers have met the failure twice, then checks the result. On a busy machine, a list may end before its
+    /// storage fails; another follows.
     fn survives(mut self, happens: impl Fn(), put_right: impl Fn()) {
         let node = self.start();
         let met = (0..ROUNDS).filter(|_| self.goes_through(&node, &happens, &put_right)).take(2).count();
@@ -143,7 +146,7 @@ fn jobs_outlast_a_death_on_a_full_disk_that_cannot_be_written() {
     trial.end();
 }
 
-/// A service on a PostgreSQL of its own, which may be stopped.
+/// Starts a service on a private PostgreSQL, which may be stopped.
 fn on_postgres(cluster: &Cluster) -> Trial {
     Trial::new(Installation::on(cluster.create_database()), 1, 1)
 }
@@ -152,7 +155,7 @@ fn on_postgres(cluster: &Cluster) -> Trial {
 fn jobs_outlast_a_full_disk_under_postgresql() {
     let Some(cluster) = Cluster::private() else { return };
     let Some(small) = Small::at(cluster.directory().join("small"), ROOM_OF_POSTGRESQL) else { return };
-    // Its log lies elsewhere: only the tables meet the end of the disk.
+    // The log is stored elsewhere: only the tables run out of disk space.
     small.give_to(std::fs::metadata(cluster.directory()).unwrap().uid());
     let (database, by_hand) = (cluster.create_database(), cluster.create_database());
     by_hand.query(&format!("CREATE TABLESPACE small LOCATION '{}'", small.path().display())).unwrap();
@@ -170,7 +173,7 @@ fn jobs_outlast_a_crash_of_postgresql() {
 fn jobs_outlast_a_postgresql_that_stands_still() {
     let Some(cluster) = Cluster::private() else { return };
     let mut trial = on_postgres(&cluster);
-    // Nobody tells the worker's tasks that time is up; they must find it out.
+    // The worker's tasks get no error from the server, so they need a timeout.
     trial.installation = trial.installation.set(&["database.statement_timeout=2s"]);
     trial.survives(|| cluster.pause(), || cluster.resume());
 }
@@ -179,7 +182,7 @@ fn jobs_outlast_a_postgresql_that_stands_still() {
 fn jobs_outlast_a_postgresql_that_takes_no_writes() {
     let Some(cluster) = Cluster::private() else { return };
     let by_hand = cluster.create_database();
-    // As a standby that the service is sent to.
+    // The server acts as a standby to which the service is connected.
     let set = |sql: &str| {
         by_hand.query(sql).unwrap();
         by_hand.query("SELECT pg_reload_conf()").unwrap();

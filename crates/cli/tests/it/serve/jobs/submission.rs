@@ -1,6 +1,6 @@
-//! One job as its customer knows it: what was submitted, and what was ever shown of it.
+//! One job from its customer's view: what was submitted, and everything that was shown.
 //!
-//! Whatever was shown must stand: a row that has its verdict keeps it, a job that is over stays over, counters never go back.
+//! Shown state must not be revoked: verdicts do not change, ended jobs stay ended, counters never decrease.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::customer::Miss;
 use crate::serve::client::Client;
 
-/// Addresses whose reason is known beforehand.
+/// Addresses with known reasons.
 const KNOWN: [(&str, &str); 16] = [
     ("valid@sandbox.test", "valid"),
     ("nonexistent@sandbox.test", "nonexistent"),
@@ -29,43 +29,42 @@ const KNOWN: [(&str, &str); 16] = [
     ("no address", "invalid"),
     (WAITS, "valid"),
 ];
-/// Its server takes a second, so that a chunk is at work for a while.
+/// Address whose server takes 1 s, which keeps a chunk in progress for a while.
 const WAITS: &str = "valid+delay-1s@sandbox.test";
-/// Its server wants to be asked again after 6 s, so that it is put off. It begins anew when the process does, and an address
-/// that was asked about too often is given up.
+/// Address whose server asks for a retry after 6 s, so it is deferred. The delay restarts with the process, and an address with too
+/// many attempts fails.
 const PUT_OFF: &str = "valid@callout.sandbox.test";
 
-/// Where a job stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Status {
     word: String,
-    /// All rows with a verdict, and those of them by status.
+    /// Rows with a verdict: all, then by status.
     processed: u64,
     verdicts: BTreeMap<&'static str, u64>,
 }
 
-/// A job, its customer's view.
+/// A job from its customer's view.
 #[derive(Debug)]
 pub(super) struct Submission {
-    /// Under which it is submitted, however often.
+    /// Key of the submission and all its repeats.
     pub(super) idempotency_key: String,
-    /// What is sent.
+    /// Request body.
     pub(super) body: String,
     emails: Vec<String>,
-    /// Whether its end is to be told.
+    /// The job has a callback.
     pub(super) told: bool,
-    /// Its id, once it was answered.
+    /// Job ID, once known.
     pub(super) id: Option<String>,
-    /// Whether it was asked to be cancelled.
+    /// Cancellation was requested.
     pub(super) cancelling: bool,
-    /// What was answered to that.
+    /// Response to the cancellation.
     pub(super) cancelled: Option<String>,
     shown: Vec<Option<String>>,
     last: Status,
 }
 
 impl Submission {
-    /// A list that is drawn at random: a few rows mostly, repeated ones among them, more than a chunk now and then.
+    /// Draws a random list: usually a few rows with duplicates, sometimes more than a chunk.
     pub(super) fn drawn(dice: &mut Rng, idempotency_key: String, receiver: &str) -> Self {
         let rows = match dice.below(12) {
             0 => 1_000 + dice.below(600),
@@ -86,7 +85,7 @@ impl Submission {
         Self::of(emails, idempotency_key, (dice.below(2) == 0).then_some(receiver))
     }
 
-    /// A list of these addresses.
+    /// Creates a list of these addresses.
     pub(super) fn of(emails: Vec<String>, idempotency_key: String, receiver: Option<&str>) -> Self {
         let mut body = json!({ "emails": emails });
         if let Some(url) = receiver {
@@ -105,31 +104,30 @@ impl Submission {
         }
     }
 
-    /// Takes what a submission was answered: the same id every time.
+    /// Records the response to a submission, which must have the same ID every time.
     pub(super) fn accepted(&mut self, told: &Value) {
         let id = told["id"].as_str().unwrap().to_owned();
         assert!(self.id.as_ref().is_none_or(|known| *known == id), "{id} is another job: {self:?}");
         self.id = Some(id);
     }
 
-    /// Whether it is known to be over.
     pub(super) fn is_over(&self) -> bool {
         is_over(&self.last.word)
     }
 
-    /// Whether something was asked that was not answered yet.
+    /// Reports whether a request has no response yet.
     pub(super) fn is_unanswered(&self) -> bool {
         self.id.is_none() || self.cancelling && self.cancelled.is_none()
     }
 
-    /// Reads where it stands.
+    /// Reads the job's status.
     pub(super) fn glance(&mut self, client: &mut Client) -> Result<(), Miss> {
         let now = self.status(client)?;
         self.went_on(now);
         Ok(())
     }
 
-    /// Reads all of it, and compares it with what was submitted, with itself and with what was shown before.
+    /// Reads the whole job and compares it with the submission, with itself and with what was shown before.
     pub(super) fn look(&mut self, client: &mut Client) -> Result<(), Miss> {
         let before = self.status(client)?;
         let rows = self.rows(client)?;
@@ -150,7 +148,7 @@ impl Submission {
         Ok(())
     }
 
-    /// Whether everything has come out as it was promised; read it whole before.
+    /// Checks the final state; requires a call of `look` first.
     pub(super) fn check_end(&self) {
         let cancelled = match (self.cancelling, self.cancelled.as_deref()) {
             (false, _) | (true, Some("error")) => false,
@@ -162,7 +160,7 @@ impl Submission {
         assert!(cancelled || self.shown.iter().all(Option::is_some), "rows without a verdict: {self:?}");
     }
 
-    /// Distinct addresses that were verified and cost a credit.
+    /// Returns the number of distinct addresses that were verified and cost a credit.
     pub(super) fn charged(&self) -> u64 {
         let rows = self.emails.iter().zip(&self.shown);
         let charged = rows.filter(|(_, reason)| reason.as_deref().is_some_and(|reason| !is_free(reason)));
@@ -170,7 +168,7 @@ impl Submission {
         u64::try_from(distinct.len()).unwrap()
     }
 
-    /// Rows with a verdict, by index, with their reasons: of a repeated address the first.
+    /// Returns the first row of each mailbox with a verdict: index and reason.
     pub(super) fn first_verdicts(&self) -> impl Iterator<Item = (u64, &str)> {
         let mut seen = BTreeSet::new();
         let first = move |(index, email): (usize, &String)| {
@@ -182,7 +180,7 @@ impl Submission {
         self.emails.iter().enumerate().filter_map(first)
     }
 
-    /// What its end was told with must be what it is.
+    /// Compares the callback with the job.
     pub(super) fn check_told(&self, job: &Value) {
         let over = if self.last.word == "completed" { "completed" } else { "cancelled" };
         assert_eq!(job["status"], over, "{job} {self:?}");
@@ -227,7 +225,7 @@ impl Submission {
         }
     }
 
-    /// Every row once, in order, and what was shown stands.
+    /// Checks that every row appears once, in order, and that shown verdicts are unchanged.
     fn compare(&mut self, rows: &[Value]) {
         assert_eq!(rows.len(), self.emails.len(), "{self:?}");
         for (index, row) in rows.iter().enumerate() {
@@ -253,7 +251,7 @@ impl Submission {
     }
 }
 
-/// The same mailbox, perhaps with its domain in other letters.
+/// Returns the same mailbox, possibly with other letter case in its domain.
 fn written_otherwise(email: &str, dice: &mut Rng) -> String {
     match email.split_once('@') {
         Some((local, domain)) if dice.below(2) == 0 => format!("{local}@{}", domain.to_ascii_uppercase()),
@@ -270,7 +268,7 @@ fn is_over(word: &str) -> bool {
     ["completed", "cancel"].contains(&word)
 }
 
-/// What the contract says about verdicts that cost nothing.
+/// Reports whether the contract makes this reason free.
 fn is_free(reason: &str) -> bool {
     ["unverified", "failed_exchange"].contains(&reason)
 }

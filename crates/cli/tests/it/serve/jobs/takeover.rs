@@ -1,5 +1,5 @@
-//! Several nodes at one job, of which one dies and one stands still for longer than its leases: every row is answered once,
-//! charged once, and the job's end is told as one event.
+//! Several nodes on one job: one dies, and one is paused for longer than its leases. Every row gets one verdict and one charge, and
+//! the job's end is one event.
 
 use probity_trialdb::postgres;
 use rustix::process::Signal;
@@ -8,15 +8,15 @@ use super::submission::Submission;
 use super::trial::Trial;
 use crate::serve::node::{Installation, Node, wait_for};
 
-/// Rows of a chunk.
+/// Rows per chunk.
 const ROWS: usize = 1_000;
-/// So many that there is work left for others when two nodes have begun.
+/// Number of chunks, enough that work is left for others after two nodes have started.
 const CHUNKS: usize = 20;
 
-/// What a node logs that comes back to a chunk of another's.
-const LOST: &str = "another node has the chunk";
+/// Log text of a node that returns to a chunk claimed by another.
+const LOST: &str = "another node took over the chunk";
 
-/// Whether a node works on chunks now.
+/// Reports whether a node is working on chunks.
 fn is_at_work(node: &Node) -> bool {
     let metrics = node.client("").get("/metrics").unwrap().body;
     let line = metrics.lines().find(|line| line.starts_with("probity_working_on{work=\"chunks\"}"));
@@ -28,7 +28,7 @@ impl Trial {
         Some(Self::new(Installation::on(postgres()?.create_database()), 1, 1))
     }
 
-    /// Submits a list whose end is to be told.
+    /// Submits a list with a callback.
     fn submit(&mut self, node: &Node, rows: usize) {
         let url = self.receiver.url();
         let customer = &mut self.customers[0];
@@ -48,14 +48,14 @@ fn a_node_that_dies_and_one_that_sleeps_leave_a_job_to_others() {
     sleeper.launched.signal(Signal::STOP);
     victim.kill();
     let heir = trial.start();
-    // The heir begins with what the two have left, and is mostly at the rest of the list when the sleeper wakes up.
+    // The third node first takes what the two have left, and has usually continued with the rest when the paused node resumes.
     let taken_over = "SELECT count(*) = 0 OR bool_or(epoch > 1) \
                       AND NOT bool_or(leased_until < extract(epoch FROM now()) * 1000) FROM chunk";
     wait_for("the end of their leases", || (trial.installation.sql(taken_over) == "t").then_some(()));
     sleeper.launched.signal(Signal::CONT);
     let installation = trial.end();
     wait_for("its finding out", || installation.log().contains(LOST).then_some(()));
-    // From then on it is as good as any other.
+    // From then on, the node works normally.
     assert_eq!(sleeper.readiness(), Some(200));
     sleeper.stop();
     heir.stop();
@@ -63,8 +63,8 @@ fn a_node_that_dies_and_one_that_sleeps_leave_a_job_to_others() {
 
 #[test]
 fn a_node_that_sleeps_within_a_transaction_keeps_nobody_waiting() {
-    // A chunk is settled, and the last thing before the commit is the message about its rows: the job's rows are locked, and then
-    // they are not.
+    // While a chunk is settled, the last statement before the commit is the event for its rows. Before the commit, the job's rows
+    // are locked; afterwards, they are not.
     for moment in ["before", "after"] {
         let Some(mut trial) = Trial::on_postgres() else { return };
         let failpoint = format!("commit/outbox::PUT:{moment}:1:stop");

@@ -1,4 +1,4 @@
-//! An installation with customers at work, and what must hold of it at any time.
+//! An installation with active customers, and its invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,14 +14,14 @@ use crate::serve::account::{Account, audit};
 use crate::serve::node::{Installation, Node, PATIENCE, wait_for, wait_within};
 
 const GRANTED: u32 = 10_000_000;
-/// What a webhook wants to know of rows.
+/// Row topics of the webhook.
 const TOPICS: [&str; 3] = ["status.passed", "reason.nonexistent", "reason.failed_exchange"];
-/// How long everything may take to come to its end: leases of dead runs, addresses that were put off, and a busy machine.
+/// Time limit for the end of all work: leases of dead runs, deferred addresses, a busy machine.
 const END_MAX: Duration = Duration::from_mins(4);
-/// The same for each start, whose process may have left work behind.
+/// Additional time per start, whose process may have left work behind.
 const END_MAX_EACH: Duration = Duration::from_secs(2);
 
-/// A verdict that is told: topic, job, index, reason.
+/// A verdict in an event: topic, job, index, reason.
 type Row = (String, String, u64, String);
 
 /// An installation with customers.
@@ -30,28 +30,28 @@ pub(super) struct Trial {
     pub(super) key: String,
     pub(super) receiver: Receiver,
     pub(super) customers: Vec<Customer>,
-    /// How long it took from the start of a process until it listened.
+    /// Time from each start of a process until it listened.
     pub(super) starts: Vec<Duration>,
 }
 
-/// What customers do while something happens to the service.
+/// Customers at work, while something happens to the service.
 pub(super) struct Work<'a> {
     pub(super) node: &'a mut Node,
     log: &'a dyn Fn() -> String,
     counted: &'a Counted,
 }
 
-/// What customers have met with while they work.
+/// Counts of the customers' outcomes while they work.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     pub(super) answers: AtomicU64,
     pub(super) unavailable: AtomicU64,
-    /// Customers who go no further, because nobody answered.
+    /// Customers that stopped because a request got no response.
     pub(super) left: AtomicU64,
 }
 
 impl Trial {
-    /// With leases so short that what dies is taken up within a test. Callbacks go to this machine.
+    /// Sets leases so short that abandoned work is reclaimed during a test. Callbacks go to this machine.
     pub(super) fn new(installation: Installation, customers: usize, seed: u64) -> Self {
         let installation = installation.counted(GRANTED).set(&[
             "batch.lease=1s",
@@ -70,7 +70,7 @@ impl Trial {
         Self { installation, key, receiver, customers, starts: Vec::new() }
     }
 
-    /// Starts the service, and looks whether every job that was accepted is still there, and none that was not submitted.
+    /// Starts the service, and checks that every accepted job still exists, and none that was not submitted.
     pub(super) fn start(&mut self) -> Node {
         let begun = Instant::now();
         let node = self.installation.start();
@@ -79,7 +79,7 @@ impl Trial {
         node
     }
 
-    /// Lets the customers work at a service until what is to happen has happened.
+    /// Runs the customers against a service until `happening` returns.
     pub(super) fn at_work(&mut self, node: &mut Node, happening: impl FnOnce(Work<'_>)) {
         let (ending, counted) = (AtomicBool::new(false), Counted::default());
         let (address, key, installation) = (node.address, &self.key, &self.installation);
@@ -92,7 +92,7 @@ impl Trial {
         });
     }
 
-    /// Every job whose id a customer was given is there; what else is there was submitted by one who waits for an answer.
+    /// Checks that every job whose ID a customer got exists; any other job must come from a customer waiting for a response.
     pub(super) fn check_listed(&self, node: &Node) {
         let listed = wait_for("the list of jobs", || listed(&mut node.client(&self.key)).or_unavailable());
         let known: BTreeSet<String> = self.customers.iter().flat_map(Customer::ids).collect();
@@ -103,12 +103,12 @@ impl Trial {
         assert!(listed.len() - known.len() <= unanswered, "{listed:?} {known:?} {unanswered}");
     }
 
-    /// Asks the books, whoever runs beside.
+    /// Audits the database, even while a service runs.
     pub(super) fn check_books(&self) {
         audit(&self.installation);
     }
 
-    /// Waits for the end of every job, and looks at all that came of it.
+    /// Waits for the end of every job, and checks all results.
     pub(super) fn end(mut self) -> Installation {
         let node = self.start();
         let patience = END_MAX + END_MAX_EACH * u32::try_from(self.starts.len()).unwrap();
@@ -135,7 +135,7 @@ impl Trial {
         self.installation
     }
 
-    /// The end of each job that asked for it was told as one event, and nothing else.
+    /// Checks that the end of each job with a callback was one event, and that there was no other.
     fn check_told_of_jobs(&self, told: &BTreeMap<String, Vec<Told>>) {
         let mut events = BTreeSet::new();
         for job in self.customers.iter().flat_map(|customer| &customer.jobs) {
@@ -149,7 +149,7 @@ impl Trial {
         assert_eq!(events.len(), told.len(), "told of jobs that nobody submitted");
     }
 
-    /// Each verdict that a webhook wants to know of: topic, job, row, reason.
+    /// Returns each verdict that the webhook subscribes to: topic, job, row, reason.
     fn verdicts_to_be_told(&self) -> BTreeSet<Row> {
         let mut all = BTreeSet::new();
         for job in self.customers.iter().flat_map(|customer| &customer.jobs) {
@@ -163,7 +163,7 @@ impl Trial {
         all
     }
 
-    /// Each verdict that was told, with the events that told it.
+    /// Returns each verdict that was sent, with its events.
     fn told_of_rows(&self) -> BTreeMap<Row, BTreeSet<String>> {
         let mut all: BTreeMap<Row, BTreeSet<String>> = BTreeMap::new();
         for told in self.receiver.told_of_rows() {
@@ -175,7 +175,7 @@ impl Trial {
         all
     }
 
-    /// Every verdict was told, under one event, and nothing else: what a worker found out whose lease had ended never was.
+    /// Checks that every subscribed verdict was sent in one event, and nothing else: results under an expired lease are never sent.
     fn check_told_of_rows(&self) {
         let (expected, told) = (self.verdicts_to_be_told(), self.told_of_rows());
         let keys: BTreeSet<Row> = told.keys().cloned().collect();
@@ -195,7 +195,7 @@ impl Trial {
     }
 }
 
-/// Lets customers end, also where a test fails: their threads are waited for.
+/// Stops the customers, even if a test fails, since their threads are joined.
 struct OnDrop<'a>(&'a AtomicBool);
 
 impl Drop for OnDrop<'_> {
@@ -205,7 +205,7 @@ impl Drop for OnDrop<'_> {
 }
 
 impl Work<'_> {
-    /// Waits for so many more answers; where they do not come, tells what came instead.
+    /// Waits for this many more responses; if they do not come, reports what came instead.
     pub(super) fn answers(&self, more: u64) {
         let begun = Instant::now();
         let before = self.counted.answers.load(Ordering::Relaxed);
@@ -220,12 +220,12 @@ impl Work<'_> {
         }
     }
 
-    /// Nobody but a dying process leaves a customer without an answer.
+    /// Checks that no customer was left without a response, which only a dying process may do.
     pub(super) fn nobody_has_left(&self) {
         assert_eq!(self.counted.left.load(Ordering::Relaxed), 0, "connections broke:\n{}", self.last_words());
     }
 
-    /// The end of the service's log.
+    /// Returns the end of the service's log.
     fn last_words(&self) -> String {
         let log = (self.log)();
         let lines: Vec<&str> = log.lines().collect();

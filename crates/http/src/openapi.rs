@@ -1,0 +1,152 @@
+//! The API's description of itself, OpenAPI 3.1, made from the code.
+//!
+//! Handlers carry what is theirs alone: path, parameters, body, the good answer (`#[utoipa::path]`). The router collects
+//! them. [`of_service`] adds what follows from rules: errors ([`errors`]), authentication, headers, the repeatable POST, the
+//! frame. [`Published`] serves the result as `/v1/openapi.json` and as a page for people at `/docs`, made once at the start.
+//!
+//! A handler without an entry in the table of errors stops the start, and tests compare the document with the committed
+//! `crates/http/openapi.json`: what the API promises changes only on purpose. `UPDATE_OPENAPI=1 cargo test -p
+//! probity-http openapi` rewrites that file.
+
+pub mod batch;
+mod errors;
+mod frame;
+mod page;
+pub mod parameters;
+mod publish;
+
+use errors::Shape;
+use probity_service::error::Code;
+use probity_service::published::example;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
+use utoipa::openapi::{Components, Content, OpenApi, RefOr, ServerBuilder};
+
+use crate::router;
+
+pub use publish::Published;
+pub(crate) use publish::is_known;
+
+/// The request id of all examples.
+const REQUEST_ID: &str = "req_01h455vb4pex5vsknk084sn02q";
+
+/// The document of the service as it is. `public_url` is where clients reach it, where that is known.
+pub fn of_service(public_url: Option<&str>) -> OpenApi {
+    document(router::described(), public_url.unwrap_or("/"))
+}
+
+/// The whole document, from what the router collected. `base_url` is where clients reach the service.
+///
+/// # Panics
+/// When a handler is not in the table of errors: a mistake in the program, found at the first start.
+fn document(mut collected: OpenApi, base_url: &str) -> OpenApi {
+    for item in collected.paths.paths.values_mut() {
+        for (method, operation) in operations_mut(item) {
+            complete(operation, method);
+        }
+    }
+    let components = collected.components.get_or_insert_default();
+    frame::name_rows(components);
+    frame::complete(components);
+    collected.info = frame::info();
+    collected.servers = Some(vec![ServerBuilder::new().url(base_url).build()]);
+    let tags = frame::tags(|name| operations(&collected).any(|(_, _, operation)| tag(operation) == Some(name)));
+    collected.tags = Some(tags);
+    add_examples(&mut collected);
+    collected
+}
+
+fn complete(operation: &mut Operation, method: &str) {
+    let shape = Shape { under_a_key: frame::secure(operation), post: method == "POST" };
+    if shape.post {
+        frame::make_repeatable(operation);
+    }
+    errors::add(operation, shape);
+    frame::add_headers(operation, shape);
+}
+
+/// Gives every body that has no example one that is composed from its schema.
+pub(crate) fn add_examples(document: &mut OpenApi) {
+    let json = serde_json::to_value(&*document).expect("a document is plain JSON");
+    let fill = |content: &mut Content| {
+        if content.example.is_none() && content.examples.is_empty() {
+            let schema = serde_json::to_value(&content.schema).expect("a schema is plain JSON");
+            content.example = Some(example::of(&json, &schema));
+        }
+    };
+    for item in document.paths.paths.values_mut() {
+        for (_, operation) in operations_mut(item) {
+            let body = operation.request_body.iter_mut().filter_map(inline).flat_map(|body| body.content.values_mut());
+            body.filter_map(inline).for_each(fill);
+            let responses = operation.responses.responses.values_mut().filter_map(inline);
+            responses.flat_map(|response| response.content.values_mut()).filter_map(inline).for_each(fill);
+        }
+    }
+}
+
+/// What stands here itself; nothing where it stands elsewhere and is only named.
+fn inline<T>(part: &mut RefOr<T>) -> Option<&mut T> {
+    match part {
+        RefOr::T(part) => Some(part),
+        RefOr::Ref(_) => None,
+    }
+}
+
+/// Every operation with its path and method, in the document's order.
+pub fn operations(document: &OpenApi) -> impl Iterator<Item = (&str, &'static str, &Operation)> {
+    let paths = document.paths.paths.iter();
+    paths.flat_map(|(path, item)| methods(item).map(move |(method, operation)| (path.as_str(), method, operation)))
+}
+
+/// The operations of one path, with their methods.
+pub(crate) fn methods(item: &PathItem) -> impl Iterator<Item = (&'static str, &Operation)> {
+    let methods = [
+        ("GET", &item.get),
+        ("POST", &item.post),
+        ("PUT", &item.put),
+        ("PATCH", &item.patch),
+        ("DELETE", &item.delete),
+    ];
+    methods.into_iter().filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
+}
+
+/// The scope that an operation's annotation asks for; none where any key will do.
+pub(crate) fn scope(operation: &Operation) -> Option<String> {
+    frame::scopes(operation.security.as_ref()?.first()?).into_iter().next()
+}
+
+/// Adds errors, and the headers that they have, to an operation that has no row in the table.
+pub(crate) fn add_failures(operation: &mut Operation, codes: &[Code]) {
+    errors::put(operation, codes);
+    frame::add_headers(operation, Shape { under_a_key: false, post: false });
+}
+
+/// Adds the header that makes an operation repeatable.
+pub(crate) fn make_repeatable(operation: &mut Operation) {
+    frame::make_repeatable(operation);
+}
+
+/// What operations refer to.
+pub(crate) fn complete_components(components: &mut Components) {
+    frame::name_rows(components);
+    frame::complete(components);
+}
+
+/// Whether a parameter stands in the query.
+pub(crate) fn is_in_query(parameter: &RefOr<Parameter>) -> bool {
+    matches!(parameter, RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query)
+}
+
+pub(crate) fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    let methods = [
+        ("GET", &mut item.get),
+        ("POST", &mut item.post),
+        ("PUT", &mut item.put),
+        ("PATCH", &mut item.patch),
+        ("DELETE", &mut item.delete),
+    ];
+    methods.into_iter().filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+fn tag(operation: &Operation) -> Option<&str> {
+    operation.tags.as_deref()?.first().map(String::as_str)
+}

@@ -1,0 +1,64 @@
+//! The guard of the operator's API: one key, in the header, compared in a time that says nothing about it.
+//!
+//! Keys that are refused are counted against the address that they come from, apart from those of the API: whoever guesses here
+//! has ten a minute. The right key is never refused for others' guesses. Pages of other origins are never let in: no answer has
+//! a header of CORS, and there is no cookie to ride on.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use probity_service::error::ApiError;
+use probity_service::ops::metrics::{AuthFailure, LimitedBy};
+use ring::digest::{SHA256, digest};
+use secrecy::ExposeSecret as _;
+use subtle::ConstantTimeEq as _;
+
+use crate::auth;
+use crate::error::Refusal;
+use crate::operator::Operator;
+use crate::shell::Assured;
+
+/// Refused keys a minute from one address, before it has to wait.
+pub(crate) const FAILURES_PER_MINUTE: u32 = 10;
+
+/// Lets whoever has the key through.
+pub(crate) async fn guard(State(operator): State<Arc<Operator>>, request: Request, next: Next) -> Response {
+    match admitted(&operator, &request) {
+        Ok(()) => {
+            let mut response = next.run(request).await;
+            // Links and keys are in some answers.
+            response.headers_mut().insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+            response
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+fn admitted(operator: &Operator, request: &Request) -> Result<(), Refusal> {
+    let app = &operator.app;
+    let Some(given) = auth::bearer(request.headers()) else {
+        app.metrics.accounts().auth_failed(AuthFailure::Missing);
+        return Err(ApiError::missing_api_key().into());
+    };
+    // Of equal length whatever was given: not even the key's length shows.
+    let hash = |text: &str| digest(&SHA256, text.as_bytes());
+    if bool::from(hash(&given).as_ref().ct_eq(hash(operator.key.expose_secret()).as_ref())) {
+        return Ok(());
+    }
+    app.metrics.accounts().auth_failed(AuthFailure::Unknown);
+    let now = app.now();
+    let refused = auth::from(app, request).map(|ip| app.limits.take_operator_failure(ip, FAILURES_PER_MINUTE, now));
+    match refused.as_ref().and_then(|state| state.retry_after_s(now)) {
+        Some(retry_after_s) => {
+            app.metrics.accounts().limited(LimitedBy::Address);
+            if let (Some(assured), Some(state)) = (request.extensions().get::<Assured>(), &refused) {
+                assured.put(auth::shown(state).to_vec());
+            }
+            Err(ApiError::rate_limited(retry_after_s).into())
+        }
+        None => Err(ApiError::invalid_api_key().into()),
+    }
+}

@@ -1,0 +1,85 @@
+//! Where a request comes from: what changes something must come from a page of ours.
+//!
+//! Browsers say so and pages cannot make them lie: `Sec-Fetch-Site` where the connection is secure, `Origin` on every request
+//! that is no plain look. A request that says neither is refused too; no browser in use sends such. This stands before the
+//! page token, so that a page elsewhere can neither sign somebody in nor use up a link.
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, header};
+use probity_service::error::{ApiError, Code};
+use probity_service::minting;
+
+use crate::error::Refusal;
+
+/// Whether a request of this method changes nothing (RFC 9110 §9.2.1).
+pub(crate) fn is_safe(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// The host that the client asked for.
+pub(crate) fn host(request: &Request) -> Option<&str> {
+    let named = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
+    request.uri().authority().map(axum::http::uri::Authority::as_str).or(named)
+}
+
+/// Refuses what does not come from a page of ours.
+pub(crate) fn check(request: &Request, public_url: Option<&str>) -> Result<(), Refusal> {
+    if is_own(request.headers(), host(request), public_url) {
+        Ok(())
+    } else {
+        Err(ApiError::of(Code::CrossSiteRequest).into())
+    }
+}
+
+fn is_own(headers: &HeaderMap, host: Option<&str>, public_url: Option<&str>) -> bool {
+    let said = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    match (said("sec-fetch-site"), said("origin")) {
+        (Some(site), _) => site == "same-origin",
+        (None, Some(origin)) => {
+            let published = public_url.and_then(minting::origin);
+            let by_host = host.and_then(|host| {
+                let scheme = origin.split("://").next().filter(|scheme| matches!(*scheme, "http" | "https"))?;
+                minting::origin(&format!("{scheme}://{host}"))
+            });
+            [published, by_host].iter().flatten().any(|own| own == origin)
+        }
+        (None, None) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_pages_of_ours_are_let_through() {
+        // Sec-Fetch-Site, Origin, Host, public URL.
+        let cases = [
+            (Some("same-origin"), None, Some("a.example"), None, true),
+            (Some("same-origin"), Some("https://a.example"), Some("a.example"), None, true),
+            (Some("same-site"), Some("https://a.example"), Some("a.example"), None, false),
+            (Some("cross-site"), None, Some("a.example"), None, false),
+            (Some("none"), None, Some("a.example"), None, false),
+            (Some("SAME-ORIGIN, cross-site"), None, Some("a.example"), None, false),
+            (None, Some("https://a.example"), Some("a.example"), None, true),
+            (None, Some("https://a.example"), Some("a.example:443"), None, true),
+            (None, Some("http://a.example:8080"), Some("a.example:8080"), None, true),
+            (None, Some("http://a.example:8081"), Some("a.example:8080"), None, false),
+            (None, Some("https://a.example"), Some("proxy.internal"), Some("https://a.example/"), true),
+            (None, Some("http://a.example"), Some("proxy.internal"), Some("https://a.example/"), false),
+            (None, Some("https://b.example"), Some("a.example"), Some("https://a.example"), false),
+            (None, Some("https://a.example.b.example"), Some("a.example"), None, false),
+            (None, Some("null"), Some("a.example"), None, false),
+            (None, Some("null"), Some("null"), None, false),
+            (None, Some(""), Some(""), None, false),
+            (None, Some("https://a.example"), None, None, false),
+            (None, None, Some("a.example"), None, false),
+        ];
+        for (site, origin, host, public_url, expected) in cases {
+            let mut headers = HeaderMap::new();
+            site.map(|site| headers.insert("sec-fetch-site", site.parse().unwrap()));
+            origin.map(|origin| headers.insert("origin", origin.parse().unwrap()));
+            assert_eq!(is_own(&headers, host, public_url), expected, "{site:?} {origin:?} {host:?} {public_url:?}");
+        }
+    }
+}

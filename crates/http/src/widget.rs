@@ -1,0 +1,37 @@
+//! The widget that websites put beside their fields for addresses: its script, its checks, and the day's job that sums them up.
+//!
+//! Its key is public: it stands in pages that anybody can read. So it opens nothing but `/v1/widget/*`, the answers are coarse
+//! ([`answer`]), and what it can spend is bounded four times over: by a nonce for each check that only the visitor who was given
+//! it can use ([`nonce`]), by limits of the visitor, of the key and of all widgets of the organization together ([`entry`]), and by
+//! credits a day ([`gate`]). All of these are counted by all nodes together. The check of the origin keeps other websites' visitors away; a program can
+//! write any origin that it likes, and then meets the limits.
+//!
+//! Who has used up a limit, a day or an account gets the same 429: which of them it was is no visitor's business. The script
+//! shows nothing then; a form is never held up.
+
+pub(crate) mod checks;
+mod entry;
+pub(crate) mod preview;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::header;
+use axum::routing::{MethodRouter, get};
+use probity_service::app::App;
+use probity_service::error::ApiError;
+
+use crate::error::Refusal;
+
+/// `/v1/widget/nonce` and `/v1/widget/verify`. HEAD is no method of theirs: there is nothing to know of an answer before it is
+/// paid for (RFC 9110, section 15.5.6).
+pub(crate) fn routes(app: &Arc<App>) -> Router {
+    let only_get = |methods: MethodRouter<Arc<App>>| {
+        let refused = async || ([(header::ALLOW, "GET")], Refusal(ApiError::method_not_allowed()));
+        methods.head(refused).fallback(refused)
+    };
+    Router::new()
+        .route("/v1/widget/nonce", only_get(get(checks::nonce)))
+        .route("/v1/widget/verify", only_get(get(checks::verify)))
+        .with_state(app.clone())
+}

@@ -1,0 +1,152 @@
+//! The mail servers that live keys meet: one domain for each way in which a verification can end, and one with a budget.
+
+mod tight;
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use probity_engine::net::{BoxFuture, Source};
+use probity_engine::{Counters, Engine, EngineConfig, Forgotten, Item, Live, Manners, Room, Sink};
+use probity_mail::policy::Profile;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Verification;
+use probity_mailworld::{At, MailboxState, Mailboxes, MemoryNet, Personality, Tls, World, Zone};
+use probity_service::verifier::Verifier;
+use tokio::sync::Semaphore;
+
+pub(crate) use tight::{BURST, Tight};
+
+/// The engine over a small world, with two local parts that make trouble at any domain: `panics` and `waits`.
+pub(crate) struct Rigged {
+    engine: Engine,
+    /// What the mail servers have seen.
+    pub(crate) net: Arc<MemoryNet>,
+    /// One permit lets one call for `waits` through.
+    pub(crate) gate: Semaphore,
+    /// A domain that takes few addresses at a time.
+    pub(crate) tight: Tight,
+    /// How long each call was ready to wait, in milliseconds.
+    pub(crate) timeouts: Mutex<Vec<u64>>,
+    /// How many calls it has answered.
+    pub(crate) answered: AtomicU32,
+    /// How often it has failed for a whole chunk.
+    pub(crate) failures: AtomicU32,
+}
+
+impl Rigged {
+    /// Asks the servers of a network that others may use too; one of its own without. `seen_as` is the address that they see.
+    pub(super) fn new(net: Option<Arc<MemoryNet>>, seen_as: Option<IpAddr>) -> Self {
+        let net = net.unwrap_or_else(|| world().net(1));
+        let mut config = EngineConfig {
+            profile: Profile::Open,
+            networks_allowed: vec!["0.0.0.0/0".into()],
+            seed: Some(1),
+            ..EngineConfig::default()
+        };
+        config.sources = vec![Arc::new(Source { public: seen_as, ..(*config.sources[0]).clone() })];
+        let engine = Engine::new(config, net.clone()).expect("a sound configuration");
+        Self {
+            engine,
+            net,
+            gate: Semaphore::new(0),
+            tight: Tight::default(),
+            timeouts: Mutex::default(),
+            answered: AtomicU32::new(0),
+            failures: AtomicU32::new(0),
+        }
+    }
+}
+
+impl Rigged {
+    /// Waits until so many calls were asked for.
+    pub(crate) async fn asked(&self, calls: usize) {
+        while self.timeouts.lock().unwrap().len() < calls {
+            super::real_moment().await;
+        }
+    }
+}
+
+fn world() -> Arc<World> {
+    let plain = || Personality { tls: Tls::None, ..Personality::default() };
+    let preset = |name| Personality { tls: Tls::None, ..Personality::preset(name).expect("a preset") };
+    let people = Mailboxes::percent_of("user", 100)
+        .with("ann", MailboxState::Exists)
+        .with("info", MailboxState::Exists)
+        .with("full", MailboxState::Full)
+        .with("closed", MailboxState::Disabled);
+    World::builder()
+        .site("honest-mail.com", people, plain())
+        .site("xn--bcher-kva.com", Mailboxes::only(&["ann"]), plain())
+        .site("takes-all.com", Mailboxes::default(), preset("catch_all"))
+        .site("blocks-us.com", Mailboxes::only(&["ann"]), plain().refusing(At::Rcpt, "blocked"))
+        .site("greylists.com", Mailboxes::only(&["ann"]), preset("greylister"))
+        .site("stays-silent.com", Mailboxes::only(&["ann"]), preset("silent"))
+        .zone("null-mx.com", Zone::null_mx())
+        .build()
+        .expect("a world")
+}
+
+impl Verifier for Rigged {
+    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
+        Box::pin(async move {
+            self.timeouts.lock().unwrap().push(live.timeout_ms);
+            assert!(!email.starts_with("panics"), "on behalf of {email}");
+            if email.starts_with("waits") {
+                self.gate.acquire().await.expect("the gate stays").forget();
+            }
+            let verification = self.engine.verify(email, live).await;
+            self.answered.fetch_add(1, Ordering::Relaxed);
+            verification
+        })
+    }
+
+    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
+        let (tight, items): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| tight::is_there(&item.email));
+        let (waiting, at_once): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.email.starts_with("waits"));
+        Box::pin(async move {
+            if at_once.iter().any(|item| item.email.starts_with("panics")) {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                panic!("on behalf of a chunk");
+            }
+            self.tight.ask(tight, &self.engine, &sink);
+            self.engine.verify_many(at_once, sink.clone()).await;
+            for item in waiting {
+                self.gate.acquire().await.expect("the gate stays").forget();
+                self.engine.verify_many(vec![item], sink.clone()).await;
+            }
+        })
+    }
+
+    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+        self.tight.room(destination, self.now()).unwrap_or_else(|| self.engine.room(destination, source))
+    }
+
+    fn forget(&self, scope: u64, which: &Forgotten) {
+        self.engine.forget(scope, which);
+    }
+
+    fn manners(&self, exchanger: &str) -> Option<Manners> {
+        Verifier::manners(&self.engine, exchanger)
+    }
+
+    fn source_names(&self) -> Vec<Arc<str>> {
+        self.engine.source_names()
+    }
+
+    fn now(&self) -> Millis {
+        self.engine.now()
+    }
+
+    fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine.wait_until(at))
+    }
+
+    fn counters(&self) -> Counters {
+        self.engine.counters()
+    }
+
+    fn close(&self, timeout_ms: u64) -> BoxFuture<'_, ()> {
+        Box::pin(self.engine.close(timeout_ms))
+    }
+}

@@ -1,0 +1,179 @@
+//! A job as `/v1/jobs` shows it, and as the callback of a batch carries it.
+
+use probity_account::id::JobId;
+use probity_mail::verdict::Reason;
+use probity_store::jobs::{Job, State};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AdditionalProperties, Object, ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::schema;
+use crate::timestamp::Timestamp;
+
+/// The source of what the widget verifies, in usage and jobs.
+pub const WIDGET: &str = "widget";
+/// The words for where a job stands.
+pub const STATUSES: [&str; 4] = ["queued", "processing", "completed", "cancelled"];
+/// Sources of jobs.
+pub const SOURCES: [&str; 6] = ["api", "csv", "input", "widget", "zapier", "integration"];
+
+/// A job.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Job)]
+pub struct JobView {
+    /// The job's id.
+    #[schema(schema_with = schema::job_id)]
+    id: JobId,
+    /// Job status.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+    /// Source of the addresses.
+    #[schema(schema_with = sources)]
+    source: String,
+    /// Provider, if the source is `integration`.
+    #[schema(required, examples(json!(null)))]
+    source_integration: Option<String>,
+    /// Time at which the job was accepted.
+    created_at: Timestamp,
+    /// Finish time; null until then.
+    #[schema(required)]
+    finished_at: Option<Timestamp>,
+    /// Results; null until the job is completed, and if it was canceled.
+    #[schema(required)]
+    results: Option<JobResults>,
+}
+
+/// Rows of a job, counted by verdict.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct JobResults {
+    /// Submitted rows.
+    #[schema(examples(3), minimum = 0)]
+    total: i64,
+    /// Rows with a verdict.
+    #[schema(examples(3), minimum = 0)]
+    processed: i64,
+    /// Rows that passed.
+    #[schema(examples(1), minimum = 0)]
+    passed: i64,
+    /// Rows that did not pass: undeliverable, risky or unknown.
+    #[schema(examples(2), minimum = 0)]
+    failed: i64,
+    /// Undeliverable rows.
+    #[schema(examples(1), minimum = 0)]
+    undeliverable: i64,
+    /// Rows that are deliverable but flagged.
+    #[schema(examples(0), minimum = 0)]
+    risky: i64,
+    /// Rows whose status could not be determined.
+    #[schema(examples(1), minimum = 0)]
+    unknown: i64,
+    /// Rows that did not pass, by reason. Absent in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    reasons: Option<ReasonCounts>,
+}
+
+impl JobView {
+    /// A job, with how many of its rows have which reason where that is to be shown.
+    pub fn of(job: &Job, reasons: Option<&[(Reason, i64)]>) -> Self {
+        let counts = job.counts;
+        let results = JobResults {
+            total: job.rows,
+            processed: counts.processed,
+            passed: counts.passed,
+            failed: counts.failed(),
+            undeliverable: counts.undeliverable,
+            risky: counts.risky,
+            unknown: counts.unknown,
+            reasons: reasons.map(ReasonCounts::of),
+        };
+        Self {
+            id: job.id,
+            status: status(job.state),
+            source: job.source.clone(),
+            source_integration: None,
+            created_at: job.created_at.into(),
+            finished_at: job.finished_at.map(Into::into),
+            results: (job.state == State::Completed).then_some(results),
+        }
+    }
+}
+
+/// The word for a state.
+pub(crate) fn status(state: State) -> &'static str {
+    let [queued, processing, completed, cancelled] = STATUSES;
+    match state {
+        State::Unborn | State::Queued | State::Importing | State::Ready => queued,
+        State::Processing => processing,
+        State::Completed => completed,
+        State::Cancelled | State::ForceStopped => cancelled,
+    }
+}
+
+pub(crate) fn statuses() -> Object {
+    let means = "Job status. `queued`: accepted, not yet processing. `processing`: in progress. `completed`: \
+        finished. `cancelled`: stopped early, by the customer or by the system.";
+    schema::one_of(STATUSES, means)
+}
+
+pub(crate) fn sources() -> Object {
+    let means = "Source of the addresses. `api`: this API. `csv`: an uploaded file. `input`: pasted into the \
+        dashboard. `widget`: the widget. `zapier`: an automation. `integration`: a connected platform.";
+    schema::one_of(SOURCES, means)
+}
+
+/// Rows by reason: each of the 16 reasons other than `valid`, in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasonCounts(Vec<(Reason, i64)>);
+
+/// The reasons that are counted.
+fn counted() -> impl Iterator<Item = Reason> {
+    Reason::ALL.iter().copied().filter(|reason| *reason != Reason::Valid)
+}
+
+impl ReasonCounts {
+    /// Reasons that are missing have no rows.
+    pub fn of(rows: &[(Reason, i64)]) -> Self {
+        let of = |reason: Reason| rows.iter().filter(|(other, _)| *other == reason).map(|(_, n)| n).sum();
+        Self(counted().map(|reason| (reason, of(reason))).collect())
+    }
+}
+
+impl Serialize for ReasonCounts {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (reason, rows) in &self.0 {
+            map.serialize_entry(reason.as_str(), rows)?;
+        }
+        map.end()
+    }
+}
+
+impl PartialSchema for ReasonCounts {
+    fn schema() -> RefOr<Schema> {
+        let rows = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).examples([0]);
+        let each =
+            |object: ObjectBuilder, reason: Reason| object.property(reason.as_str(), rows()).required(reason.as_str());
+        let object = ObjectBuilder::new()
+            .description(Some("Rows by reason, with all 16 reasons other than `valid`."))
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        counted().fold(object, each).into()
+    }
+}
+
+impl ToSchema for ReasonCounts {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_but_valid_is_counted() {
+        let counts = ReasonCounts::of(&[(Reason::Valid, 9), (Reason::Unverified, 2)]);
+        let json = serde_json::to_value(&counts).unwrap();
+        assert_eq!(json.as_object().unwrap().len(), 16);
+        assert_eq!((&json["unverified"], &json["invalid"], json.get("valid")), (&2.into(), &0.into(), None));
+    }
+}

@@ -1,0 +1,354 @@
+//! What the timeline shows. Kinds of events are told apart by `type`.
+
+use std::collections::BTreeMap;
+
+use probity_account::id::{ConnId, JobId};
+use probity_store::events::{self, Event, What};
+use probity_store::jobs::{Job, State};
+use probity_store::timeline::Counted;
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+
+use crate::error::ApiError;
+use crate::published::jobs::{sources, status, statuses};
+use crate::schema;
+use crate::timestamp::Timestamp;
+
+/// Triggers of jobs.
+const TRIGGERS: [&str; 8] = ["manual", "autofloss", "instafloss", "decay_protection", "api", "cron", "staff", "system"];
+
+/// Account activity.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Timeline {
+    /// Time at which the response was generated.
+    pub generated_at: Timestamp,
+    /// Time window.
+    pub window: Window,
+    /// Counts for the whole window.
+    pub summary: Summary,
+    /// Newest events, newest first.
+    pub events: Vec<Shown>,
+}
+
+/// A time range.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineWindow)]
+pub struct Window {
+    /// Start of the window.
+    pub since: Timestamp,
+    /// End of the window.
+    pub until: Timestamp,
+    /// Length in days.
+    #[schema(examples(30), minimum = 1, maximum = 90)]
+    pub days: i64,
+}
+
+/// Event counts of a window.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineSummary)]
+pub struct Summary {
+    /// Jobs that started processing or are queued.
+    #[schema(examples(1), minimum = 0)]
+    jobs: u64,
+    /// Jobs by trigger; jobs with an unknown trigger are not included.
+    #[schema(schema_with = by_trigger)]
+    jobs_by_trigger: BTreeMap<String, u64>,
+    /// Settings changes.
+    #[schema(examples(0), minimum = 0)]
+    settings_changes: u64,
+    /// Account events.
+    #[schema(examples(0), minimum = 0)]
+    account_events: u64,
+    /// Whether there are more events than `events` shows.
+    #[schema(examples(false))]
+    truncated: bool,
+}
+
+impl Summary {
+    /// Of the jobs of the window by what started them and of what else happened, of which so many are shown.
+    pub fn of(started: BTreeMap<Option<String>, u64>, counted: Counted, shown: usize) -> Self {
+        let Counted { settings_changes, account_events } = counted;
+        let jobs: u64 = started.values().sum();
+        let jobs_by_trigger = started.into_iter().filter_map(|(trigger, n)| Some((trigger?, n))).collect();
+        let truncated = u64::try_from(shown).is_ok_and(|shown| shown < jobs + settings_changes + account_events);
+        Self { jobs, jobs_by_trigger, settings_changes, account_events, truncated }
+    }
+}
+
+/// An event.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = TimelineEvent)]
+pub enum Shown {
+    /// A job.
+    Job(Box<JobEvent>),
+    /// A settings change.
+    Settings(SettingsEvent),
+    /// An account event.
+    Account(AccountEvent),
+}
+
+/// A job.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJobEvent)]
+pub struct JobEvent {
+    /// Type of event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = job_kind)]
+    kind: &'static str,
+    /// Start of processing; until then, the time at which the job was accepted.
+    at: Timestamp,
+    /// The job.
+    job: JobShown,
+    /// Trigger of the job; null if unknown.
+    #[schema(schema_with = triggers)]
+    trigger: Option<String>,
+    /// Whether the trigger was recorded at the start; otherwise it was inferred later.
+    #[schema(examples(true))]
+    trigger_explicit: bool,
+    /// Origin of the job, as a dotted path.
+    #[schema(required, examples("api.batch_verify"))]
+    source_action: Option<String>,
+    /// Actor that started the job; null if unknown.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// A settings change.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineSettingsEvent)]
+pub struct SettingsEvent {
+    /// Type of event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = settings_kind)]
+    kind: &'static str,
+    /// Time of the change.
+    at: Timestamp,
+    /// Setting, as a dotted path.
+    #[schema(examples("organization.retention_days"))]
+    setting: String,
+    /// Its value before: as it was, `N entries` for a long list, or `redacted`.
+    #[schema(schema_with = value_before)]
+    before: Value,
+    /// Its value after.
+    #[schema(schema_with = value_after)]
+    after: Value,
+    /// The connection whose setting it is; left out where it is the organization's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = connection_id)]
+    connection_id: Option<ConnId>,
+    /// Actor that changed the setting; null if unknown.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// An account event.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineAccountEvent)]
+pub struct AccountEvent {
+    /// Type of event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = account_kind)]
+    event: &'static str,
+    /// Time of the event.
+    at: Timestamp,
+    /// Kind of account event.
+    #[schema(schema_with = happenings)]
+    kind: &'static str,
+    /// Actor; null if unknown.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// Job of an event.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJob)]
+struct JobShown {
+    /// The job's id.
+    #[schema(schema_with = schema::job_id)]
+    id: JobId,
+    /// Job status.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+    /// Source of the addresses.
+    #[schema(schema_with = sources)]
+    source: String,
+    /// Provider, if the source is `integration`.
+    #[schema(required, examples(json!(null)))]
+    source_integration: Option<String>,
+    /// Start of processing; null until then.
+    #[schema(required)]
+    started_at: Option<Timestamp>,
+    /// Finish time; null until then.
+    #[schema(required)]
+    finished_at: Option<Timestamp>,
+    /// Results; null until the job is completed.
+    #[schema(required)]
+    results: Option<ResultsShown>,
+}
+
+/// Rows of an event's job, counted by verdict.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJobResults)]
+struct ResultsShown {
+    /// Submitted rows.
+    #[schema(examples(3), minimum = 0)]
+    total: i64,
+    /// Rows that passed.
+    #[schema(examples(1), minimum = 0)]
+    passed: i64,
+    /// Rows that did not pass.
+    #[schema(examples(2), minimum = 0)]
+    failed: i64,
+}
+
+/// Actor of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Actor)]
+pub(crate) struct Actor {
+    /// Kind of actor.
+    #[serde(rename = "type")]
+    #[schema(schema_with = actors)]
+    kind: &'static str,
+    /// Actor ID, if the actor has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("key_01h455vb4pex5vsknk084sn02q"))]
+    id: Option<String>,
+}
+
+impl From<events::Actor> for Actor {
+    fn from(actor: events::Actor) -> Self {
+        let (kind, id) = match actor {
+            events::Actor::User(id) => ("user", Some(id.to_string())),
+            events::Actor::ApiKey(id) => ("api_key", Some(id.to_string())),
+            events::Actor::Staff => ("staff", None),
+            events::Actor::System => ("system", None),
+        };
+        Self { kind, id }
+    }
+}
+
+impl Shown {
+    /// A job as an event.
+    pub fn job(job: &Job) -> Result<Self, ApiError> {
+        JobEvent::of(job).map(Box::new).map(Self::Job)
+    }
+
+    /// Any other event.
+    pub fn of(event: Event) -> Self {
+        let (at, actor) = (event.at.into(), event.actor.map(Actor::from));
+        match event.what {
+            What::SettingsChange { setting, before, after, connection } => Self::Settings(SettingsEvent {
+                kind: "settings_change",
+                at,
+                setting,
+                before,
+                after,
+                connection_id: connection,
+                actor,
+            }),
+            What::Account(kind) => {
+                Self::Account(AccountEvent { event: "account_event", at, kind: kind.as_str(), actor })
+            }
+        }
+    }
+
+    /// Time of the event.
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Job(event) => event.at,
+            Self::Settings(event) => event.at,
+            Self::Account(event) => event.at,
+        }
+    }
+}
+
+impl JobEvent {
+    /// A job as an event. An actor that cannot be read is damage.
+    fn of(job: &Job) -> Result<Self, ApiError> {
+        let actor = job.actor.as_deref().map(events::Actor::from_json).transpose()?;
+        let counts = job.counts;
+        let results = ResultsShown { total: job.rows, passed: counts.passed, failed: counts.failed() };
+        let shown = JobShown {
+            id: job.id,
+            status: status(job.state),
+            source: job.source.clone(),
+            source_integration: None,
+            started_at: job.started_at.map(Into::into),
+            finished_at: job.finished_at.map(Into::into),
+            results: (job.state == State::Completed).then_some(results),
+        };
+        Ok(Self {
+            kind: "job",
+            at: job.started_at.unwrap_or(job.created_at).into(),
+            job: shown,
+            trigger: job.started_by.clone(),
+            trigger_explicit: job.started_by.is_some(),
+            source_action: job.source_action.clone(),
+            actor: actor.map(Actor::from),
+        })
+    }
+}
+
+fn job_kind() -> Object {
+    schema::one_of(["job"], "Type of event.")
+}
+
+fn settings_kind() -> Object {
+    schema::one_of(["settings_change"], "Type of event.")
+}
+
+fn account_kind() -> Object {
+    schema::one_of(["account_event"], "Type of event.")
+}
+
+fn happenings() -> Object {
+    schema::one_of(events::AccountEvent::ALL.map(events::AccountEvent::as_str), "Kind of account event.")
+}
+
+fn connection_id() -> Object {
+    schema::id("conn", "Connection ID.")
+}
+
+fn value_before() -> Object {
+    any_value(
+        "Previous value. For long lists, the number of `entries` and the `removed` ones, or `N entries`. Hidden \
+         values read `redacted`.",
+        90,
+    )
+}
+
+fn value_after() -> Object {
+    any_value("New value, in the same form; for long lists, with the `added` entries.", 30)
+}
+
+fn any_value(means: &str, example: i64) -> Object {
+    let any = SchemaType::AnyValue;
+    ObjectBuilder::new().schema_type(any).description(Some(means)).examples([example]).build()
+}
+
+fn actors() -> Object {
+    schema::one_of(["user", "api_key", "staff", "system"], "Kind of actor.")
+}
+
+fn triggers() -> Object {
+    let means = "Trigger of the job. `manual`: a person in the dashboard. `autofloss`: the daily schedule. \
+        `instafloss`: real-time cleaning. `decay_protection`: the monthly re-verification. `api`: this API. \
+        `staff`: support staff. `cron`, `system`: other work of the service. Null if unknown.";
+    let mut schema = schema::one_of(TRIGGERS, means);
+    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    schema.examples = vec!["api".into()];
+    schema
+}
+
+fn by_trigger() -> Object {
+    let count = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    ObjectBuilder::new()
+        .description(Some("Jobs by trigger; jobs with an unknown trigger are not included."))
+        .additional_properties(Some(utoipa::openapi::RefOr::T(count().into())))
+        .examples([serde_json::json!({"api": 1})])
+        .build()
+}
