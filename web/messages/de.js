@@ -69,7 +69,7 @@ export default {
   "verify.title": "Adresse prüfen",
   "verify.lead": "Sie erhalten ein Urteil mit den Belegen.",
   "verify.email": "Adresse",
-  "verify.price": "1 Credit. Unbekannte Urteile sind kostenlos.",
+  "verify.price": "1 Credit. Kostenlos, wenn der Mailserver keine Auskunft gibt.",
   "verify.submit": "Prüfen",
   "verify.empty": "Noch kein Urteil",
   "verify.empty_text": "Geben Sie oben eine Adresse ein. Die Mailserver werden abgefragt; es wird keine Mail verschickt.",

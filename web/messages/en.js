@@ -69,7 +69,7 @@ export default {
   "verify.title": "Verify an address",
   "verify.lead": "Get a verdict with its evidence.",
   "verify.email": "Address",
-  "verify.price": "1 credit. Unknown verdicts are free.",
+  "verify.price": "1 credit. Free if the mail server gives no answer.",
   "verify.submit": "Verify",
   "verify.empty": "No verdict yet",
   "verify.empty_text": "Enter an address above. Its mail servers are probed; no mail is sent.",

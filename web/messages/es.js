@@ -69,7 +69,7 @@ export default {
   "verify.title": "Verificar una dirección",
   "verify.lead": "Obtenga un veredicto con sus pruebas.",
   "verify.email": "Dirección",
-  "verify.price": "1 crédito. Los veredictos desconocidos son gratuitos.",
+  "verify.price": "1 crédito. Gratis si el servidor de correo no da respuesta.",
   "verify.submit": "Verificar",
   "verify.empty": "Aún no hay veredicto",
   "verify.empty_text": "Escriba arriba una dirección. Se consultan sus servidores de correo; no se envía ningún mensaje.",

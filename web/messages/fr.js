@@ -69,7 +69,7 @@ export default {
   "verify.title": "Vérifier une adresse",
   "verify.lead": "Obtenez un verdict et ses justifications.",
   "verify.email": "Adresse",
-  "verify.price": "1 crédit. Les verdicts inconnus sont gratuits.",
+  "verify.price": "1 crédit. Gratuit si le serveur de messagerie ne donne pas de réponse.",
   "verify.submit": "Vérifier",
   "verify.empty": "Pas encore de verdict",
   "verify.empty_text": "Saisissez une adresse ci-dessus. Ses serveurs de messagerie sont interrogés ; aucun message n’est envoyé.",
