@@ -11,7 +11,7 @@ const ABOVE: [(&str, usize); 3] = [("cli", 9), ("engine", 9), ("store", 11)];
 type Needs = BTreeMap<String, BTreeSet<String>>;
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
     let files = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
     files.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
@@ -35,13 +35,13 @@ fn named(code: &str) -> BTreeSet<String> {
 fn needs(src: &Path) -> Needs {
     let mut needs = Needs::new();
     for path in sources(src) {
-        let inside = path.strip_prefix(src).unwrap().with_extension("");
+        let inside = path.strip_prefix(src).expect("below it").with_extension("");
         let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy().into_owned()).collect();
         let is_root = ["lib", "main"].contains(&parts[0].as_str());
         if is_root || parts.iter().any(|part| part == "tests") {
             continue;
         }
-        let names = named(&fs::read_to_string(&path).unwrap());
+        let names = named(&fs::read_to_string(&path).expect("a source file"));
         needs.entry(parts[0].clone()).or_default().extend(names);
     }
     let modules: BTreeSet<String> = needs.keys().cloned().collect();

@@ -15,7 +15,7 @@ use crate::error::Refusal;
 pub(crate) async fn format_of(request: Request) -> Result<(Format, Request), Refusal> {
     match named(request.headers()) {
         Some(format) => Ok((format, request)),
-        None => Err(unnamed(request).await.into()),
+        None => Err(unnamed(request).await),
     }
 }
 

@@ -81,7 +81,7 @@ async fn pass(app: &App, entry: &Entry, good: nonces::Good) -> Result<Pass, Refu
     };
     Ok(app.widget.gate.enter(asked).await.map_err(|closed| match closed {
         Closed::Used => stale(app),
-        Closed::Spent => entry::limited(app).into(),
+        Closed::Spent => entry::limited(app),
         Closed::Unavailable => ApiError::unavailable("cannot record a widget check"),
     })?)
 }

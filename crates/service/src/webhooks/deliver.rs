@@ -180,6 +180,7 @@ impl Worker {
     }
 
     /// The same, which claims only while this node may.
+    #[must_use]
     pub fn of_node(self, node: Arc<Presence>) -> Self {
         Self { node: Some(node), ..self }
     }

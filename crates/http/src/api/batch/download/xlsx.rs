@@ -227,7 +227,9 @@ mod tests {
     #[test]
     fn more_rows_than_a_sheet_has_are_refused() {
         assert!(check(1_048_575).is_ok());
-        assert!(check(1_048_576).unwrap_err().message().starts_with("format: a workbook takes 1048575 rows"));
+        assert!(
+            check(1_048_576).unwrap_err().message().starts_with("format: a workbook can have at most 1048575 rows")
+        );
     }
 
     /// Rows that break off: the writer sees it and gives its place back.
