@@ -75,7 +75,7 @@ def ndjson(context, response):
 
 
 def a_member():
-    """The id of a member who was made for a request: it may be their end. The primary user cannot be removed."""
+    """The id of a member who was made for a request: it may be their end. The owner cannot be removed."""
     invite = {"email": f"{uuid.uuid4()}@example.com", "role": "contributor"}
     return ask("/v1/users", method="POST", key=LIVE_KEY, json=invite).json()["id"]
 

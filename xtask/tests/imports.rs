@@ -52,7 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     ("probity-engine", &["probity-mailworld"]),
     ("probity-store", &["probity-trialdb"]),
-    ("probity-service", &["probity-mailworld", "probity-trialdb"]),
+    ("probity-service", &["probity-trialdb"]),
     ("probity-http", &["probity-mailworld", "probity-trialdb"]),
     ("probity-cli", &["probity-trialdb"]),
 ];

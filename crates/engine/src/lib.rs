@@ -1,4 +1,4 @@
-//! Engine: drives the core's machines with sockets, clocks, caches and pacing; independent of customers.
+//! Engine: drives the state machines of `probity-mail` with sockets, clocks, caches and pacing; independent of customers.
 //!
 //! [`Engine::verify`] verifies one address within a deadline; [`Engine::verify_many`] verifies many, with warm sessions. Both drive
 //! the same core machines over a [`net::Net`], so the whole engine runs in a simulated internet under a paused clock. An address

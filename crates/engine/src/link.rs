@@ -1,4 +1,4 @@
-//! One session on one connection: the driver of the core's session machine.
+//! One session on one connection: the driver of `probity-mail`'s session machine.
 //!
 //! A [`Link`] performs the machine's requests (write, read, TLS handshake) under its deadlines, and reports back. Every network
 //! failure ends as an [`End`] or a [`DialFault`]: an observation.

@@ -98,7 +98,8 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Opens the routes of an organization; where `test` says so, as its test keys see them. Call within a tokio runtime, and [`Desk::close`] before the instance is closed. The
+    /// Opens the routes of an organization; where `test` says so, as its test keys see them. Call within a tokio runtime, and
+    /// [`Desk::close`] before the instance is closed. The
     /// verifiers are asked how they would ask, and for no verdict.
     pub fn open(instance: &Instance, config: &ServiceConfig, verifiers: &Verifiers, org: &Org, test: bool) -> Self {
         let ending = CancellationToken::new();

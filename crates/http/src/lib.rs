@@ -2,7 +2,8 @@
 //!
 //! A request comes through [`listen`] and [`shell`] (what all answers have in common), `auth` (who calls, and whether they may)
 //! and `idempotency` to a handler in [`api`]; `router` is the table of contents. [`person`] is how people come in, with a session
-//! in the place of a key. `web` holds the dashboard's files, [`uploads`] the lists that people put up there, [`widget`] what websites
+//! in the place of a key. `web` holds the dashboard's files, [`uploads`] the lists that people put up there, [`widget`] what
+//! websites
 //! put beside their fields. [`service`] puts everything together, [`operator`] is the operator's API, [`desk`] the routes of an
 //! organization as the command line asks them.
 

@@ -12,7 +12,8 @@
 //! What hyper refuses by itself is answered in our form ([`refusal`]): 400 for what is no HTTP (two different Content-Length, a
 //! Transfer-Encoding that does not end in chunked), 431 for a header section, target included, over [`HEADERS_BYTES_MAX`] or
 //! over 100 fields; the connection then closes. Only HTTP/2 has refusals without a form: broken frames, and a header section
-//! over [`HEADERS_LIST_MAX`]. A connection goes on after a body that nobody has read, unless that is large ([`rest`]). A request with
+//! over [`HEADERS_LIST_MAX`]. A connection goes on after a body that nobody has read, unless that is large ([`rest`]). A request
+//! with
 //! both Content-Length and Transfer-Encoding is read as chunked and its connection closed after the answer (RFC 9112 §6.1), so
 //! nothing can be smuggled behind it.
 

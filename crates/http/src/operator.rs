@@ -1,7 +1,8 @@
 //! The operator's API, `/admin/v1`: customers, their plans, credits, holds and people, for programs of whoever runs the service.
 //!
 //! It is there where a key is configured for it, and not otherwise; that key opens nothing else, and no customer's key or session
-//! opens anything here ([`guard`]). It does what the command line does, by the same functions ([`probity_service::admin`]), and what it does
+//! opens anything here ([`guard`]). It does what the command line does, by the same functions ([`probity_service::admin`]), and
+//! what it does
 //! has the actor `staff` in the timeline: who it was is not known here. Answers have the same form as those of the API, its
 //! description is at `/admin/v1/openapi.json`. It may listen on addresses of its own.
 
@@ -96,5 +97,5 @@ async fn repeatable(State(app): State<Arc<App>>, request: Request, next: Next) -
 
 /// An account that does not cover what is taken from it: no 402, which would say that the operator has to pay.
 fn uncovered() -> ApiError {
-    ApiError::new(Code::Conflict, "amount: exceeds the available credits; lower it")
+    ApiError::new(Code::Conflict, "amount: removes more credits than are available")
 }

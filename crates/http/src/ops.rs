@@ -1,7 +1,8 @@
 //! What an operator asks the service: is it alive, is it ready, what is it doing.
 //!
 //! `/healthz`, `/readyz` and `/metrics` stand beside the API, without a key. Liveness touches nothing: a process that answers is
-//! alive, and restarting it would not bring a database back. Readiness asks the parts that every request needs, and is cached, so that
+//! alive, and restarting it would not bring a database back. Readiness asks the parts that every request needs, and is cached,
+//! so that
 //! nobody can load the database through it. The metrics are for their readers only ([`Readers`]).
 
 use std::net::SocketAddr;

@@ -111,7 +111,8 @@ fn guarded(app: &Arc<App>, behind: impl Fn(MethodRouter<Arc<App>>, Guard) -> Met
     Router::from(routes).with_state(app.clone())
 }
 
-/// What a node answers under `/v1` and `/app` that does not serve the API: nothing is wrong with the request, it came to the wrong node.
+/// What a node answers under `/v1` and `/app` that does not serve the API: nothing is wrong with the request, it came to the
+/// wrong node.
 pub(crate) fn elsewhere() -> Router {
     let answer = any(async || {
         Refusal(ApiError::new(Code::ServiceUnavailable, "this node does not serve the API").retry_after(1))

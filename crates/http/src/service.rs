@@ -215,10 +215,10 @@ impl Core {
         let roles = &config.node.roles;
         if roles.has(Role::Worker) {
             jobs = app.jobs(config.jobs).start(&ending);
-            jobs.spawn(erasures::work(app.eraser(), config.jobs.lease_ms, ending.clone()));
+            jobs.spawn(erasures::work(app.erasure_parts(), config.jobs.lease_ms, ending.clone()));
         }
         jobs.spawn(checkups);
-        jobs.spawn(erasures::follow(app.eraser(), ending.clone()));
+        jobs.spawn(erasures::follow(app.erasure_parts(), ending.clone()));
         if roles.has(Role::Delivery) {
             deliveries.spawn(worker(&app, config).run(ending.clone()));
             deliveries.extend(mailer(&app, config).map(|mailer| mailer.run(ending.clone())));

@@ -1,7 +1,8 @@
 //! The dashboard's files: what a browser loads before it talks to the API.
 //!
 //! They stand in `web/` as the browser takes them and lie in the program; a debug build reads them from the disk whenever
-//! the page is asked for, so that a change is seen by loading the page anew. All files of a build lie under one path that carries the hash
+//! the page is asked for, so that a change is seen by loading the page anew. All files of a build lie under one path that
+//! carries the hash
 //! of all of them: a browser may keep each for ever, and never mixes two builds. Only the page itself is asked for each time.
 //! It names the modules that it will need, so that they are fetched at once and not one after the other.
 //!
@@ -75,7 +76,8 @@ fn widget<S: Clone + Send + Sync + 'static>(held: &Arc<Mutex<Arc<Assets>>>) -> M
     })
 }
 
-/// The files for a page of this build: those that are held, where they are its own. Whether they have changed since is asked for the
+/// The files for a page of this build: those that are held, where they are its own. Whether they have changed since is asked for
+/// the
 /// page, not for each of its files.
 fn of_build(held: &Mutex<Arc<Assets>>, build: &str) -> Arc<Assets> {
     let assets = held.lock().unwrap_or_else(PoisonError::into_inner).clone();

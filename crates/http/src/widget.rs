@@ -1,9 +1,12 @@
-//! The widget that websites put beside their fields for addresses: its script, its checks, and the day's job that sums them up.
+//! The widget that websites put beside their fields for addresses: its script and its checks.
 //!
 //! Its key is public: it stands in pages that anybody can read. So it opens nothing but `/v1/widget/*`, the answers are coarse
-//! ([`answer`]), and what it can spend is bounded four times over: by a nonce for each check that only the visitor who was given
-//! it can use ([`nonce`]), by limits of the visitor, of the key and of all widgets of the organization together ([`entry`]), and by
-//! credits a day ([`gate`]). All of these are counted by all nodes together. The check of the origin keeps other websites' visitors away; a program can
+//! ([`answer`](probity_service::widget::answer)), and what it can spend is bounded four times over: by a nonce for each check
+//! that only the visitor who was given
+//! it can use ([`nonce`](probity_service::widget::nonce)), by limits of the visitor, of the key and of all widgets of the
+//! organization together ([`entry`]), and by
+//! credits a day ([`gate`](probity_service::widget::gate)). All of these are counted by all nodes together. The check of the
+//! origin keeps other websites' visitors away; a program can
 //! write any origin that it likes, and then meets the limits.
 //!
 //! Who has used up a limit, a day or an account gets the same 429: which of them it was is no visitor's business. The script

@@ -1,7 +1,7 @@
 //! What lists say of an address: role, disposable, free, relay, mail provider, parked.
 //!
 //! Every list is a text file of sorted lines (see `docs/data.md` for sources and licences), embedded in the program and
-//! replaceable at run time by files of the same names: [`Lists::with_files`] takes their contents, because the core does
+//! replaceable at run time by files of the same names: [`Lists::with_files`] takes their contents, because this crate does
 //! no I/O. `NAME.txt` replaces an embedded list, `NAME.add.txt` adds lines, `NAME.remove.txt` takes lines away. A file
 //! that cannot be read or is not known refuses the whole change with a [`ListError`], so that a slip of the pen never
 //! turns a list off silently.

@@ -1,4 +1,4 @@
-//! Points in time as the core sees them: milliseconds of a clock that the shell owns.
+//! Points in time as this crate sees them: milliseconds of a clock that the shell owns.
 //!
 //! Usage is counted by day and billed by month, both in UTC, so the calendar is here too: days since 1970-01-01 to dates and
 //! back, by Howard Hinnant's algorithms (`days_from_civil`, `civil_from_days`), without leap seconds as everywhere in Unix

@@ -9,7 +9,7 @@ use probity_engine::clock::Clock;
 use probity_mail::time::Millis;
 use probity_store::Store;
 
-use crate::erasures::{Eraser, Erasures};
+use crate::erasures::{ErasureParts, Erasures};
 use crate::jobs::{Jobs, JobsConfig, Wake};
 use crate::keyring::Keyring;
 use crate::limits::RateLimits;
@@ -153,8 +153,8 @@ impl App {
     }
 
     /// What erasures need.
-    pub fn eraser(&self) -> Eraser {
-        Eraser {
+    pub fn erasure_parts(&self) -> ErasureParts {
+        ErasureParts {
             store: self.store.clone(),
             clock: self.clock,
             live: self.live.clone(),

@@ -82,7 +82,7 @@ pub fn tag(secrets: &Secrets, org: OrgNo, email: &str) -> Tag {
 
 /// What carrying erasures out needs of the service.
 #[derive(Clone)]
-pub struct Eraser {
+pub struct ErasureParts {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     /// Who has addresses of live keys in memory.
@@ -95,7 +95,7 @@ pub struct Eraser {
     pub(crate) erasures: Arc<Erasures>,
 }
 
-impl Eraser {
+impl ErasureParts {
     /// Lets this node forget what it has in memory of addresses.
     pub fn forget(&self, org: OrgNo, test: bool, tags: HashSet<Tag>) {
         let (secrets, verifier) = (self.secrets.clone(), if test { &self.sandbox } else { &self.live });
@@ -111,7 +111,7 @@ pub(crate) async fn write_down(file: &Path, new: &NewErasure) -> std::io::Result
 }
 
 /// Carries erasures out until it is told to end. What a run holds it holds for no longer than work on jobs is held.
-pub async fn work(eraser: Eraser, jobs_lease_ms: i64, ending: CancellationToken) {
+pub async fn work(eraser: ErasureParts, jobs_lease_ms: i64, ending: CancellationToken) {
     let lease_ms = jobs_lease_ms.min(LEASE_MS);
     let mut turn = Turn::FIRST;
     while !ending.is_cancelled() {
@@ -132,7 +132,7 @@ pub async fn work(eraser: Eraser, jobs_lease_ms: i64, ending: CancellationToken)
 }
 
 /// Carries an erasure out that nobody works on, of the organization whose turn it is; says whether there was one.
-async fn next(eraser: &Eraser, lease_ms: i64, turn: &mut Turn) -> Result<bool, Detail> {
+async fn next(eraser: &ErasureParts, lease_ms: i64, turn: &mut Turn) -> Result<bool, Detail> {
     if !eraser.presence.may_work() {
         return Ok(false);
     }

@@ -54,7 +54,8 @@ impl MailConfig {
         Ok(Self { relay, from, public_url: public_url.to_owned() })
     }
 
-    /// The same for a relay whose certificate, or that of who signed it, is this one in DER: it is believed besides the usual roots.
+    /// The same for a relay whose certificate, or that of who signed it, is this one in DER: it is believed besides the usual
+    /// roots.
     /// None where it is no certificate.
     #[must_use]
     pub fn believing(mut self, certificate: &[u8]) -> Option<Self> {

@@ -82,7 +82,8 @@ pub(crate) async fn renew(app: &App, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// Tells of balances that have become low, once each time, among the organizations behind the one that was looked at last. Says where to
+/// Tells of balances that have become low, once each time, among the organizations behind the one that was looked at last. Says
+/// where to
 /// go on.
 pub(crate) async fn watch(app: &App, after: Option<OrgNo>, now: Millis) -> Result<Option<OrgNo>> {
     let (plans, by_mail) = (&app.config.plans, app.sends_mail);

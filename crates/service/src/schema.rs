@@ -118,7 +118,8 @@ fn origin_pattern() -> String {
     format!("^https?://({host})(:({port}))?$")
 }
 
-/// Names as [`mod@probity_account::name`] takes them, as a pattern: characters that can be seen, each perhaps with selectors; between two
+/// Names as [`mod@probity_account::name`] takes them, as a pattern: characters that can be seen, each perhaps with selectors;
+/// between two
 /// of them a joiner, white space, or nothing; white space around all.
 pub fn name_pattern() -> String {
     let class = |ranges: &[(char, char)]| ranges.iter().map(|&(first, last)| range(first, last)).collect::<String>();

@@ -38,10 +38,10 @@ pub enum Refused {
     #[error("the owner cannot be removed, paused or given another role")]
     Primary,
     /// It is about somebody who has yet to accept.
-    #[error("an invited member becomes active by accepting; until then, you can only resend or remove the invitation")]
+    #[error("an invited member becomes active by accepting; until then, the status cannot be changed")]
     Invited,
     /// A key that expires would give what stays.
-    #[error("an expiring key can't change the team; use a key without an expiry")]
+    #[error("an expiring key cannot invite, reactivate or promote members; use a key without an expiry")]
     Expires,
     /// A key would give more than it has.
     #[error("the key cannot give the role `{}`: it lacks the scopes {}", role.as_str(), names(*lacking))]

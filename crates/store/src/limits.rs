@@ -1,4 +1,4 @@
-//! Token buckets shared by nodes: the generic cell rate algorithm of `core::limits`, one row per bucket.
+//! Token buckets shared by nodes: the generic cell rate algorithm of `probity_mail::limits`, one row per bucket.
 //!
 //! A row holds the time when its bucket will be full again, so an unused bucket needs no row. Taking tokens is one statement: the
 //! database's row lock orders the nodes, and each sees what the others left. A node takes slices of several tokens ([`take`]) and

@@ -10,7 +10,7 @@ mod webhooks;
 
 use anyhow::{Context, Result, anyhow, bail};
 use probity_account::api_key;
-use probity_account::credits as core;
+use probity_account::credits;
 use probity_account::id::OrgId;
 use probity_account::scope::Scope;
 use probity_service::admin::{Admin, Listed, MakeError, NewKey};
@@ -196,10 +196,10 @@ fn status_of(status: admin::OrgStatus) -> OrgStatus {
     }
 }
 
-fn bucket_of(bucket: Bucket) -> core::Bucket {
+fn bucket_of(bucket: Bucket) -> credits::Bucket {
     match bucket {
-        Bucket::Subscription => core::Bucket::Subscription,
-        Bucket::Prepaid => core::Bucket::Prepaid,
+        Bucket::Subscription => credits::Bucket::Subscription,
+        Bucket::Prepaid => credits::Bucket::Prepaid,
     }
 }
 
@@ -279,7 +279,7 @@ async fn balance_of(admin: &Admin, org: &Org) -> Result<Answer> {
     balance(org, admin.balance(org).await)
 }
 
-fn balance(org: &Org, balance: std::result::Result<core::Balance, StoreError>) -> Result<Answer> {
+fn balance(org: &Org, balance: std::result::Result<credits::Balance, StoreError>) -> Result<Answer> {
     let balance = balance.map_err(failed)?;
     let account = |bucket| admin::credits::Account {
         available: balance.available.of(bucket),
@@ -288,8 +288,8 @@ fn balance(org: &Org, balance: std::result::Result<core::Balance, StoreError>) -
     };
     Ok(Answer::Balance(Balance {
         organization: org.id.to_string(),
-        subscription: account(core::Bucket::Subscription),
-        prepaid: account(core::Bucket::Prepaid),
+        subscription: account(credits::Bucket::Subscription),
+        prepaid: account(credits::Bucket::Prepaid),
         total: balance.available.total(),
     }))
 }

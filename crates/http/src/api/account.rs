@@ -1,7 +1,7 @@
 //! `/v1/account`: the person whom a key acts for, and what they say of themselves.
 //!
 //! A key that belongs to nobody in particular, because it was made at the command line or its person was removed, acts for the
-//! primary user. A change is a JSON merge patch (RFC 7396), also within `address` and `notifications`. The timeline tells which
+//! owner. A change is a JSON merge patch (RFC 7396), also within `address` and `notifications`. The timeline tells which
 //! fields were changed, never what they hold.
 
 use std::sync::Arc;

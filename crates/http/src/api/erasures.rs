@@ -66,7 +66,7 @@ pub(crate) async fn create_erasure(
         return Err(ApiError::conflict(FULL).retry_after(FULL_RETRY_S).into());
     };
     new.requested_at = requested_at;
-    app.eraser().forget(new.org, new.test, new.tags.iter().copied().collect());
+    app.erasure_parts().forget(new.org, new.test, new.tags.iter().copied().collect());
     app.erasures.wake.notify_one();
     // Not before: what is in the file and not in the database is done again by the next start.
     app.erasures.outlast(&new).await.map_err(ApiError::server_error)?;

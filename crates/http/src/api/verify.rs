@@ -107,7 +107,9 @@ impl Unsettled {
         let Self { verification, reservation, counted } = self;
         let costs = counted.charged > 0;
         match charge(app, reservation, counted).await {
-            Err(refused) if !costs => tracing::warn!(?refused, "returned a free verdict without counting it"),
+            Err(refused) if !costs => {
+                tracing::warn!(refused = ?*refused, "returned a free verdict without counting it");
+            }
             charged => charged?,
         }
         Ok((verification, costs))

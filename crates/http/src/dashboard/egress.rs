@@ -1,8 +1,10 @@
 //! `GET /app/egress`: the way to mail servers, for administrators.
 //!
-//! Each node writes down what it sees with its signs of life ([`probity_service::egress`]); here all of them are read. Machines are not
+//! Each node writes down what it sees with its signs of life ([`probity_service::egress`]); here all of them are read. Machines
+//! are not
 //! named. What they are and what all tenants ask through them is the operator's: addresses, counts and findings are for the
-//! people of the organization of the first start ([`OPERATORS`]), who run the installation. Others are told whether mail servers are
+//! people of the organization of the first start ([`OPERATORS`]), who run the installation. Others are told whether mail servers
+//! are
 //! reached.
 
 use std::sync::Arc;

@@ -1,8 +1,11 @@
 //! `GET /app/jobs/{id}/events`: where a list stands, whenever it has come on, as server-sent events.
 //!
-//! Each event is the whole of [`super::progress::Progress`]: whoever missed some has missed nothing, and `Last-Event-ID` is not
-//! looked at. A `beat` every [`BEAT`] keeps what stands in between from closing the connection, finds out who has gone, and tells the
-//! page that the connection stands: of comments a browser's scripts hear nothing. A stream ends when the list does, when the service ends, and when its session is over or may not read lists any more, which is
+//! Each event is the whole of [`Progress`](probity_service::lists::progress::Progress): whoever missed some has missed nothing,
+//! and `Last-Event-ID` is not
+//! looked at. A `beat` every [`BEAT`] keeps what stands in between from closing the connection, finds out who has gone, and
+//! tells the
+//! page that the connection stands: of comments a browser's scripts hear nothing. A stream ends when the list does, when the
+//! service ends, and when its session is over or may not read lists any more, which is
 //! looked after every [`SESSION`].
 
 use std::convert::Infallible;

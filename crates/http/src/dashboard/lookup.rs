@@ -1,7 +1,8 @@
 //! `GET /app/lookup`: where an address, or a domain, stands in the lists of an organization.
 //!
 //! The addresses of the lists are looked through, the newest list first, as long as their rows are kept. Nothing is written down
-//! for this: what a list's rows say of a person goes with the rows. An answer ends when it has enough or after [`TIME_MAX`], and says
+//! for this: what a list's rows say of a person goes with the rows. An answer ends when it has enough or after [`TIME_MAX`], and
+//! says
 //! where to go on.
 
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //!
 //! No index knows what stands in the rows; they are looked through, some blocks at a time, which takes about half a second for a
 //! million. So that no request takes long, an answer ends when it has enough rows or after [`TIME_MAX`], and says how far it
-//! has come (`scanned`, and `next` where there is more). Without a filter a page costs what it gives, wherever it begins, and needs no
+//! has come (`scanned`, and `next` where there is more). Without a filter a page costs what it gives, wherever it begins, and
+//! needs no
 //! place among the [searches](probity_service::lists::searches).
 
 use std::borrow::Cow;

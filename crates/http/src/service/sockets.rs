@@ -1,6 +1,7 @@
 //! The service on its sockets: bound before anything is promised, served by one task each, drained at the end.
 //!
-//! Binding is apart from answering so that an address that is taken fails the start, and so that a system's choice of a port is known
+//! Binding is apart from answering so that an address that is taken fails the start, and so that a system's choice of a port is
+//! known
 //! before the first request. Draining takes no more requests and waits for those in flight as long as the configuration says;
 //! what is behind the routes goes on until [`Core::stop`].
 

@@ -1,7 +1,8 @@
 //! A job of an upload: the texts of its column, row by row, accepted as any list is.
 //!
 //! Blocks of the job are written first, under a job that nobody sees. The transaction that accepts it also notes it with the
-//! upload; where another start was first, what was written is thrown away, and the answer is the other's job. So it is where addresses
+//! upload; where another start was first, what was written is thrown away, and the answer is the other's job. So it is where
+//! addresses
 //! were erased meanwhile, which the copy may still have: the job would be younger than the erasure, and not be gone through.
 
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //!
 //! A browser learns of a module's imports when it has the module, so a chain of them costs a round trip each. Links in the
 //! page's head name them all at once. Imports are found as our modules and the vendored ones write them, one form each
-//! (`from "./x.js"` and `from"./x.js"`); a dynamic import is not followed, because it is meant to come later; the screens that are seen first are named beside the main module.
+//! (`from "./x.js"` and `from"./x.js"`); a dynamic import is not followed, because it is meant to come later; the screens that
+//! are seen first are named beside the main module.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -104,7 +104,8 @@ async fn key(app: &App, parts: &Parts, now: Millis) -> Result<Arc<Known>, Refusa
 /// Counts a check against its key, all widgets of the organization, the organization, and the visitor. All widgets together may
 /// ask half as often as the organization: the other half is left to its servers, whatever bots do to its pages.
 ///
-/// The visitor's bucket, which nodes share, is asked for last. It is a row of the database there, so nobody makes more of those than
+/// The visitor's bucket, which nodes share, is asked for last. It is a row of the database there, so nobody makes more of those
+/// than
 /// the other three let through, with however many networks.
 pub(super) async fn count(app: &App, entry: &Entry, now: Millis) -> Result<(), Refusal> {
     let caller = Caller::Key(entry.known.clone());

@@ -1,4 +1,4 @@
-//! The dialects against the rules that judge replies: what a simulated server means is what the core reads.
+//! The dialects against the rules that judge replies: what a simulated server means is what `probity-mail` reads.
 
 use probity_mail::classify::{Meaning, Rules, Stage};
 use probity_mail::smtp::reply::ReplyParser;

@@ -1,8 +1,10 @@
 //! The file of tombstones, beside the database: which addresses were erased when, by keyed hashes.
 //!
 //! One line of JSON for each erasure, added and synced once the database has it and before it is answered, and one for its end,
-//! when the database says that nothing is left of it and before it says that it is completed. So a database that knows less than the file
-//! is an older copy of itself. No line is ever changed, and their order says nothing. A process that dies before it has written a line, or
+//! when the database says that nothing is left of it and before it says that it is completed. So a database that knows less than
+//! the file
+//! is an older copy of itself. No line is ever changed, and their order says nothing. A process that dies before it has written
+//! a line, or
 //! while it does (which leaves one that cannot be read), has told nobody; the next start finds in the database what is missing
 //! ([`follow`](mod@super::follow)). The file grows by 35 bytes an address and is kept for as long as backups are.
 

@@ -1,7 +1,8 @@
 //! What every node does about every erasure: forgets its addresses, and takes it and its end into its own file of tombstones.
 //!
 //! A node looks every second at what the database has heard of since, a minute of overlap included: a transaction may be
-//! committed after one that began later. Those that were open are asked after until they are completed. It forgets first: a file that
+//! committed after one that began later. Those that were open are asked after until they are completed. It forgets first: a file
+//! that
 //! cannot be written holds that up for no erasure, and is tried again with each look.
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use probity_store::OrgNo;
 use probity_store::erasures::{self, Erasure, NewErasure, Stage};
 use tokio_util::sync::CancellationToken;
 
-use crate::erasures::{Eraser, Heard};
+use crate::erasures::{ErasureParts, Heard};
 use crate::error::Detail;
 
 /// How often a node looks.
@@ -25,7 +26,7 @@ const OVERLAP_MS: i64 = 60_000;
 const AT_ONCE: usize = 100;
 
 /// Follows until it is told to end.
-pub async fn run(eraser: Eraser, ending: CancellationToken) {
+pub async fn run(eraser: ErasureParts, ending: CancellationToken) {
     if let Err(error) = eraser.erasures.tombstones.load().await {
         tracing::error!(%error, "cannot read the tombstone file");
     }
@@ -41,7 +42,7 @@ pub async fn run(eraser: Eraser, ending: CancellationToken) {
 
 /// How far a node has followed.
 struct Following<'a> {
-    eraser: &'a Eraser,
+    eraser: &'a ErasureParts,
     started: Millis,
     /// Up to when everything is heard of.
     since: Millis,

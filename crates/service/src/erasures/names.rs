@@ -1,6 +1,7 @@
 //! Which addresses a text names: an erased one must be in no text, whatever stands around it.
 //!
-//! A submitted row may be `Jo <jo@example.org>`, `jo@example.org;` or `mailto:jo@example.org?subject=x`. Around each `@` of the text
+//! A submitted row may be `Jo <jo@example.org>`, `jo@example.org;` or `mailto:jo@example.org?subject=x`. Around each `@` of the
+//! text
 //! stands at most one address; it is read as far as an address can go, and again without what may as well be punctuation.
 
 /// What people put before an address, though it could be in one (RFC 5322, section 3.2.3, `atext`). Where it is in another's, that

@@ -1,7 +1,8 @@
 //! What becomes of closed jobs: their results are packed, and in time their rows are removed.
 //!
 //! Each step is a short transaction, so that no request waits long for the writer, and can be done by several nodes at once.
-//! What a node leaves half-done is gone on with by whichever comes first. SQLite's log is emptied after rows were removed: until then
+//! What a node leaves half-done is gone on with by whichever comes first. SQLite's log is emptied after rows were removed: until
+//! then
 //! they stand in it.
 
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! One chunk at work: verified by the engine, settled in parts, kept alive by heartbeats.
 //!
 //! A part is settled after [`PART_ROWS`] results or [`PART_MS`], so that a crash loses little and readers see progress. What
-//! becomes of rows that must wait is settled with the last part ([`super::rest`]): none is lost, and no lease lasts through a wait. Whoever loses the
+//! becomes of rows that must wait is settled with the last part ([`super::rest`]): none is lost, and no lease lasts through a
+//! wait. Whoever loses the
 //! lease stops at once; what it has found out since its last part is thrown away.
 
 use std::collections::{BTreeSet, HashMap};

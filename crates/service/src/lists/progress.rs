@@ -95,7 +95,8 @@ struct Credits {
 }
 
 impl Progress {
-    /// What is known of a job, where `test` says so of one that was made with a test key. The parts are read one after the other: sums may differ by what was settled in between.
+    /// What is known of a job, where `test` says so of one that was made with a test key. The parts are read one after the
+    /// other: sums may differ by what was settled in between.
     pub async fn of(conn: &mut Conn, org: OrgNo, id: JobId, test: bool) -> Result<Self, StoreError> {
         let job = jobs::by_id(conn, org, id, test).await?;
         let reasons = jobs::reasons(conn, org, job.no).await?;

@@ -1,6 +1,7 @@
 //! Seals what was stored before there was a master key, a little at a time, as a part of upkeep.
 //!
-//! Nothing is kept of how far it has come: a node that takes upkeep over, or is started, walks from the beginning, past what is sealed.
+//! Nothing is kept of how far it has come: a node that takes upkeep over, or is started, walks from the beginning, past what is
+//! sealed.
 //! It walks again each day, because a node that had no master key yet may have gone on writing without one.
 
 use probity_mail::time::Millis;

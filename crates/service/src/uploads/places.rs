@@ -1,6 +1,7 @@
 //! How many files are worked on at a time.
 //!
-//! Counting a file has the digests of its addresses in memory, a body may take its time, and a workbook is written on disk before it
+//! Counting a file has the digests of its addresses in memory, a body may take its time, and a workbook is written on disk
+//! before it
 //! is sent. So there are few places for each, and of those an organization may have fewer still. More than one it has only while
 //! half of the places are free: however slow the files of a few are, those who have none find a place.
 

@@ -64,7 +64,6 @@ pub struct Wish {
     /// What the file is called.
     pub name: String,
     /// The sheet of a workbook; else the first that has something in it.
-    #[cfg_attr(not(feature = "xlsx"), expect(dead_code, reason = "only workbooks have sheets"))]
     pub sheet: Option<String>,
     pub rows_max: u64,
     /// The largest file, in bytes.

@@ -1,7 +1,8 @@
 //! How webhooks fare, and when one is told nothing any more.
 //!
 //! A webhook that has taken nothing for five days since it first failed, and for which at least three messages were given up,
-//! is disabled; so is one that answers 410, at once, and that message is not sent again. The account's timeline says so. A message that somebody sends to try a
+//! is disabled; so is one that answers 410, at once, and that message is not sent again. The account's timeline says so. A
+//! message that somebody sends to try a
 //! webhook can only speak for it. A batch's own URL has no webhook, is never disabled, and
 //! a 410 of it is a failure like others.
 

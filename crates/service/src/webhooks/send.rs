@@ -88,7 +88,8 @@ pub struct Answered {
     pub body: Vec<u8>,
 }
 
-/// Why there was no answer. For the operator; to a customer all that are about the receiver are [`Failure::PUBLIC`], because the differences
+/// Why there was no answer. For the operator; to a customer all that are about the receiver are [`Failure::PUBLIC`], because the
+/// differences
 /// would tell what is in the operator's network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Failure {

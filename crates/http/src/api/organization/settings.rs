@@ -1,4 +1,5 @@
-//! `/v1/organization/settings`: what an organization overrides in its batches, how long it keeps them and its log of deliveries, how
+//! `/v1/organization/settings`: what an organization overrides in its batches, how long it keeps them and its log of deliveries,
+//! how
 //! fast its keys are.
 //!
 //! A change is a JSON merge patch (RFC 7396): what is left out stays, `null` clears, a list replaces the one before. It is all

@@ -4,7 +4,8 @@
 //! which nothing is worked on, and while others wait no job gets more than half, so that a small list is not stuck behind a large
 //! one. Among jobs that may, the one comes first whose organization was served least within the last minute.
 //!
-//! Memory of one task, without a lock: the dispatcher tells it what began and ended, workers only count their rows down. What it forgets
+//! Memory of one task, without a lock: the dispatcher tells it what began and ended, workers only count their rows down. What it
+//! forgets
 //! with the process does no harm, because leases in the database say whose a chunk is. What has no room rests for a while and
 //! not until told otherwise: a word that never comes costs 30 seconds.
 
