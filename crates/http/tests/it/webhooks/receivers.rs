@@ -60,9 +60,19 @@ fn twice(stream: TcpStream) -> (TcpStream, Arc<std::net::TcpStream>) {
     (TcpStream::from_std(stream).unwrap(), look)
 }
 
-/// Whether neither side has closed a connection. The kernel knows it at once; a busy machine may not have told its task.
+/// Whether neither side has closed a connection. The kernel knows it at once, whatever lies there unread; on a busy machine the
+/// task that serves it may not have been told.
+#[cfg(target_os = "linux")]
 fn is_open(look: &Weak<std::net::TcpStream>) -> bool {
-    look.upgrade().is_some_and(|look| !matches!(look.peek(&mut [0]), Ok(0)))
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    look.upgrade().is_some_and(|look| poll(&mut [PollFd::new(&*look, PollFlags::RDHUP)], Some(&at_once)) == Ok(0))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_open(look: &Weak<std::net::TcpStream>) -> bool {
+    look.upgrade()
+        .is_some_and(|look| look.peek(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock))
 }
 
 impl Receiver {
