@@ -272,6 +272,7 @@ impl Plan {
 
     /// Records that a session is open.
     pub fn linked(&mut self) {
+        self.ask_unchecked_again();
         self.last = None;
         self.hosts.linked();
     }

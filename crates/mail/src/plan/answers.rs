@@ -190,6 +190,21 @@ impl Plan {
         }
     }
 
+    /// Takes back acceptances that an earlier session left without a check: by now the server may have forgotten our misses, and
+    /// a check vouches for what it answers at the same time. Bounded by [`ASKS_MAX`], for servers that take one recipient a session.
+    pub(super) fn ask_unchecked_again(&mut self) {
+        if self.catch_all != CatchAll::No || !self.must_check() {
+            return;
+        }
+        let (again, kept): (Vec<Held>, Vec<Held>) = std::mem::take(&mut self.accepted)
+            .into_iter()
+            .partition(|held| self.asked[index(held.recipient)] < ASKS_MAX);
+        self.accepted = kept;
+        for held in again.into_iter().rev() {
+            self.pending.push_front(held.recipient);
+        }
+    }
+
     fn random_answer(&mut self, answer: RcptAnswer, question: Question<'_>, flight: &mut FlightSoFar) {
         let RcptAnswer::Reply(reply) = answer else {
             self.randoms.lost += 1;
