@@ -32,7 +32,7 @@ const HEAD_BYTES: usize = 5;
 
 /// Why something cannot be put into a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Unfit {
+pub enum UnfitBlock {
     /// There are [`ROWS_MAX`] addresses in it already.
     #[error("the block is full")]
     Full,
@@ -67,21 +67,21 @@ pub struct Filling {
 
 /// A block as it is stored, with how many addresses are in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Packed {
+pub struct PackedBlock {
     /// How many addresses, 1 to [`ROWS_MAX`].
     pub rows: usize,
-    /// What [`Block::decode`] reads.
+    /// What [`AddressBlock::decode`] reads.
     pub bytes: Vec<u8>,
 }
 
 impl Filling {
     /// Adds an address. An error leaves the block as it was.
-    pub fn push(&mut self, address: &[u8]) -> Result<(), Unfit> {
+    pub fn push(&mut self, address: &[u8]) -> Result<(), UnfitBlock> {
         if self.is_full() {
-            return Err(Unfit::Full);
+            return Err(UnfitBlock::Full);
         }
         let length = u16::try_from(address.len()).ok().filter(|length| usize::from(*length) <= ADDRESS_MAX_BYTES);
-        let [low, high] = length.ok_or(Unfit::TooLong)?.to_le_bytes();
+        let [low, high] = length.ok_or(UnfitBlock::TooLong)?.to_le_bytes();
         match (low, high) {
             (0..=0x7f, 0) => self.content.push(low),
             _ => self.content.extend([low | 0x80, (high << 1) | (low >> 7)]),
@@ -97,11 +97,11 @@ impl Filling {
     }
 
     /// Packs what is there and begins anew; nothing when nothing is there.
-    pub fn take(&mut self) -> Option<Packed> {
+    pub fn take(&mut self) -> Option<PackedBlock> {
         if self.rows == 0 {
             return None;
         }
-        let packed = Packed { rows: self.rows, bytes: pack(&self.content) };
+        let packed = PackedBlock { rows: self.rows, bytes: pack(&self.content) };
         self.content.clear();
         self.rows = 0;
         Some(packed)
@@ -141,15 +141,15 @@ fn unpack(bytes: &[u8], most: usize) -> Result<Vec<u8>, BlockError> {
 
 /// The addresses of a block, in the order in which they were put in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct AddressBlock {
     content: Vec<u8>,
     /// Where each address begins and ends in the content.
     places: Vec<(u32, u32)>,
 }
 
-impl Block {
+impl AddressBlock {
     /// A block of these addresses, packed, when they fit into one.
-    pub fn encode<T: AsRef<[u8]>>(addresses: &[T]) -> Result<Vec<u8>, Unfit> {
+    pub fn encode<T: AsRef<[u8]>>(addresses: &[T]) -> Result<Vec<u8>, UnfitBlock> {
         let mut filling = Filling::default();
         addresses.iter().try_for_each(|address| filling.push(address.as_ref()))?;
         Ok(pack(&filling.content))
@@ -228,18 +228,18 @@ mod tests {
     fn every_length_comes_back() {
         for length in [0, 1, 127, 128, 129, 255, 256, 1_000, 1_023, 1_024] {
             let rows = [vec![b'x'; length], vec![0xff; 1024 - length]];
-            let block = Block::decode(&Block::encode(&rows).unwrap()).unwrap();
+            let block = AddressBlock::decode(&AddressBlock::encode(&rows).unwrap()).unwrap();
             assert_eq!(block.iter().collect::<Vec<_>>(), rows, "{length}");
         }
     }
 
     #[test]
     fn a_block_has_its_bounds() {
-        assert_eq!(Block::encode(&addresses(ROWS_MAX + 1)), Err(Unfit::Full));
-        assert_eq!(Block::encode(&[[b'x'; ADDRESS_MAX_BYTES + 1]]), Err(Unfit::TooLong));
-        assert_eq!(Block::encode(&[vec![b'x'; 0x1_0000]]), Err(Unfit::TooLong), "no length wraps around");
+        assert_eq!(AddressBlock::encode(&addresses(ROWS_MAX + 1)), Err(UnfitBlock::Full));
+        assert_eq!(AddressBlock::encode(&[[b'x'; ADDRESS_MAX_BYTES + 1]]), Err(UnfitBlock::TooLong));
+        assert_eq!(AddressBlock::encode(&[vec![b'x'; 0x1_0000]]), Err(UnfitBlock::TooLong), "no length wraps around");
         let most = vec![[b'x'; ADDRESS_MAX_BYTES]; ROWS_MAX];
-        let block = Block::decode(&Block::encode(&most).unwrap()).unwrap();
+        let block = AddressBlock::decode(&AddressBlock::encode(&most).unwrap()).unwrap();
         assert_eq!((block.len(), block.get(ROWS_MAX - 1), block.get(ROWS_MAX)), (ROWS_MAX, Some(&most[0][..]), None));
     }
 
@@ -249,14 +249,14 @@ mod tests {
         assert_eq!(filling.take(), None);
         filling.push(b"a@example.com").unwrap();
         let taken = filling.take().unwrap();
-        assert_eq!((taken.rows, &taken.bytes), (1, &Block::encode(&["a@example.com"]).unwrap()));
+        assert_eq!((taken.rows, &taken.bytes), (1, &AddressBlock::encode(&["a@example.com"]).unwrap()));
         assert_eq!(filling.take(), None);
         for row in addresses(ROWS_MAX) {
             assert!(!filling.is_full());
             filling.push(row.as_bytes()).unwrap();
         }
         assert!(filling.is_full());
-        assert_eq!(filling.push(b""), Err(Unfit::Full));
+        assert_eq!(filling.push(b""), Err(UnfitBlock::Full));
         assert_eq!(filling.take().unwrap().rows, ROWS_MAX);
     }
 
@@ -264,12 +264,12 @@ mod tests {
     fn addresses_of_one_list_take_less_than_half() {
         let rows = addresses(ROWS_MAX);
         let plain: usize = rows.iter().map(String::len).sum();
-        assert!(Block::encode(&rows).unwrap().len() * 2 < plain);
+        assert!(AddressBlock::encode(&rows).unwrap().len() * 2 < plain);
     }
 
     #[test]
     fn what_is_no_block_is_refused() {
-        let good = Block::encode(&addresses(50)).unwrap();
+        let good = AddressBlock::encode(&addresses(50)).unwrap();
         let changed = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;
@@ -291,25 +291,25 @@ mod tests {
             (pack(&one_too_many), BlockError::Content),
         ];
         for (at, (bytes, error)) in table.into_iter().enumerate() {
-            assert_eq!(Block::decode(&bytes), Err(error), "row {at}");
+            assert_eq!(AddressBlock::decode(&bytes), Err(error), "row {at}");
         }
-        assert!(Block::decode(&pack(&[])).unwrap().is_empty());
+        assert!(AddressBlock::decode(&pack(&[])).unwrap().is_empty());
     }
 
     #[test]
     fn a_bomb_is_refused_before_it_takes_memory() {
         let mut bomb = lz4_flex::block::compress(&vec![0; 64 << 20]);
         bomb.splice(0..0, [VERSION, 0, 0, 0, 4]);
-        assert_eq!(Block::decode(&bomb), Err(BlockError::Size));
+        assert_eq!(AddressBlock::decode(&bomb), Err(BlockError::Size));
         // A modest claim does not help: no more is unpacked than was claimed.
         bomb[1..5].copy_from_slice(&1_000_u32.to_le_bytes());
-        assert_eq!(Block::decode(&bomb), Err(BlockError::Packing));
+        assert_eq!(AddressBlock::decode(&bomb), Err(BlockError::Packing));
     }
 
     proptest! {
         #[test]
         fn any_rows_come_back(rows in vec(vec(any::<u8>(), 0..=300), 0..40)) {
-            let block = Block::decode(&Block::encode(&rows).unwrap()).unwrap();
+            let block = AddressBlock::decode(&AddressBlock::encode(&rows).unwrap()).unwrap();
             prop_assert_eq!(block.len(), rows.len());
             prop_assert_eq!(block.iter().collect::<Vec<_>>(), rows);
         }
@@ -320,7 +320,7 @@ mod tests {
             framed.extend(claim.to_le_bytes());
             framed.extend(&bytes);
             for input in [&bytes, &framed] {
-                if let Ok(block) = Block::decode(input) {
+                if let Ok(block) = AddressBlock::decode(input) {
                     prop_assert!(block.iter().all(|row| row.len() <= ADDRESS_MAX_BYTES));
                 }
             }
@@ -328,10 +328,10 @@ mod tests {
 
         #[test]
         fn a_damaged_block_is_read_without_harm(at in 0..200_usize, flip in 1..=255_u8) {
-            let mut bytes = Block::encode(&addresses(20)).unwrap();
+            let mut bytes = AddressBlock::encode(&addresses(20)).unwrap();
             let at = at % bytes.len();
             bytes[at] ^= flip;
-            if let Ok(block) = Block::decode(&bytes) {
+            if let Ok(block) = AddressBlock::decode(&bytes) {
                 prop_assert!(block.len() <= ROWS_MAX);
             }
         }

@@ -6,23 +6,23 @@
 //!
 //! [`Balance`] is the whole of the accounting as pure functions, with the one law of the books, [`Balance::holds`]. A store
 //! does the same in tables; its tests compare it with this. Nothing here panics on any number: what would overflow is
-//! [`Refused`].
+//! [`MovementRefused`].
 
 mod balance;
 
-pub use balance::{Balance, Refused};
+pub use balance::{Balance, MovementRefused};
 
 use probity_mail::verdict::Reason;
 
 /// A number of credits; not negative unless said otherwise.
-pub type Credits = i64;
+pub type CreditCount = i64;
 
 /// The grant of an account without a limit: given once, when it comes to such a plan.
 ///
 /// Unlimited is no special case: it is a grant that nobody uses up, so that holds, captures, reports and the law of the books
 /// are the same for everybody. 5,000 verdicts a second take six years for 10^12; nine million such grants fit
 /// into 64 bits, and the number is exact in every reader of JSON (2^53 is 9,000 times as much).
-pub const UNLIMITED: Credits = 1_000_000_000_000;
+pub const UNLIMITED: CreditCount = 1_000_000_000_000;
 
 /// Whether a verdict with this raw reason costs nothing: what could not be found out is free.
 pub fn is_free(reason: Reason) -> bool {
@@ -31,14 +31,14 @@ pub fn is_free(reason: Reason) -> bool {
 
 /// Where credits come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Bucket {
+pub enum CreditBucket {
     /// Of the plan; they expire with its period and are spent first.
     Subscription,
     /// Bought or given; they stay.
     Prepaid,
 }
 
-impl Bucket {
+impl CreditBucket {
     /// Both buckets, in the order in which they are spent.
     pub const ALL: [Self; 2] = [Self::Subscription, Self::Prepaid];
 
@@ -60,9 +60,9 @@ impl Bucket {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Split {
     /// Credits of the plan.
-    pub subscription: Credits,
+    pub subscription: CreditCount,
     /// Bought or given credits.
-    pub prepaid: Credits,
+    pub prepaid: CreditCount,
 }
 
 impl Split {
@@ -70,23 +70,23 @@ impl Split {
     pub const ZERO: Self = Self { subscription: 0, prepaid: 0 };
 
     /// One credit of a bucket: the price of a verdict.
-    pub fn single(bucket: Bucket) -> Self {
+    pub fn single(bucket: CreditBucket) -> Self {
         match bucket {
-            Bucket::Subscription => Self { subscription: 1, ..Self::ZERO },
-            Bucket::Prepaid => Self { prepaid: 1, ..Self::ZERO },
+            CreditBucket::Subscription => Self { subscription: 1, ..Self::ZERO },
+            CreditBucket::Prepaid => Self { prepaid: 1, ..Self::ZERO },
         }
     }
 
     /// What is in one bucket.
-    pub fn of(self, bucket: Bucket) -> Credits {
+    pub fn of(self, bucket: CreditBucket) -> CreditCount {
         match bucket {
-            Bucket::Subscription => self.subscription,
-            Bucket::Prepaid => self.prepaid,
+            CreditBucket::Subscription => self.subscription,
+            CreditBucket::Prepaid => self.prepaid,
         }
     }
 
     /// What is in both; the largest number there is where the sum is above it.
-    pub fn total(self) -> Credits {
+    pub fn total(self) -> CreditCount {
         self.subscription.saturating_add(self.prepaid)
     }
 
@@ -111,7 +111,7 @@ impl Split {
 
     /// From which buckets `n` credits come: the subscription's as far as they reach, then prepaid ones. None where there are
     /// not `n`, or where `n` is negative. Nothing is taken out of `available`.
-    pub fn take(available: Self, n: Credits) -> Option<Self> {
+    pub fn take(available: Self, n: CreditCount) -> Option<Self> {
         let subscription = available.subscription.min(n);
         let taken = Self { subscription, prepaid: n.checked_sub(subscription)? };
         (taken.is_amount() && taken.prepaid <= available.prepaid).then_some(taken)

@@ -59,7 +59,7 @@ pub enum NameFault {
     #[error("must not be empty")]
     Empty,
     /// It is longer than [`NAME_MAX`].
-    #[error("must have at most 200 characters")]
+    #[error("may have at most 200 characters")]
     Long,
     /// It has something of [`FORBIDDEN`], or a joiner or selector where it does nothing.
     #[error("must be one line without control characters or invisible characters")]

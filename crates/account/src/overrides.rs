@@ -5,7 +5,7 @@
 //! that is left in the order of [`Reason::ALL`]; where none is left the verdict is `valid`. The price of an address, and
 //! what a live call is told, come from the raw verdict: nothing here is asked for them.
 //!
-//! Reasons are ignored by the names of their [`Gate`]s. Four have no gate (`invalid`, `illegitimate`, `blacklisted`,
+//! Reasons are ignored by the names of their [`IgnorableReason`]s. Four have no gate (`invalid`, `illegitimate`, `blacklisted`,
 //! `available`): nobody ignores one of them by itself. A status is ignored with every finding that has it, those without a
 //! gate included: who ignores `undeliverable` has said that no finding of a mail server shall count.
 
@@ -15,13 +15,14 @@ use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use probity_mail::verdict::{Finding, Reason, Status, Verdict};
+pub(crate) use words::folded;
 use words::{BannedWords, RoleWords};
 
 /// A reason that an organization may ignore, under the name that settings and connections have for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Gate(Reason);
+pub struct IgnorableReason(Reason);
 
-impl Gate {
+impl IgnorableReason {
     /// All gates, in the order of the reasons.
     pub const ALL: [Self; 12] = [
         Self(Reason::Nonexistent),
@@ -64,7 +65,7 @@ pub const IGNORABLE: [Status; 3] = [Status::Undeliverable, Status::Risky, Status
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     /// Reasons that it does not mind.
-    pub ignored_reasons: Vec<Gate>,
+    pub ignored_reasons: Vec<IgnorableReason>,
     /// Statuses that it does not mind.
     pub ignored_statuses: Vec<Status>,
     /// Words that no local part shall carry ([`Overrides::apply`] says what that means).

@@ -9,10 +9,10 @@ mod period;
 
 use std::collections::BTreeMap;
 
-pub use entitlements::{Entitlement, Entitlements};
+pub use entitlements::{Entitlement, EntitlementSet};
 pub use period::Period;
 
-use crate::credits::{Credits, UNLIMITED};
+use crate::credits::{CreditCount, UNLIMITED};
 
 /// The plan whose credits do not count. It is always there.
 pub const UNLIMITED_PLAN: &str = "unlimited";
@@ -24,18 +24,18 @@ pub const NAME_MAX: usize = 40;
 
 /// A trial: once, when an organization is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct TrialTerms {
     /// So many whole days; it ends at the midnight (UTC) after them.
     pub days: i64,
     /// Credits for it; what is left of them ends with it.
-    pub credits: Credits,
+    pub credits: CreditCount,
 }
 
 /// What happens when credits are out: bought ones are put in, as often as is agreed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refill {
     /// Prepaid credits that are put in at a time; above zero.
-    pub credits: Credits,
+    pub credits: CreditCount,
     /// How often in one period at most.
     pub times: i64,
 }
@@ -48,23 +48,23 @@ pub struct Plan {
     /// What people call it.
     pub title: String,
     /// Credits of each period; none where it is zero.
-    pub monthly: Credits,
+    pub monthly: CreditCount,
     /// Whether what is left of them stays beyond the period.
     pub keeps_unused: bool,
     /// Prepaid credits that a new organization begins with.
-    pub initial: Credits,
+    pub initial: CreditCount,
     /// How many people may belong to an organization; none where nobody counts.
     pub seats: Option<i64>,
     /// What may be used.
-    pub entitlements: Entitlements,
+    pub entitlements: EntitlementSet,
     /// The trial of new organizations.
-    pub trial: Option<Trial>,
+    pub trial: Option<TrialTerms>,
     /// Requests a minute; none where the installation's limit counts.
     pub rate_limit_per_minute: Option<i64>,
     /// What happens when credits are out; none where requests are refused then.
     pub refill: Option<Refill>,
     /// Below how many credits the balance is low; none where nobody is told.
-    pub low_balance: Option<Credits>,
+    pub low_balance: Option<CreditCount>,
 }
 
 impl Plan {
@@ -77,7 +77,7 @@ impl Plan {
             keeps_unused: false,
             initial: 0,
             seats: None,
-            entitlements: Entitlements::ALL,
+            entitlements: EntitlementSet::ALL,
             trial: None,
             rate_limit_per_minute: None,
             refill: None,
@@ -91,7 +91,7 @@ impl Plan {
     }
 
     /// The plan that gives so many prepaid credits to begin with, and nothing more by itself.
-    pub fn metered(initial: Credits) -> Self {
+    pub fn metered(initial: CreditCount) -> Self {
         Self { initial, ..Self::bare(METERED_PLAN) }
     }
 
@@ -134,7 +134,7 @@ impl Default for Plans {
 impl Plans {
     /// The configured plans and those that are always there. `first` is the plan of new organizations where nobody names one,
     /// `initial` what the metered plan gives to begin with. None where no plan is called `first`.
-    pub fn new(configured: impl IntoIterator<Item = Plan>, first: &str, initial: Credits) -> Option<Self> {
+    pub fn new(configured: impl IntoIterator<Item = Plan>, first: &str, initial: CreditCount) -> Option<Self> {
         let all = configured.into_iter().chain([Plan::unlimited(), Plan::metered(initial)]);
         let by_name: BTreeMap<_, _> = all.map(|plan| (plan.name.clone(), plan)).collect();
         by_name.contains_key(first).then(|| Self { by_name, first: first.to_owned() })

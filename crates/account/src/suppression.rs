@@ -11,7 +11,7 @@ use probity_mail::verdict::{Finding, Reason, Verdict};
 
 /// One of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum List {
+pub enum SuppressionKind {
     /// Spam traps and spam accounts.
     Spam,
     /// People who have complained.
@@ -20,7 +20,7 @@ pub enum List {
     Bounced,
 }
 
-impl List {
+impl SuppressionKind {
     /// Every list, in the order of their reasons.
     pub const ALL: [Self; 3] = [Self::Spam, Self::Complained, Self::Bounced];
 
@@ -53,7 +53,7 @@ impl List {
     }
 }
 
-impl fmt::Display for List {
+impl fmt::Display for SuppressionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -64,7 +64,7 @@ impl fmt::Display for List {
 #[error("no list has this name")]
 pub struct NoSuchList;
 
-impl FromStr for List {
+impl FromStr for SuppressionKind {
     type Err = NoSuchList;
 
     fn from_str(name: &str) -> Result<Self, NoSuchList> {
@@ -73,7 +73,7 @@ impl FromStr for List {
 }
 
 /// The verdict about an address that is on these lists. What the engine has found already stays as it found it.
-pub fn judged(raw: &Verdict, lists: &[List]) -> Verdict {
+pub fn judged(raw: &Verdict, lists: &[SuppressionKind]) -> Verdict {
     let mut findings = raw.findings.clone();
     for list in lists {
         if findings.iter().all(|finding| finding.reason != list.reason()) {
@@ -90,14 +90,14 @@ pub fn judged(raw: &Verdict, lists: &[List]) -> Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::overrides::{Gate, Overrides, Wishes};
+    use crate::overrides::{IgnorableReason, Overrides, Wishes};
 
     fn found(reasons: &[Reason]) -> Verdict {
         let finding = |reason: &Reason| Finding { reason: *reason, meta: "found".into(), rule: "engine".into() };
         Verdict::of(reasons.iter().map(finding).collect(), &"smtp.accepted".into())
     }
 
-    fn reported(raw: &[Reason], lists: &[List]) -> (Reason, String, String) {
+    fn reported(raw: &[Reason], lists: &[SuppressionKind]) -> (Reason, String, String) {
         let verdict = judged(&found(raw), lists);
         (verdict.reason, verdict.meta.into_owned(), verdict.rule.to_string())
     }
@@ -105,43 +105,45 @@ mod tests {
     #[test]
     fn a_listed_address_is_reported_where_its_reason_stands_in_the_contracts_order() {
         use Reason::{AcceptAll, Bounced, Disposable, Nonexistent, Spam, Unverified, Valid};
-        let cases: [(&[Reason], &[List], Reason, &str); 8] = [
+        let cases: [(&[Reason], &[SuppressionKind], Reason, &str); 8] = [
             (&[], &[], Valid, "smtp.accepted"),
-            (&[], &[List::Bounced], Bounced, "suppressions.bounced"),
-            (&[], &[List::Bounced, List::Spam], Spam, "suppressions.spam"),
-            (&[Unverified], &[List::Bounced], Bounced, "suppressions.bounced"),
-            (&[AcceptAll], &[List::Complained], Reason::Complained, "suppressions.complained"),
-            (&[Disposable], &[List::Bounced], Bounced, "suppressions.bounced"),
-            (&[Nonexistent], &[List::Spam], Nonexistent, "engine"),
-            (&[Bounced], &[List::Bounced], Bounced, "engine"),
+            (&[], &[SuppressionKind::Bounced], Bounced, "suppressions.bounced"),
+            (&[], &[SuppressionKind::Bounced, SuppressionKind::Spam], Spam, "suppressions.spam"),
+            (&[Unverified], &[SuppressionKind::Bounced], Bounced, "suppressions.bounced"),
+            (&[AcceptAll], &[SuppressionKind::Complained], Reason::Complained, "suppressions.complained"),
+            (&[Disposable], &[SuppressionKind::Bounced], Bounced, "suppressions.bounced"),
+            (&[Nonexistent], &[SuppressionKind::Spam], Nonexistent, "engine"),
+            (&[Bounced], &[SuppressionKind::Bounced], Bounced, "engine"),
         ];
         for (raw, lists, reason, rule) in cases {
             let (got, _, by) = reported(raw, lists);
             assert_eq!((got, by.as_str()), (reason, rule), "{raw:?} on {lists:?}");
         }
-        assert_eq!(reported(&[], &[List::Spam]).1, "suppressed");
+        assert_eq!(reported(&[], &[SuppressionKind::Spam]).1, "suppressed");
         assert_eq!(reported(&[], &[]).1, "");
     }
 
     #[test]
     fn overrides_see_lists_as_any_other_finding() {
         let ignoring = |gate| {
-            let wishes = Wishes { ignored_reasons: vec![Gate::from_name(gate).unwrap()], ..Wishes::default() };
+            let wishes =
+                Wishes { ignored_reasons: vec![IgnorableReason::from_name(gate).unwrap()], ..Wishes::default() };
             Overrides::new(&wishes)
         };
-        let listed = judged(&found(&[Reason::AcceptAll]), &[List::Complained]);
+        let listed = judged(&found(&[Reason::AcceptAll]), &[SuppressionKind::Complained]);
         let verdict = ignoring("complainers").apply(&listed, "a@example.org");
         assert_eq!(verdict.reason, Reason::AcceptAll);
-        let alone = ignoring("complainers").apply(&judged(&found(&[]), &[List::Complained]), "a@example.org");
+        let alone =
+            ignoring("complainers").apply(&judged(&found(&[]), &[SuppressionKind::Complained]), "a@example.org");
         assert_eq!((alone.reason, &*alone.rule), (Reason::Valid, "settings.ignored"));
     }
 
     #[test]
     fn lists_have_the_names_of_their_reasons() {
-        assert_eq!(List::ALL.map(List::as_str), ["spam", "complained", "bounced"]);
-        for list in List::ALL {
-            assert_eq!(List::from_name(list.as_str()), Some(list));
+        assert_eq!(SuppressionKind::ALL.map(SuppressionKind::as_str), ["spam", "complained", "bounced"]);
+        for list in SuppressionKind::ALL {
+            assert_eq!(SuppressionKind::from_name(list.as_str()), Some(list));
         }
-        assert_eq!("nonexistent".parse::<List>(), Err(NoSuchList));
+        assert_eq!("nonexistent".parse::<SuppressionKind>(), Err(NoSuchList));
     }
 }

@@ -1,6 +1,6 @@
 //! What a webhook can be told of: the names that its filter may have.
 //!
-//! A topic is one of 27 names of the contract. A row of a batch belongs to two of them, that of its status and that of its
+//! A topic is one of 28 names of the contract. A row of a batch belongs to two of them, that of its status and that of its
 //! reason, so a webhook that filters by both is told of it twice, each time under the name that it asked for.
 
 use std::fmt;
@@ -50,6 +50,8 @@ pub enum Topic {
     Contact(ContactChange),
     /// A job is over.
     JobFinished,
+    /// A platform refuses the credentials of a connection.
+    ConnectionDisconnected,
 }
 
 /// A text that names no topic.
@@ -63,7 +65,7 @@ impl Topic {
         let statuses = Status::ALL.into_iter().map(Self::Status);
         let reasons = Reason::ALL.iter().copied().map(Self::Reason);
         let changes = ContactChange::ALL.into_iter().map(Self::Contact);
-        statuses.chain(reasons).chain(changes).chain([Self::JobFinished])
+        statuses.chain(reasons).chain(changes).chain([Self::JobFinished, Self::ConnectionDisconnected])
     }
 
     /// Whether a row whose verdict has this reason belongs to it.
@@ -71,7 +73,7 @@ impl Topic {
         match self {
             Self::Status(status) => reason.status() == status,
             Self::Reason(own) => reason == own,
-            Self::Contact(_) | Self::JobFinished => false,
+            Self::Contact(_) | Self::JobFinished | Self::ConnectionDisconnected => false,
         }
     }
 
@@ -88,6 +90,7 @@ impl fmt::Display for Topic {
             Self::Reason(reason) => write!(f, "reason.{}", reason.as_str()),
             Self::Contact(change) => write!(f, "contact.{}", change.as_str()),
             Self::JobFinished => f.write_str("job.finished"),
+            Self::ConnectionDisconnected => f.write_str("connection.disconnected"),
         }
     }
 }
@@ -96,8 +99,10 @@ impl FromStr for Topic {
     type Err = NoTopic;
 
     fn from_str(name: &str) -> Result<Self, NoTopic> {
-        if name == "job.finished" {
-            return Ok(Self::JobFinished);
+        match name {
+            "job.finished" => return Ok(Self::JobFinished),
+            "connection.disconnected" => return Ok(Self::ConnectionDisconnected),
+            _ => {}
         }
         let (group, name) = name.split_once('.').ok_or(NoTopic)?;
         let found = match group {
@@ -119,7 +124,7 @@ mod tests {
     #[test]
     fn every_topic_has_one_name() {
         let names: BTreeSet<String> = Topic::all().map(|topic| topic.to_string()).collect();
-        assert_eq!(names.len(), 27);
+        assert_eq!(names.len(), 28);
         for topic in Topic::all() {
             assert_eq!(topic.to_string().parse(), Ok(topic));
         }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, env, fs, io::Write};
 
 use probity_mail::{
-    classify::{Rules, Stage},
+    classify::{DialogStage, Rules},
     smtp::reply::{Enhanced, Reply},
 };
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let row: serde_json::Value = serde_json::from_str(line)?;
         let field = |name: &str| row[name].as_str().unwrap_or_default();
         let reply = reply(field("code"), field("text"));
-        let reading = Rules::embedded().read(&reply, Stage::Rcpt, row["provider"].as_str());
+        let reading = Rules::embedded().read(&reply, DialogStage::Rcpt, row["provider"].as_str());
         let meaning = format!("{:?}", reading.meaning);
         writeln!(out, "{meaning:24} {:28} {}", reading.rule, field("text"))?;
         *counts.entry(meaning).or_default() += 1;

@@ -11,14 +11,17 @@
 //! typed and of the domain in A-labels; what is written to the wire is never longer.
 //!
 //! The strict grammar is used, not that of message headers (RFC 5322): no comments, no folding, no display names, no
-//! obsolete forms. Outer white space is refused as well; callers that take input from people trim it first.
+//! obsolete forms. Outer white space is refused as well; callers that take input from people trim it first, and those
+//! that take entries of lists find the address in them by [`bare_address`].
 
+mod entry;
 mod local;
 mod reason;
 
 use std::borrow::Cow;
 use std::fmt;
 
+pub use entry::bare_address;
 pub use reason::{AddressError, AddressReason};
 
 use crate::domain::{Domain, SpecialUse};

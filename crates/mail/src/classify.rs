@@ -30,13 +30,13 @@ use std::sync::Arc;
 
 pub use answers::Undeliverable;
 pub use file::RuleError;
-pub use parties::Parties;
+pub use parties::DialogParties;
 pub(crate) use rules::NAMES_CLIENT;
 pub use rules::Rules;
 
 /// Stage of the dialog that a reply answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stage {
+pub enum DialogStage {
     /// The banner.
     Connect,
     /// The answer to EHLO or HELO.
@@ -113,7 +113,7 @@ pub enum Meaning {
 
 /// A reading of one reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct ReplyReading {
     /// Meaning.
     pub meaning: Meaning,
     /// ID of the matching rule, for evidence and metrics.

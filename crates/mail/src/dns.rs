@@ -8,7 +8,7 @@ use crate::verdict::MxHost;
 
 /// What is asked of the DNS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+pub enum QueryKind {
     /// Mail exchangers.
     Mx,
     /// IPv4 addresses.
@@ -23,7 +23,7 @@ pub enum Kind {
 
 /// One record of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Record {
+pub enum DnsRecord {
     /// A mail exchanger; the host is an absolute name in lower-case A-labels without the last dot (`""` is the root).
     Mx {
         /// Lower is asked first.
@@ -56,9 +56,9 @@ pub enum DnsFailure {
 
 /// The answer to one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum DnsAnswer {
     /// At least one record of the kind that was asked for.
-    Records(Vec<Record>),
+    Records(Vec<DnsRecord>),
     /// The name exists and has no such record (NODATA).
     Empty,
     /// The name does not exist (NXDOMAIN).
@@ -69,9 +69,9 @@ pub enum Answer {
 
 /// An answer with the time for which it may be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookup {
+pub struct DnsLookup {
     /// What was answered.
-    pub answer: Answer,
+    pub answer: DnsAnswer,
     /// The lifetime in milliseconds, negative answers included; 0 for failures.
     pub ttl_ms: i64,
 }
@@ -93,15 +93,15 @@ pub enum MailRoute {
 }
 
 /// Reads the answer to an MX question. `usable` says whether a name may be an exchanger: special-use names may not.
-pub fn mail_route(mx: &Answer, usable: impl Fn(&str) -> bool) -> MailRoute {
+pub fn mail_route(mx: &DnsAnswer, usable: impl Fn(&str) -> bool) -> MailRoute {
     let records = match mx {
-        Answer::Records(records) => records,
-        Answer::Empty => return MailRoute::Implicit,
-        Answer::NoName => return MailRoute::NoDomain,
-        Answer::Failed(failure) => return MailRoute::Failed(*failure),
+        DnsAnswer::Records(records) => records,
+        DnsAnswer::Empty => return MailRoute::Implicit,
+        DnsAnswer::NoName => return MailRoute::NoDomain,
+        DnsAnswer::Failed(failure) => return MailRoute::Failed(*failure),
     };
     // RFC 7505 §3: exactly one record, preference 0, the root as its host. A root among others is no host, and no null MX.
-    if let [Record::Mx { preference: 0, host }] = records.as_slice()
+    if let [DnsRecord::Mx { preference: 0, host }] = records.as_slice()
         && host.is_empty()
     {
         return MailRoute::NullMx;
@@ -109,7 +109,7 @@ pub fn mail_route(mx: &Answer, usable: impl Fn(&str) -> bool) -> MailRoute {
     let mut hosts: Vec<MxHost> = records
         .iter()
         .filter_map(|record| match record {
-            Record::Mx { preference, host } if is_host_name(host) && usable(host) => {
+            DnsRecord::Mx { preference, host } if is_host_name(host) && usable(host) => {
                 Some(MxHost { preference: *preference, host: Arc::from(host.as_str()) })
             }
             _ => None,
@@ -133,13 +133,13 @@ fn is_host_name(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn mx(records: &[(u16, &str)]) -> Answer {
+    fn mx(records: &[(u16, &str)]) -> DnsAnswer {
         let record =
-            |(preference, host): &(u16, &str)| Record::Mx { preference: *preference, host: (*host).to_owned() };
-        Answer::Records(records.iter().map(record).collect())
+            |(preference, host): &(u16, &str)| DnsRecord::Mx { preference: *preference, host: (*host).to_owned() };
+        DnsAnswer::Records(records.iter().map(record).collect())
     }
 
-    fn hosts(answer: &Answer) -> Vec<String> {
+    fn hosts(answer: &DnsAnswer) -> Vec<String> {
         match mail_route(answer, |host| host != "mail.internal") {
             MailRoute::Exchangers(hosts) => hosts.iter().map(|mx| mx.host.to_string()).collect(),
             other => vec![format!("{other:?}")],
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn the_other_answers_are_told_apart() {
         let route = |answer| mail_route(&answer, |_| true);
-        assert_eq!(route(Answer::Empty), MailRoute::Implicit);
-        assert_eq!(route(Answer::NoName), MailRoute::NoDomain);
-        assert_eq!(route(Answer::Failed(DnsFailure::ServFail)), MailRoute::Failed(DnsFailure::ServFail));
+        assert_eq!(route(DnsAnswer::Empty), MailRoute::Implicit);
+        assert_eq!(route(DnsAnswer::NoName), MailRoute::NoDomain);
+        assert_eq!(route(DnsAnswer::Failed(DnsFailure::ServFail)), MailRoute::Failed(DnsFailure::ServFail));
     }
 }

@@ -3,7 +3,11 @@
 //! It runs for every address of every batch, so it must cost about a microsecond: popular domains are answered by a few
 //! look-ups, and only a domain that no list of real domains has is searched for a correction.
 
-use crate::lists::Lists;
+pub mod gibberish;
+pub mod lists;
+pub mod suggest;
+
+use crate::facts::lists::Lists;
 
 /// Facts about an address from lists and models.
 #[derive(Clone, Debug, Default, PartialEq)]

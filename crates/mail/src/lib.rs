@@ -8,23 +8,22 @@
 //! (what lists and models say of it), [`dns`] (who takes its mail), [`plan`] and [`smtp`] (how to ask them),
 //! [`classify`] (what a reply means) and [`verdict`] (what we say in the end).
 //!
+//! [`bounce`] reads mail that came back by the same rules.
 //! And what others stand on as well: [`limits`] (token buckets), [`rng`] (seeded numbers) and [`time`] (days and months).
 
 #![warn(missing_docs)]
 
 pub mod address;
+pub mod bounce;
 pub mod classify;
 pub mod dns;
 pub mod domain;
 pub mod facts;
-pub mod gibberish;
 pub mod limits;
-pub mod lists;
 pub mod plan;
 pub mod policy;
 pub mod rng;
 pub mod smtp;
 pub mod spf;
-pub mod suggest;
 pub mod time;
 pub mod verdict;

@@ -17,21 +17,24 @@ pub struct Gcra {
 impl Gcra {
     /// A full bucket: `count` (at least 1) per `period_ms`, at most `burst` (at least 1) at once.
     pub fn new(count: u32, period_ms: i64, burst: u32) -> Self {
-        let step_us = (period_ms.max(1).saturating_mul(1_000) / i64::from(count.max(1))).max(1);
-        Self { step_us, burst: i64::from(burst.max(1)), full_at_us: i64::MIN / 2 }
+        Self::every(period_ms.max(1).saturating_mul(1_000) / i64::from(count.max(1)), burst)
     }
 
-    /// The same bucket under another limit. The part of it that was used stays used, so that whoever may change a limit does not
-    /// fill the bucket by it.
+    /// A full bucket: one per `step_us` microseconds (at least 1), at most `burst` (at least 1) at once.
+    pub fn every(step_us: i64, burst: u32) -> Self {
+        Self { step_us: step_us.max(1), burst: i64::from(burst.max(1)), full_at_us: i64::MIN / 2 }
+    }
+
+    /// The same bucket under the limit of a fresh one. The part of it that was used stays used, so that whoever may change a limit
+    /// does not fill the bucket by it.
     #[must_use]
-    pub fn resized(&self, now: Millis, count: u32, period_ms: i64, burst: u32) -> Self {
-        let fresh = Self::new(count, period_ms, burst);
+    pub fn resized(&self, now: Millis, fresh: &Self) -> Self {
         let whole_us = |bucket: &Self| i128::from(bucket.step_us) * i128::from(bucket.burst);
         let used_us = i128::from((self.full_at_us - micros(now)).max(0));
         // Rounded up: changing it back and forth gains nothing.
-        let carried_us = (used_us * whole_us(&fresh) + whole_us(self) - 1) / whole_us(self);
+        let carried_us = (used_us * whole_us(fresh) + whole_us(self) - 1) / whole_us(self);
         let carried_us = i64::try_from(carried_us).unwrap_or(i64::MAX);
-        Self { full_at_us: micros(now).saturating_add(carried_us), ..fresh }
+        Self { full_at_us: micros(now).saturating_add(carried_us), ..*fresh }
     }
 
     /// How many may pass at once from a full bucket.
@@ -124,15 +127,15 @@ mod tests {
         let mut limit = Gcra::new(40, 60_000, 40);
         limit.charge(now, 30);
         for (count, left) in [(40, 10), (39, 9), (80, 20), (4, 1), (1, 0), (4_000, 1_000)] {
-            let other = limit.resized(now, count, 60_000, count);
+            let other = limit.resized(now, &Gcra::new(count, 60_000, count));
             assert_eq!(other.available(now), left, "{count} a minute");
             // What is rounded up on the way are microseconds.
-            let back = other.resized(now, 40, 60_000, 40);
+            let back = other.resized(now, &Gcra::new(40, 60_000, 40));
             assert_eq!(back.available(now + 1), 10, "there and back by {count}");
         }
         limit.charge(now, 30);
-        assert_eq!(limit.resized(now, 80, 60_000, 80).available(now), 0, "a debt stays one");
-        let full = Gcra::new(40, 60_000, 40).resized(now, 7, 60_000, 7);
+        assert_eq!(limit.resized(now, &Gcra::new(80, 60_000, 80)).available(now), 0, "a debt stays one");
+        let full = Gcra::new(40, 60_000, 40).resized(now, &Gcra::new(7, 60_000, 7));
         assert_eq!((full.available(now), full.available(now + 60_000)), (7, 7));
     }
 

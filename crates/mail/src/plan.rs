@@ -1,7 +1,7 @@
 //! State machine of one domain's probe: which address to dial, which recipients to ask, what the answers mean.
 //!
-//! A plan holds the recipients of one domain and its MX hosts. The shell takes the next [`Action`], performs it and reports the
-//! result; the plan never waits and never fails. At the end every recipient has exactly one [`Fate`]. Rules, in order:
+//! A plan holds the recipients of one domain and its MX hosts. The shell takes the next [`ProbeAction`], performs it and reports
+//! the result; the plan never waits and never fails. At the end every recipient has exactly one [`RecipientFate`]. Rules, in order:
 //!
 //! * MX hosts are tried by preference, equal ones shuffled (RFC 5321 §5.1). If a host can't be reached or is broken, the next one is
 //!   tried. A client refusal ends the plan, because all MX hosts of a domain have the same operator.
@@ -16,23 +16,25 @@
 //! A plan never decides that an address is undeliverable: it passes readings to `verdict::judge`.
 
 mod answers;
+mod catch_all;
 mod fates;
 mod hosts;
 mod random;
+mod requeue;
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::classify::{Reading, Stage};
+use crate::classify::{DialogStage, ReplyReading};
 use crate::policy::Policy;
 use crate::rng::Rng;
 use crate::smtp::reply::Reply;
 use crate::verdict::{CatchAll, MxHost, NotAsked, Silence};
 
-pub use answers::{Heard, Reader};
-pub use fates::{Fate, Told};
-pub use hosts::{ADDRESSES_PER_HOST, DIALS_MAX, EXCHANGERS_MAX, Found};
+pub use answers::{FlightFindings, FlightReader};
+pub use fates::{RecipientFate, RecipientReport};
+pub use hosts::{ADDRESSES_PER_HOST, DIALS_MAX, EXCHANGERS_MAX, ResolvedHost};
 pub use random::person_like;
 
 use hosts::Hosts;
@@ -55,13 +57,13 @@ const UNREACHED_MS: i64 = 300_000;
 
 /// The next step for the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Look up the addresses of an exchanger and report with [`Plan::resolved`].
+pub enum ProbeAction {
+    /// Look up the addresses of an exchanger and report with [`ProbePlan::resolved`].
     Resolve {
         /// Its index.
         exchanger: usize,
     },
-    /// Open a session and report with [`Plan::linked`] or [`Plan::dial_failed`].
+    /// Open a session and report with [`ProbePlan::linked`] or [`ProbePlan::dial_failed`].
     Dial {
         /// The exchanger's index.
         exchanger: usize,
@@ -70,14 +72,14 @@ pub enum Action {
         /// Connect without TLS, because TLS failed there.
         clear: bool,
     },
-    /// Ask these recipients in one flight, in this order, the random one last; report with [`Plan::answered`].
+    /// Ask these recipients in one flight, in this order, the random one last; report with [`ProbePlan::answered`].
     Ask {
         /// Their indexes.
         recipients: Vec<u32>,
         /// Whether a random recipient ends the flight.
         random: bool,
     },
-    /// Close the session, because it can't carry more recipients; report with [`Plan::left`].
+    /// Close the session, because it can't carry more recipients; report with [`ProbePlan::left`].
     Leave,
     /// Every recipient has its fate.
     Done,
@@ -87,25 +89,25 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialFault {
     /// No connection, or no usable SMTP dialog.
-    Silent(Silence, Option<Stage>),
+    Silent(Silence, Option<DialogStage>),
     /// The TLS handshake failed.
     Tls,
     /// The server refused the session.
     SentAway {
         /// Stage of the refusal.
-        stage: Stage,
+        stage: DialogStage,
         /// The refusal.
         reply: Reply,
         /// Its reading.
-        reading: Reading,
+        reading: ReplyReading,
     },
 }
 
 /// A reply whose meaning depends on facts about the domain that are still missing.
 #[derive(Clone, Debug)]
-struct Held {
+struct HeldReply {
     recipient: u32,
-    reading: Reading,
+    reading: ReplyReading,
     reply: Reply,
 }
 
@@ -141,7 +143,7 @@ struct Seen {
 
 /// Stored facts about a domain.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
+pub struct KnownDomain {
     /// Whether it is a catch-all.
     pub catch_all: CatchAll,
     /// Whether it recently accepted some address.
@@ -150,36 +152,36 @@ pub struct Known {
 
 /// One domain's probe.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ProbePlan {
     hosts: Hosts,
     pending: VecDeque<u32>,
     asked: Vec<u8>,
     catch_all: CatchAll,
     /// Facts from before this plan.
-    known: Known,
+    known: KnownDomain,
     seen: Seen,
     randoms: Randoms,
     /// Recent missing mailboxes at this MX host.
     misses: u32,
     /// The last flight ended with a random recipient that was refused.
     checked: bool,
-    accepted: Vec<Held>,
-    denied: Vec<Held>,
+    accepted: Vec<HeldReply>,
+    denied: Vec<HeldReply>,
     fruitless: u32,
     /// One recipient per flight, and none after a refusal. No answer can then be taken for another recipient's, and a server that
     /// disconnects after a refusal has answered already.
     alone: bool,
-    last: Option<Told>,
-    fates: Vec<(u32, Fate)>,
+    last: Option<RecipientReport>,
+    fates: Vec<(u32, RecipientFate)>,
 }
 
-impl Plan {
+impl ProbePlan {
     /// Makes a plan for `recipients` recipients, numbered from 0, with `exchangers` sorted by preference.
     pub fn new(
         exchangers: &[MxHost],
         policies: Vec<Arc<Policy>>,
         recipients: u32,
-        known: Known,
+        known: KnownDomain,
         rng: &mut Rng,
     ) -> Self {
         let count = usize::try_from(recipients).unwrap_or_default();
@@ -239,17 +241,17 @@ impl Plan {
     }
 
     /// Takes the fates decided since the last call.
-    pub fn take_fates(&mut self) -> Vec<(u32, Fate)> {
+    pub fn take_fates(&mut self) -> Vec<(u32, RecipientFate)> {
         std::mem::take(&mut self.fates)
     }
 
     /// Returns the next step. `room` is the number of RCPT commands that the open session can still carry, `None` without a session.
-    pub fn next(&mut self, room: Option<u32>) -> Action {
+    pub fn next(&mut self, room: Option<u32>) -> ProbeAction {
         if self.wants() == 0 {
             return self.finish();
         }
         match room {
-            Some(room) if room == 0 || self.hosts.moved() => Action::Leave,
+            Some(room) if room == 0 || self.hosts.moved() => ProbeAction::Leave,
             Some(room) => self.flight(room),
             None => match self.hosts.next() {
                 Some(action) => action,
@@ -258,7 +260,7 @@ impl Plan {
         }
     }
 
-    fn flight(&mut self, room: u32) -> Action {
+    fn flight(&mut self, room: u32) -> ProbeAction {
         let most = self.hosts.policy().map_or(1, |policy| policy.flight_rcpt.max(1));
         let most = if self.alone { 1 } else { most.min(room.max(1)) };
         let random = self.wants_random() && (most > 1 || self.pending.is_empty());
@@ -267,7 +269,7 @@ impl Plan {
         for recipient in &recipients {
             self.asked[index(*recipient)] += 1;
         }
-        Action::Ask { recipients, random }
+        ProbeAction::Ask { recipients, random }
     }
 
     /// Records that a session is open.
@@ -283,7 +285,7 @@ impl Plan {
     }
 
     /// Records the addresses of an MX host.
-    pub fn resolved(&mut self, exchanger: usize, found: Found) {
+    pub fn resolved(&mut self, exchanger: usize, found: ResolvedHost) {
         self.hosts.resolved(exchanger, found);
     }
 
@@ -291,20 +293,20 @@ impl Plan {
     pub fn dial_failed(&mut self, fault: DialFault) {
         match fault {
             DialFault::Tls if self.hosts.try_clear() => {}
-            DialFault::Tls => self.unreached(Silence::Tls, Some(Stage::StartTls)),
+            DialFault::Tls => self.unreached(Silence::Tls, Some(DialogStage::StartTls)),
             DialFault::Silent(how, stage) => self.unreached(how, stage),
             DialFault::SentAway { stage, reply, reading } => self.sent_away(stage, reply, &reading),
         }
     }
 
-    fn unreached(&mut self, how: Silence, stage: Option<Stage>) {
+    fn unreached(&mut self, how: Silence, stage: Option<DialogStage>) {
         self.last = Some(self.silent(how, stage));
         self.hosts.skip_address();
     }
 
-    fn sent_away(&mut self, stage: Stage, reply: Reply, reading: &Reading) {
+    fn sent_away(&mut self, stage: DialogStage, reply: Reply, reading: &ReplyReading) {
         let about_us = reading.meaning.is_about_us().is_some();
-        let told = self.told(stage, reply, reading);
+        let told = self.report(stage, reply, reading);
         if about_us {
             let after_ms = self.pause_ms(reading);
             self.defer_all(&told, after_ms, "blocked");
@@ -341,7 +343,7 @@ impl Plan {
     }
 
     /// Fates decided since they were last taken.
-    pub fn fates(&self) -> &[(u32, Fate)] {
+    pub fn fates(&self) -> &[(u32, RecipientFate)] {
         &self.fates
     }
 

@@ -23,7 +23,7 @@ const HOST_MAX_BYTES: usize = 255;
 
 /// Whose manners hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Profile {
+pub enum PaceProfile {
     /// The manners that public mail servers expect.
     #[default]
     Polite,
@@ -53,7 +53,7 @@ pub enum TlsPolicy {
 
 /// How the share of missing recipients among the last ones slows a source down at a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Governor {
+pub struct GovernorPolicy {
     /// How many of the last recipients count.
     pub window: u32,
     /// From this share of missing ones on, in percent, the rate is halved.
@@ -99,7 +99,7 @@ pub struct Policy {
     /// What is demanded of TLS.
     pub tls: TlsPolicy,
     /// The governor; none lets every share of missing recipients pass.
-    pub governor: Option<Governor>,
+    pub governor: Option<GovernorPolicy>,
     /// The first pause after a refusal of us, in milliseconds.
     pub breaker_ms_min: i64,
     /// The longest pause, in milliseconds; pauses double up to it.
@@ -142,11 +142,11 @@ impl Policies {
     }
 
     /// How to ask this exchanger.
-    pub fn for_exchanger(&self, mx_host: &str, profile: Profile) -> Arc<Policy> {
+    pub fn for_exchanger(&self, mx_host: &str, profile: PaceProfile) -> Arc<Policy> {
         let entry = &self.entries[self.entry_of(mx_host)];
         match profile {
-            Profile::Polite => Arc::clone(&entry.polite),
-            Profile::Open => Arc::clone(&entry.open),
+            PaceProfile::Polite => Arc::clone(&entry.polite),
+            PaceProfile::Open => Arc::clone(&entry.open),
         }
     }
 

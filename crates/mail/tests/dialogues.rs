@@ -28,9 +28,9 @@
 
 use std::sync::Arc;
 
-use probity_mail::classify::Stage;
+use probity_mail::classify::DialogStage;
 use probity_mail::smtp::session::{
-    Config, End, Event, Flight, RcptAnswer, Recipient, Session, Step, Timeouts, TlsMode,
+    Config, End, Flight, RcptAnswer, Recipient, SessionEvent, SessionStep, SmtpSession, Timeouts, TlsMode,
 };
 use probity_mail::time::Millis;
 
@@ -60,31 +60,31 @@ fn many(count: usize) -> Vec<String> {
 /// A script being played.
 struct Player {
     config: Config,
-    session: Option<Session>,
+    session: Option<SmtpSession>,
     now: Millis,
-    step: Step,
+    step: SessionStep,
     /// How often the session waited for the server.
     waits: u32,
 }
 
 impl Player {
     fn new() -> Self {
-        Self { config: config(), session: None, now: Millis(1_000), step: Step::NeedInput, waits: 0 }
+        Self { config: config(), session: None, now: Millis(1_000), step: SessionStep::NeedInput, waits: 0 }
     }
 
-    fn session(&mut self) -> &mut Session {
+    fn session(&mut self) -> &mut SmtpSession {
         if self.session.is_none() {
-            self.session = Some(Session::new(Arc::new(self.config.clone())));
-            self.on(Event::Opened);
+            self.session = Some(SmtpSession::new(Arc::new(self.config.clone())));
+            self.on(SessionEvent::Opened);
         }
         self.session.as_mut().unwrap()
     }
 
-    fn on(&mut self, event: Event<'_>) {
-        assert_eq!(self.step, Step::NeedInput, "a step was not expected");
+    fn on(&mut self, event: SessionEvent<'_>) {
+        assert_eq!(self.step, SessionStep::NeedInput, "a step was not expected");
         let now = self.now;
         self.step = self.session().on(event, now);
-        if self.step == Step::NeedInput {
+        if self.step == SessionStep::NeedInput {
             self.waits += 1;
         }
     }
@@ -117,13 +117,13 @@ impl Player {
                     self.heard(&format!("RCPT TO:<u{number}@x.example>"));
                 }
             }
-            "ask" => self.on(Event::Ask(flight(&rest.split(' ').collect::<Vec<_>>(), true))),
-            "ask-open" => self.on(Event::Ask(flight(&rest.split(' ').collect::<Vec<_>>(), false))),
+            "ask" => self.on(SessionEvent::Ask(flight(&rest.split(' ').collect::<Vec<_>>(), true))),
+            "ask-open" => self.on(SessionEvent::Ask(flight(&rest.split(' ').collect::<Vec<_>>(), false))),
             "ask-many" => {
                 let addresses = many(rest.parse().unwrap());
-                self.on(Event::Ask(flight(&addresses.iter().map(String::as_str).collect::<Vec<_>>(), true)));
+                self.on(SessionEvent::Ask(flight(&addresses.iter().map(String::as_str).collect::<Vec<_>>(), true)));
             }
-            "quit" => self.on(Event::Quit),
+            "quit" => self.on(SessionEvent::Quit),
             "expect" => self.expect(rest),
             _ => self.happen(word, rest),
         }
@@ -131,20 +131,20 @@ impl Player {
 
     fn happen(&mut self, word: &str, rest: &str) {
         match word {
-            "!close" => self.on(Event::Closed),
-            "!tls" => self.on(Event::TlsReady),
-            "!tls-failed" => self.on(Event::TlsFailed),
-            "!tick" => self.on(Event::Tick),
+            "!close" => self.on(SessionEvent::Closed),
+            "!tls" => self.on(SessionEvent::TlsReady),
+            "!tls-failed" => self.on(SessionEvent::TlsFailed),
+            "!tick" => self.on(SessionEvent::Tick),
             "!wait" => {
                 self.now = self.now + rest.parse().unwrap();
-                self.on(Event::Tick);
+                self.on(SessionEvent::Tick);
             }
             "!drip" => {
                 let (pause, text) = rest.split_once(' ').unwrap();
                 for byte in unescape(text) {
                     self.now = self.now + pause.parse().unwrap();
-                    self.on(Event::Received(&[byte]));
-                    if self.step != Step::NeedInput {
+                    self.on(SessionEvent::Received(&[byte]));
+                    if self.step != SessionStep::NeedInput {
                         break;
                     }
                 }
@@ -181,7 +181,7 @@ impl Player {
     fn serve(&mut self, bytes: &[u8]) {
         let unheard = String::from_utf8_lossy(self.session().outgoing()).into_owned();
         assert_eq!(unheard, "", "the script did not expect this");
-        self.on(Event::Received(bytes));
+        self.on(SessionEvent::Received(bytes));
     }
 
     fn heard(&mut self, line: &str) {
@@ -220,21 +220,21 @@ impl Player {
 
     fn expect_step(&mut self, what: &str) {
         self.session();
-        if what.starts_with("ended") && !matches!(self.step, Step::Ended(_)) {
-            self.on(Event::Tick);
+        if what.starts_with("ended") && !matches!(self.step, SessionStep::Ended(_)) {
+            self.on(SessionEvent::Tick);
         }
-        let step = std::mem::replace(&mut self.step, Step::NeedInput);
+        let step = std::mem::replace(&mut self.step, SessionStep::NeedInput);
         assert_eq!(describe(&step), what, "{step:?}");
     }
 
     fn finish(mut self) {
-        assert_eq!(self.step, Step::NeedInput, "a step was not expected");
+        assert_eq!(self.step, SessionStep::NeedInput, "a step was not expected");
         let unheard = String::from_utf8_lossy(self.session().outgoing()).into_owned();
         assert_eq!(unheard, "", "the script did not expect this");
     }
 }
 
-fn capabilities(session: &Session) -> String {
+fn capabilities(session: &SmtpSession) -> String {
     let offered = session.capabilities();
     let flags = [
         (offered.pipelining, "pipelining"),
@@ -254,15 +254,15 @@ fn capabilities(session: &Session) -> String {
     flags.chain(numbers).collect::<Vec<_>>().join(" ")
 }
 
-fn describe(step: &Step) -> String {
+fn describe(step: &SessionStep) -> String {
     match step {
-        Step::NeedInput => "wait".into(),
-        Step::StartTls => "starttls".into(),
-        Step::Ready => "ready".into(),
-        Step::Answered(answers) => {
+        SessionStep::NeedInput => "wait".into(),
+        SessionStep::StartTls => "starttls".into(),
+        SessionStep::Ready => "ready".into(),
+        SessionStep::Answered(answers) => {
             format!("answered {}", answers.iter().map(describe_answer).collect::<Vec<_>>().join(" ")).trim().into()
         }
-        Step::Ended(end) => format!("ended {}", describe_end(end)),
+        SessionStep::Ended(end) => format!("ended {}", describe_end(end)),
     }
 }
 
@@ -288,14 +288,14 @@ fn describe_end(end: &End) -> String {
     }
 }
 
-fn name(stage: Stage) -> &'static str {
+fn name(stage: DialogStage) -> &'static str {
     match stage {
-        Stage::Connect => "connect",
-        Stage::Ehlo => "ehlo",
-        Stage::StartTls => "starttls",
-        Stage::Mail => "mail",
-        Stage::Rcpt => "rcpt",
-        Stage::Unsolicited => "unsolicited",
+        DialogStage::Connect => "connect",
+        DialogStage::Ehlo => "ehlo",
+        DialogStage::StartTls => "starttls",
+        DialogStage::Mail => "mail",
+        DialogStage::Rcpt => "rcpt",
+        DialogStage::Unsolicited => "unsolicited",
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use probity_mail::{
-    classify::{AboutUs, Meaning, Parties, Reading, Rules, Stage},
+    classify::{AboutUs, DialogParties, DialogStage, Meaning, ReplyReading, Rules},
     smtp::reply::{Enhanced, Reply},
 };
 use proptest::prelude::*;
@@ -19,10 +19,10 @@ const UNSEEN: &str = include_str!("data/replies_unseen.txt");
 const ADDRESS: &str = "joe.doe@example.net";
 
 const US: &[IpAddr] = &[IpAddr::V4(Ipv4Addr::new(192, 0, 2, 25))];
-const PARTIES: Parties<'_> =
-    Parties { recipient: ADDRESS, sender: "ask@probe.example", helo: "mx1.probe.example", addresses: US };
+const PARTIES: DialogParties<'_> =
+    DialogParties { recipient: ADDRESS, sender: "ask@probe.example", helo: "mx1.probe.example", addresses: US };
 
-fn read(reply: &Reply, stage: Stage, provider: Option<&str>) -> Reading {
+fn read(reply: &Reply, stage: DialogStage, provider: Option<&str>) -> ReplyReading {
     Rules::embedded().read_between(reply, stage, provider, &PARTIES)
 }
 
@@ -31,7 +31,7 @@ fn read(reply: &Reply, stage: Stage, provider: Option<&str>) -> Reading {
 struct Case {
     line: usize,
     meaning: Meaning,
-    stage: Stage,
+    stage: DialogStage,
     provider: Option<String>,
     reply: Reply,
     /// Any meaning of the same kind will do: undeliverable or not.
@@ -91,13 +91,13 @@ fn enhanced(word: &str) -> Option<Enhanced> {
     }
 }
 
-fn stage_of(name: &str) -> Stage {
+fn stage_of(name: &str) -> DialogStage {
     match name {
-        "connect" => Stage::Connect,
-        "ehlo" => Stage::Ehlo,
-        "starttls" => Stage::StartTls,
-        "mail" => Stage::Mail,
-        "rcpt" => Stage::Rcpt,
+        "connect" => DialogStage::Connect,
+        "ehlo" => DialogStage::Ehlo,
+        "starttls" => DialogStage::StartTls,
+        "mail" => DialogStage::Mail,
+        "rcpt" => DialogStage::Rcpt,
         _ => panic!("no stage is called {name}"),
     }
 }
@@ -164,13 +164,19 @@ fn every_rule_has_a_case() {
 fn a_missing_mailbox_is_only_read_from_a_final_answer_to_rcpt() {
     for case in cases() {
         let provider = case.provider.as_deref();
-        for stage in [Stage::Connect, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Unsolicited] {
+        for stage in [
+            DialogStage::Connect,
+            DialogStage::Ehlo,
+            DialogStage::StartTls,
+            DialogStage::Mail,
+            DialogStage::Unsolicited,
+        ] {
             let reading = read(&case.reply, stage, provider);
             assert_eq!(reading.meaning.makes_undeliverable(), None, "line {} at {stage:?}: {reading:?}", case.line);
         }
         if case.reply.code >= 500 {
             let milder = Reply { code: case.reply.code - 100, ..case.reply.clone() };
-            let reading = read(&milder, Stage::Rcpt, provider);
+            let reading = read(&milder, DialogStage::Rcpt, provider);
             assert_eq!(reading.meaning.makes_undeliverable(), None, "line {} as 4xx: {reading:?}", case.line);
         }
     }
@@ -187,7 +193,7 @@ fn a_missing_mailbox_is_recognized_without_its_enhanced_code_and_without_a_provi
         }
         all += 1;
         let bare = Reply { enhanced: None, ..case.reply.clone() };
-        let reading = read(&bare, Stage::Rcpt, None);
+        let reading = read(&bare, DialogStage::Rcpt, None);
         if reading.meaning.makes_undeliverable().is_none() {
             missed.push(format!("line {}: {} by {}", case.line, bare.text, reading.rule));
         }
@@ -227,7 +233,7 @@ fn mixed_texts_are_never_about_the_recipient() {
                 }
                 let reply = Reply { text, ..case.reply.clone() };
                 for provider in [None, case.provider.as_deref()] {
-                    let reading = read(&reply, Stage::Rcpt, provider);
+                    let reading = read(&reply, DialogStage::Rcpt, provider);
                     let verdict = reading.meaning.makes_undeliverable();
                     assert_eq!(verdict, None, "line {} with {words:?}: {reading:?}", case.line);
                 }
@@ -244,8 +250,8 @@ const FOREIGN_CODES: [(u16, u16); 12] =
 fn a_code_of_another_makes_no_refusal_undeliverable() {
     let mut wrong = String::new();
     let says_something = |case: &Case| case.reply.code >= 400 && case.reply.text.contains(char::is_alphabetic);
-    for case in HARMLESS.iter().filter(|case| case.stage == Stage::Rcpt && says_something(case)) {
-        let read = |reply: &Reply| read(reply, Stage::Rcpt, case.provider.as_deref());
+    for case in HARMLESS.iter().filter(|case| case.stage == DialogStage::Rcpt && says_something(case)) {
+        let read = |reply: &Reply| read(reply, DialogStage::Rcpt, case.provider.as_deref());
         // Only where the table itself names no meaning may a text leave the word to its code.
         let said = read(&Reply { code: 550, enhanced: None, ..case.reply.clone() }).meaning;
         let is_left_to_code = case.meaning == Meaning::Unmatched && !case.any && said == Meaning::Unmatched;
@@ -331,10 +337,11 @@ const DIALOGUES: &[Dialogue] = &[
 #[test]
 fn a_reply_that_names_us_and_not_the_recipient_is_about_us() {
     for Dialogue { recipient, sender, helo, texts } in DIALOGUES {
-        let parties = Parties { recipient, sender, helo, addresses: US };
+        let parties = DialogParties { recipient, sender, helo, addresses: US };
         for (text, meaning) in *texts {
             for provider in [None, Some("google"), Some("yandex")] {
-                let reading = Rules::embedded().read_between(&reply("550", text), Stage::Rcpt, provider, &parties);
+                let reading =
+                    Rules::embedded().read_between(&reply("550", text), DialogStage::Rcpt, provider, &parties);
                 assert_eq!(reading.meaning, *meaning, "{text} to {recipient}: {}", reading.rule);
             }
         }
@@ -367,8 +374,8 @@ proptest! {
         let text = format!("{before}{} <{local}@example.net>", recase(&case.reply.text, bits));
         // A provider's own rule may know better than general wording: only cases without one change providers.
         let provider = if case.provider.is_some() { case.provider.as_deref() } else { Some(provider).filter(|_| with_provider) };
-        let reading = read(&Reply { text, ..case.reply.clone() }, Stage::Rcpt, provider);
-        if case.stage == Stage::Rcpt {
+        let reading = read(&Reply { text, ..case.reply.clone() }, DialogStage::Rcpt, provider);
+        if case.stage == DialogStage::Rcpt {
             prop_assert_eq!(reading.meaning.makes_undeliverable(), None, "line {}: {:?}", case.line, reading);
         }
     }
@@ -378,7 +385,7 @@ proptest! {
     fn any_text_can_be_read(text in "\\PC{0,700}", code in 200_u16..600, detail in 0_u16..1000) {
         let enhanced = Some(Enhanced { class: 5, subject: detail % 8, detail });
         let reply = Reply { code, enhanced, text, nonconforming: true };
-        let reading = Rules::embedded().read(&reply, Stage::Rcpt, None);
+        let reading = Rules::embedded().read(&reply, DialogStage::Rcpt, None);
         prop_assert!(code >= 500 || reading.meaning.makes_undeliverable().is_none());
         prop_assert!(reading.retry_after_ms.is_none_or(|wait| (0..=86_400_000).contains(&wait)));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use probity_mail::{
-    classify::{Meaning, Rules, Stage},
+    classify::{DialogStage, Meaning, Rules},
     smtp::reply::Reply,
 };
 
@@ -13,21 +13,21 @@ fn reply(code: u16, text: &str) -> Reply {
 
 /// A file with one rule, of which some lines are given.
 fn file(lines: &str) -> String {
-    format!("format = 1\nversion = 9\n[[rule]]\nid = \"own.rule\"\nsource = \"ours\"\n{lines}\n")
+    format!("format = 1\nversion = 9000\n[[rule]]\nid = \"own.rule\"\nsource = \"ours\"\n{lines}\n")
 }
 
 #[test]
 fn an_operators_rules_come_first_and_replace_shipped_ones() {
     let own = file("stage = [\"rcpt\"]\ncode = [\"5xx\"]\nany = [\"frobnicated\"]\nmeaning = \"no_such_user\"");
     let rules = Rules::embedded_with(&own).expect("a valid file");
-    assert_eq!(rules.version(), 9);
-    let read = |text| rules.read(&reply(550, text), Stage::Rcpt, None);
+    assert_eq!(rules.version(), 9000);
+    let read = |text| rules.read(&reply(550, text), DialogStage::Rcpt, None);
     assert_eq!(read("user frobnicated by policy").rule, Arc::from("own.rule"));
     assert_eq!(read("no such user").meaning, Meaning::NoSuchUser);
 
     let own = own.replace("own.rule", "rcpt.no_such_user");
     let rules = Rules::embedded_with(&own).expect("a valid file");
-    let reading = rules.read(&reply(550, "no such user"), Stage::Rcpt, None);
+    let reading = rules.read(&reply(550, "no such user"), DialogStage::Rcpt, None);
     assert_eq!(reading.meaning, Meaning::Unmatched, "the shipped rule of that id is gone");
 }
 
@@ -35,15 +35,15 @@ fn an_operators_rules_come_first_and_replace_shipped_ones() {
 fn a_file_of_its_own_knows_only_its_own_rules() {
     let rules = Rules::parse(&file("enhanced = [\"x.7.*\"]\nmeaning = \"us.policy\"\nwait_s = 60")).expect("valid");
     assert_eq!(rules.ids().collect::<Vec<_>>(), ["own.rule"]);
-    let reading = rules.read(&reply(450, "4.7.1 wait"), Stage::Mail, Some("nobody"));
+    let reading = rules.read(&reply(450, "4.7.1 wait"), DialogStage::Mail, Some("nobody"));
     assert_eq!((&*reading.rule, reading.retry_after_ms), ("own.rule", Some(60_000)));
-    assert_eq!(rules.read(&reply(550, "no such user"), Stage::Rcpt, None).meaning, Meaning::Unmatched);
+    assert_eq!(rules.read(&reply(550, "no such user"), DialogStage::Rcpt, None).meaning, Meaning::Unmatched);
 }
 
 #[test]
 fn providers_are_known_by_every_name_in_any_case() {
     for name in ["google", "Google", "GMAIL", "Google Workspace"] {
-        let reading = Rules::embedded().read(&reply(550, "5.1.1 it does not exist"), Stage::Rcpt, Some(name));
+        let reading = Rules::embedded().read(&reply(550, "5.1.1 it does not exist"), DialogStage::Rcpt, Some(name));
         assert_eq!(&*reading.rule, "google.no_such_user", "{name}");
     }
 }

@@ -19,7 +19,7 @@
 //!
 //! Reading trusts nothing, as with blocks of addresses: damaged bytes are a [`BlockError`].
 
-use super::{ADDRESS_MAX_BYTES, BlockError, ROWS_MAX, Unfit, pack, unpack};
+use super::{ADDRESS_MAX_BYTES, BlockError, ROWS_MAX, UnfitBlock, pack, unpack};
 
 /// The most that a block of results can unpack to: 1,000 rows with a kind, a time and a suggestion each.
 pub const CONTENT_MAX_BYTES: usize = 8 << 20;
@@ -32,12 +32,12 @@ pub struct ResultBlock {
     /// What outcomes have in common, as their writer encodes it.
     pub kinds: Vec<Vec<u8>>,
     /// One entry for each row of the range; none where the row has no outcome.
-    pub rows: Vec<Option<Outcome>>,
+    pub rows: Vec<Option<StoredOutcome>>,
 }
 
 /// The outcome of one row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct StoredOutcome {
     /// Its place in [`ResultBlock::kinds`].
     pub kind: usize,
     /// How many rows above the first row with this address is; 0 where this is the first.
@@ -54,18 +54,18 @@ impl ResultBlock {
     /// The block as it is stored. Numbers over 63 bits do not come back as they were.
     ///
     /// # Errors
-    /// [`Unfit::Full`]: more than [`ROWS_MAX`] rows or kinds, or more content than a block takes. [`Unfit::TooLong`]: a suggestion
-    /// longer than an address.
+    /// [`UnfitBlock::Full`]: more than [`ROWS_MAX`] rows or kinds, or more content than a block takes. [`UnfitBlock::TooLong`]: a
+    /// suggestion longer than an address.
     ///
     /// # Panics
     /// Where an outcome's kind is none of the block's.
-    pub fn encode(&self) -> Result<Vec<u8>, Unfit> {
+    pub fn encode(&self) -> Result<Vec<u8>, UnfitBlock> {
         let outcomes = || self.rows.iter().flatten();
         if self.rows.len() > ROWS_MAX || self.kinds.len() > ROWS_MAX {
-            return Err(Unfit::Full);
+            return Err(UnfitBlock::Full);
         }
         if outcomes().any(|outcome| outcome.suggestion.len() > ADDRESS_MAX_BYTES) {
-            return Err(Unfit::TooLong);
+            return Err(UnfitBlock::TooLong);
         }
         assert!(outcomes().all(|outcome| outcome.kind < self.kinds.len()), "every kind is in the block");
         let mut content = Vec::with_capacity(self.rows.len() * 8);
@@ -81,7 +81,7 @@ impl ResultBlock {
         outcomes().for_each(|outcome| put(&mut content, outcome.copies));
         outcomes().for_each(|outcome| put(&mut content, outcome.at - since));
         outcomes().for_each(|outcome| put_bytes(&mut content, &outcome.suggestion));
-        if content.len() > CONTENT_MAX_BYTES { Err(Unfit::Full) } else { Ok(pack(&content)) }
+        if content.len() > CONTENT_MAX_BYTES { Err(UnfitBlock::Full) } else { Ok(pack(&content)) }
     }
 
     /// Unpacks a block; takes at most twice [`CONTENT_MAX_BYTES`], and 100 bytes for each of [`ROWS_MAX`] rows.
@@ -114,7 +114,7 @@ impl Content<'_> {
             };
             let ((back, copies), after) = rest.next()?;
             let suggestion = self.bytes().filter(|text| text.len() <= ADDRESS_MAX_BYTES)?;
-            rows.push(Some(Outcome { kind, back, copies, at: since.checked_add(after)?, suggestion }));
+            rows.push(Some(StoredOutcome { kind, back, copies, at: since.checked_add(after)?, suggestion }));
         }
         self.0.is_empty().then_some(ResultBlock { kinds, rows })
     }
@@ -165,8 +165,8 @@ mod tests {
 
     const NUMBER_MAX: u64 = u64::MAX >> 1;
 
-    fn outcome(kind: usize, at: u64) -> Outcome {
-        Outcome { kind, back: 0, copies: 1, at, suggestion: Vec::new() }
+    fn outcome(kind: usize, at: u64) -> StoredOutcome {
+        StoredOutcome { kind, back: 0, copies: 1, at, suggestion: Vec::new() }
     }
 
     fn block(rows: usize) -> ResultBlock {
@@ -178,12 +178,8 @@ mod tests {
     fn blocks() -> impl Strategy<Value = ResultBlock> {
         vec(vec(any::<u8>(), 0..40), 1..10).prop_flat_map(|kinds| {
             let numbers = (0..kinds.len(), 0..=NUMBER_MAX, 0..=NUMBER_MAX, 0..=NUMBER_MAX);
-            let row = (numbers, vec(any::<u8>(), 0..30)).prop_map(|((kind, back, copies, at), suggestion)| Outcome {
-                kind,
-                back,
-                copies,
-                at,
-                suggestion,
+            let row = (numbers, vec(any::<u8>(), 0..30)).prop_map(|((kind, back, copies, at), suggestion)| {
+                StoredOutcome { kind, back, copies, at, suggestion }
             });
             vec(prop::option::of(row), 0..60).prop_map(move |rows| ResultBlock { kinds: kinds.clone(), rows })
         })
@@ -199,12 +195,12 @@ mod tests {
 
     #[test]
     fn a_block_has_its_bounds() {
-        assert_eq!(block(ROWS_MAX + 1).encode(), Err(Unfit::Full));
+        assert_eq!(block(ROWS_MAX + 1).encode(), Err(UnfitBlock::Full));
         let mut long = block(1);
         long.rows[0].as_mut().unwrap().suggestion = vec![b'x'; ADDRESS_MAX_BYTES + 1];
-        assert_eq!(long.encode(), Err(Unfit::TooLong));
+        assert_eq!(long.encode(), Err(UnfitBlock::TooLong));
         let vast = ResultBlock { kinds: vec![vec![0; CONTENT_MAX_BYTES]], rows: vec![] };
-        assert_eq!(vast.encode(), Err(Unfit::Full));
+        assert_eq!(vast.encode(), Err(UnfitBlock::Full));
     }
 
     #[test]

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn split(subscription: Credits, prepaid: Credits) -> Split {
+fn split(subscription: CreditCount, prepaid: CreditCount) -> Split {
     Split { subscription, prepaid }
 }
 
@@ -16,13 +16,13 @@ fn only_what_could_not_be_found_out_is_free() {
 #[test]
 fn buckets_have_names_and_single_credits() {
     for (bucket, name, one) in
-        [(Bucket::Subscription, "subscription", split(1, 0)), (Bucket::Prepaid, "prepaid", split(0, 1))]
+        [(CreditBucket::Subscription, "subscription", split(1, 0)), (CreditBucket::Prepaid, "prepaid", split(0, 1))]
     {
-        assert_eq!((bucket.as_str(), Bucket::from_name(name)), (name, Some(bucket)));
+        assert_eq!((bucket.as_str(), CreditBucket::from_name(name)), (name, Some(bucket)));
         assert_eq!(Split::single(bucket), one);
         assert_eq!((one.of(bucket), one.total()), (1, 1));
     }
-    assert_eq!(Bucket::from_name("Prepaid"), None);
+    assert_eq!(CreditBucket::from_name("Prepaid"), None);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_period_of_a_customer_balances() {
 
 #[test]
 fn what_is_not_there_cannot_move() {
-    use Refused::{Insufficient, Negative, NotHeld, Overflow};
+    use MovementRefused::{Insufficient, Negative, NotHeld, Overflow};
     let (balance, _) = Balance::default().grant(split(5, 3)).and_then(|balance| balance.hold(6)).expect("8 are there");
     assert_eq!((balance.available, balance.held), (split(0, 2), split(5, 1)));
     let missing = |needed| Insufficient { needed, available: 2 };
@@ -146,7 +146,7 @@ fn broken_books_are_noticed() {
 #[derive(Clone, Debug)]
 enum Movement {
     Grant(Split),
-    Hold(Credits),
+    Hold(CreditCount),
     Capture(Split),
     Release(Split),
     Expire(Split),
@@ -154,7 +154,7 @@ enum Movement {
 }
 
 impl Movement {
-    fn apply(&self, balance: Balance) -> Result<Balance, Refused> {
+    fn apply(&self, balance: Balance) -> Result<Balance, MovementRefused> {
         match *self {
             Self::Grant(amount) => balance.grant(amount),
             Self::Hold(n) => balance.hold(n).map(|(next, _)| next),
@@ -167,7 +167,7 @@ impl Movement {
 }
 
 /// Small numbers mostly, so that movements succeed; now and then any number there is.
-fn credits() -> impl Strategy<Value = Credits> {
+fn credits() -> impl Strategy<Value = CreditCount> {
     prop_oneof![40 => 0i64..8, 4 => -3i64..0, 1 => any::<i64>(), 1 => Just(UNLIMITED), 1 => Just(i64::MAX)]
 }
 
@@ -214,7 +214,7 @@ proptest! {
             }
             Err(refused) => {
                 prop_assert!(n > total);
-                prop_assert_eq!(refused, Refused::Insufficient { needed: n, available: total });
+                prop_assert_eq!(refused, MovementRefused::Insufficient { needed: n, available: total });
             }
         }
     }

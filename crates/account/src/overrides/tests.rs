@@ -18,8 +18,8 @@ fn words(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-fn gates(names: &[&str]) -> Vec<Gate> {
-    names.iter().map(|name| Gate::from_name(name).unwrap()).collect()
+fn gates(names: &[&str]) -> Vec<IgnorableReason> {
+    names.iter().map(|name| IgnorableReason::from_name(name).unwrap()).collect()
 }
 
 fn applied(wishes: &Wishes, found: &[Reason], email: &str) -> Reason {
@@ -30,12 +30,12 @@ fn applied(wishes: &Wishes, found: &[Reason], email: &str) -> Reason {
 fn gates_are_those_of_the_contract() {
     let names = "nonexistent deactivated inbox_full spam complainers bounced disposable banned_words role_based accept_all \
         failed_exchange unverified";
-    assert_eq!(Gate::ALL.map(Gate::as_str), *names.split_whitespace().collect::<Vec<_>>());
-    assert_eq!(Gate::from_name("complainers").unwrap().reason(), Reason::Complained);
+    assert_eq!(IgnorableReason::ALL.map(IgnorableReason::as_str), *names.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(IgnorableReason::from_name("complainers").unwrap().reason(), Reason::Complained);
     for none in ["valid", "invalid", "illegitimate", "blacklisted", "available", "complained", "SPAM", ""] {
-        assert_eq!(Gate::from_name(none), None, "{none}");
+        assert_eq!(IgnorableReason::from_name(none), None, "{none}");
     }
-    assert!(Gate::ALL.map(Gate::reason).is_sorted());
+    assert!(IgnorableReason::ALL.map(IgnorableReason::reason).is_sorted());
 }
 
 /// Ignored reasons, ignored statuses, what was found, and what stands.
@@ -220,7 +220,7 @@ proptest! {
     #[test]
     fn what_is_reported_is_never_ignored(
         found in findings(),
-        ignored in subsequence(Gate::ALL.to_vec(), 0..=12),
+        ignored in subsequence(IgnorableReason::ALL.to_vec(), 0..=12),
         statuses in subsequence(IGNORABLE.to_vec(), 0..=3),
         local in "[a-c.]{0,4}",
     ) {

@@ -16,7 +16,7 @@ const NUMBER_DIGITS_MAX: usize = 2;
 
 /// The form in which texts are compared. Character by character, so that no form depends on a neighbour (as the final sigma
 /// of a whole text in lower case does); by way of upper case, because `ß` and `ς` have their equals only there.
-pub(super) fn folded(text: &str) -> String {
+pub(crate) fn folded(text: &str) -> String {
     let upper = text.nfkd().flat_map(char::to_lowercase).flat_map(char::to_uppercase);
     upper.flat_map(char::to_lowercase).nfkc().collect()
 }

@@ -85,9 +85,9 @@ impl FromStr for Entitlement {
 
 /// A set of entitlements. Its bits are stored, so they never change their meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Entitlements(u16);
+pub struct EntitlementSet(u16);
 
-impl Entitlements {
+impl EntitlementSet {
     /// Nothing.
     pub const NONE: Self = Self(0);
     /// Everything.
@@ -126,13 +126,13 @@ impl Entitlements {
     }
 }
 
-impl From<Entitlement> for Entitlements {
+impl From<Entitlement> for EntitlementSet {
     fn from(one: Entitlement) -> Self {
         Self(one.bit())
     }
 }
 
-impl FromIterator<Entitlement> for Entitlements {
+impl FromIterator<Entitlement> for EntitlementSet {
     fn from_iter<I: IntoIterator<Item = Entitlement>>(all: I) -> Self {
         all.into_iter().fold(Self::NONE, |set, one| set.and(one.into()))
     }

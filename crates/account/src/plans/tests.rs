@@ -60,22 +60,22 @@ proptest! {
 
     #[test]
     fn sets_keep_what_is_in_them(bits in 0_i64..512) {
-        let set = Entitlements::from_bits(bits);
+        let set = EntitlementSet::from_bits(bits);
         prop_assert_eq!(set.bits(), bits);
-        prop_assert_eq!(set.iter().collect::<Entitlements>(), set);
-        prop_assert_eq!(set.and(Entitlements::ALL.without(set)), Entitlements::ALL);
-        prop_assert_eq!(set.without(set), Entitlements::NONE);
+        prop_assert_eq!(set.iter().collect::<EntitlementSet>(), set);
+        prop_assert_eq!(set.and(EntitlementSet::ALL.without(set)), EntitlementSet::ALL);
+        prop_assert_eq!(set.without(set), EntitlementSet::NONE);
     }
 }
 
 #[test]
 fn every_entitlement_has_a_name_and_a_place() {
-    assert_eq!(Entitlements::ALL.iter().count(), Entitlement::ALL.len());
+    assert_eq!(EntitlementSet::ALL.iter().count(), Entitlement::ALL.len());
     for one in Entitlement::ALL {
         assert_eq!(one.to_string().parse(), Ok(one));
     }
     assert_eq!("webhook".parse::<Entitlement>(), Err(()));
-    assert_eq!(Entitlements::from_bits(-1), Entitlements::ALL);
+    assert_eq!(EntitlementSet::from_bits(-1), EntitlementSet::ALL);
 }
 
 #[test]

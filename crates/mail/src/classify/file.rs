@@ -9,7 +9,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    Meaning, Stage,
+    DialogStage, Meaning,
     pattern::{CodePattern, EnhancedPattern},
     phrases::{GROUPS_MAX, Groups, PhraseBookBuilder},
     rules::{Rule, Rules, Stages},
@@ -50,7 +50,7 @@ impl std::error::Error for RuleError {}
 /// A rule file as it is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(super) struct RuleFile {
     /// The form of the file.
     format: u32,
     /// Counts up with each change of the rules.
@@ -100,7 +100,7 @@ struct WrittenRule {
     line: Option<usize>,
 }
 
-impl Document {
+impl RuleFile {
     pub(super) fn parse(text: &str) -> Result<Self, RuleError> {
         let mut document: Self = toml::from_str(text).map_err(|error| RuleError {
             rule: None,
@@ -135,7 +135,7 @@ fn line_at(text: &str, offset: usize) -> usize {
 }
 
 /// Checks and compiles a document.
-pub(super) fn compile(document: &Document) -> Result<Rules, RuleError> {
+pub(super) fn compile(document: &RuleFile) -> Result<Rules, RuleError> {
     let mut compiler = Compiler {
         named: &document.phrases,
         numbers: BTreeMap::new(),
@@ -157,7 +157,7 @@ pub(super) fn compile(document: &Document) -> Result<Rules, RuleError> {
 }
 
 /// Numbers of all providers, by ID and by every alias.
-fn providers(document: &Document) -> BTreeMap<String, u16> {
+fn providers(document: &RuleFile) -> BTreeMap<String, u16> {
     let mut numbers = BTreeMap::new();
     for (number, (id, names)) in (0..).zip(&document.providers) {
         for name in names.iter().chain([id]) {
@@ -287,12 +287,12 @@ fn stages(names: &[String]) -> Result<Stages, String> {
         return Ok(Stages::ALL);
     }
     let stages = names.iter().map(|name| match name.as_str() {
-        "connect" => Ok(Stage::Connect),
-        "ehlo" => Ok(Stage::Ehlo),
-        "starttls" => Ok(Stage::StartTls),
-        "mail" => Ok(Stage::Mail),
-        "rcpt" => Ok(Stage::Rcpt),
-        "unsolicited" => Ok(Stage::Unsolicited),
+        "connect" => Ok(DialogStage::Connect),
+        "ehlo" => Ok(DialogStage::Ehlo),
+        "starttls" => Ok(DialogStage::StartTls),
+        "mail" => Ok(DialogStage::Mail),
+        "rcpt" => Ok(DialogStage::Rcpt),
+        "unsolicited" => Ok(DialogStage::Unsolicited),
         _ => Err(format!("{name:?} is not a stage")),
     });
     Ok(Stages::of(&stages.collect::<Result<Vec<_>, _>>()?))

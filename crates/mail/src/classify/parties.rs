@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 /// Names and addresses in a dialog.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Parties<'a> {
+pub struct DialogParties<'a> {
     /// Recipient of the answered command; empty if unknown.
     pub recipient: &'a str,
     /// Our MAIL FROM; empty for the null sender.
@@ -33,9 +33,9 @@ pub(super) enum Party {
 
 /// Set of parties that a text names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Named(u8);
+pub(super) struct NamedParties(u8);
 
-impl Named {
+impl NamedParties {
     pub(super) fn add(&mut self, party: Party) {
         self.0 |= 1 << party as u8;
     }
@@ -55,7 +55,7 @@ impl Named {
     }
 }
 
-impl Parties<'_> {
+impl DialogParties<'_> {
     /// The party that a token names. A token is a piece of text without blanks and brackets.
     pub(super) fn named_by(&self, token: &str) -> Option<Party> {
         if token.contains('@') {
@@ -137,12 +137,12 @@ fn is_word(token: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parties, Party};
+    use super::{DialogParties, Party};
 
     #[test]
     fn names_of_ours_are_known_from_the_recipients() {
         let addresses = ["192.0.2.1".parse().expect("an address"), "2001:db8::1".parse().expect("an address")];
-        let parties = Parties {
+        let parties = DialogParties {
             recipient: "joe@example.net",
             sender: "ask@probe.example",
             helo: "mx1.probe.example",
@@ -170,13 +170,13 @@ mod tests {
         for (token, party) in cases {
             assert_eq!(parties.named_by(token), party, "{token}");
         }
-        assert_eq!(Parties::default().named_by("192.0.2.1"), None);
-        assert_eq!(Parties::default().named_by("a@b"), Some(Party::Other));
+        assert_eq!(DialogParties::default().named_by("192.0.2.1"), None);
+        assert_eq!(DialogParties::default().named_by("a@b"), Some(Party::Other));
     }
 
     #[test]
     fn a_distinct_local_part_names_the_recipient() {
-        let party = |recipient, token| Parties { recipient, ..Parties::default() }.named_by(token);
+        let party = |recipient, token| DialogParties { recipient, ..DialogParties::default() }.named_by(token);
         for token in ["joe.doe", "Joe.Doe...", "'joe.doe':"] {
             assert_eq!(party("joe.doe@example.net", token), Some(Party::Recipient), "{token}");
         }
@@ -194,7 +194,8 @@ mod tests {
 
     #[test]
     fn a_name_that_is_also_the_recipients_says_nothing() {
-        let own = |recipient| Parties { recipient, sender: "ask@example.net", helo: "example.net", addresses: &[] };
+        let own =
+            |recipient| DialogParties { recipient, sender: "ask@example.net", helo: "example.net", addresses: &[] };
         assert_eq!(own("joe@mail.example.net").named_by("example.net"), None);
         assert_eq!(own("joe@example.net").named_by("ann@example.net"), Some(Party::Other));
         assert_eq!(own("joe@example.net").named_by("ask@example.net"), Some(Party::Sender));

@@ -1,6 +1,6 @@
 //! The small patterns of a rule: reply codes, enhanced codes and phrases.
 
-use super::parties::Parties;
+use super::parties::DialogParties;
 use super::words;
 use crate::smtp::reply::Enhanced;
 
@@ -87,7 +87,7 @@ const OUR_ADDRESS: &str = "us@us";
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Element {
     /// Text to find, in plain words; a blank marks the start or end of a word.
-    pub(super) what: What,
+    pub(super) what: StepTarget,
     /// Gap to the element before.
     pub(super) gap: Gap,
 }
@@ -105,7 +105,7 @@ pub(super) enum Gap {
 
 /// Target of one step of a phrase.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
+pub(super) enum StepTarget {
     /// These bytes.
     Literal(Vec<u8>),
     /// Any entry of the list of words with this name.
@@ -123,14 +123,14 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
         } else if let Some(tail) = rest.strip_prefix('~') {
             (rest, gap, open_start) = (tail, Gap::Clear, false);
         } else if let Some((name, tail)) = rest.strip_prefix('<').and_then(|tail| tail.split_once('>')) {
-            elements.push(Element { what: What::Class(name.to_owned()), gap });
+            elements.push(Element { what: StepTarget::Class(name.to_owned()), gap });
             (rest, gap, open_start) = (tail, Gap::None, false);
         } else {
             let end = rest.find(['*', '~', '<']).unwrap_or(rest.len());
             let (piece, tail) = rest.split_at(end);
             if !piece.trim().is_empty() {
                 let literal = literal(piece, open_start, tail.starts_with('*'))?;
-                elements.push(Element { what: What::Literal(literal), gap });
+                elements.push(Element { what: StepTarget::Literal(literal), gap });
                 gap = Gap::None;
             }
             (rest, open_start) = (tail, false);
@@ -145,7 +145,7 @@ pub(super) fn phrase(text: &str) -> Option<Vec<Element>> {
 /// A piece in plain words, without the blank at an end where a star touches a word.
 fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> {
     let text = piece.replace(ADDRESS_MARK, "a@b").replace(OUR_ADDRESS_MARK, OUR_ADDRESS);
-    let parties = Parties { sender: OUR_ADDRESS, ..Parties::default() };
+    let parties = DialogParties { sender: OUR_ADDRESS, ..DialogParties::default() };
     let (mut literal, _) = words::plain_between(&text, &parties);
     if star_before && !piece.starts_with(' ') {
         literal.remove(0);
@@ -158,7 +158,7 @@ fn literal(piece: &str, star_before: bool, star_after: bool) -> Option<Vec<u8>> 
 
 #[cfg(test)]
 mod tests {
-    use super::{CodePattern, Element, EnhancedPattern, Gap, What, phrase};
+    use super::{CodePattern, Element, EnhancedPattern, Gap, StepTarget, phrase};
     use crate::smtp::reply::Enhanced;
 
     #[test]
@@ -186,8 +186,8 @@ mod tests {
     #[test]
     fn stars_lift_word_ends_and_classes_stand_for_words() {
         let found = |text| phrase(text).map(|elements| format!("{elements:?}")).unwrap_or_default();
-        let literal = |bytes: &[u8], gap| Element { what: What::Literal(bytes.to_vec()), gap };
-        let class = |name: &str, gap| Element { what: What::Class(name.to_owned()), gap };
+        let literal = |bytes: &[u8], gap| Element { what: StepTarget::Literal(bytes.to_vec()), gap };
+        let class = |name: &str, gap| Element { what: StepTarget::Class(name.to_owned()), gap };
         assert_eq!(phrase("User unknown"), Some(vec![literal(b" user unknown ", Gap::None)]));
         assert_eq!(phrase("blacklist*"), Some(vec![literal(b" blacklist", Gap::None)]));
         assert_eq!(phrase("*spam*"), Some(vec![literal(b"spam", Gap::None)]));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 
-use super::pattern::{self, Element, Gap, What};
+use super::pattern::{self, Element, Gap, StepTarget};
 
 /// How many characters a star may stand for: a name or a few words, but not the rest of a long text.
 const GAP_MAX: usize = 48;
@@ -133,12 +133,14 @@ impl PhraseBook {
     }
 }
 
-/// The last two places where a step ended, the later first; 0 is nowhere.
+/// The last two places where a step ended, the later first; 0 is nowhere. Every text begins with all of them cleared, so they are
+/// small.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ends([usize; 2]);
+struct Ends([u32; 2]);
 
 impl Ends {
     fn push(&mut self, end: usize) {
+        let end = u32::try_from(end).unwrap_or(u32::MAX);
         if end != self.0[0] {
             self.0 = [end, self.0[0]];
         }
@@ -147,7 +149,7 @@ impl Ends {
     /// The last end at or before a start. The later end lies behind the start if the next step has the word again: `recipient` in
     /// `recipient not in recipient table`. Two steps may share the blank between them.
     fn before(self, start: usize) -> Option<usize> {
-        self.0.into_iter().find(|end| *end > 0 && *end <= start + 1)
+        self.0.into_iter().filter_map(|end| usize::try_from(end).ok()).find(|end| *end > 0 && *end <= start + 1)
     }
 }
 
@@ -278,8 +280,8 @@ impl<'d> Draft<'d> {
 /// The literals that an element stands for.
 fn spellings<'d>(element: &'d Element, classes: &'d Classes<'_>) -> Result<&'d [Vec<u8>], String> {
     match &element.what {
-        What::Literal(literal) => Ok(std::slice::from_ref(literal)),
-        What::Class(name) => {
+        StepTarget::Literal(literal) => Ok(std::slice::from_ref(literal)),
+        StepTarget::Class(name) => {
             classes.get(name.as_str()).map(Vec::as_slice).ok_or_else(|| format!("no list of words is called {name:?}"))
         }
     }
@@ -288,7 +290,7 @@ fn spellings<'d>(element: &'d Element, classes: &'d Classes<'_>) -> Result<&'d [
 /// The literals of a list of words: each of its entries is one, which may have stars at its ends.
 fn literals(name: &str, words: &[String]) -> Result<Vec<Vec<u8>>, String> {
     let literal = |entry: &String| match pattern::phrase(entry).as_deref() {
-        Some([Element { what: What::Literal(literal), .. }]) => Ok(literal.clone()),
+        Some([Element { what: StepTarget::Literal(literal), .. }]) => Ok(literal.clone()),
         _ => Err(format!("{entry:?} in the words {name:?} is not one piece of text")),
     };
     let distinct: BTreeSet<Vec<u8>> = words.iter().map(literal).collect::<Result<_, String>>()?;

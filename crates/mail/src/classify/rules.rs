@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    AboutUs, Meaning, Parties, Reading, Stage,
-    file::{self, Document, RuleError},
+    AboutUs, DialogParties, DialogStage, Meaning, ReplyReading,
+    file::{self, RuleError, RuleFile},
     hint,
     pattern::{CodePattern, EnhancedPattern},
     phrases::{Groups, PhraseBook},
@@ -66,9 +66,9 @@ pub(super) struct Stages(u8);
 
 impl Stages {
     pub(super) const ALL: Self = Self(0b11_1111);
-    pub(super) const RCPT: Self = Self(1 << index_of(Stage::Rcpt));
+    pub(super) const RCPT: Self = Self(1 << index_of(DialogStage::Rcpt));
 
-    pub(super) fn of(stages: &[Stage]) -> Self {
+    pub(super) fn of(stages: &[DialogStage]) -> Self {
         Self(stages.iter().fold(0, |set, stage| set | 1 << index_of(*stage)))
     }
 
@@ -80,14 +80,14 @@ impl Stages {
 /// Number of stages.
 const STAGES: usize = 6;
 
-const fn index_of(stage: Stage) -> usize {
+const fn index_of(stage: DialogStage) -> usize {
     match stage {
-        Stage::Connect => 0,
-        Stage::Ehlo => 1,
-        Stage::StartTls => 2,
-        Stage::Mail => 3,
-        Stage::Rcpt => 4,
-        Stage::Unsolicited => 5,
+        DialogStage::Connect => 0,
+        DialogStage::Ehlo => 1,
+        DialogStage::StartTls => 2,
+        DialogStage::Mail => 3,
+        DialogStage::Rcpt => 4,
+        DialogStage::Unsolicited => 5,
     }
 }
 
@@ -128,12 +128,12 @@ impl Rules {
 
     /// Parses a complete rule file (see `docs/replies.md` for its form).
     pub fn parse(text: &str) -> Result<Self, RuleError> {
-        file::compile(&Document::parse(text)?)
+        file::compile(&RuleFile::parse(text)?)
     }
 
     /// The shipped rules behind an operator's own. A rule or list of the same name replaces the shipped one.
     pub fn embedded_with(text: &str) -> Result<Self, RuleError> {
-        file::compile(&Document::parse(EMBEDDED)?.overlaid(Document::parse(text)?))
+        file::compile(&RuleFile::parse(EMBEDDED)?.overlaid(RuleFile::parse(text)?))
     }
 
     pub(super) fn new(
@@ -182,12 +182,18 @@ impl Rules {
     }
 
     /// Reads a reply. `provider` is the ID or an alias of the server's provider. Use [`Self::read_between`] for answers to RCPT.
-    pub fn read(&self, reply: &Reply, stage: Stage, provider: Option<&str>) -> Reading {
-        self.read_between(reply, stage, provider, &Parties::default())
+    pub fn read(&self, reply: &Reply, stage: DialogStage, provider: Option<&str>) -> ReplyReading {
+        self.read_between(reply, stage, provider, &DialogParties::default())
     }
 
     /// Reads a reply in a dialog of these parties. A reply that names us and not the recipient is never about the recipient.
-    pub fn read_between(&self, reply: &Reply, stage: Stage, provider: Option<&str>, parties: &Parties<'_>) -> Reading {
+    pub fn read_between(
+        &self,
+        reply: &Reply,
+        stage: DialogStage,
+        provider: Option<&str>,
+        parties: &DialogParties<'_>,
+    ) -> ReplyReading {
         match reply.code {
             252 => reading(Meaning::CannotVerify, &self.fixed.cannot_verify),
             200..=299 => reading(Meaning::Accepted, &self.fixed.accepted),
@@ -196,7 +202,13 @@ impl Rules {
         }
     }
 
-    fn read_refusal(&self, reply: &Reply, stage: Stage, provider: Option<&str>, parties: &Parties<'_>) -> Reading {
+    fn read_refusal(
+        &self,
+        reply: &Reply,
+        stage: DialogStage,
+        provider: Option<&str>,
+        parties: &DialogParties<'_>,
+    ) -> ReplyReading {
         let (words, named) = words::plain_between(cut(&reply.text), parties);
         let (code, enhanced) = evidence(reply, &words);
         let mut seen = Seen {
@@ -226,7 +238,9 @@ impl Rules {
             }
         }
         let mut answer = match rule {
-            Some(rule) => Reading { meaning: rule.meaning, rule: Arc::clone(&rule.id), retry_after_ms: rule.wait_ms },
+            Some(rule) => {
+                ReplyReading { meaning: rule.meaning, rule: Arc::clone(&rule.id), retry_after_ms: rule.wait_ms }
+            }
             None if code < 500 => reading(Meaning::ServerTemporary, &self.fixed.temporary),
             None => reading(Meaning::Unmatched, &self.fixed.unmatched),
         };
@@ -244,8 +258,8 @@ impl Rules {
     }
 }
 
-fn reading(meaning: Meaning, rule: &Arc<str>) -> Reading {
-    Reading { meaning, rule: Arc::clone(rule), retry_after_ms: None }
+fn reading(meaning: Meaning, rule: &Arc<str>) -> ReplyReading {
+    ReplyReading { meaning, rule: Arc::clone(rule), retry_after_ms: None }
 }
 
 /// The effective code and enhanced code. Both have the same class (RFC 3463 §2). If they differ, the milder one counts, because a

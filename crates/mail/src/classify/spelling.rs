@@ -1,4 +1,4 @@
-//! Corrects misspelled key words: `recipent unkown`, `mailbox exceded`.
+//! Corrects misspelled key words: `recipent unkown`, `mailbox exceded`, `useraccount unknown`.
 //!
 //! Rules first read a text as it is. If none fits, or one that makes the address undeliverable, they read it again with all
 //! misspellings corrected, because `sendr` and `blaklisted` are words about us. A word of any phrase is never corrected. The first
@@ -14,6 +14,8 @@ const LETTERS_ONE: usize = 6;
 const LETTERS_TWO: usize = 9;
 /// Longer words are not corrected.
 const LETTERS_MAX: usize = 24;
+/// More words are not written as one.
+const PARTS_MAX: usize = 3;
 
 /// The key words, and all words that are right as they are.
 #[derive(Clone, Debug, Default)]
@@ -39,11 +41,36 @@ impl Spelling {
             if index > 0 {
                 corrected.push(b' ');
             }
-            let key = self.meant_by(word);
-            slips |= key.is_some();
-            corrected.extend_from_slice(key.unwrap_or(word));
+            let meant = self.meant_by(word).map(<[u8]>::to_vec).or_else(|| self.parts(word));
+            slips |= meant.is_some();
+            corrected.extend_from_slice(meant.as_deref().unwrap_or(word));
         }
         slips.then_some(corrected)
+    }
+
+    /// The words that are written as one, a key word among them: `user account` of `useraccount`.
+    fn parts(&self, word: &[u8]) -> Option<Vec<u8>> {
+        let is_word = word.len() <= LETTERS_MAX && word.iter().all(u8::is_ascii_lowercase);
+        if !is_word || self.known.contains(word) {
+            return None;
+        }
+        let parts = self.joined(word, PARTS_MAX)?;
+        parts.iter().any(|part| self.keys.iter().any(|key| key == part)).then(|| parts.join(&b' '))
+    }
+
+    fn joined<'w>(&self, word: &'w [u8], parts_max: usize) -> Option<Vec<&'w [u8]>> {
+        if self.is_part(word) {
+            return Some(vec![word]);
+        }
+        let ends = (parts_max > 1).then_some(1..word.len()).into_iter().flatten().rev();
+        ends.filter(|end| self.is_part(&word[..*end])).find_map(|end| {
+            let rest = self.joined(&word[end..], parts_max - 1)?;
+            Some([&[&word[..end]], &rest[..]].concat())
+        })
+    }
+
+    fn is_part(&self, word: &[u8]) -> bool {
+        (word.len() >= LETTERS_MIN && self.known.contains(word)) || matches!(word, b"no" | b"not")
     }
 
     fn meant_by(&self, word: &[u8]) -> Option<&[u8]> {
@@ -132,6 +159,8 @@ mod tests {
         assert_eq!(corrected(" user disbaled "), Some(" user disabled ".to_owned()));
         assert_eq!(corrected(" no scuh user fonud "), Some(" no such user found ".to_owned()));
         assert_eq!(corrected(" not foound "), Some(" not found ".to_owned()));
+        assert_eq!(corrected(" recipientunknown "), Some(" recipient unknown ".to_owned()));
+        assert_eq!(corrected(" recipientnotfound "), Some(" recipient not found ".to_owned()));
         for right in [
             " fund mound fond ",
             " much sash ",
@@ -141,6 +170,9 @@ mod tests {
             " recipient unknown ",
             " knonw ",
             " user1 ",
+            " userdisables ",
+            " recipients0unknown ",
+            " foundfoundfoundfound ",
             "",
         ] {
             assert_eq!(corrected(right), None, "{right}");

@@ -7,7 +7,7 @@
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-use super::parties::{Named, Parties, Party};
+use super::parties::{DialogParties, NamedParties, Party};
 use crate::smtp::reply::Enhanced;
 
 /// Mark of any email address. A server can't send it, because control characters are dropped.
@@ -19,14 +19,14 @@ pub(super) const OUR_ADDRESS: u8 = 0x02;
 /// The plain words of a text, without parties.
 #[cfg(test)]
 pub(super) fn plain(text: &str) -> Vec<u8> {
-    plain_between(text, &Parties::default()).0
+    plain_between(text, &DialogParties::default()).0
 }
 
 /// The plain words of a text, and the parties that it names.
-pub(super) fn plain_between(text: &str, parties: &Parties<'_>) -> (Vec<u8>, Named) {
+pub(super) fn plain_between(text: &str, parties: &DialogParties<'_>) -> (Vec<u8>, NamedParties) {
     let mut words = Vec::with_capacity(text.len() + 2);
     words.push(b' ');
-    let mut named = Named::default();
+    let mut named = NamedParties::default();
     if text.is_ascii() {
         push_text(text, parties, &mut words, &mut named);
     } else {
@@ -69,14 +69,14 @@ fn ends_token(c: char) -> bool {
     matches!(c, ' ' | '\t' | '<' | '>' | '(' | ')' | '[' | ']' | '{' | '}' | '"' | ',' | ';')
 }
 
-fn push_text(text: &str, parties: &Parties<'_>, words: &mut Vec<u8>, named: &mut Named) {
+fn push_text(text: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
     for token in text.split(ends_token).filter(|token| !token.is_empty()) {
         push_token(token, parties, words, named);
         end_word(words);
     }
 }
 
-fn push_token(token: &str, parties: &Parties<'_>, words: &mut Vec<u8>, named: &mut Named) {
+fn push_token(token: &str, parties: &DialogParties<'_>, words: &mut Vec<u8>, named: &mut NamedParties) {
     let bytes = token.as_bytes();
     if let Some(slash) = bytes.iter().position(|byte| *byte == b'/') {
         let (before, after) = bytes.split_at(slash);

@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::{Action, Held, Plan, PutOff, TEMPORARY_MS, UNREACHED_MS};
-use crate::classify::{Meaning, Reading, Stage};
+use super::{HeldReply, ProbeAction, ProbePlan, PutOff, TEMPORARY_MS, UNREACHED_MS};
+use crate::classify::{DialogStage, Meaning, ReplyReading};
 use crate::smtp::reply::Reply;
 use crate::verdict::{CatchAll, Mailbox, NotAsked, Silence};
 
 /// Result of probing one recipient, with its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct RecipientReport {
     /// Observation for the verdict.
     pub mailbox: Mailbox,
     /// The MX host.
     pub exchanger: Option<Arc<str>>,
     /// Stage of the deciding reply.
-    pub stage: Option<Stage>,
+    pub stage: Option<DialogStage>,
     /// Text of the deciding reply.
     pub text: String,
     /// Whether the domain is a catch-all, as far as the plan knows.
@@ -24,13 +24,13 @@ pub struct Told {
 
 /// Final state of a recipient in a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum RecipientFate {
     /// The result is final.
-    Settled(Told),
+    Settled(RecipientReport),
     /// A retry may tell more.
     Later {
         /// The result so far.
-        told: Told,
+        told: RecipientReport,
         /// Delay of the retry, in milliseconds.
         after_ms: i64,
         /// Cause, as a token.
@@ -40,12 +40,12 @@ pub enum Fate {
     },
 }
 
-impl Plan {
+impl ProbePlan {
     /// Fate of a recipient whose session sent more replies than it got commands.
-    pub fn withdrawn(&self) -> Fate {
-        let told = self.silent(Silence::Protocol, Some(Stage::Rcpt));
+    pub fn withdrawn(&self) -> RecipientFate {
+        let told = self.silent(Silence::Protocol, Some(DialogStage::Rcpt));
         let why = crate::verdict::silence_token(Silence::Protocol);
-        Fate::Later { told, after_ms: UNREACHED_MS, why, same_source: true }
+        RecipientFate::Later { told, after_ms: UNREACHED_MS, why, same_source: true }
     }
 
     /// Defers all open recipients because of our own limits or an open circuit breaker, including acceptances that wait for a random
@@ -69,25 +69,32 @@ impl Plan {
         self.settle_pending(&told);
     }
 
-    fn settle_pending(&mut self, told: &Told) {
+    fn settle_pending(&mut self, told: &RecipientReport) {
         for recipient in std::mem::take(&mut self.pending) {
-            self.fates.push((recipient, Fate::Settled(told.clone())));
+            self.fates.push((recipient, RecipientFate::Settled(told.clone())));
         }
     }
 
-    pub(super) fn defer_all(&mut self, told: &Told, after_ms: i64, why: &'static str) {
+    pub(super) fn defer_all(&mut self, told: &RecipientReport, after_ms: i64, why: &'static str) {
         self.randoms.useless = true;
         for recipient in std::mem::take(&mut self.pending) {
             self.later(recipient, told.clone(), after_ms, why, false);
         }
     }
 
-    pub(super) fn later(&mut self, recipient: u32, told: Told, after_ms: i64, why: &'static str, same_source: bool) {
-        self.fates.push((recipient, Fate::Later { told, after_ms, why, same_source }));
+    pub(super) fn later(
+        &mut self,
+        recipient: u32,
+        told: RecipientReport,
+        after_ms: i64,
+        why: &'static str,
+        same_source: bool,
+    ) {
+        self.fates.push((recipient, RecipientFate::Later { told, after_ms, why, same_source }));
     }
 
     /// Gives the result of the last MX host to all open recipients, because no host is left.
-    pub(super) fn give_up(&mut self) -> Action {
+    pub(super) fn give_up(&mut self) -> ProbeAction {
         let told = match self.last.take() {
             Some(told) => told,
             None => self.not_asked(self.hosts.unusable()),
@@ -106,38 +113,44 @@ impl Plan {
         self.finish()
     }
 
-    pub(super) fn finish(&mut self) -> Action {
+    pub(super) fn finish(&mut self) -> ProbeAction {
         let accepted = std::mem::take(&mut self.accepted);
         let unchecked = self.catch_all == CatchAll::No && self.must_check();
         self.settle_held(accepted, if unchecked { CatchAll::Suspect } else { self.catch_all });
         let denied = std::mem::take(&mut self.denied);
         self.settle_held(denied, self.catch_all);
-        Action::Done
+        ProbeAction::Done
     }
 
     /// `catch_all` applies to these recipients; it is `Suspect` also if a due check did not happen.
-    pub(super) fn settle_held(&mut self, held: Vec<Held>, catch_all: CatchAll) {
+    pub(super) fn settle_held(&mut self, held: Vec<HeldReply>, catch_all: CatchAll) {
         let undecided =
             catch_all == CatchAll::Unknown || (catch_all == CatchAll::Suspect && self.catch_all == CatchAll::No);
-        for Held { recipient, reading, reply } in held {
+        for HeldReply { recipient, reading, reply } in held {
             // The acceptance counts once the random recipient has an answer.
             let put_off = self.randoms.put_off.filter(|_| undecided && reading.meaning == Meaning::Accepted);
             let told = match put_off {
                 Some(PutOff { ours: Some(why), .. }) => self.not_asked(Mailbox::NotAsked(why)),
-                _ => self.told_knowing(Stage::Rcpt, reply, &reading, catch_all),
+                _ => self.report_with(DialogStage::Rcpt, reply, &reading, catch_all),
             };
             match put_off {
                 Some(PutOff { after_ms, why, .. }) => self.later(recipient, told, after_ms, why, true),
-                None => self.fates.push((recipient, Fate::Settled(told))),
+                None => self.fates.push((recipient, RecipientFate::Settled(told))),
             }
         }
     }
 
-    pub(super) fn told(&self, stage: Stage, reply: Reply, reading: &Reading) -> Told {
-        self.told_knowing(stage, reply, reading, self.catch_all)
+    pub(super) fn report(&self, stage: DialogStage, reply: Reply, reading: &ReplyReading) -> RecipientReport {
+        self.report_with(stage, reply, reading, self.catch_all)
     }
 
-    fn told_knowing(&self, stage: Stage, reply: Reply, reading: &Reading, catch_all: CatchAll) -> Told {
+    fn report_with(
+        &self,
+        stage: DialogStage,
+        reply: Reply,
+        reading: &ReplyReading,
+        catch_all: CatchAll,
+    ) -> RecipientReport {
         let mailbox = Mailbox::Replied {
             meaning: reading.meaning,
             code: reply.code,
@@ -146,7 +159,7 @@ impl Plan {
             catch_all,
             accepts_others: self.seen.accepts,
         };
-        Told {
+        RecipientReport {
             mailbox,
             exchanger: self.current().map(|mx| mx.host.clone()),
             stage: Some(stage),
@@ -155,12 +168,12 @@ impl Plan {
         }
     }
 
-    pub(super) fn silent(&self, how: Silence, stage: Option<Stage>) -> Told {
-        Told { stage, ..self.not_asked(Mailbox::Silent(how)) }
+    pub(super) fn silent(&self, how: Silence, stage: Option<DialogStage>) -> RecipientReport {
+        RecipientReport { stage, ..self.not_asked(Mailbox::Silent(how)) }
     }
 
-    fn not_asked(&self, mailbox: Mailbox) -> Told {
-        Told {
+    fn not_asked(&self, mailbox: Mailbox) -> RecipientReport {
+        RecipientReport {
             mailbox,
             exchanger: self.current().map(|mx| mx.host.clone()),
             stage: None,
@@ -169,7 +182,7 @@ impl Plan {
         }
     }
 
-    pub(super) fn pause_ms(&self, reading: &Reading) -> i64 {
+    pub(super) fn pause_ms(&self, reading: &ReplyReading) -> i64 {
         reading
             .retry_after_ms
             .unwrap_or_else(|| self.hosts.policy().map_or(TEMPORARY_MS, |policy| policy.breaker_ms_min))

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::Action;
+use super::ProbeAction;
 use crate::policy::{Policy, TlsPolicy};
 use crate::rng::Rng;
 use crate::verdict::{Mailbox, MxHost, NotAsked};
@@ -18,7 +18,7 @@ pub const DIALS_MAX: u32 = 10;
 
 /// Result of resolving an MX host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum ResolvedHost {
     /// Addresses to dial, in order.
     Addresses(Vec<IpAddr>),
     /// An authoritative answer without any address that mail can be sent to.
@@ -86,14 +86,14 @@ impl Hosts {
     }
 
     /// The next look-up or dial; `None` if nothing is left.
-    pub(super) fn next(&mut self) -> Option<Action> {
+    pub(super) fn next(&mut self) -> Option<ProbeAction> {
         while let Some(host) = self.list.get(self.current) {
             match &host.state {
-                State::Unknown => return Some(Action::Resolve { exchanger: self.current }),
+                State::Unknown => return Some(ProbeAction::Resolve { exchanger: self.current }),
                 State::Addresses(addresses) if self.dials < DIALS_MAX => {
                     if let Some(&address) = addresses.front() {
                         self.dials += 1;
-                        return Some(Action::Dial { exchanger: self.current, address, clear: self.clear });
+                        return Some(ProbeAction::Dial { exchanger: self.current, address, clear: self.clear });
                     }
                     self.skip_host();
                 }
@@ -103,12 +103,14 @@ impl Hosts {
         None
     }
 
-    pub(super) fn resolved(&mut self, exchanger: usize, found: Found) {
+    pub(super) fn resolved(&mut self, exchanger: usize, found: ResolvedHost) {
         self.list[exchanger].state = match found {
-            Found::Addresses(addresses) if addresses.is_empty() => State::Nothing,
-            Found::Addresses(addresses) => State::Addresses(addresses.into_iter().take(ADDRESSES_PER_HOST).collect()),
-            Found::Nothing => State::Nothing,
-            Found::Failed => State::Failed,
+            ResolvedHost::Addresses(addresses) if addresses.is_empty() => State::Nothing,
+            ResolvedHost::Addresses(addresses) => {
+                State::Addresses(addresses.into_iter().take(ADDRESSES_PER_HOST).collect())
+            }
+            ResolvedHost::Nothing => State::Nothing,
+            ResolvedHost::Failed => State::Failed,
         };
     }
 

@@ -9,8 +9,8 @@ mod sessions;
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::*;
-use crate::classify::{Parties, Rules};
-use crate::policy::{Policies, Profile};
+use crate::classify::{DialogParties, Rules};
+use crate::policy::{PaceProfile, Policies};
 use crate::smtp::reply::Enhanced;
 use crate::smtp::session::{End, RcptAnswer};
 use crate::verdict::{Mailbox, Reason, judge};
@@ -19,14 +19,14 @@ fn mx(preference: u16, host: &str) -> MxHost {
     MxHost { preference, host: Arc::from(host) }
 }
 
-fn plan_with(hosts: &[MxHost], recipients: u32, known: Known) -> Plan {
+fn plan_with(hosts: &[MxHost], recipients: u32, known: KnownDomain) -> ProbePlan {
     let policies =
-        hosts.iter().map(|mx| Policies::embedded().for_exchanger(&mx.host, Profile::Polite).clone()).collect();
-    Plan::new(hosts, policies, recipients, known, &mut Rng::new(1))
+        hosts.iter().map(|mx| Policies::embedded().for_exchanger(&mx.host, PaceProfile::Polite).clone()).collect();
+    ProbePlan::new(hosts, policies, recipients, known, &mut Rng::new(1))
 }
 
-fn plan(recipients: u32) -> Plan {
-    plan_with(&[mx(10, "mx.one.example.com")], recipients, Known::default())
+fn plan(recipients: u32) -> ProbePlan {
+    plan_with(&[mx(10, "mx.one.example.com")], recipients, KnownDomain::default())
 }
 
 fn ip(n: u8) -> IpAddr {
@@ -50,46 +50,46 @@ const YES: &str = "250 2.1.5 Ok";
 const NO: &str = "550 5.1.1 User unknown";
 
 /// Resolves and dials up to the first question.
-fn link(plan: &mut Plan) {
+fn link(plan: &mut ProbePlan) {
     loop {
         match plan.next(None) {
-            Action::Resolve { exchanger } => plan.resolved(exchanger, Found::Addresses(vec![ip(1), ip(2)])),
-            Action::Dial { .. } => return plan.linked(),
+            ProbeAction::Resolve { exchanger } => plan.resolved(exchanger, ResolvedHost::Addresses(vec![ip(1), ip(2)])),
+            ProbeAction::Dial { .. } => return plan.linked(),
             other => panic!("{other:?}"),
         }
     }
 }
 
-fn ask(plan: &mut Plan) -> (Vec<u32>, bool) {
+fn ask(plan: &mut ProbePlan) -> (Vec<u32>, bool) {
     match plan.next(Some(100)) {
-        Action::Ask { recipients, random } => (recipients, random),
+        ProbeAction::Ask { recipients, random } => (recipients, random),
         other => panic!("{other:?}"),
     }
 }
 
-fn tell(plan: &mut Plan, flight: &(Vec<u32>, bool), answers: &[&str], end: Option<&End>) -> Heard {
+fn tell(plan: &mut ProbePlan, flight: &(Vec<u32>, bool), answers: &[&str], end: Option<&End>) -> FlightFindings {
     let answers = answers.iter().map(|text| if *text == "-" { RcptAnswer::Unanswered } else { reply(text) }).collect();
-    let reader = Reader { rules: Rules::embedded(), us: Parties::default(), recipients: &[] };
+    let reader = FlightReader { rules: Rules::embedded(), us: DialogParties::default(), recipients: &[] };
     plan.answered(&flight.0, answers, flight.1, end, &reader)
 }
 
-fn reasons(plan: &mut Plan) -> Vec<(u32, String)> {
+fn reasons(plan: &mut ProbePlan) -> Vec<(u32, String)> {
     let mut fates: Vec<_> = plan
         .take_fates()
         .into_iter()
         .map(|(recipient, fate)| match fate {
-            Fate::Settled(told) => {
+            RecipientFate::Settled(told) => {
                 let reason = judge(&told.mailbox).map_or(Reason::Valid, |finding| finding.reason);
                 (recipient, reason.to_string())
             }
-            Fate::Later { why, .. } => (recipient, format!("later:{why}")),
+            RecipientFate::Later { why, .. } => (recipient, format!("later:{why}")),
         })
         .collect();
     fates.sort();
     fates
 }
 
-fn expect(plan: &mut Plan, wanted: &[&str]) {
+fn expect(plan: &mut ProbePlan, wanted: &[&str]) {
     let got: Vec<String> = reasons(plan).into_iter().map(|(_, reason)| reason).collect();
     assert_eq!(got, wanted);
 }

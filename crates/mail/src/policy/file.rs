@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use serde::Deserialize;
 
-use super::{Entry, Governor, Mode, Policies, Policy, TlsPolicy};
+use super::{Entry, GovernorPolicy, Mode, Policies, Policy, TlsPolicy};
 
 /// The form of file that this program reads.
 const FORMAT: u32 = 1;
@@ -41,7 +41,7 @@ impl std::error::Error for PolicyError {}
 /// A policy file as it is written.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Document {
+pub(super) struct PolicyFile {
     format: u32,
     /// What holds in the profile `polite` where an entry says nothing.
     #[serde(default)]
@@ -153,7 +153,7 @@ impl Settings {
     }
 }
 
-impl Document {
+impl PolicyFile {
     /// This document with an operator's own over it.
     pub(super) fn overlaid(mut self, over: Self) -> Self {
         self.polite = over.polite.or(&self.polite);
@@ -169,8 +169,8 @@ impl Document {
     }
 }
 
-pub(super) fn parse(text: &str) -> Result<Document, PolicyError> {
-    let document: Document = toml::from_str(text).map_err(|error| PolicyError {
+pub(super) fn parse(text: &str) -> Result<PolicyFile, PolicyError> {
+    let document: PolicyFile = toml::from_str(text).map_err(|error| PolicyError {
         id: None,
         line: error.span().map(|span| text.bytes().take(span.start).filter(|byte| *byte == b'\n').count() + 1),
         what: error.message().to_owned(),
@@ -183,8 +183,8 @@ pub(super) fn parse(text: &str) -> Result<Document, PolicyError> {
 }
 
 /// Checks a document and makes it fast.
-pub(super) fn compile(document: Document) -> Result<Policies, PolicyError> {
-    let Document { polite, open, policies, .. } = document;
+pub(super) fn compile(document: PolicyFile) -> Result<Policies, PolicyError> {
+    let PolicyFile { polite, open, policies, .. } = document;
     let (mut entries, mut suffixes, mut fallback) = (Vec::new(), BTreeMap::new(), None);
     for written in policies {
         let number = entries.len();
@@ -248,14 +248,14 @@ fn tls(name: &str) -> Result<TlsPolicy, String> {
     }
 }
 
-fn governor(written: &WrittenGovernor) -> Result<Option<Governor>, String> {
+fn governor(written: &WrittenGovernor) -> Result<Option<GovernorPolicy>, String> {
     if written.window == 0 {
         return Ok(None);
     }
     if written.slow_percent > written.pause_percent || written.pause_percent > 100 {
         return Err("the governor needs slow_percent <= pause_percent <= 100".to_owned());
     }
-    Ok(Some(Governor {
+    Ok(Some(GovernorPolicy {
         window: written.window,
         slow_percent: written.slow_percent,
         pause_percent: written.pause_percent,

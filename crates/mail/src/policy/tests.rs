@@ -2,10 +2,10 @@
 //! refused with its place.
 use std::time::Duration;
 
-use super::{Mode, Policies, Profile, TlsPolicy};
+use super::{Mode, PaceProfile, Policies, TlsPolicy};
 
 fn id(host: &str) -> String {
-    Policies::embedded().for_exchanger(host, Profile::Polite).id.to_string()
+    Policies::embedded().for_exchanger(host, PaceProfile::Polite).id.to_string()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn the_longest_suffix_of_whole_labels_wins() {
 
 #[test]
 fn polite_policies_stay_within_the_manners_of_the_design() {
-    let polite = |host| Policies::embedded().for_exchanger(host, Profile::Polite);
+    let polite = |host| Policies::embedded().for_exchanger(host, PaceProfile::Polite);
     let unlisted = polite("mx.example.org");
     assert_eq!((unlisted.connections, unlisted.session_rcpt, unlisted.refused_per_session), (2, 20, 5));
     assert_eq!((unlisted.missing_per_hour, unlisted.session_ms), (20, 300_000));
@@ -92,7 +92,7 @@ fn an_operators_file_goes_over_the_shipped_one() {
         mode = "probe"
     "#;
     let policies = Policies::embedded_with(own).expect("a valid file");
-    let polite = |host| policies.for_exchanger(host, Profile::Polite);
+    let polite = |host| policies.for_exchanger(host, PaceProfile::Polite);
     assert_eq!((&*polite("mx.lab.example").id, polite("mx.lab.example").missing_per_hour), ("lab", 7));
     assert_eq!(&*polite("aspmx2.googlemail.com").id, "lab");
     assert_eq!(&*polite("aspmx.l.google.com").id, "google");

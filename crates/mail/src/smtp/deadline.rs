@@ -24,7 +24,7 @@ pub struct Timeouts {
 
 /// The most that some bytes have completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Progress {
+pub(super) enum WireProgress {
     Bytes,
     Line,
     Reply,
@@ -64,15 +64,15 @@ impl Clocks {
     }
 
     /// Bytes came that hold `progress`; `inside_line` says that they leave a line unfinished.
-    pub(super) fn heard(&mut self, now: Millis, timeouts: &Timeouts, progress: Progress, inside_line: bool) {
+    pub(super) fn heard(&mut self, now: Millis, timeouts: &Timeouts, progress: WireProgress, inside_line: bool) {
         let Some(wait) = &mut self.wait else {
             return;
         };
         wait.silent_until = now + timeouts.read_ms;
-        if progress == Progress::Reply {
+        if progress == WireProgress::Reply {
             wait.reply_until = now + wait.allowed_ms;
         }
-        let begun = if progress == Progress::Bytes { wait.line_until } else { None };
+        let begun = if progress == WireProgress::Bytes { wait.line_until } else { None };
         wait.line_until = inside_line.then_some(begun.unwrap_or(now + LINE_MS));
     }
 

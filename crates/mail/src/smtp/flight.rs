@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use crate::classify::Stage;
+use crate::classify::DialogStage;
 
 use super::capabilities::Capabilities;
 use super::command::{self, Bare, Recipient};
@@ -52,7 +52,7 @@ enum Command {
 
 /// What the reply to a command of a flight means for the session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum ReplyEffect {
     /// The flight goes on, or is complete.
     Fine,
     /// RSET was refused: the answers are probably shifted.
@@ -61,7 +61,7 @@ pub(super) enum Taken {
 
 /// A flight under way.
 #[derive(Clone, Debug)]
-pub(super) struct Asking {
+pub(super) struct FlightUnderWay {
     recipients: Vec<Recipient>,
     answers: Vec<RcptAnswer>,
     unsent: VecDeque<Command>,
@@ -73,7 +73,7 @@ pub(super) struct Asking {
     open: bool,
 }
 
-impl Asking {
+impl FlightUnderWay {
     /// Plans a flight. `open` says that the last one left a transaction behind, `mails_left` how many more the server allows.
     pub(super) fn plan(flight: Flight, capabilities: &Capabilities, open: bool, mails_left: Option<u32>) -> Self {
         let Flight { recipients, rset } = flight;
@@ -131,11 +131,11 @@ impl Asking {
     }
 
     /// The stage of the reply that comes next.
-    pub(super) fn stage(&self) -> Stage {
+    pub(super) fn stage(&self) -> DialogStage {
         match self.sent.front() {
-            Some(Command::Mail { .. }) => Stage::Mail,
-            Some(Command::Rcpt(_)) => Stage::Rcpt,
-            Some(Command::Rset) | None => Stage::Unsolicited,
+            Some(Command::Mail { .. }) => DialogStage::Mail,
+            Some(Command::Rcpt(_)) => DialogStage::Rcpt,
+            Some(Command::Rset) | None => DialogStage::Unsolicited,
         }
     }
 
@@ -155,14 +155,14 @@ impl Asking {
     }
 
     /// Takes the reply to the oldest command under way.
-    pub(super) fn take(&mut self, reply: Reply) -> Taken {
+    pub(super) fn take(&mut self, reply: Reply) -> ReplyEffect {
         match self.sent.pop_front() {
             Some(Command::Rset) if reply.is_positive() => {
                 self.open = false;
                 self.refused = None;
             }
             // RFC 5321 §4.1.1.5: RSET has no other answer than 250. What is here was meant for another command.
-            Some(Command::Rset) => return Taken::Shifted,
+            Some(Command::Rset) => return ReplyEffect::Shifted,
             Some(Command::Mail { .. }) if reply.is_positive() => {
                 self.open = true;
                 self.refused = None;
@@ -177,7 +177,7 @@ impl Asking {
             }
             None => {}
         }
-        Taken::Fine
+        ReplyEffect::Fine
     }
 
     /// MAIL was refused. What is under way still gets its replies; nothing more is sent, for it would be refused as well.

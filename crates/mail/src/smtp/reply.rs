@@ -11,7 +11,7 @@
 
 mod text;
 
-use text::Text;
+use text::ReplyText;
 
 /// The longest line in bytes, its line end included. RFC 5321 §4.5.3.1.5 asks for 512; real servers reach 1,000.
 pub const LINE_MAX_BYTES: usize = 2_000;
@@ -101,7 +101,7 @@ impl ReplyError {
 #[derive(Clone, Debug)]
 struct Unfinished {
     code: u16,
-    text: Text,
+    text: ReplyText,
     lines: u32,
     bytes: usize,
 }
@@ -198,7 +198,7 @@ impl ReplyParser {
     fn take_line(&mut self, raw: &[u8], seen: &mut impl FnMut(u32, &[u8])) -> Result<Option<Reply>, ReplyError> {
         let line = Line::parse(raw)?;
         let mut reply = match self.unfinished.take() {
-            None => Unfinished { code: line.code, text: Text::first(line.code, line.text), lines: 0, bytes: 0 },
+            None => Unfinished { code: line.code, text: ReplyText::first(line.code, line.text), lines: 0, bytes: 0 },
             Some(unfinished) if unfinished.code != line.code => {
                 return Err(ReplyError::CodeChanged);
             }

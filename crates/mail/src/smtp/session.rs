@@ -1,41 +1,41 @@
 //! One connection as a state machine without I/O.
 //!
-//! The shell dials, hands events to [`Session::on`] and does what the [`Step`] says. The session knows the protocol:
+//! The shell dials, hands events to [`SmtpSession::on`] and does what the [`SessionStep`] says. The session knows the protocol:
 //!
 //! ```text
 //! Opened -> banner -> EHLO (-> HELO) (-> STARTTLS -> handshake -> EHLO) -> Ready -> Ask -> Answered -> Ask ... -> Quit -> Ended
 //! ```
 //!
 //! What the caller can rely on:
-//! * Each [`Event::Ask`] is answered by exactly one [`Step::Answered`] with one entry for each recipient. Where the session
-//!   dies inside a flight, `Answered` comes first and the next event of any other kind (a [`Event::Tick`] will do) gives
-//!   [`Step::Ended`]; [`Session::end`] tells at once.
+//! * Each [`SessionEvent::Ask`] is answered by exactly one [`SessionStep::Answered`] with one entry for each recipient. Where the session
+//!   dies inside a flight, `Answered` comes first and the next event of any other kind (a [`SessionEvent::Tick`] will do) gives
+//!   [`SessionStep::Ended`]; [`SmtpSession::end`] tells at once.
 //! * Only complete replies count. A protocol error voids the whole flight, because answers may have been shifted; a
 //!   connection that closes, times out or is shut by a 421 keeps the answers that were complete.
-//! * After the end nothing is sent, but for a parting QUIT that [`Session::outgoing`] may hold.
+//! * After the end nothing is sent, but for a parting QUIT that [`SmtpSession::outgoing`] may hold.
 //! * An event that does not fit the state (a second `Opened`, `Ask` before `Ready`) changes nothing.
 //!
 //! A reply more than there were commands can come after its flight was handed out. The session then ends with
-//! [`End::Protocol`] at stage [`Stage::Unsolicited`]; a caller that can still withdraw that flight's answers should.
+//! [`End::Protocol`] at stage [`DialogStage::Unsolicited`]; a caller that can still withdraw that flight's answers should.
 //!
 //! Never said: VRFY, EXPN, DATA. There is no code that could say them.
 
 use std::sync::Arc;
 
-use crate::classify::Stage;
+use crate::classify::DialogStage;
 use crate::time::Millis;
 
 use super::command::{self, Bare};
-use super::deadline::{Clocks, Progress};
-use super::flight::{Asking, Taken};
+use super::deadline::{Clocks, WireProgress};
+use super::flight::{FlightUnderWay, ReplyEffect};
 use super::reply::{Reply, ReplyParser};
 
 pub use super::capabilities::Capabilities;
 pub use super::command::{EncodeError, Recipient};
 pub use super::deadline::Timeouts;
 pub use super::flight::{Flight, RcptAnswer};
-pub use events::{Config, End, Event, Step, TlsMode};
-pub use transcript::Said;
+pub use events::{Config, End, SessionEvent, SessionStep, TlsMode};
+pub use transcript::TranscriptReply;
 
 /// The most bytes that are read from a server in one session, besides what recipients add.
 const READ_MAX_BYTES: u64 = 128 * 1024;
@@ -63,14 +63,14 @@ enum State {
 
 /// One connection to one server.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct SmtpSession {
     config: Arc<Config>,
     state: State,
     parser: ReplyParser,
     capabilities: Capabilities,
     /// The refusal of EHLO that HELO followed.
     ehlo_refusal: Option<Reply>,
-    asking: Option<Asking>,
+    asking: Option<FlightUnderWay>,
     end: Option<End>,
     clocks: Clocks,
     out: Vec<u8>,
@@ -82,14 +82,14 @@ pub struct Session {
     rcpts_sent: u32,
     bytes_read: u64,
     /// What the server says, while somebody wants to know.
-    transcript: Option<Vec<Said>>,
+    transcript: Option<Vec<TranscriptReply>>,
 }
 
 mod events;
 mod replies;
 mod transcript;
 
-impl Session {
+impl SmtpSession {
     /// A session on a connection that is not open yet.
     pub fn new(config: Arc<Config>) -> Self {
         Self {
@@ -114,22 +114,24 @@ impl Session {
     }
 
     /// Takes an event at the time `now` and says what to do next.
-    pub fn on(&mut self, event: Event<'_>, now: Millis) -> Step {
+    pub fn on(&mut self, event: SessionEvent<'_>, now: Millis) -> SessionStep {
         if let Some(end) = &self.end {
             return match event {
-                Event::Ask(flight) => Step::Answered(unanswered(&flight)),
-                _ => Step::Ended(end.clone()),
+                SessionEvent::Ask(flight) => SessionStep::Answered(unanswered(&flight)),
+                _ => SessionStep::Ended(end.clone()),
             };
         }
         match event {
-            Event::Opened if self.state == State::New => self.open(now),
-            Event::Received(bytes) => self.receive(bytes, now),
-            Event::Closed => self.closed(),
-            Event::TlsReady if self.state == State::Handshake => self.secured(now),
-            Event::TlsFailed if self.state == State::Handshake => self.finish(End::TlsFailed),
-            Event::Ask(flight) => self.ask(flight, now),
-            Event::Quit => self.quit(now),
-            Event::Opened | Event::TlsReady | Event::TlsFailed | Event::Tick => self.unless_late(now),
+            SessionEvent::Opened if self.state == State::New => self.open(now),
+            SessionEvent::Received(bytes) => self.receive(bytes, now),
+            SessionEvent::Closed => self.closed(),
+            SessionEvent::TlsReady if self.state == State::Handshake => self.secured(now),
+            SessionEvent::TlsFailed if self.state == State::Handshake => self.finish(End::TlsFailed),
+            SessionEvent::Ask(flight) => self.ask(flight, now),
+            SessionEvent::Quit => self.quit(now),
+            SessionEvent::Opened | SessionEvent::TlsReady | SessionEvent::TlsFailed | SessionEvent::Tick => {
+                self.unless_late(now)
+            }
         }
     }
 
@@ -147,7 +149,8 @@ impl Session {
         }
     }
 
-    /// When to come back with [`Event::Tick`] if nothing else happens; `Millis(i64::MAX)` before the start and after the end.
+    /// When to come back with [`SessionEvent::Tick`] if nothing else happens; `Millis(i64::MAX)` before the start and after the
+    /// end.
     pub fn deadline(&self) -> Millis {
         self.clocks.earliest()
     }
@@ -157,14 +160,14 @@ impl Session {
         &self.capabilities
     }
 
-    /// What is being waited for; [`Stage::Unsolicited`] while nothing that matters is.
-    pub fn stage(&self) -> Stage {
+    /// What is being waited for; [`DialogStage::Unsolicited`] while nothing that matters is.
+    pub fn stage(&self) -> DialogStage {
         match self.state {
-            State::New | State::Banner => Stage::Connect,
-            State::Ehlo | State::Helo => Stage::Ehlo,
-            State::StartTls | State::Handshake => Stage::StartTls,
-            State::Asking => self.asking.as_ref().map_or(Stage::Unsolicited, Asking::stage),
-            State::Idle | State::Quitting { .. } | State::Over => Stage::Unsolicited,
+            State::New | State::Banner => DialogStage::Connect,
+            State::Ehlo | State::Helo => DialogStage::Ehlo,
+            State::StartTls | State::Handshake => DialogStage::StartTls,
+            State::Asking => self.asking.as_ref().map_or(DialogStage::Unsolicited, FlightUnderWay::stage),
+            State::Idle | State::Quitting { .. } | State::Over => DialogStage::Unsolicited,
         }
     }
 
@@ -183,21 +186,21 @@ impl Session {
         self.last_reply.as_ref()
     }
 
-    /// How the session ended, if it has: known as soon as it is, also before [`Step::Ended`] was returned.
+    /// How the session ended, if it has: known as soon as it is, also before [`SessionStep::Ended`] was returned.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
     }
 
-    fn open(&mut self, now: Millis) -> Step {
+    fn open(&mut self, now: Millis) -> SessionStep {
         if self.config.check().is_err() {
             return self.fail("a name of ours cannot be written in a command");
         }
         self.state = State::Banner;
         self.clocks.open(now, &self.config.timeouts);
-        Step::NeedInput
+        SessionStep::NeedInput
     }
 
-    fn closed(&mut self) -> Step {
+    fn closed(&mut self) -> SessionStep {
         match self.state {
             State::Quitting { .. } => self.finish(End::Quit),
             State::Handshake => self.finish(End::TlsFailed),
@@ -206,31 +209,31 @@ impl Session {
     }
 
     /// RFC 3207 §4.2: what was learnt before TLS is forgotten, and EHLO is said again.
-    fn secured(&mut self, now: Millis) -> Step {
+    fn secured(&mut self, now: Millis) -> SessionStep {
         self.tls = true;
         self.say_ehlo(now)
     }
 
-    fn say_ehlo(&mut self, now: Millis) -> Step {
+    fn say_ehlo(&mut self, now: Millis) -> SessionStep {
         self.capabilities = Capabilities::default();
         command::ehlo(&mut self.out, &self.config.helo);
         self.await_reply(State::Ehlo, now)
     }
 
-    fn await_reply(&mut self, state: State, now: Millis) -> Step {
+    fn await_reply(&mut self, state: State, now: Millis) -> SessionStep {
         self.state = state;
         self.clocks.wait(now, self.config.timeouts.command_ms, &self.config.timeouts);
-        Step::NeedInput
+        SessionStep::NeedInput
     }
 
-    fn ask(&mut self, flight: Flight, now: Millis) -> Step {
+    fn ask(&mut self, flight: Flight, now: Millis) -> SessionStep {
         if self.state != State::Idle {
-            return Step::Answered(unanswered(&flight));
+            return SessionStep::Answered(unanswered(&flight));
         }
         let mails_left = self.capabilities.mail_max.map(|most| most.saturating_sub(self.mails_sent));
-        let asking = Asking::plan(flight, &self.capabilities, self.transaction_open, mails_left);
+        let asking = FlightUnderWay::plan(flight, &self.capabilities, self.transaction_open, mails_left);
         if asking.is_complete() {
-            return Step::Answered(asking.into_answers());
+            return SessionStep::Answered(asking.into_answers());
         }
         self.asking = Some(asking);
         self.state = State::Asking;
@@ -249,14 +252,14 @@ impl Session {
         }
     }
 
-    fn quit(&mut self, now: Millis) -> Step {
+    fn quit(&mut self, now: Millis) -> SessionStep {
         match self.state {
             State::Idle => {
                 command::bare(&mut self.out, Bare::Quit);
                 self.state = State::Quitting { odd: false };
                 let wait_ms = QUIT_MS.min(self.config.timeouts.command_ms);
                 self.clocks.wait(now, wait_ms, &self.config.timeouts);
-                Step::NeedInput
+                SessionStep::NeedInput
             }
             State::Quitting { .. } => self.unless_late(now),
             // A caller in a hurry: whatever is under way is dropped.
@@ -265,7 +268,7 @@ impl Session {
     }
 
     /// The step of an event that changed nothing, unless a deadline has passed.
-    fn unless_late(&mut self, now: Millis) -> Step {
+    fn unless_late(&mut self, now: Millis) -> SessionStep {
         if now >= self.clocks.earliest() {
             let end = match self.state {
                 State::Quitting { .. } => End::Quit,
@@ -274,16 +277,16 @@ impl Session {
             return self.finish(end);
         }
         match self.state {
-            State::Idle => Step::Ready,
-            _ => Step::NeedInput,
+            State::Idle => SessionStep::Ready,
+            _ => SessionStep::NeedInput,
         }
     }
 
-    fn fail(&mut self, what: &'static str) -> Step {
+    fn fail(&mut self, what: &'static str) -> SessionStep {
         self.finish(End::Protocol { stage: self.stage(), what })
     }
 
-    fn finish(&mut self, end: End) -> Step {
+    fn finish(&mut self, end: End) -> SessionStep {
         // RFC 5321 §3.1 and §4.3.2: a server that refuses us waits for QUIT; one that said 421 closes by itself. Half a
         // command may already be written: QUIT must not become its other half.
         let parting = match &end {
@@ -305,7 +308,7 @@ impl Session {
         self.state = State::Over;
         self.clocks.stop();
         self.end = Some(end.clone());
-        asking.map_or(Step::Ended(end), Step::Answered)
+        asking.map_or(SessionStep::Ended(end), SessionStep::Answered)
     }
 }
 

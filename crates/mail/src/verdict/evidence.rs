@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::classify::Stage;
+use crate::classify::DialogStage;
 use crate::smtp::reply::Enhanced;
 
 /// Where the deciding facts came from.
@@ -67,7 +67,7 @@ pub struct ProbeEvidence {
     /// Whether the deciding question went over TLS.
     pub tls: bool,
     /// Where in the dialogue the deciding reply came.
-    pub stage: Option<Stage>,
+    pub stage: Option<DialogStage>,
     /// The reply's code.
     pub code: Option<u16>,
     /// The reply's enhanced code.
@@ -90,7 +90,7 @@ pub struct ProbeStep {
     /// The exchanger.
     pub host: Arc<str>,
     /// What was being waited for.
-    pub stage: Stage,
+    pub stage: DialogStage,
     /// Whether the question was about a made-up recipient, to learn whether the domain takes mail for anybody.
     pub random: bool,
     /// The reply's code; none where no reply came.

@@ -6,13 +6,13 @@ use crate::smtp::session::Recipient;
 
 #[test]
 fn a_refusal_of_us_defers_everybody_and_never_moves_to_the_next_host() {
-    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 3, Known::default());
+    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 3, KnownDomain::default());
     link(&mut plan);
     let flight = ask(&mut plan);
     let blocked = "554 5.7.1 Service unavailable; Client host [203.0.113.5] blocked using zen.spamhaus.org";
     let heard = tell(&mut plan, &flight, &[blocked, blocked, blocked, blocked], None);
     assert!(heard.about_us.is_some());
-    assert_eq!(plan.next(Some(10)), Action::Done);
+    assert_eq!(plan.next(Some(10)), ProbeAction::Done);
     expect(&mut plan, &["later:blocked", "later:blocked", "later:blocked"]);
 }
 
@@ -22,20 +22,20 @@ fn greylisting_comes_back_at_the_hint_from_the_same_source() {
     link(&mut plan);
     let flight = ask(&mut plan);
     tell(&mut plan, &flight, &["450 4.2.0 Greylisted, try again in 60 seconds", NO], None);
-    assert_eq!(plan.next(Some(10)), Action::Done);
+    assert_eq!(plan.next(Some(10)), ProbeAction::Done);
     let fates = plan.take_fates();
-    let Some((0, Fate::Later { after_ms, why, same_source, .. })) = fates.first() else { panic!("{fates:?}") };
+    let Some((0, RecipientFate::Later { after_ms, why, same_source, .. })) = fates.first() else { panic!("{fates:?}") };
     assert_eq!((*after_ms, *why, *same_source), (60_000, "greylisted", true));
 }
 
 #[test]
 fn access_denied_is_settled_by_what_else_the_domain_accepts() {
     for (other, wanted) in [(YES, ["nonexistent", "valid"]), (NO, ["failed_exchange", "nonexistent"])] {
-        let mut plan = plan_with(&[mx(10, "x.mail.protection.outlook.com")], 2, Known::default());
+        let mut plan = plan_with(&[mx(10, "x.mail.protection.outlook.com")], 2, KnownDomain::default());
         link(&mut plan);
         loop {
             match plan.next(Some(10)) {
-                Action::Ask { recipients, random } => {
+                ProbeAction::Ask { recipients, random } => {
                     let denied = "550 5.4.1 Recipient address rejected: Access denied.";
                     let mut answers: Vec<&str> =
                         recipients.iter().map(|r| if *r == 0 { denied } else { other }).collect();
@@ -44,7 +44,7 @@ fn access_denied_is_settled_by_what_else_the_domain_accepts() {
                     }
                     tell(&mut plan, &(recipients, random), &answers, None);
                 }
-                Action::Done => break,
+                ProbeAction::Done => break,
                 other => panic!("{other:?}"),
             }
         }
@@ -59,8 +59,8 @@ fn each_answer_is_read_with_its_own_recipient() {
     let flight = ask(&mut plan);
     let path = |text: &str| Recipient::new(text.as_bytes(), false).expect("a path");
     let asked = [path("ann@example.net"), path("joe@example.net"), path("random@example.net")];
-    let us = Parties { sender: "ask@probe.example", ..Parties::default() };
-    let reader = Reader { rules: Rules::embedded(), us, recipients: &asked };
+    let us = DialogParties { sender: "ask@probe.example", ..DialogParties::default() };
+    let reader = FlightReader { rules: Rules::embedded(), us, recipients: &asked };
     let answers = [
         "550 5.1.1 <ask@probe.example>: user unknown",
         "550 5.1.1 <joe@example.net>: user unknown (from <ask@probe.example>)",
@@ -74,8 +74,8 @@ fn each_answer_is_read_with_its_own_recipient() {
 #[test]
 fn dead_addresses_at_a_server_that_prints_our_address_do_not_make_it_one_that_refuses_us() {
     let ours = "203.0.113.5".parse().expect("an address");
-    let us = Parties { addresses: &[ours], ..Parties::default() };
-    let reader = Reader { rules: Rules::embedded(), us, recipients: &[] };
+    let us = DialogParties { addresses: &[ours], ..DialogParties::default() };
+    let reader = FlightReader { rules: Rules::embedded(), us, recipients: &[] };
     let dead = "550 5.1.1 User unknown [203.0.113.5]";
     // A bare policy beside them counts for itself: three signs are a refusal of us.
     for (policies, refused) in [(0, false), (1, false), (2, true)] {
@@ -85,7 +85,7 @@ fn dead_addresses_at_a_server_that_prints_our_address_do_not_make_it_one_that_re
         let answers = (0..6).map(|n| reply(if n < policies { "550 5.7.1 policy" } else { dead }));
         let heard = plan.answered(&flight.0, answers.chain([reply(dead)]).collect(), flight.1, None, &reader);
         assert_eq!((flight.0.len(), heard.missing, heard.about_us.is_some()), (6, 0, refused), "{policies}");
-        assert_eq!(plan.next(Some(10)), Action::Done);
+        assert_eq!(plan.next(Some(10)), ProbeAction::Done);
         expect(&mut plan, &["later:blocked"; 6]);
     }
 }

@@ -27,7 +27,7 @@ proptest! {
         choices in prop::collection::vec(0usize..12, 1..60),
     ) {
         let hosts: Vec<MxHost> = (0..hosts).map(|n| mx(10, &format!("h{n}.example.com"))).collect();
-        let mut plan = plan_with(&hosts, recipients, Known::default());
+        let mut plan = plan_with(&hosts, recipients, KnownDomain::default());
         let mut rng = Rng::new(seed);
         let (mut linked, mut steps, mut fates) = (false, 0, Vec::new());
         loop {
@@ -35,27 +35,27 @@ proptest! {
             prop_assert!(steps < 2_000, "a plan without an end");
             let room = linked.then(|| u32::try_from(rng.below(5)).unwrap_or(0));
             match plan.next(room) {
-                Action::Resolve { exchanger } => plan.resolved(exchanger, match rng.below(4) {
-                    0 => Found::Failed,
-                    1 => Found::Nothing,
-                    _ => Found::Addresses((0..3).map(ip).collect()),
+                ProbeAction::Resolve { exchanger } => plan.resolved(exchanger, match rng.below(4) {
+                    0 => ResolvedHost::Failed,
+                    1 => ResolvedHost::Nothing,
+                    _ => ResolvedHost::Addresses((0..3).map(ip).collect()),
                 }),
-                Action::Dial { .. } => match rng.below(4) {
+                ProbeAction::Dial { .. } => match rng.below(4) {
                     0 => plan.dial_failed(DialFault::Silent(Silence::TimedOut, None)),
                     1 => plan.dial_failed(DialFault::Tls),
                     _ => { linked = true; plan.linked(); }
                 },
-                Action::Leave => { linked = false; plan.left(); }
-                Action::Ask { recipients, random } => {
+                ProbeAction::Leave => { linked = false; plan.left(); }
+                ProbeAction::Ask { recipients, random } => {
                     let count = recipients.len() + usize::from(random);
                     let answers: Vec<&str> =
                         (0..count).map(|_| ANSWERS[choices[rng.below(choices.len())]]).collect();
-                    let end = End::Closed { stage: Stage::Rcpt };
+                    let end = End::Closed { stage: DialogStage::Rcpt };
                     let dies = rng.below(3) == 0;
                     linked &= !dies;
                     tell(&mut plan, &(recipients, random), &answers, dies.then_some(&end));
                 }
-                Action::Done => break,
+                ProbeAction::Done => break,
             }
             fates.extend(plan.take_fates().into_iter().map(|(recipient, _)| recipient));
         }

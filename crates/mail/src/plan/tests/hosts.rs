@@ -4,43 +4,43 @@ use super::*;
 
 #[test]
 fn a_dead_host_is_followed_by_its_next_address_and_then_by_the_next_host() {
-    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, Known::default());
-    assert_eq!(plan.next(None), Action::Resolve { exchanger: 0 });
-    plan.resolved(0, Found::Addresses(vec![ip(1), ip(2), ip(3)]));
+    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, KnownDomain::default());
+    assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger: 0 });
+    plan.resolved(0, ResolvedHost::Addresses(vec![ip(1), ip(2), ip(3)]));
     for n in [1, 2] {
-        assert_eq!(plan.next(None), Action::Dial { exchanger: 0, address: ip(n), clear: false });
+        assert_eq!(plan.next(None), ProbeAction::Dial { exchanger: 0, address: ip(n), clear: false });
         plan.dial_failed(DialFault::Silent(Silence::Refused, None));
     }
-    assert_eq!(plan.next(None), Action::Resolve { exchanger: 1 });
-    plan.resolved(1, Found::Addresses(vec![ip(9)]));
-    assert_eq!(plan.next(None), Action::Dial { exchanger: 1, address: ip(9), clear: false });
+    assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger: 1 });
+    plan.resolved(1, ResolvedHost::Addresses(vec![ip(9)]));
+    assert_eq!(plan.next(None), ProbeAction::Dial { exchanger: 1, address: ip(9), clear: false });
     plan.dial_failed(DialFault::Silent(Silence::TimedOut, None));
-    assert_eq!(plan.next(None), Action::Done);
+    assert_eq!(plan.next(None), ProbeAction::Done);
     expect(&mut plan, &["later:timeout"]);
 }
 
 #[test]
 fn broken_tls_is_tried_once_in_the_clear() {
     let mut plan = plan(1);
-    assert_eq!(plan.next(None), Action::Resolve { exchanger: 0 });
-    plan.resolved(0, Found::Addresses(vec![ip(1)]));
-    assert_eq!(plan.next(None), Action::Dial { exchanger: 0, address: ip(1), clear: false });
+    assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger: 0 });
+    plan.resolved(0, ResolvedHost::Addresses(vec![ip(1)]));
+    assert_eq!(plan.next(None), ProbeAction::Dial { exchanger: 0, address: ip(1), clear: false });
     plan.dial_failed(DialFault::Tls);
-    assert_eq!(plan.next(None), Action::Dial { exchanger: 0, address: ip(1), clear: true });
+    assert_eq!(plan.next(None), ProbeAction::Dial { exchanger: 0, address: ip(1), clear: true });
     plan.dial_failed(DialFault::Tls);
-    assert_eq!(plan.next(None), Action::Done);
+    assert_eq!(plan.next(None), ProbeAction::Done);
     expect(&mut plan, &["later:tls_failed"]);
 }
 
 #[test]
 fn hosts_without_addresses_make_the_domain_unroutable_only_by_authority() {
-    for (found, wanted) in [(Found::Nothing, "illegitimate"), (Found::Failed, "later:dns_temporary")] {
-        let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, Known::default());
-        assert_eq!(plan.next(None), Action::Resolve { exchanger: 0 });
-        plan.resolved(0, Found::Nothing);
-        assert_eq!(plan.next(None), Action::Resolve { exchanger: 1 });
+    for (found, wanted) in [(ResolvedHost::Nothing, "illegitimate"), (ResolvedHost::Failed, "later:dns_temporary")] {
+        let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, KnownDomain::default());
+        assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger: 0 });
+        plan.resolved(0, ResolvedHost::Nothing);
+        assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger: 1 });
         plan.resolved(1, found);
-        assert_eq!(plan.next(None), Action::Done);
+        assert_eq!(plan.next(None), ProbeAction::Done);
         expect(&mut plan, &[wanted]);
     }
 }
@@ -49,13 +49,13 @@ fn hosts_without_addresses_make_the_domain_unroutable_only_by_authority() {
 fn an_exchanger_that_was_never_looked_up_may_take_mail() {
     let meta = |hosts: u16| {
         let hosts: Vec<MxHost> = (0..hosts).map(|n| mx(n, &format!("h{n}.example.com"))).collect();
-        let mut plan = plan_with(&hosts, 1, Known::default());
-        while let Action::Resolve { exchanger } = plan.next(None) {
-            plan.resolved(exchanger, Found::Nothing);
+        let mut plan = plan_with(&hosts, 1, KnownDomain::default());
+        while let ProbeAction::Resolve { exchanger } = plan.next(None) {
+            plan.resolved(exchanger, ResolvedHost::Nothing);
         }
         let fates = plan.take_fates();
         let told = match &fates[..] {
-            [(0, Fate::Settled(told) | Fate::Later { told, .. })] => told,
+            [(0, RecipientFate::Settled(told) | RecipientFate::Later { told, .. })] => told,
             other => panic!("{other:?}"),
         };
         judge(&told.mailbox).expect("a finding").meta.into_owned()
@@ -66,12 +66,12 @@ fn an_exchanger_that_was_never_looked_up_may_take_mail() {
 
 #[test]
 fn a_host_that_is_not_responsible_is_followed_by_the_next() {
-    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, Known::default());
+    let mut plan = plan_with(&[mx(10, "a.example.com"), mx(20, "b.example.com")], 1, KnownDomain::default());
     link(&mut plan);
     let flight = ask(&mut plan);
     tell(&mut plan, &flight, &["554 5.7.1 Relay access denied", "554 5.7.1 Relay access denied"], None);
     expect(&mut plan, &[]);
-    assert_eq!(plan.next(Some(100)), Action::Leave, "the session is with the wrong host");
+    assert_eq!(plan.next(Some(100)), ProbeAction::Leave, "the session is with the wrong host");
     plan.left();
-    assert_eq!(plan.next(None), Action::Resolve { exchanger: 1 });
+    assert_eq!(plan.next(None), ProbeAction::Resolve { exchanger: 1 });
 }

@@ -7,13 +7,13 @@ fn what_a_dying_session_did_not_answer_is_asked_again_and_then_silent() {
     let mut plan = plan(2);
     link(&mut plan);
     let flight = ask(&mut plan);
-    let closed = End::Closed { stage: Stage::Rcpt };
+    let closed = End::Closed { stage: DialogStage::Rcpt };
     tell(&mut plan, &flight, &["-", "-", "-"], Some(&closed));
     link(&mut plan);
     let flight = ask(&mut plan);
     assert_eq!(flight.0, [0, 1]);
     tell(&mut plan, &flight, &["-", "-", "-"], Some(&closed));
-    assert_eq!(plan.next(None), Action::Done);
+    assert_eq!(plan.next(None), ProbeAction::Done);
     expect(&mut plan, &["later:closed", "later:closed"]);
 }
 
@@ -22,7 +22,7 @@ fn a_flight_that_breaks_off_is_asked_again_one_by_one_and_a_421_is_believed() {
     let mut plan = plan(2);
     link(&mut plan);
     let flight = ask(&mut plan);
-    let closed = End::Closed { stage: Stage::Rcpt };
+    let closed = End::Closed { stage: DialogStage::Rcpt };
     tell(&mut plan, &flight, &[NO, "-", "-"], Some(&closed));
     expect(&mut plan, &[]);
     link(&mut plan);
@@ -32,13 +32,13 @@ fn a_flight_that_breaks_off_is_asked_again_one_by_one_and_a_421_is_believed() {
         tell(&mut plan, &flight, &[NO], None);
         expect(&mut plan, &["nonexistent"]);
     }
-    assert_eq!(plan.next(Some(10)), Action::Done);
+    assert_eq!(plan.next(Some(10)), ProbeAction::Done);
 
     let mut plan = self::plan(2);
     link(&mut plan);
     let flight = ask(&mut plan);
     let RcptAnswer::Reply(reply) = reply("421 4.7.0 too many errors") else { panic!("a reply") };
-    let sent_away = End::Refused { stage: Stage::Rcpt, reply };
+    let sent_away = End::Refused { stage: DialogStage::Rcpt, reply };
     tell(&mut plan, &flight, &[NO, "-", "-"], Some(&sent_away));
     expect(&mut plan, &["nonexistent"]);
 }
@@ -49,12 +49,12 @@ fn a_session_that_cannot_be_trusted_is_forgotten() {
     link(&mut plan);
     let flight = ask(&mut plan);
     tell(&mut plan, &flight, &[YES, NO, NO], None);
-    assert_eq!((plan.catch_all(), plan.next(Some(10))), (CatchAll::No, Action::Done));
+    assert_eq!((plan.catch_all(), plan.next(Some(10))), (CatchAll::No, ProbeAction::Done));
     plan.distrust();
     assert_eq!(plan.catch_all(), CatchAll::Unknown);
     expect(&mut plan, &["valid", "nonexistent"]);
     plan.ask_again_alone(&[0, 1]);
     link(&mut plan);
     assert_eq!(ask(&mut plan), (vec![0], false));
-    assert!(matches!(plan.withdrawn(), Fate::Later { why: "protocol", .. }));
+    assert!(matches!(plan.withdrawn(), RecipientFate::Later { why: "protocol", .. }));
 }

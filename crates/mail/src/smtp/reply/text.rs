@@ -4,7 +4,7 @@ use super::{Enhanced, Reply, TEXT_MAX_BYTES};
 
 /// The text of the lines so far and what was found at their beginnings.
 #[derive(Clone, Debug)]
-pub(super) struct Text {
+pub(super) struct ReplyText {
     enhanced: Option<Enhanced>,
     kept: String,
     /// Whether the text has reached its cap.
@@ -12,7 +12,7 @@ pub(super) struct Text {
     pub(super) nonconforming: bool,
 }
 
-impl Text {
+impl ReplyText {
     /// The text of the first line of a reply, which alone decides about the enhanced code.
     pub(super) fn first(code: u16, line: &[u8]) -> Self {
         let found = enhanced(line).filter(|(found, _)| u16::from(found.class) == code / 100);

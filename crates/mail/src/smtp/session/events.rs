@@ -1,6 +1,6 @@
 //! What a session is told and what it asks for: its settings, events, steps, and how it ends.
 
-use crate::classify::Stage;
+use crate::classify::DialogStage;
 use crate::smtp::command::{EncodeError, check_word};
 use crate::smtp::deadline::Timeouts;
 use crate::smtp::flight::{Flight, RcptAnswer};
@@ -43,14 +43,14 @@ impl Config {
 
 /// What happened to the connection, or what the caller wants.
 #[derive(Clone, Debug)]
-pub enum Event<'a> {
+pub enum SessionEvent<'a> {
     /// The connection stands.
     Opened,
     /// The server sent these bytes.
     Received(&'a [u8]),
     /// The server closed or reset the connection.
     Closed,
-    /// The handshake that [`Step::StartTls`] asked for is done.
+    /// The handshake that [`SessionStep::StartTls`] asked for is done.
     TlsReady,
     /// The handshake failed.
     TlsFailed,
@@ -64,8 +64,8 @@ pub enum Event<'a> {
 
 /// What the caller does next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Write [`super::Session::outgoing`], then read. Also the answer to an event that changed nothing.
+pub enum SessionStep {
+    /// Write [`super::SmtpSession::outgoing`], then read. Also the answer to an event that changed nothing.
     NeedInput,
     /// Do a TLS handshake on this connection, reading nothing in the clear before, and report back.
     StartTls,
@@ -73,7 +73,7 @@ pub enum Step {
     Ready,
     /// The flight is complete or cut short: one entry for each recipient, in order.
     Answered(Vec<RcptAnswer>),
-    /// The session is over. Write what [`super::Session::outgoing`] still holds if that is easy, and close.
+    /// The session is over. Write what [`super::SmtpSession::outgoing`] still holds if that is easy, and close.
     Ended(End),
 }
 
@@ -85,24 +85,24 @@ pub enum End {
     /// The server sent us away: at the banner, at EHLO, at a required STARTTLS, or anywhere with 421.
     Refused {
         /// What had been asked.
-        stage: Stage,
+        stage: DialogStage,
         /// The refusal.
         reply: Reply,
     },
     /// The connection closed, or the server announced it with 221.
     Closed {
         /// What was being waited for.
-        stage: Stage,
+        stage: DialogStage,
     },
     /// The server took too long.
     TimedOut {
         /// What was being waited for.
-        stage: Stage,
+        stage: DialogStage,
     },
     /// The server broke the protocol in a way that makes its answers worthless.
     Protocol {
         /// What was being waited for.
-        stage: Stage,
+        stage: DialogStage,
         /// What it did.
         what: &'static str,
     },

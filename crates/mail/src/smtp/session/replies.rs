@@ -4,8 +4,8 @@
 //! they are a 421 that shuts the session, or a server (or someone in between) that answers before it is asked.
 
 use super::{
-    Bare, End, Event, Millis, Progress, READ_MAX_BYTES, READ_PER_RCPT_BYTES, Reply, ReplyParser, Session, Stage, State,
-    Step, Taken, TlsMode, command,
+    Bare, DialogStage, End, Millis, READ_MAX_BYTES, READ_PER_RCPT_BYTES, Reply, ReplyEffect, ReplyParser, SessionEvent,
+    SessionStep, SmtpSession, State, TlsMode, WireProgress, command,
 };
 
 /// A reply that announces the end of the session at any point (RFC 5321 §3.8).
@@ -15,10 +15,10 @@ const GOODBYE: u16 = 221;
 /// What a server is told to have done when it answers nothing.
 const UNASKED: &str = "a reply without a question";
 
-impl Session {
-    pub(super) fn receive(&mut self, bytes: &[u8], now: Millis) -> Step {
+impl SmtpSession {
+    pub(super) fn receive(&mut self, bytes: &[u8], now: Millis) -> SessionStep {
         if self.state == State::New {
-            let step = self.on(Event::Opened, now);
+            let step = self.on(SessionEvent::Opened, now);
             if self.end.is_some() {
                 return step;
             }
@@ -33,14 +33,14 @@ impl Session {
         self.read(bytes, now)
     }
 
-    fn read(&mut self, bytes: &[u8], now: Millis) -> Step {
+    fn read(&mut self, bytes: &[u8], now: Millis) -> SessionStep {
         let mut rest = bytes;
-        let mut progress = Progress::Bytes;
+        let mut progress = WireProgress::Bytes;
         loop {
             let in_ehlo = self.state == State::Ehlo;
             let capabilities = &mut self.capabilities;
             let read = self.parser.next_with(&mut rest, |number, line| {
-                progress = progress.max(Progress::Line);
+                progress = progress.max(WireProgress::Line);
                 if in_ehlo {
                     capabilities.take_line(number, line);
                 }
@@ -49,7 +49,7 @@ impl Session {
                 None => break,
                 Some(Err(error)) => return self.fail(error.what()),
                 Some(Ok(reply)) => {
-                    progress = Progress::Reply;
+                    progress = WireProgress::Reply;
                     self.last_reply = Some(reply.clone());
                     self.note(&reply, self.stage(), now);
                     if let Some(step) = self.take(reply, rest, now) {
@@ -65,7 +65,7 @@ impl Session {
     }
 
     /// Takes one reply; `rest` is what came behind it. `None` goes on reading.
-    fn take(&mut self, reply: Reply, rest: &[u8], now: Millis) -> Option<Step> {
+    fn take(&mut self, reply: Reply, rest: &[u8], now: Millis) -> Option<SessionStep> {
         match self.state {
             State::Asking => return self.take_answer(reply, rest),
             State::Quitting { odd } => return self.take_goodbye(&reply, odd),
@@ -115,7 +115,7 @@ impl Session {
     }
 
     /// The next question of the opening, or readiness.
-    fn advance(&mut self, reply: Reply, now: Millis) -> Step {
+    fn advance(&mut self, reply: Reply, now: Millis) -> SessionStep {
         match self.state {
             State::Banner => self.say_ehlo(now),
             State::Ehlo if !reply.is_positive() => {
@@ -126,7 +126,7 @@ impl Session {
             }
             State::StartTls if reply.code == 220 => {
                 self.await_reply(State::Handshake, now);
-                Step::StartTls
+                SessionStep::StartTls
             }
             State::Ehlo | State::Helo if self.tls || self.config.tls == TlsMode::Never => self.ready(),
             State::Ehlo | State::Helo if self.capabilities.starttls => {
@@ -138,13 +138,13 @@ impl Session {
         }
     }
 
-    fn ready(&mut self) -> Step {
+    fn ready(&mut self) -> SessionStep {
         self.state = State::Idle;
         self.clocks.rest();
-        Step::Ready
+        SessionStep::Ready
     }
 
-    fn take_answer(&mut self, reply: Reply, rest: &[u8]) -> Option<Step> {
+    fn take_answer(&mut self, reply: Reply, rest: &[u8]) -> Option<SessionStep> {
         let stage = self.stage();
         if reply.code == GOODBYE {
             return Some(self.finish(End::Closed { stage }));
@@ -155,7 +155,7 @@ impl Session {
             asking.take(reply.clone());
             return Some(self.finish(End::Refused { stage, reply }));
         }
-        if asking.take(reply) == Taken::Shifted {
+        if asking.take(reply) == ReplyEffect::Shifted {
             return Some(self.fail("a refusal of RSET, so that the answers may be shifted"));
         }
         if !asking.is_waiting() && !rest.is_empty() {
@@ -163,16 +163,16 @@ impl Session {
         }
         if asking.is_complete() {
             self.transaction_open = asking.leaves_open();
-            let answers = self.asking.take().map(super::Asking::into_answers).unwrap_or_default();
+            let answers = self.asking.take().map(super::FlightUnderWay::into_answers).unwrap_or_default();
             self.ready();
-            return Some(Step::Answered(answers));
+            return Some(SessionStep::Answered(answers));
         }
         self.write_flight();
         None
     }
 
     /// A reply to QUIT that is not 221 is waited past once: a second one shows that an earlier answer was one too many.
-    fn take_goodbye(&mut self, reply: &Reply, odd: bool) -> Option<Step> {
+    fn take_goodbye(&mut self, reply: &Reply, odd: bool) -> Option<SessionStep> {
         if odd {
             return Some(self.fail("more replies than commands"));
         }
@@ -184,13 +184,13 @@ impl Session {
     }
 
     /// Bytes came behind the last reply that was due.
-    fn talked_early(&mut self, rest: &[u8]) -> Step {
+    fn talked_early(&mut self, rest: &[u8]) -> SessionStep {
         match ReplyParser::new().next(&mut &*rest) {
             Some(Ok(reply)) if reply.code == SHUTTING_DOWN => {
                 self.last_reply = Some(reply.clone());
-                self.finish(End::Refused { stage: Stage::Unsolicited, reply })
+                self.finish(End::Refused { stage: DialogStage::Unsolicited, reply })
             }
-            Some(Ok(reply)) if reply.code == GOODBYE => self.finish(End::Closed { stage: Stage::Unsolicited }),
+            Some(Ok(reply)) if reply.code == GOODBYE => self.finish(End::Closed { stage: DialogStage::Unsolicited }),
             _ => self.fail(UNASKED),
         }
     }

@@ -50,35 +50,35 @@ const LOCKSTEP: Recording = Recording {
 };
 
 /// Plays a recording up to its byte `cut`, in pieces of at most `piece` bytes; then `last` happens. Gives the answers and the end.
-fn play(recording: &Recording, cut: usize, piece: usize, last: &Event<'_>) -> (Vec<Vec<RcptAnswer>>, End) {
+fn play(recording: &Recording, cut: usize, piece: usize, last: &SessionEvent<'_>) -> (Vec<Vec<RcptAnswer>>, End) {
     let now = Millis(0);
-    let mut session = Session::new(config());
+    let mut session = SmtpSession::new(config());
     let mut flights = recording.flights.iter();
     let mut answers = Vec::new();
     let mut pieces = recording.said.iter().flat_map(|said| said.as_bytes().chunks(piece));
     let mut left = cut;
-    let mut step = session.on(Event::Opened, now);
+    let mut step = session.on(SessionEvent::Opened, now);
     loop {
         step = match step {
-            Step::Ready => match flights.next() {
-                Some(recipients) => session.on(Event::Ask(flight(recipients)), now),
-                None => session.on(Event::Quit, now),
+            SessionStep::Ready => match flights.next() {
+                Some(recipients) => session.on(SessionEvent::Ask(flight(recipients)), now),
+                None => session.on(SessionEvent::Quit, now),
             },
-            Step::Answered(found) => {
+            SessionStep::Answered(found) => {
                 answers.push(found);
-                session.on(Event::Tick, now)
+                session.on(SessionEvent::Tick, now)
             }
-            Step::Ended(end) => return (answers, end),
-            Step::StartTls => panic!("STARTTLS was not offered"),
-            Step::NeedInput => {
+            SessionStep::Ended(end) => return (answers, end),
+            SessionStep::StartTls => panic!("STARTTLS was not offered"),
+            SessionStep::NeedInput => {
                 session.sent(usize::MAX);
                 let bytes = pieces.next().unwrap_or_default();
                 let bytes = &bytes[..bytes.len().min(left)];
                 left -= bytes.len();
                 match bytes {
-                    [] if matches!(last, Event::Tick) => session.on(Event::Tick, session.deadline()),
+                    [] if matches!(last, SessionEvent::Tick) => session.on(SessionEvent::Tick, session.deadline()),
                     [] => session.on(last.clone(), now),
-                    bytes => session.on(Event::Received(bytes), now),
+                    bytes => session.on(SessionEvent::Received(bytes), now),
                 }
             }
         };
@@ -99,45 +99,48 @@ fn recordings_go_through() {
         };
         answers.iter().flatten().map(code).collect()
     };
-    let (answers, end) = play(&PIPELINED, usize::MAX, usize::MAX, &Event::Closed);
+    let (answers, end) = play(&PIPELINED, usize::MAX, usize::MAX, &SessionEvent::Closed);
     assert_eq!((codes(&answers), end), (vec![250, 550, 450, 1_450], End::Quit));
-    let (answers, end) = play(&LOCKSTEP, usize::MAX, usize::MAX, &Event::Closed);
+    let (answers, end) = play(&LOCKSTEP, usize::MAX, usize::MAX, &SessionEvent::Closed);
     assert_eq!((codes(&answers), end), (vec![550, 252, 250], End::Quit));
 }
 
 #[test]
 fn a_transcript_has_what_was_said_while_it_was_wanted_and_no_more_than_anybody_reads() {
     let now = Millis(7);
-    let mut session = Session::new(config());
-    let say = |session: &mut Session, text: &str| {
+    let mut session = SmtpSession::new(config());
+    let say = |session: &mut SmtpSession, text: &str| {
         session.sent(usize::MAX);
-        session.on(Event::Received(text.as_bytes()), now)
+        session.on(SessionEvent::Received(text.as_bytes()), now)
     };
     session.transcribe();
-    session.on(Event::Opened, now);
+    session.on(SessionEvent::Opened, now);
     say(&mut session, "220 mx.example ready\r\n");
-    assert_eq!(say(&mut session, "250-mx.example\r\n250 PIPELINING\r\n"), Step::Ready);
+    assert_eq!(say(&mut session, "250-mx.example\r\n250 PIPELINING\r\n"), SessionStep::Ready);
     let said = session.take_transcript();
     let heard: Vec<_> = said.iter().map(|said| (said.stage, said.code, said.text.as_str(), said.at)).collect();
     let greeting = "mx.example PIPELINING";
-    assert_eq!(heard, [(Stage::Connect, 220, "mx.example ready", now), (Stage::Ehlo, 250, greeting, now)]);
+    assert_eq!(heard, [(DialogStage::Connect, 220, "mx.example ready", now), (DialogStage::Ehlo, 250, greeting, now)]);
     // Nobody asks for this flight's.
-    session.on(Event::Ask(flight(&["a@x.example"])), now);
+    session.on(SessionEvent::Ask(flight(&["a@x.example"])), now);
     say(&mut session, "250 ok\r\n250 ok\r\n250 ok\r\n");
     assert_eq!(session.take_transcript(), []);
     session.transcribe();
-    session.on(Event::Ask(flight(&["b@x.example"; 60])), now);
+    session.on(SessionEvent::Ask(flight(&["b@x.example"; 60])), now);
     say(&mut session, &format!("250 ok\r\n{}250 ok\r\n", "550 5.1.1 no\r\n".repeat(60)));
     let said = session.take_transcript();
-    assert_eq!((said.len(), said[0].stage, said[1].stage, said[1].code), (24, Stage::Mail, Stage::Rcpt, 550));
+    assert_eq!(
+        (said.len(), said[0].stage, said[1].stage, said[1].code),
+        (24, DialogStage::Mail, DialogStage::Rcpt, 550)
+    );
 }
 
 #[test]
 fn the_cut_of_what_is_received_does_not_matter() {
     for recording in [PIPELINED, LOCKSTEP] {
-        let whole = play(&recording, usize::MAX, usize::MAX, &Event::Closed);
+        let whole = play(&recording, usize::MAX, usize::MAX, &SessionEvent::Closed);
         for piece in 1..60 {
-            assert_eq!(play(&recording, usize::MAX, piece, &Event::Closed), whole, "pieces of {piece}");
+            assert_eq!(play(&recording, usize::MAX, piece, &SessionEvent::Closed), whole, "pieces of {piece}");
         }
     }
 }
@@ -146,9 +149,9 @@ fn the_cut_of_what_is_received_does_not_matter() {
 #[test]
 fn a_session_cut_anywhere_gives_the_same_answers_or_none() {
     for recording in [PIPELINED, LOCKSTEP] {
-        let (whole, _) = play(&recording, usize::MAX, usize::MAX, &Event::Closed);
+        let (whole, _) = play(&recording, usize::MAX, usize::MAX, &SessionEvent::Closed);
         let whole = whole.concat();
-        for last in [Event::Closed, Event::Tick] {
+        for last in [SessionEvent::Closed, SessionEvent::Tick] {
             for cut in 0..length(&recording) {
                 let (answers, _) = play(&recording, cut, usize::MAX, &last);
                 for (answer, expected) in answers.concat().iter().zip(&whole) {
@@ -163,11 +166,11 @@ fn a_session_cut_anywhere_gives_the_same_answers_or_none() {
 #[test]
 fn a_parting_quit_never_ends_a_command_that_is_half_written() {
     for (written, parting) in [(0, "QUIT\r\n"), (3, ""), (usize::MAX, "QUIT\r\n")] {
-        let mut session = Session::new(config());
-        session.on(Event::Received(b"220 mx\r\n"), Millis(0));
+        let mut session = SmtpSession::new(config());
+        session.on(SessionEvent::Received(b"220 mx\r\n"), Millis(0));
         session.sent(written);
-        let step = session.on(Event::Received(b"554 no\r\n"), Millis(0));
-        assert!(matches!(step, Step::Ended(End::Refused { .. })));
+        let step = session.on(SessionEvent::Received(b"554 no\r\n"), Millis(0));
+        assert!(matches!(step, SessionStep::Ended(End::Refused { .. })));
         assert_eq!(session.outgoing(), parting.as_bytes(), "{written} bytes written");
     }
 }
@@ -248,7 +251,7 @@ fn check_said(said: &[u8]) {
 
 /// A session and what an observer of it remembers.
 struct Observed {
-    session: Session,
+    session: SmtpSession,
     now: Millis,
     said: Vec<u8>,
     asked: usize,
@@ -259,46 +262,46 @@ struct Observed {
 impl Observed {
     fn happen(&mut self, happening: &Happening) {
         match happening {
-            Happening::Bytes(bytes) => self.on(Event::Received(bytes)),
+            Happening::Bytes(bytes) => self.on(SessionEvent::Received(bytes)),
             Happening::Wait(ms) => {
                 self.now = self.now + *ms;
-                self.on(Event::Tick);
+                self.on(SessionEvent::Tick);
             }
             Happening::Ask(count, rset) => {
                 self.asked += 1;
-                self.on(Event::Ask(Flight { rset: *rset, ..flight(&PATHS[..*count]) }));
+                self.on(SessionEvent::Ask(Flight { rset: *rset, ..flight(&PATHS[..*count]) }));
             }
             Happening::Sent(count) => {
                 let count = (*count).min(self.session.outgoing().len());
                 self.said.extend_from_slice(&self.session.outgoing()[..count]);
                 self.session.sent(count);
             }
-            Happening::Closed => self.on(Event::Closed),
-            Happening::TlsReady => self.on(Event::TlsReady),
-            Happening::TlsFailed => self.on(Event::TlsFailed),
-            Happening::Quit => self.on(Event::Quit),
-            Happening::Opened => self.on(Event::Opened),
+            Happening::Closed => self.on(SessionEvent::Closed),
+            Happening::TlsReady => self.on(SessionEvent::TlsReady),
+            Happening::TlsFailed => self.on(SessionEvent::TlsFailed),
+            Happening::Quit => self.on(SessionEvent::Quit),
+            Happening::Opened => self.on(SessionEvent::Opened),
         }
     }
 
-    fn on(&mut self, event: Event<'_>) {
-        let recipients = if let Event::Ask(flight) = &event { Some(flight.recipients.len()) } else { None };
+    fn on(&mut self, event: SessionEvent<'_>) {
+        let recipients = if let SessionEvent::Ask(flight) = &event { Some(flight.recipients.len()) } else { None };
         match self.session.on(event, self.now) {
-            Step::Answered(answers) => {
+            SessionStep::Answered(answers) => {
                 self.answered += 1;
                 assert!(recipients.is_none_or(|count| count == answers.len()));
             }
-            Step::Ended(end) => {
+            SessionStep::Ended(end) => {
                 assert!(self.ended.as_ref().is_none_or(|before| *before == end), "the end changed");
                 self.ended = Some(end);
             }
-            Step::Ready | Step::StartTls | Step::NeedInput => assert_eq!(self.ended, None),
+            SessionStep::Ready | SessionStep::StartTls | SessionStep::NeedInput => assert_eq!(self.ended, None),
         }
         check_said(&[&self.said, self.session.outgoing()].concat());
         assert!(self.session.outgoing().len() <= 100 * 512);
         assert!(
             self.session.end().is_some()
-                || self.session.stage() == Stage::Unsolicited
+                || self.session.stage() == DialogStage::Unsolicited
                 || self.session.deadline() > self.now
         );
     }
@@ -307,13 +310,13 @@ impl Observed {
 proptest! {
     #[test]
     fn no_server_and_no_caller_can_break_a_session(happenings in happenings()) {
-        let session = Session::new(config());
+        let session = SmtpSession::new(config());
         let mut observed = Observed { session, now: Millis(0), said: Vec::new(), asked: 0, answered: 0, ended: None };
         for happening in &happenings {
             observed.happen(happening);
         }
-        observed.on(Event::Closed);
-        observed.on(Event::Closed);
+        observed.on(SessionEvent::Closed);
+        observed.on(SessionEvent::Closed);
         prop_assert_eq!(observed.asked, observed.answered);
         prop_assert!(observed.ended.is_some());
     }

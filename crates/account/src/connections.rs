@@ -1,0 +1,24 @@
+//! Connections to newsletter platforms: which verdicts lead to an action, and which contacts a customer's rules name.
+//!
+//! A verdict is acted upon if its reason passes a gate ([`GateSet`]), whatever the platform. Rules come first ([`RuleSet`]): a
+//! whitelisted contact is never touched. A run whose actions nobody has confirmed may be held by the [`brake()`].
+
+mod brake;
+mod contact_action;
+mod gates;
+mod rules;
+mod schedule;
+mod settings;
+mod standing;
+mod token;
+
+pub use brake::{ALWAYS_ALLOWED, BrakeReason, RunFacts, SHARE_PERCENT, allowed_unasked, brake};
+pub use contact_action::{ContactAction, RunCause};
+pub use gates::{Aggressiveness, GateSet};
+pub use rules::{
+    KEYWORD_CHARS_MAX, KeywordFault, KeywordMatch, KeywordParts, KeywordRule, RuleJudgment, RuleKind, RuleSet,
+};
+pub use schedule::{AccountZone, DECAY_DAYS, DECAY_DAYS_MAX, DECAY_DAYS_MIN, DecayShare};
+pub use settings::{ConnectionAction, ConnectionSettings, TAG_CHARS_MAX, TagFault, tag_text};
+pub use standing::{ContactStanding, JudgedContact};
+pub use token::{StoredToken, TokenTurn};

@@ -1,0 +1,236 @@
+//! Gates: the reasons for which a connection acts on a contact.
+//!
+//! Some reasons have no gate. `invalid` and `illegitimate` are always acted on, because such an address or domain receives no mail,
+//! and so is `blacklisted`, because the customer named the contact. `valid` and `available` are never acted on.
+//!
+//! | Gate | `normal` | `aggressive` | Reason |
+//! |---|---|---|---|
+//! | `nonexistent`, `deactivated` | yes | yes | The MX host reports that the mailbox does not exist or is closed. |
+//! | `bounced`, `complainers` | yes | yes | The customer's own data reports it. Further mail harms the sender's reputation. |
+//! | `inbox_full` | | yes | The mailbox exists; its owner may empty it. |
+//! | `spam`, `disposable`, `banned_words`, `role_based` | | yes | The address receives mail, and may have a reader. |
+//! | `accept_all`, `failed_exchange`, `unverified` | | | The mailbox could not be checked. |
+//!
+//! `normal` therefore loses no reader. The last three gates are in no preset: an inconclusive verdict leads to no action unless the
+//! customer opens its gate by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use probity_mail::verdict::Reason;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::overrides::IgnorableReason;
+
+/// Preset of the gates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aggressiveness {
+    /// [`GateSet::NORMAL`].
+    #[default]
+    Normal,
+    /// [`GateSet::AGGRESSIVE`].
+    Aggressive,
+    /// Gates chosen by the customer.
+    Custom,
+}
+
+impl Aggressiveness {
+    /// All values, in the contract's order.
+    pub const ALL: [Self; 3] = [Self::Normal, Self::Aggressive, Self::Custom];
+
+    /// Returns the name in the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Aggressive => "aggressive",
+            Self::Custom => "custom",
+        }
+    }
+
+    /// Returns the gates of the preset; `None` if the customer chose them.
+    pub fn gates(self) -> Option<GateSet> {
+        match self {
+            Self::Normal => Some(GateSet::NORMAL),
+            Self::Aggressive => Some(GateSet::AGGRESSIVE),
+            Self::Custom => None,
+        }
+    }
+}
+
+impl fmt::Display for Aggressiveness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Aggressiveness {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
+    }
+}
+
+/// Set of open gates, of the twelve in [`IgnorableReason::ALL`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GateSet(u16);
+
+impl GateSet {
+    /// No open gate: only addresses that cannot receive mail are acted on.
+    pub const NONE: Self = Self(0);
+    /// Gates that lose no reader.
+    pub const NORMAL: Self = Self::of(&[Reason::Nonexistent, Reason::Deactivated, Reason::Bounced, Reason::Complained]);
+    /// Gates that lose no reader, and those behind which readers are unlikely.
+    pub const AGGRESSIVE: Self = Self::of(&[
+        Reason::Nonexistent,
+        Reason::Deactivated,
+        Reason::Bounced,
+        Reason::Complained,
+        Reason::InboxFull,
+        Reason::Spam,
+        Reason::Disposable,
+        Reason::BannedWords,
+        Reason::RoleBased,
+    ]);
+
+    const fn of(reasons: &[Reason]) -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < reasons.len() {
+            bits |= bit(reasons[at]);
+            at += 1;
+        }
+        Self(bits)
+    }
+
+    /// Returns whether a gate is open.
+    pub fn contains(self, gate: IgnorableReason) -> bool {
+        self.0 & bit(gate.reason()) != 0
+    }
+
+    /// Returns the set with a gate opened or closed.
+    #[must_use]
+    pub fn with(self, gate: IgnorableReason, is_open: bool) -> Self {
+        let bit = bit(gate.reason());
+        Self(if is_open { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// Iterates over the open gates, in the order of the reasons.
+    pub fn iter(self) -> impl Iterator<Item = IgnorableReason> {
+        IgnorableReason::ALL.into_iter().filter(move |gate| self.contains(*gate))
+    }
+
+    /// Returns whether a contact with this reason is acted on.
+    pub fn would_act(self, reason: Reason) -> bool {
+        match reason {
+            Reason::Invalid | Reason::Illegitimate | Reason::Blacklisted => true,
+            Reason::Valid | Reason::Available => false,
+            reason => self.0 & bit(reason) != 0,
+        }
+    }
+}
+
+impl FromIterator<IgnorableReason> for GateSet {
+    fn from_iter<I: IntoIterator<Item = IgnorableReason>>(gates: I) -> Self {
+        gates.into_iter().fold(Self::NONE, |set, gate| set.with(gate, true))
+    }
+}
+
+/// Serializes as a list of the names of open gates.
+impl Serialize for GateSet {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.iter().map(IgnorableReason::as_str))
+    }
+}
+
+impl<'de> Deserialize<'de> for GateSet {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let names = Vec::<String>::deserialize(from)?;
+        let gate = |name: &String| IgnorableReason::from_name(name).ok_or_else(|| de::Error::custom("an unknown gate"));
+        names.iter().map(gate).collect()
+    }
+}
+
+/// Returns the bit of a gate; 0 for a reason without one.
+const fn bit(reason: Reason) -> u16 {
+    match reason {
+        Reason::Nonexistent => 1,
+        Reason::Deactivated => 1 << 1,
+        Reason::InboxFull => 1 << 2,
+        Reason::Spam => 1 << 3,
+        Reason::Complained => 1 << 4,
+        Reason::Bounced => 1 << 5,
+        Reason::Disposable => 1 << 6,
+        Reason::BannedWords => 1 << 7,
+        Reason::RoleBased => 1 << 8,
+        Reason::AcceptAll => 1 << 9,
+        Reason::FailedExchange => 1 << 10,
+        Reason::Unverified => 1 << 11,
+        Reason::Valid | Reason::Invalid | Reason::Illegitimate | Reason::Blacklisted | Reason::Available => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_mail::verdict::Status;
+
+    use super::*;
+
+    #[test]
+    fn each_reason_is_acted_upon_as_the_table_says() {
+        // Columns: no gate, `normal`, `aggressive`, every gate.
+        let table = [
+            (Reason::Valid, [false, false, false, false]),
+            (Reason::Invalid, [true, true, true, true]),
+            (Reason::Illegitimate, [true, true, true, true]),
+            (Reason::Nonexistent, [false, true, true, true]),
+            (Reason::Deactivated, [false, true, true, true]),
+            (Reason::InboxFull, [false, false, true, true]),
+            (Reason::Spam, [false, false, true, true]),
+            (Reason::Complained, [false, true, true, true]),
+            (Reason::Bounced, [false, true, true, true]),
+            (Reason::Blacklisted, [true, true, true, true]),
+            (Reason::Disposable, [false, false, true, true]),
+            (Reason::BannedWords, [false, false, true, true]),
+            (Reason::RoleBased, [false, false, true, true]),
+            (Reason::Available, [false, false, false, false]),
+            (Reason::AcceptAll, [false, false, false, true]),
+            (Reason::FailedExchange, [false, false, false, true]),
+            (Reason::Unverified, [false, false, false, true]),
+        ];
+        assert_eq!(table.len(), Reason::ALL.len());
+        let all = IgnorableReason::ALL.into_iter().collect();
+        for (reason, acts) in table {
+            let sets = [GateSet::NONE, GateSet::NORMAL, GateSet::AGGRESSIVE, all];
+            assert_eq!(sets.map(|set| set.would_act(reason)), acts, "{reason:?}");
+        }
+    }
+
+    #[test]
+    fn no_preset_acts_on_an_unknown_verdict() {
+        for preset in [GateSet::NORMAL, GateSet::AGGRESSIVE] {
+            assert!(preset.iter().all(|gate| gate.reason().status() != Status::Unknown), "{preset:?}");
+        }
+    }
+
+    #[test]
+    fn gates_open_and_close_by_themselves() {
+        for gate in IgnorableReason::ALL {
+            let one = GateSet::NONE.with(gate, true);
+            assert_eq!(one.iter().collect::<Vec<_>>(), [gate]);
+            assert_eq!(one.with(gate, false), GateSet::NONE);
+            assert!(one.would_act(gate.reason()));
+        }
+        assert_eq!(GateSet::AGGRESSIVE.iter().collect::<GateSet>(), GateSet::AGGRESSIVE);
+    }
+
+    #[test]
+    fn names_are_those_of_the_contract() {
+        for one in Aggressiveness::ALL {
+            assert_eq!(one.as_str().parse(), Ok(one));
+        }
+        assert_eq!("fierce".parse::<Aggressiveness>(), Err(()));
+        assert_eq!(Aggressiveness::Normal.gates(), Some(GateSet::NORMAL));
+        assert_eq!(Aggressiveness::Custom.gates(), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! Settings of a connection, and the form in which connections and runs store them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use probity_mail::verdict::{Reason, Status};
+use serde::{Deserialize, Serialize};
+
+use super::{Aggressiveness, DECAY_DAYS, GateSet};
+use crate::overrides::IgnorableReason;
+
+/// Maximum length of a tag template, in characters: all platforms accept it.
+pub const TAG_CHARS_MAX: usize = 60;
+
+/// Placeholders of a tag template.
+const STATUS: &str = "{status}";
+const REASON: &str = "{reason}";
+
+/// Action on a contact whose verdict passes a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionAction {
+    /// Stops mail to the contact.
+    Unsubscribe,
+    /// Removes the contact.
+    Delete,
+    /// Adds a tag to the contact.
+    UpdateTags,
+    /// Writes the verdict into a field of the contact.
+    UpdateCustomFields,
+    /// Reports the verdict only.
+    DoNothing,
+}
+
+impl ConnectionAction {
+    /// All actions, in the contract's order.
+    pub const ALL: [Self; 5] =
+        [Self::Unsubscribe, Self::Delete, Self::UpdateTags, Self::UpdateCustomFields, Self::DoNothing];
+
+    /// Returns the name in the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unsubscribe => "unsubscribe",
+            Self::Delete => "delete",
+            Self::UpdateTags => "update_tags",
+            Self::UpdateCustomFields => "update_custom_fields",
+            Self::DoNothing => "do_nothing",
+        }
+    }
+
+    /// Returns whether the action cannot be undone.
+    pub fn is_destructive(self) -> bool {
+        matches!(self, Self::Unsubscribe | Self::Delete)
+    }
+}
+
+impl fmt::Display for ConnectionAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ConnectionAction {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|one| one.as_str() == name).ok_or(())
+    }
+}
+
+/// Settings of a connection. A run keeps the settings with which it started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of the contract")]
+pub struct ConnectionSettings {
+    /// Preset of the gates.
+    pub aggressiveness: Aggressiveness,
+    /// Whether a user decides about every action.
+    pub manual_mode: bool,
+    /// Whether contacts are verified daily.
+    pub autofloss: bool,
+    /// Whether contacts are verified again periodically.
+    pub decay_protection: bool,
+    /// Period after which they are, in days.
+    pub decay_days: i64,
+    /// Whether new contacts are verified as they arrive.
+    pub instafloss: bool,
+    /// Action; `None` until the customer chooses one, and then nothing is done.
+    pub action: Option<ConnectionAction>,
+    /// Open gates.
+    pub checks: GateSet,
+    /// Template of the tag for `update_tags`: [`tag_text`].
+    pub tag: String,
+    /// Field for `update_custom_fields`.
+    pub field: String,
+    /// Whether misspelled addresses are corrected at the platform.
+    pub fix_typos: bool,
+    /// IDs of the lists whose contacts are verified; if empty, all lists.
+    pub lists: Vec<String>,
+}
+
+impl Default for ConnectionSettings {
+    /// Returns the settings of a new connection, which verifies on request and changes no contact.
+    fn default() -> Self {
+        Self {
+            aggressiveness: Aggressiveness::Normal,
+            manual_mode: false,
+            autofloss: false,
+            decay_protection: false,
+            decay_days: DECAY_DAYS,
+            instafloss: false,
+            action: None,
+            checks: GateSet::NORMAL,
+            tag: format!("probity-{STATUS}"),
+            field: "probity".to_owned(),
+            fix_typos: false,
+            lists: Vec::new(),
+        }
+    }
+}
+
+impl ConnectionSettings {
+    /// Applies a preset, or marks the current gates as the customer's own.
+    pub fn set_aggressiveness(&mut self, to: Aggressiveness) {
+        self.aggressiveness = to;
+        self.checks = to.gates().unwrap_or(self.checks);
+    }
+
+    /// Opens or closes a gate. Gates that differ from their preset become the customer's own.
+    pub fn set_check(&mut self, gate: IgnorableReason, is_open: bool) {
+        self.checks = self.checks.with(gate, is_open);
+        if self.aggressiveness.gates().is_some_and(|preset| preset != self.checks) {
+            self.aggressiveness = Aggressiveness::Custom;
+        }
+    }
+
+    /// Returns the action on a contact with this reason; `None` if there is none.
+    pub fn action_for(&self, reason: Reason) -> Option<ConnectionAction> {
+        self.action.filter(|action| *action != ConnectionAction::DoNothing && self.checks.would_act(reason))
+    }
+}
+
+/// Reason why a tag template is invalid. The messages are worded to follow a field name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TagFault {
+    /// A brace outside a placeholder.
+    #[error("may have the placeholders {STATUS} and {REASON}, and no other braces")]
+    Brace,
+}
+
+/// Returns the tag of a verdict: the template with the names of its status and reason in place of `{status}` and
+/// `{reason}`.
+pub fn tag_text(template: &str, status: Status, reason: Reason) -> Result<String, TagFault> {
+    let mut text = String::with_capacity(template.len());
+    let mut rest = template;
+    while let Some(at) = rest.find(['{', '}']) {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let (name, placeholder) = match () {
+            () if rest.starts_with(STATUS) => (status.as_str(), STATUS),
+            () if rest.starts_with(REASON) => (reason.as_str(), REASON),
+            () => return Err(TagFault::Brace),
+        };
+        text.push_str(name);
+        rest = &rest[placeholder.len()..];
+    }
+    text.push_str(rest);
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overrides::IgnorableReason;
+
+    fn gate(name: &str) -> IgnorableReason {
+        IgnorableReason::from_name(name).unwrap()
+    }
+
+    #[test]
+    fn settings_come_back_as_they_were_stored() {
+        let action = Some(ConnectionAction::UpdateTags);
+        let mut settings = ConnectionSettings { action, ..ConnectionSettings::default() };
+        settings.set_check(gate("complainers"), false);
+        settings.lists = vec!["7".to_owned()];
+        let stored = serde_json::to_value(&settings).unwrap();
+        assert_eq!(stored["action"], "update_tags");
+        assert_eq!(stored["aggressiveness"], "custom");
+        assert_eq!(stored["checks"], serde_json::json!(["nonexistent", "deactivated", "bounced"]));
+        assert_eq!(serde_json::from_value::<ConnectionSettings>(stored).unwrap(), settings);
+        let usual = serde_json::to_value(ConnectionSettings::default()).unwrap();
+        assert!(usual["action"].is_null());
+        assert_eq!(serde_json::from_value::<ConnectionSettings>(usual).unwrap(), ConnectionSettings::default());
+    }
+
+    #[test]
+    fn gates_and_presets_agree() {
+        let mut settings = ConnectionSettings::default();
+        settings.set_check(gate("nonexistent"), true);
+        assert_eq!(settings.aggressiveness, Aggressiveness::Normal, "nothing differs from the preset");
+        settings.set_check(gate("disposable"), true);
+        assert_eq!(settings.aggressiveness, Aggressiveness::Custom);
+        let own = settings.checks;
+        settings.set_aggressiveness(Aggressiveness::Custom);
+        assert_eq!(settings.checks, own);
+        settings.set_aggressiveness(Aggressiveness::Aggressive);
+        assert_eq!(settings.checks, GateSet::AGGRESSIVE);
+    }
+
+    #[test]
+    fn nothing_is_done_until_the_customer_chooses() {
+        let mut settings = ConnectionSettings::default();
+        assert_eq!(settings.action_for(Reason::Invalid), None);
+        settings.action = Some(ConnectionAction::DoNothing);
+        assert_eq!(settings.action_for(Reason::Invalid), None);
+        settings.action = Some(ConnectionAction::Delete);
+        assert_eq!(settings.action_for(Reason::Invalid), Some(ConnectionAction::Delete));
+        assert_eq!(settings.action_for(Reason::Disposable), None);
+        assert_eq!(settings.action_for(Reason::Valid), None);
+    }
+
+    #[test]
+    fn tags_name_the_verdict() {
+        let tag = |template| tag_text(template, Status::Risky, Reason::Disposable);
+        assert_eq!(tag("probity-{status}").unwrap(), "probity-risky");
+        assert_eq!(tag("{reason}: {status}!").unwrap(), "disposable: risky!");
+        assert_eq!(tag("cleaned").unwrap(), "cleaned");
+        for wrong in ["{verdict}", "{status", "a}", "{{status}}"] {
+            assert_eq!(tag(wrong), Err(TagFault::Brace), "{wrong}");
+        }
+        assert!(tag(&ConnectionSettings::default().tag).is_ok());
+    }
+
+    #[test]
+    fn actions_have_the_names_of_the_contract() {
+        for action in ConnectionAction::ALL {
+            assert_eq!(action.as_str().parse(), Ok(action));
+        }
+        assert!(ConnectionAction::Delete.is_destructive() && !ConnectionAction::UpdateTags.is_destructive());
+    }
+}

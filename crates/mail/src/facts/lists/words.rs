@@ -1,0 +1,158 @@
+//! Names that tell by themselves that mail to them is thrown away: `temp-mail`, `my10minutemail`, `wegwerfmail24`.
+//!
+//! No list knows the domain that a service takes tomorrow, but services like to say what they are. A word counts only in
+//! the name that somebody registered, without hyphens: `tempmail.acme.example` may be a host of a firm that moves. It
+//! counts only where a word can begin, since `contempmail` and `zonetimemail` hold one by chance, and not in the name of
+//! an opponent (`anti-trash-mail`), of a government or of a school.
+
+use aho_corasick::{AhoCorasick, Match};
+
+use super::ListError;
+use super::text_set::TextSet;
+
+/// Longest domain without its last dot (RFC 1035 §2.3.4).
+const DOMAIN_BYTES_MAX: usize = 253;
+/// Marks of the list that stand for the beginning and the end of a name.
+const BEGIN: char = '^';
+const END: char = '$';
+
+/// What may stand before a word, if nothing stands before it in turn. Every one was looked at together with the words:
+/// `i` is missing because of `item`, `pro` because of `pro tem`.
+const SMALL_WORDS: &[&str] = &[
+    "another", "best", "clean", "cloud", "e", "easy", "email", "ez", "fast", "find", "free", "get", "gmail", "instant",
+    "mail", "mobile", "my", "new", "online", "our", "private", "pure", "quick", "safe", "secure", "simple", "smart",
+    "super", "swift", "temp", "the", "try", "ultra", "use", "web", "your",
+];
+/// What the name of somebody says who keeps throw-away mail out, or forwards mail of paper.
+const OPPONENTS: &[&str] = &[
+    "against", "anti", "block", "check", "detect", "domain", "filter", "forward", "guard", "list", "prevent",
+    "protect", "reject", "remov", "report", "shield", "stop", "valid", "verif",
+];
+/// The same, right before a word.
+const REFUSALS: &[&str] =
+    &["bye", "kein", "keine", "kill", "no", "non", "not", "ohne", "sans", "sem", "sin", "without"];
+/// Parts of public endings below which only governments, armies and schools register.
+const PUBLIC_BODIES: &[&str] = &[
+    "edu",
+    "gob",
+    "gouv",
+    "gov",
+    "govt",
+    "gub",
+    "gv",
+    "int",
+    "k12",
+    "mil",
+    "museum",
+    "nhs",
+    "parliament",
+    "police",
+    "sch",
+    "school",
+];
+/// The same where they stand before the country; alone they are open to everybody (`temp-mail.ac`).
+const PUBLIC_BODIES_BELOW: &[&str] = &["ac", "ed", "gc", "go", "mi"];
+
+/// Where in a name a word counts.
+#[derive(Debug)]
+struct Place {
+    only_first: bool,
+    only_last: bool,
+}
+
+/// The words of `disposable_words.txt`.
+#[derive(Debug)]
+pub(super) struct NameWords {
+    words: AhoCorasick,
+    places: Vec<Place>,
+}
+
+impl NameWords {
+    /// Reads the words; `^` stands for the beginning of a name, `$` for its end.
+    pub(super) fn new(list: &TextSet) -> Result<Self, ListError> {
+        let places = list
+            .iter()
+            .map(|(word, _)| Place { only_first: word.starts_with(BEGIN), only_last: word.ends_with(END) })
+            .collect();
+        let bare = list.iter().map(|(word, _)| word.trim_start_matches(BEGIN).trim_end_matches(END));
+        let words = AhoCorasick::new(bare).map_err(|error| ListError {
+            file: "disposable_words.txt".into(),
+            line: 0,
+            what: error.to_string(),
+        })?;
+        Ok(Self { words, places })
+    }
+
+    /// How many words there are.
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Does the registered name of this domain say one of the words?
+    ///
+    /// Nearly no domain has one anywhere, so the whole of it is searched before its registered part is looked up, which
+    /// costs more.
+    pub(super) fn tell(&self, domain: &str) -> bool {
+        self.found_in(domain)
+            && psl::domain_str(domain)
+                .and_then(|registered| registered.split_once('.'))
+                .is_some_and(|(name, ending)| !of_public_bodies(ending) && self.is_word_of(name))
+    }
+
+    fn found_in(&self, domain: &str) -> bool {
+        if domain.len() > DOMAIN_BYTES_MAX {
+            return false;
+        }
+        let mut letters = [0_u8; DOMAIN_BYTES_MAX];
+        let mut end = 0;
+        for byte in domain.bytes().filter(|byte| *byte != b'-') {
+            letters[end] = byte;
+            end += 1;
+        }
+        self.words.is_match(&letters[..end])
+    }
+
+    fn is_word_of(&self, name: &str) -> bool {
+        let letters = name.replace('-', "");
+        if OPPONENTS.iter().any(|opponent| letters.contains(opponent)) {
+            return false;
+        }
+        self.words.find_overlapping_iter(&letters).any(|found| {
+            let place = &self.places[found.pattern().as_usize()];
+            let (before, behind) = (&letters[..found.start()], &letters[found.end()..]);
+            let begins = before.is_empty() || (!place.only_first && word_begins(name, before, found));
+            begins && (!place.only_last || behind.bytes().all(|byte| byte.is_ascii_digit()))
+        })
+    }
+}
+
+/// Can a word begin behind this, and does it not say the contrary?
+fn word_begins(name: &str, before: &str, found: Match) -> bool {
+    let said = before.trim_end_matches(|c: char| c.is_ascii_digit());
+    let apart = said.len() < before.len() || SMALL_WORDS.contains(&before) || hyphen_before(name, found.start());
+    apart && !REFUSALS.iter().any(|refusal| said.ends_with(refusal))
+}
+
+/// Does a hyphen stand before the letter that has this place when hyphens are left out?
+fn hyphen_before(name: &str, letter: usize) -> bool {
+    let mut letters = 0;
+    let mut hyphen = false;
+    for byte in name.bytes() {
+        if byte == b'-' {
+            hyphen = true;
+            continue;
+        }
+        if letters == letter {
+            return hyphen;
+        }
+        letters += 1;
+        hyphen = false;
+    }
+    false
+}
+
+fn of_public_bodies(ending: &str) -> bool {
+    let (below, last) = ending.rsplit_once('.').unwrap_or(("", ending));
+    PUBLIC_BODIES.contains(&last)
+        || below.split('.').any(|part| PUBLIC_BODIES.contains(&part) || PUBLIC_BODIES_BELOW.contains(&part))
+}

@@ -1,0 +1,119 @@
+//! What a flight leaves: client refusals, and recipients to ask again.
+
+use super::answers::FlightSoFar;
+use super::{ASKS_MAX, FRUITLESS_MAX, HeldReply, ProbePlan, TEMPORARY_MS, UNREACHED_MS, index};
+use crate::classify::{AboutUs, DialogStage, NAMES_CLIENT};
+use crate::smtp::session::End;
+use crate::verdict::{Silence, silence_token};
+
+impl ProbePlan {
+    /// Handles client refusals. Each applies to its recipient; if the flight got nothing else, they apply to the open recipients too.
+    pub(super) fn stop_if_refused(&mut self, flight: &mut FlightSoFar) {
+        let Some((why, stage, retry_ms)) = flight.refusal else { return };
+        let everybody = !flight.told_something && flight.limited.is_empty();
+        // A recipient's own policy can look like a client refusal: only three alike, or one that names us, open the circuit breaker.
+        let names_us =
+            why != AboutUs::Policy || stage != DialogStage::Rcpt || signs_of_refusal(&flight.refused_us) >= 3;
+        if names_us {
+            flight.heard.about_us = Some((why, retry_ms));
+        }
+        for HeldReply { recipient, reading, reply } in std::mem::take(&mut flight.refused_us) {
+            let after_ms = self.pause_ms(&reading);
+            let told = self.report(stage, reply, &reading);
+            if everybody && names_us && self.last.is_none() {
+                self.last = Some(told.clone());
+            }
+            // Other source IPs add capacity and never evade a block: the retry uses the refused source IP.
+            self.later(recipient, told, after_ms, "blocked", true);
+        }
+        if everybody && names_us {
+            let after_ms = retry_ms.unwrap_or_else(|| self.hosts.policy().map_or(TEMPORARY_MS, |p| p.breaker_ms_min));
+            if let Some(told) = self.last.take() {
+                for recipient in std::mem::take(&mut flight.unanswered) {
+                    self.later(recipient, told.clone(), after_ms, "blocked", false);
+                }
+                self.defer_all(&told, after_ms, "blocked");
+            }
+        }
+    }
+
+    /// Requeues a recipient, for this MX host or the next.
+    pub(super) fn after_flight(&mut self, flight: &FlightSoFar, end: Option<&End>) {
+        for held in flight.elsewhere.iter().rev() {
+            // Another MX host may be responsible; if none is, this is the result.
+            self.last = Some(self.report(DialogStage::Rcpt, held.reply.clone(), &held.reading));
+            self.pending.push_front(held.recipient);
+        }
+        if matches!(end, Some(End::Protocol { .. })) {
+            self.distrust();
+        }
+        let silence = end.map(silence_of);
+        for recipient in flight.unanswered.iter().rev() {
+            self.ask_again(*recipient, silence, end);
+        }
+        for recipient in flight.limited.iter().rev() {
+            // The session was full. A retry costs nothing, but retries must end.
+            self.asked[index(*recipient)] =
+                self.asked[index(*recipient)].saturating_sub(u8::from(flight.told_something));
+            self.ask_again(*recipient, Some((Silence::Closed, DialogStage::Rcpt)), end);
+        }
+        if !flight.elsewhere.is_empty() {
+            self.hosts.skip_host();
+            return;
+        }
+        if flight.told_something {
+            self.fruitless = 0;
+            if end.is_some() {
+                self.hosts.fruitful();
+            }
+        } else if end.is_some() {
+            self.fruitless += 1;
+            if self.fruitless >= FRUITLESS_MAX {
+                self.fruitless = 0;
+                self.last = silence.map(|(how, stage)| self.silent(how, Some(stage)));
+                self.hosts.skip_address();
+            }
+        }
+    }
+
+    /// Forgets what a session with miscounted replies showed about the domain, and asks again about acceptances that still wait.
+    pub fn distrust(&mut self) {
+        self.catch_all = self.known.catch_all;
+        self.seen.accepts = self.known.accepts_others;
+        self.randoms.accepted = 0;
+        for held in std::mem::take(&mut self.accepted) {
+            self.ask_again(held.recipient, Some((Silence::Protocol, DialogStage::Rcpt)), None);
+        }
+    }
+
+    fn ask_again(&mut self, recipient: u32, silence: Option<(Silence, DialogStage)>, end: Option<&End>) {
+        if self.asked[index(recipient)] < ASKS_MAX {
+            self.pending.push_front(recipient);
+            return;
+        }
+        let (how, stage) = silence.unwrap_or((Silence::Closed, DialogStage::Rcpt));
+        let mut told = self.silent(how, Some(stage));
+        if let Some(End::Refused { reply, .. }) = end {
+            told.text.clone_from(&reply.text);
+        }
+        self.later(recipient, told, UNREACHED_MS, silence_token(how), true);
+    }
+}
+
+/// Number of client refusals. Some servers print the client's address in every refusal, so all refusals that merely name it count
+/// as one.
+fn signs_of_refusal(refusals: &[HeldReply]) -> usize {
+    let named = refusals.iter().filter(|held| *held.reading.rule == *NAMES_CLIENT).count();
+    refusals.len() - named + named.min(1)
+}
+
+/// Result of a session's end for an unanswered recipient.
+fn silence_of(end: &End) -> (Silence, DialogStage) {
+    match end {
+        End::Quit => (Silence::Closed, DialogStage::Rcpt),
+        End::Refused { stage, .. } | End::Closed { stage } => (Silence::Closed, *stage),
+        End::TimedOut { stage } => (Silence::TimedOut, *stage),
+        End::Protocol { stage, .. } => (Silence::Protocol, *stage),
+        End::TlsFailed | End::TlsUnavailable | End::Injected => (Silence::Tls, DialogStage::StartTls),
+    }
+}
