@@ -1,12 +1,12 @@
 //! Bounds of workbooks.
 //!
 //! A zip archive of 100 KiB may unpack to gigabytes, and each byte of XML may cost many bytes in memory. So every quantity that
-//! costs memory or time has a bound here, and a reader that exceeds one stops with a [`Fault`] that names it. Only shared texts and
-//! the kinds of cell formats stay in memory: at most 85 MiB for any file.
+//! costs memory or time has a bound here, and a reader that exceeds one stops with a [`FileFault`] that names it. Only shared texts
+//! and the kinds of cell formats stay in memory: at most 85 MiB for any file.
 
 use std::fmt;
 
-use crate::Fault;
+use crate::FileFault;
 
 /// Parts of the archive. A workbook of 100 sheets with drawings and comments has fewer.
 pub(crate) const PARTS_MAX: u64 = 2_000;
@@ -33,7 +33,7 @@ pub(crate) const CELLS_MAX: u64 = 20_000_000;
 
 /// Bound that a workbook exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum WorkbookBound {
     /// Parts of the archive.
     Parts,
     /// Bytes of the archive's directory.
@@ -58,7 +58,7 @@ pub enum Bound {
     Expanded,
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for WorkbookBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mebibytes = |bytes: u64| bytes >> 20;
         match self {
@@ -78,8 +78,8 @@ impl fmt::Display for Bound {
     }
 }
 
-impl From<Bound> for Fault {
-    fn from(bound: Bound) -> Self {
+impl From<WorkbookBound> for FileFault {
+    fn from(bound: WorkbookBound) -> Self {
         Self::Unpacks(bound)
     }
 }

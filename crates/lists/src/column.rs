@@ -1,5 +1,7 @@
 //! Detects the address column and the separator.
 
+use probity_mail::address::bare_address;
+
 use super::split::{Splitter, fields, unquote};
 use crate::encoding;
 
@@ -104,6 +106,11 @@ impl Sample {
         Self { delimiter: best, rows: rows(head, best, end).0 }
     }
 
+    /// Reads the beginning of a CSV input with a separator that is known.
+    pub fn separated(head: &[u8], delimiter: u8, end: u8) -> Self {
+        Self { delimiter, rows: rows(head, delimiter, end).0 }
+    }
+
     /// A sample of rows already read.
     pub fn of_rows(rows: Vec<Vec<String>>) -> Self {
         Self { delimiter: b',', rows }
@@ -147,6 +154,11 @@ impl Sample {
             return Ok((0, false));
         }
         Err(NoColumn::Unlike(first.clone()))
+    }
+
+    /// Number of addresses in the column that has the most.
+    pub fn addresses(&self) -> usize {
+        self.fullest().map_or(0, |column| self.hits(column))
     }
 
     /// Number of cells of a column that look like addresses.
@@ -214,8 +226,8 @@ fn simple(cell: &str) -> String {
 }
 
 /// A rough check, only for finding columns: some text, an at sign, and text with a dot or in another script.
-fn looks_like_address(cell: &str) -> bool {
-    cell.trim().rsplit_once('@').is_some_and(|(local, domain)| {
+pub(crate) fn looks_like_address(cell: &str) -> bool {
+    bare_address(cell.trim()).rsplit_once('@').is_some_and(|(local, domain)| {
         !local.is_empty() && domain.len() > 2 && (domain.contains('.') || !domain.is_ascii()) && !domain.contains(' ')
     })
 }

@@ -1,48 +1,57 @@
 //! Detects a file's type from its first bytes. Its name and the browser's media type are not trusted.
 
-use crate::Fault;
+use crate::FileFault;
 
 /// Leading bytes that decide.
 pub const HEAD_BYTES: usize = 4_096;
 
 /// Readable types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum ContentKind {
     Text,
     /// A zip archive, as .xlsx workbooks are.
     Zip,
 }
 
 /// Leading bytes, and the fault for that type.
-type Signature = (&'static [u8], fn() -> Fault);
+type Signature = (&'static [u8], fn() -> FileFault);
 
 /// Signatures of files that users mistake for lists.
-const SIGNATURES: [Signature; 8] = [
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", || Fault::OldWorkbook),
-    (b"%PDF-", || Fault::Pdf),
-    (b"\x1f\x8b", || Fault::Compressed),
-    (b"BZh", || Fault::Compressed),
-    (b"\x28\xb5\x2f\xfd", || Fault::Compressed),
-    (b"\xfd7zXZ\0", || Fault::Compressed),
-    (b"7z\xbc\xaf\x27\x1c", || Fault::Compressed),
-    (b"Rar!\x1a\x07", || Fault::Compressed),
+const SIGNATURES: [Signature; 7] = [
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", || FileFault::OldWorkbook),
+    (b"%PDF-", || FileFault::Pdf),
+    (b"\x1f\x8b", || FileFault::Compressed),
+    (b"\x28\xb5\x2f\xfd", || FileFault::Compressed),
+    (b"\xfd7zXZ\0", || FileFault::Compressed),
+    (b"7z\xbc\xaf\x27\x1c", || FileFault::Compressed),
+    (b"Rar!\x1a\x07", || FileFault::Compressed),
 ];
 
 /// Type of a file from its first bytes: up to [`HEAD_BYTES`], or all of a shorter file.
 ///
 /// # Errors
-/// The [`Fault`] that names its actual type.
-pub fn of(head: &[u8]) -> Result<Content, Fault> {
+/// The [`FileFault`] that names its actual type.
+pub fn of(head: &[u8]) -> Result<ContentKind, FileFault> {
     if head.starts_with(b"PK\x03\x04") || head.starts_with(b"PK\x05\x06") {
-        return Ok(Content::Zip);
+        return Ok(ContentKind::Zip);
     }
     if let Some((_, fault)) = SIGNATURES.iter().find(|(signature, _)| head.starts_with(signature)) {
         return Err(fault());
     }
-    if head.iter().all(u8::is_ascii_whitespace) {
-        return Err(Fault::Empty);
+    if is_bzip2(head) {
+        return Err(FileFault::Compressed);
     }
-    if is_binary(head) { Err(Fault::Binary) } else { Ok(Content::Text) }
+    if head.iter().all(u8::is_ascii_whitespace) {
+        return Err(FileFault::Empty);
+    }
+    if is_binary(head) { Err(FileFault::Binary) } else { Ok(ContentKind::Text) }
+}
+
+/// Reports whether a stream of bzip2 begins: its name is text, with which an address may begin, so the level and the first block,
+/// or the end of an empty stream, must follow.
+fn is_bzip2(head: &[u8]) -> bool {
+    let Some([b'1'..=b'9', rest @ ..]) = head.strip_prefix(b"BZh") else { return false };
+    rest.starts_with(b"1AY&SY") || rest.starts_with(b"\x17\x72\x45\x38\x50\x90")
 }
 
 /// Text has no NULs, unless it is UTF-16, and hardly any other control characters.
@@ -62,16 +71,21 @@ mod tests {
     #[test]
     fn what_is_no_list_is_named() {
         let words = |head: &[u8]| of(head).map_err(|fault| fault.word());
-        let table: [(&[u8], Result<Content, &str>); 13] = [
-            (b"email\na@example.org\n", Ok(Content::Text)),
-            ("j\u{f6}rg@example.org".as_bytes(), Ok(Content::Text)),
-            (b"J\xf6rg;j@example.org\r\n", Ok(Content::Text)),
-            (b"\xff\xfea\0@\0x\0.\0o\0r\0g\0", Ok(Content::Text)),
-            (b"a\0@\0x\0.\0o\0r\0g\0", Ok(Content::Text)),
-            (b"PK\x03\x04\x14\0", Ok(Content::Zip)),
+        let table: [(&[u8], Result<ContentKind, &str>); 18] = [
+            (b"email\na@example.org\n", Ok(ContentKind::Text)),
+            ("j\u{f6}rg@example.org".as_bytes(), Ok(ContentKind::Text)),
+            (b"J\xf6rg;j@example.org\r\n", Ok(ContentKind::Text)),
+            (b"\xff\xfea\0@\0x\0.\0o\0r\0g\0", Ok(ContentKind::Text)),
+            (b"a\0@\0x\0.\0o\0r\0g\0", Ok(ContentKind::Text)),
+            (b"PK\x03\x04\x14\0", Ok(ContentKind::Zip)),
             (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0\0", Err("old_workbook")),
             (b"%PDF-1.7\n", Err("pdf")),
             (b"\x1f\x8b\x08\0", Err("compressed")),
+            (b"BZh91AY&SY\x88\x1f", Err("compressed")),
+            (b"BZh1\x17rE8P\x90\0\0\0\0", Err("compressed")),
+            (b"BZhang@corp.example\n", Ok(ContentKind::Text)),
+            (b"BZh9@corp.example\n", Ok(ContentKind::Text)),
+            (b"BZh01AY&SY@corp.example\n", Ok(ContentKind::Text)),
             (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", Err("binary")),
             (b"\x7fELF\x02\x01\x01\0", Err("binary")),
             (b"", Err("empty")),

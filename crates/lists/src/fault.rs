@@ -3,11 +3,11 @@
 use std::io;
 
 use crate::split::{RECORD_MAX, SplitError};
-use crate::{Bound, CELL_MAX_BYTES, COLUMNS_MAX};
+use crate::{CELL_MAX_BYTES, COLUMNS_MAX, WorkbookBound};
 
 /// Error of a file. Messages name the place, never its content: it may be an address.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum FileFault {
     /// Only blank content.
     #[error("the file has no rows")]
     Empty,
@@ -56,7 +56,7 @@ pub enum Fault {
     TooManyRows(u64),
     /// A workbook that exceeds a bound.
     #[error("the workbook has {0}; save the table as CSV")]
-    Unpacks(Bound),
+    Unpacks(WorkbookBound),
     /// A workbook with content that no spreadsheet program writes.
     #[error("the workbook is damaged or was not written by a spreadsheet program")]
     Damaged,
@@ -68,7 +68,7 @@ pub enum Fault {
     Io(#[from] io::Error),
 }
 
-impl Fault {
+impl FileFault {
     /// Stable identifier for programs, independent of the message.
     pub fn word(&self) -> &'static str {
         match self {
@@ -120,7 +120,7 @@ impl Fault {
     }
 }
 
-impl From<SplitError> for Fault {
+impl From<SplitError> for FileFault {
     fn from(error: SplitError) -> Self {
         match error {
             SplitError::TooLong(line) => Self::RecordTooLong(line),

@@ -13,7 +13,7 @@ const NAMES: &[&str] = &["email", "Email", "email_address", "emailAddress", "e-m
 
 /// Content of one line.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct JsonLine {
     /// The address; empty if the field is null; `None` if there is no such field or it is not a text.
     pub email: Option<String>,
     /// Whether the object already has the verdict's key.
@@ -24,7 +24,7 @@ pub struct Found {
 
 /// Finds the address in one line. Of members with the same name the last counts, as in [`members`] and most JSON readers; the error
 /// describes the line's problem.
-pub fn find(line: &str, field: Option<&str>) -> Result<Found, String> {
+pub fn find(line: &str, field: Option<&str>) -> Result<JsonLine, String> {
     let mut deserializer = serde_json::Deserializer::from_str(line);
     let found = Search { field }.deserialize(&mut deserializer).map_err(|error| error.to_string())?;
     deserializer.end().map_err(|error| error.to_string())?;
@@ -74,22 +74,22 @@ struct Search<'a> {
 }
 
 impl<'de> DeserializeSeed<'de> for Search<'_> {
-    type Value = Found;
+    type Value = JsonLine;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonLine, D::Error> {
         deserializer.deserialize_map(self)
     }
 }
 
 impl<'de> Visitor<'de> for Search<'_> {
-    type Value = Found;
+    type Value = JsonLine;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Found, A::Error> {
-        let mut found = Found { empty: true, ..Found::default() };
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonLine, A::Error> {
+        let mut found = JsonLine { empty: true, ..JsonLine::default() };
         let mut rank = usize::MAX;
         while let Some(key) = map.next_key::<std::borrow::Cow<'_, str>>()? {
             found.empty = false;

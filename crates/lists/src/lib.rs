@@ -15,20 +15,24 @@
 //! the same parts. This crate never waits, stores or reads a clock. An uploaded file is treated as hostile: whatever it
 //! claims, memory holds one record, a sample of 200 rows, and for workbooks at most 85 MiB of shared texts.
 
+#[cfg(feature = "bounces")]
+pub mod bounces;
 mod bounds;
 pub mod column;
 pub mod content;
 pub mod encoding;
 mod fault;
 pub mod json;
+pub mod outcomes;
+mod recipients;
 pub mod rows;
 pub mod split;
 pub mod submission;
 #[cfg(feature = "workbook")]
 pub mod workbook;
 
-pub use bounds::Bound;
-pub use fault::Fault;
+pub use bounds::WorkbookBound;
+pub use fault::FileFault;
 
 /// Maximum columns of a row: more than users put beside an address.
 pub const COLUMNS_MAX: usize = 256;

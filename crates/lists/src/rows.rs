@@ -8,15 +8,16 @@ use std::io::{self, BufReader, Read};
 
 use crate::column::Sample;
 use crate::encoding::{self, Decoded, Encoding};
-use crate::split::{Splitter, fields, unquote};
-use crate::{CELL_MAX_BYTES, COLUMNS_MAX, Fault};
+use crate::recipients::recipients;
+use crate::split::{Eol, Splitter, fields, unquote};
+use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
 
 /// Bytes read at once.
 const READ_BYTES: usize = 256 << 10;
 
 /// Form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum TextForm {
     Csv,
     Lines,
     /// One JSON object per line: rows have one cell, the line.
@@ -24,11 +25,11 @@ pub enum Form {
 }
 
 /// Guesses the form of a text from its decoded beginning. `named`: a column was requested, so there are columns.
-pub fn guess(head: &[u8], sample: &Sample, named: bool) -> Form {
+pub fn guess(head: &[u8], sample: &Sample, named: bool) -> TextForm {
     match first_byte(head) {
-        Some(b'{' | b'[') => Form::Json,
-        _ if named || sample.has_columns() || sample.is_named() => Form::Csv,
-        _ => Form::Lines,
+        Some(b'{' | b'[') => TextForm::Json,
+        _ if named || sample.has_columns() || sample.is_named() => TextForm::Csv,
+        _ => TextForm::Lines,
     }
 }
 
@@ -48,20 +49,23 @@ pub struct TextRows<R> {
     /// Detected encoding.
     pub encoding: Encoding,
     /// Detected form.
-    pub form: Form,
+    pub form: TextForm,
     /// Separator of columns; CSV only.
     pub delimiter: Option<u8>,
     splitter: Splitter<Source<R>>,
     record: Vec<u8>,
     strange: bool,
+    first_end: Option<Eol>,
+    /// Rest of a line of several recipients, the last one first; `None` where a line is one row in any case.
+    recipients: Option<Vec<String>>,
 }
 
 impl<R: Read> TextRows<R> {
     /// Examines the beginning and decides how to read.
     ///
     /// # Errors
-    /// [`Fault`]: it cannot be read, or is one JSON array.
-    pub fn open(from: R) -> Result<Self, Fault> {
+    /// [`FileFault`]: it cannot be read, or is one JSON array.
+    pub fn open(from: R) -> Result<Self, FileFault> {
         let decoded = Decoded::open(from)?;
         let encoding = decoded.encoding;
         let mut from = BufReader::with_capacity(READ_BYTES, decoded);
@@ -73,24 +77,43 @@ impl<R: Read> TextRows<R> {
         }
         let sample = Sample::read(&head, end);
         let form = guess(&head, &sample, said.is_some());
-        if form == Form::Json && first_byte(&head) == Some(b'[') {
-            return Err(Fault::JsonArray);
+        if form == TextForm::Json && first_byte(&head) == Some(b'[') {
+            return Err(FileFault::JsonArray);
         }
-        let delimiter = (form == Form::Csv).then(|| said.map_or(sample.delimiter, |(delimiter, _)| delimiter));
+        let delimiter = (form == TextForm::Csv).then(|| said.map_or(sample.delimiter, |(delimiter, _)| delimiter));
         let splitter = Splitter::new(io::Cursor::new(head).chain(from), delimiter, end);
-        Ok(Self { encoding, form, delimiter, splitter, record: Vec::new(), strange: false })
+        Ok(Self {
+            encoding,
+            form,
+            delimiter,
+            splitter,
+            record: Vec::new(),
+            strange: false,
+            first_end: None,
+            recipients: None,
+        })
     }
 
-    /// Reads lines, whatever they look like: each line of typed or pasted text is meant as one address.
+    /// Reads lines, whatever they look like: each line of typed or pasted text is meant as one address, or as the recipients of
+    /// a message ([`recipients`]).
     ///
     /// # Errors
-    /// [`Fault`]: it cannot be read.
-    pub fn lines(from: R) -> Result<Self, Fault> {
+    /// [`FileFault`]: it cannot be read.
+    pub fn lines(from: R) -> Result<Self, FileFault> {
         let decoded = Decoded::open(from)?;
         let encoding = decoded.encoding;
         let from = BufReader::with_capacity(READ_BYTES, decoded);
         let splitter = Splitter::new(io::Cursor::new(Vec::new()).chain(from), None, b'\n');
-        Ok(Self { encoding, form: Form::Lines, delimiter: None, splitter, record: Vec::new(), strange: false })
+        Ok(Self {
+            encoding,
+            form: TextForm::Lines,
+            delimiter: None,
+            splitter,
+            record: Vec::new(),
+            strange: false,
+            first_end: None,
+            recipients: Some(Vec::new()),
+        })
     }
 
     /// Whether a record so far was invalid UTF-8 and read as Windows-1252.
@@ -98,18 +121,34 @@ impl<R: Read> TextRows<R> {
         self.strange
     }
 
+    /// Whether the first row ended with a line feed alone, as programs outside Windows write them.
+    pub fn has_line_feeds(&self) -> bool {
+        matches!(self.first_end, Some(Eol::Lf))
+    }
+
     /// Cells of the next row; `None` after the last.
     ///
     /// # Errors
-    /// [`Fault`]: a quote is never closed, or something is too long or too wide.
-    pub fn next_row(&mut self) -> Result<Option<Vec<String>>, Fault> {
-        while let Some((_, line)) = self.splitter.next(&mut self.record)? {
+    /// [`FileFault`]: a quote is never closed, or something is too long or too wide.
+    pub fn next_row(&mut self) -> Result<Option<Vec<String>>, FileFault> {
+        if let Some(next) = self.recipients.as_mut().and_then(Vec::pop) {
+            return Ok(Some(vec![next]));
+        }
+        while let Some((end, line)) = self.splitter.next(&mut self.record)? {
+            self.first_end.get_or_insert(end);
             let (text, strange) = encoding::text(&self.record);
             self.strange |= strange;
             let cells = match self.delimiter {
                 Some(delimiter) => cells(&text, delimiter, line)?,
                 None => vec![text.trim_matches(|c: char| c.is_ascii_whitespace()).to_owned()],
             };
+            if let Some(waiting) = &mut self.recipients
+                && let Some(several) = recipients(&cells[0])
+            {
+                waiting.extend(several.into_iter().rev().map(str::to_owned));
+                check(waiting, line)?;
+                return self.next_row();
+            }
             if cells.iter().any(|cell| !cell.trim().is_empty()) {
                 check(&cells, line)?;
                 return Ok(Some(cells));
@@ -119,12 +158,12 @@ impl<R: Read> TextRows<R> {
     }
 }
 
-fn cells(record: &str, delimiter: u8, line: u64) -> Result<Vec<String>, Fault> {
+fn cells(record: &str, delimiter: u8, line: u64) -> Result<Vec<String>, FileFault> {
     let raw = fields(record.as_bytes(), delimiter);
     let mut cells = Vec::new();
     for field in raw {
         if cells.len() == COLUMNS_MAX {
-            return Err(Fault::TooManyColumns(line));
+            return Err(FileFault::TooManyColumns(line));
         }
         // Quotes and separators are ASCII, so the text between them is UTF-8 if the record is.
         cells.push(match unquote(field) {
@@ -135,9 +174,9 @@ fn cells(record: &str, delimiter: u8, line: u64) -> Result<Vec<String>, Fault> {
     Ok(cells)
 }
 
-fn check(cells: &[String], line: u64) -> Result<(), Fault> {
+fn check(cells: &[String], line: u64) -> Result<(), FileFault> {
     let long = cells.iter().any(|cell| cell.len() > CELL_MAX_BYTES);
-    if long { Err(Fault::CellTooLong(line)) } else { Ok(()) }
+    if long { Err(FileFault::CellTooLong(line)) } else { Ok(()) }
 }
 
 /// `sep=;` on the first line, which spreadsheet programs write and read: returns the separator and the length of the line.
@@ -159,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    fn read(bytes: &[u8]) -> (Form, Vec<Vec<String>>) {
+    fn read(bytes: &[u8]) -> (TextForm, Vec<Vec<String>>) {
         let mut rows = TextRows::open(bytes).unwrap();
         let read: Vec<Vec<String>> = std::iter::from_fn(|| rows.next_row().unwrap()).collect();
         (rows.form, read)
@@ -171,17 +210,17 @@ mod tests {
 
     #[test]
     fn forms_are_seen_and_read() {
-        type Case = (&'static [u8], Form, &'static [&'static [&'static str]]);
+        type Case = (&'static [u8], TextForm, &'static [&'static [&'static str]]);
         let table: [Case; 9] = [
-            (b"email,name\na@x.org,\"A, \"\"B\"\"\"\n", Form::Csv, &[&["email", "name"], &["a@x.org", "A, \"B\""]]),
-            (b"n;email\n\"two\nlines\";a@x.org\n;\n\n", Form::Csv, &[&["n", "email"], &["two\nlines", "a@x.org"]]),
-            (b"sep=;\r\nemail;a,b\r\na@x.org;c,d\r\n", Form::Csv, &[&["email", "a,b"], &["a@x.org", "c,d"]]),
-            (b"a@x.org\n\n  b@x.org \n", Form::Lines, &[&["a@x.org"], &["b@x.org"]]),
-            (b"email\na@x.org\n", Form::Csv, &[&["email"], &["a@x.org"]]),
-            (b"{\"email\":\"a@x.org\"}\nno\n", Form::Json, &[&["{\"email\":\"a@x.org\"}"], &["no"]]),
-            (b"email;ort\na@x.org;K\xf6ln\n", Form::Csv, &[&["email", "ort"], &["a@x.org", "Köln"]]),
-            (b"email\tn\ra@x.org\t1\r", Form::Csv, &[&["email", "n"], &["a@x.org", "1"]]),
-            (b"\xef\xbb\xbfemail\na@x.org", Form::Csv, &[&["email"], &["a@x.org"]]),
+            (b"email,name\na@x.org,\"A, \"\"B\"\"\"\n", TextForm::Csv, &[&["email", "name"], &["a@x.org", "A, \"B\""]]),
+            (b"n;email\n\"two\nlines\";a@x.org\n;\n\n", TextForm::Csv, &[&["n", "email"], &["two\nlines", "a@x.org"]]),
+            (b"sep=;\r\nemail;a,b\r\na@x.org;c,d\r\n", TextForm::Csv, &[&["email", "a,b"], &["a@x.org", "c,d"]]),
+            (b"a@x.org\n\n  b@x.org \n", TextForm::Lines, &[&["a@x.org"], &["b@x.org"]]),
+            (b"email\na@x.org\n", TextForm::Csv, &[&["email"], &["a@x.org"]]),
+            (b"{\"email\":\"a@x.org\"}\nno\n", TextForm::Json, &[&["{\"email\":\"a@x.org\"}"], &["no"]]),
+            (b"email;ort\na@x.org;K\xf6ln\n", TextForm::Csv, &[&["email", "ort"], &["a@x.org", "Köln"]]),
+            (b"email\tn\ra@x.org\t1\r", TextForm::Csv, &[&["email", "n"], &["a@x.org", "1"]]),
+            (b"\xef\xbb\xbfemail\na@x.org", TextForm::Csv, &[&["email"], &["a@x.org"]]),
         ];
         for (bytes, form, rows) in table {
             assert_eq!(
@@ -198,6 +237,18 @@ mod tests {
         let mut rows = TextRows::lines(text.as_bytes()).unwrap();
         let read: Vec<Vec<String>> = std::iter::from_fn(|| rows.next_row().unwrap()).collect();
         assert_eq!(read, [["{\"a\":1}"], ["[x]"], ["a,b"], ["\"open"], ["email"]]);
+    }
+
+    #[test]
+    fn recipients_are_rows_of_their_own_where_text_was_pasted() {
+        let text = "a@x.org, \"B; C\" <b@x.org>;\n\nDoe, Ann <c@x.org>\nd@x.org,nonsense\ne@x.org\n";
+        let mut rows = TextRows::lines(text.as_bytes()).unwrap();
+        let read: Vec<Vec<String>> = std::iter::from_fn(|| rows.next_row().unwrap()).collect();
+        let expected = ["a@x.org", "\"B; C\" <b@x.org>", "Doe, Ann <c@x.org>", "d@x.org,nonsense", "e@x.org"];
+        assert_eq!(read, expected.map(|row| [row]));
+        // A file of lines keeps its lines.
+        let mut rows = TextRows::open(&b"a@x.org\nb@x.org; c@x.org\nd@x.org\n"[..]).unwrap();
+        assert_eq!(std::iter::from_fn(|| rows.next_row().unwrap()).count(), 3);
     }
 
     #[test]
@@ -221,7 +272,7 @@ mod tests {
         let long = ["email,n\na@x.org,".to_owned(), "x".repeat(CELL_MAX_BYTES + 1)].concat();
         assert_eq!(fault(long.as_bytes()), format!("row 2 has a cell of more than {CELL_MAX_BYTES} bytes"));
         assert!(fault(&vec![b'x'; 2 << 20]).starts_with("line 1 is too long"));
-        assert_eq!(fault(b" [{\"email\":1}]"), Fault::JsonArray.to_string());
+        assert_eq!(fault(b" [{\"email\":1}]"), FileFault::JsonArray.to_string());
     }
 
     proptest! {

@@ -13,9 +13,10 @@
 //!
 //! It can be fuzzed without the service, which is a hundred times its size.
 //!
-//! A [`Fault`] ends the reading; the caller drops the blocks returned before.
+//! A [`SubmissionFault`] ends the reading; the caller drops the blocks returned before.
 
 mod csv;
+mod csv_head;
 mod fault;
 mod format;
 mod json;
@@ -23,14 +24,14 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
-use probity_account::block::{Filling, Packed};
+use probity_account::block::{Filling, PackedBlock};
 
 use self::csv::CsvReader;
 use self::json::JsonReader;
 use self::lines::LineReader;
 
-pub use fault::Fault;
-pub use format::Format;
+pub use fault::SubmissionFault;
+pub use format::SubmissionFormat;
 
 /// Default maximum of addresses per submission.
 pub const ROWS_MAX: usize = 1_000_000;
@@ -73,7 +74,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    fn keep(&mut self, address: &[u8], full: &mut Vec<Packed>) {
+    fn keep(&mut self, address: &[u8], full: &mut Vec<PackedBlock>) {
         self.filling.push(address).expect("readers bound addresses, and a full block was taken");
         self.rows += 1;
         if self.filling.is_full() {
@@ -84,17 +85,17 @@ impl Blocks {
 
 impl Intake {
     /// Starts a body of this format with at most `rows_max` addresses.
-    pub fn new(format: Format, rows_max: usize) -> Self {
+    pub fn new(format: SubmissionFormat, rows_max: usize) -> Self {
         let reader = match format {
-            Format::Json => Reader::Json(JsonReader::new(rows_max)),
-            Format::Csv => Reader::Csv(CsvReader::new(rows_max)),
-            Format::Ndjson => Reader::Lines(LineReader::new(rows_max)),
+            SubmissionFormat::Json => Reader::Json(JsonReader::new(rows_max)),
+            SubmissionFormat::Csv => Reader::Csv(CsvReader::new(rows_max)),
+            SubmissionFormat::Ndjson => Reader::Lines(LineReader::new(rows_max)),
         };
         Self { reader, blocks: Blocks { filling: Filling::default(), rows: 0 } }
     }
 
     /// Reads the next piece of the body and appends completed blocks to `full`. Do not call it after a fault.
-    pub fn push(&mut self, piece: &[u8], full: &mut Vec<Packed>) -> Result<(), Fault> {
+    pub fn push(&mut self, piece: &[u8], full: &mut Vec<PackedBlock>) -> Result<(), SubmissionFault> {
         let mut take = |address: &[u8]| self.blocks.keep(address, full);
         match &mut self.reader {
             Reader::Json(reader) => reader.push(piece, &mut take),
@@ -104,7 +105,7 @@ impl Intake {
     }
 
     /// Ends the body: appends the last blocks to `full`.
-    pub fn finish(mut self, full: &mut Vec<Packed>) -> Result<Submission, Fault> {
+    pub fn finish(mut self, full: &mut Vec<PackedBlock>) -> Result<Submission, SubmissionFault> {
         let mut take = |address: &[u8]| self.blocks.keep(address, full);
         let webhook_url = match self.reader {
             Reader::Json(reader) => reader.finish()?,

@@ -22,10 +22,11 @@ use quick_xml::events::{BytesStart, Event};
 use self::format::Formats;
 use self::package::{Bounded, Package};
 use self::shared::SharedTexts;
-use self::sheet::{Counted, Sheet};
+use self::sheet::{Sheet, SheetCounts};
 use self::xml::{Xml, attributes};
 use crate::bounds::{PARTS_MAX, SHEETS_MAX};
-use crate::{Bound, Fault};
+use crate::column::Sample;
+use crate::{FileFault, WorkbookBound};
 
 /// Longest name of a sheet or of a part, in bytes. Spreadsheet programs allow 31 characters for a sheet.
 const NAME_MAX: usize = 1_024;
@@ -35,7 +36,7 @@ pub struct Workbook {
     package: Package,
     texts: SharedTexts,
     formats: Formats,
-    counted: Counted,
+    counted: SheetCounts,
     sheets: Vec<String>,
     /// Part of each sheet.
     parts: Vec<String>,
@@ -66,19 +67,19 @@ impl Workbook {
     /// Opens a file and reads everything except its sheets.
     ///
     /// # Errors
-    /// [`Fault`]: it is not a workbook, is beyond a bound, or is damaged.
-    pub fn open(file: File) -> Result<Self, Fault> {
+    /// [`FileFault`]: it is not a workbook, is beyond a bound, or is damaged.
+    pub fn open(file: File) -> Result<Self, FileFault> {
         guarded(|| {
             let mut package = Package::open(file)?;
             let root = relations(&mut package, "", "_rels/.rels")?;
             let root =
-                root.into_iter().find(|relation| relation.kind == "officeDocument").ok_or(Fault::Archive)?.target;
+                root.into_iter().find(|relation| relation.kind == "officeDocument").ok_or(FileFault::Archive)?.target;
             let (folder, name) = root.rsplit_once('/').unwrap_or(("", &root));
             // A binary workbook (.xlsb) has another format.
             if !has_extension(&root, "xml") {
-                return Err(Fault::Archive);
+                return Err(FileFault::Archive);
             }
-            let book = book(package.part(&root)?.ok_or(Fault::Archive)?)?;
+            let book = book(package.part(&root)?.ok_or(FileFault::Archive)?)?;
             let place = resolved(folder, &format!("_rels/{name}.rels"));
             let relations = relations(&mut package, folder, &place)?;
             let part = |kind: &str| relations.iter().find(|relation| relation.kind == kind).map(|found| &found.target);
@@ -93,11 +94,11 @@ impl Workbook {
                 relations.iter().rev().map(|found| (found.id.as_str(), found)).collect();
             let (mut sheets, mut parts) = (Vec::new(), Vec::new());
             for sheet in book.sheets {
-                let relation = by_id.get(sheet.relation.as_str()).ok_or(Fault::Archive)?;
+                let relation = by_id.get(sheet.relation.as_str()).ok_or(FileFault::Archive)?;
                 sheets.push(sheet.name);
                 parts.push(relation.target.clone());
             }
-            Ok(Self { package, texts, formats, counted: Counted::default(), sheets, parts })
+            Ok(Self { package, texts, formats, counted: SheetCounts::default(), sheets, parts })
         })
     }
 
@@ -106,29 +107,76 @@ impl Workbook {
         &self.sheets
     }
 
+    /// Passes the first rows of each sheet to `take`, with the number of the sheet, until it returns false for that sheet. What
+    /// cannot be read is left out here: reading the sheet tells why. All sheets together are within the bounds of one, and do
+    /// not count later.
+    pub fn look(&mut self, mut take: impl FnMut(usize, Vec<String>) -> bool) {
+        let (left, mut counted) = (self.package.left(), SheetCounts::default());
+        let Self { package, texts, formats, parts, .. } = self;
+        for (number, part) in parts.iter().enumerate() {
+            // The fault only ends the reading of this sheet.
+            let mut until = |row| if take(number, row) { Ok(()) } else { Err(FileFault::Empty) };
+            let _ = guarded(|| {
+                let part = package.part(part)?.ok_or(FileFault::NoSheet)?;
+                Sheet { part, texts, formats, counted: &mut counted }.rows(&mut until)
+            });
+        }
+        self.package.restore(left);
+    }
+
+    /// Names of the visible sheets, the one with the most addresses among its first rows first: a workbook may begin with a cover,
+    /// or with notes. Sheets with as many keep their order. At most `rows` of a sheet are examined, and fewer of them once they
+    /// have this many bytes.
+    pub fn by_addresses(&mut self, rows: usize, bytes: usize) -> Vec<String> {
+        if self.sheets.len() < 2 {
+            return self.sheets.clone();
+        }
+        let (mut found, mut of) = (vec![0; self.sheets.len()], 0);
+        let (mut sample, mut size) = (Vec::new(), 0);
+        self.look(|sheet, row| {
+            if sheet != of {
+                found[of] = Sample::of_rows(std::mem::take(&mut sample)).addresses();
+                (of, size) = (sheet, 0);
+            }
+            size += row.iter().map(String::len).sum::<usize>();
+            sample.push(row);
+            sample.len() < rows && size < bytes
+        });
+        if let Some(last) = found.get_mut(of) {
+            *last = Sample::of_rows(sample).addresses();
+        }
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_by_key(|sheet| std::cmp::Reverse(found[*sheet]));
+        order.into_iter().map(|sheet| self.sheets[sheet].clone()).collect()
+    }
+
     /// Passes the rows of a sheet to `take`, except those without text; returns their number.
     ///
     /// # Errors
-    /// [`Fault`]: the sheet is missing, damaged, too wide, beyond a bound, or `take` failed.
-    pub fn read(&mut self, sheet: &str, mut take: impl FnMut(Vec<String>) -> Result<(), Fault>) -> Result<u64, Fault> {
-        let at = self.sheets.iter().position(|name| name == sheet).ok_or(Fault::NoSheet)?;
+    /// [`FileFault`]: the sheet is missing, damaged, too wide, beyond a bound, or `take` failed.
+    pub fn read(
+        &mut self,
+        sheet: &str,
+        mut take: impl FnMut(Vec<String>) -> Result<(), FileFault>,
+    ) -> Result<u64, FileFault> {
+        let at = self.sheets.iter().position(|name| name == sheet).ok_or(FileFault::NoSheet)?;
         let Self { package, texts, formats, counted, parts, .. } = self;
         guarded(|| {
-            let part = package.part(&parts[at])?.ok_or(Fault::NoSheet)?;
+            let part = package.part(&parts[at])?.ok_or(FileFault::NoSheet)?;
             Sheet { part, texts, formats, counted }.rows(&mut take)
         })
     }
 }
 
 /// Reads the part that names the sheets.
-fn book(mut part: Xml<impl Bounded>) -> Result<Book, Fault> {
+fn book(mut part: Xml<impl Bounded>) -> Result<Book, FileFault> {
     let (mut book, mut begun) = (Book::default(), false);
     loop {
         match part.next()? {
             Event::Start(tag) => match tag.local_name().as_ref() {
                 "workbook" => begun = true,
                 // Another office document.
-                _ if !begun => return Err(Fault::Archive),
+                _ if !begun => return Err(FileFault::Archive),
                 "workbookPr" => {
                     let from_1904 =
                         attributes(&tag, |name, value| (name == "date1904").then(|| ["1", "true"].contains(&value)))?;
@@ -137,44 +185,47 @@ fn book(mut part: Xml<impl Bounded>) -> Result<Book, Fault> {
                 "sheet" => book.sheets.extend(named(&tag)?),
                 _ => {}
             },
-            Event::Eof => return if begun { Ok(book) } else { Err(Fault::Archive) },
+            Event::Eof => return if begun { Ok(book) } else { Err(FileFault::Archive) },
             _ => {}
         }
         if book.sheets.len() > SHEETS_MAX {
-            return Err(Bound::Sheets.into());
+            return Err(WorkbookBound::Sheets.into());
         }
     }
 }
 
 /// A sheet from its tag; `None` if it is hidden.
-fn named(tag: &BytesStart<'_>) -> Result<Option<Named>, Fault> {
+fn named(tag: &BytesStart<'_>) -> Result<Option<Named>, FileFault> {
     let hidden = attributes(tag, |name, value| (name == "state").then(|| value != "visible"))?;
     let relation = attributes(tag, |name, value| (name == "id" || name.ends_with(":id")).then(|| short(value)))?;
     let name = attributes(tag, |name, value| (name == "name").then(|| short(value)))?;
     if hidden.unwrap_or_default() {
         return Ok(None);
     }
-    Ok(Some(Named { name: name.unwrap_or(Err(Fault::Damaged))?, relation: relation.unwrap_or(Err(Fault::Damaged))? }))
+    Ok(Some(Named {
+        name: name.unwrap_or(Err(FileFault::Damaged))?,
+        relation: relation.unwrap_or(Err(FileFault::Damaged))?,
+    }))
 }
 
 /// Value of a name attribute.
-fn short(value: &str) -> Result<String, Fault> {
+fn short(value: &str) -> Result<String, FileFault> {
     if value.len() > NAME_MAX {
-        return Err(Fault::Damaged);
+        return Err(FileFault::Damaged);
     }
-    quick_xml::escape::unescape(value).map(std::borrow::Cow::into_owned).map_err(|_| Fault::Damaged)
+    quick_xml::escape::unescape(value).map(std::borrow::Cow::into_owned).map_err(|_| FileFault::Damaged)
 }
 
 /// Relations of a part in this folder.
-fn relations(package: &mut Package, folder: &str, name: &str) -> Result<Vec<Relation>, Fault> {
-    let mut part = package.part(name)?.ok_or(Fault::Archive)?;
+fn relations(package: &mut Package, folder: &str, name: &str) -> Result<Vec<Relation>, FileFault> {
+    let mut part = package.part(name)?.ok_or(FileFault::Archive)?;
     let (mut relations, mut met) = (Vec::new(), 0);
     loop {
         match part.next()? {
             Event::Start(tag) if tag.local_name().as_ref() == "Relationship" => {
                 met += 1;
                 if met > PARTS_MAX {
-                    return Err(Bound::Parts.into());
+                    return Err(WorkbookBound::Parts.into());
                 }
                 let text =
                     |wanted: &str| attributes(&tag, |name, value| (name == wanted).then(|| short(value)))?.transpose();
@@ -208,8 +259,8 @@ fn has_extension(name: &str, wanted: &str) -> bool {
 }
 
 /// The archive and XML parsers are third-party. A panic in one counts as a damaged workbook.
-fn guarded<T>(work: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Fault::Damaged))
+fn guarded<T>(work: impl FnOnce() -> Result<T, FileFault>) -> Result<T, FileFault> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(FileFault::Damaged))
 }
 
 #[cfg(test)]

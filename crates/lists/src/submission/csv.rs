@@ -1,27 +1,25 @@
 //! `text/csv` (RFC 4180): one address per record, from the column that the header names, else from the column with the first
 //! record's address.
 //!
-//! The first record decides the separator, the column and whether it is a header ([`head`]). `csv-core` reads fields, with the
-//! deviations of real files (any line ends, records of any length). A list with one address per line is CSV with one column.
-//! Records with only blank fields are skipped: spreadsheets end with them. A record with other fields but no address is a row with
-//! an empty address, so that nothing is omitted silently.
+//! The first record decides the separator, the column and whether it is a header ([`crate::submission::csv_head`]). `csv-core`
+//! reads fields, with the deviations of real files (any line ends, records of any length). A list with one address per line is
+//! CSV with one column. Records with only blank fields are skipped: spreadsheets end with them. A record with other fields but no
+//! address is a row with an empty address, so that nothing is omitted silently.
 //!
 //! Only the address of a record is kept. Apparent damage is rejected with its line: an address or a record without an end, a quote
 //! that is never closed, an address that is not UTF-8. Other columns may be in any encoding. A list in UTF-16 would pass for UTF-8
 //! with a NUL in each letter: its first record, or any such address, is rejected. An address with only a NUL or two is an ordinary
 //! row with an invalid address.
 
-mod head;
-
 use csv_core::{ReadFieldResult, Reader};
 use memchr::memchr;
 
-use self::head::{Head, Plan};
 use super::fault::not_wide;
-use super::{ADDRESS_MAX_BYTES, Fault, LINE_MAX_BYTES};
+use super::{ADDRESS_MAX_BYTES, LINE_MAX_BYTES, SubmissionFault};
+use crate::submission::csv_head::{HeadCollector, RecordPlan};
 
 const TOO_LONG: &str = "the address may have at most 1024 bytes";
-const RECORD_TOO_LONG: &str = "a record may have at most 65536 bytes; check for an unclosed quote";
+pub(super) const RECORD_TOO_LONG: &str = "a record may have at most 65536 bytes; check for an unclosed quote";
 const NOT_UTF8: &str = "the address must be UTF-8";
 const UNCLOSED: &str = "a quote is not closed";
 
@@ -34,17 +32,17 @@ pub(super) struct CsvReader {
 
 #[derive(Debug)]
 enum Stage {
-    Head(Head),
+    Head(HeadCollector),
     Records(Box<Records>),
 }
 
 impl CsvReader {
     pub(super) fn new(rows_max: usize) -> Self {
-        Self { stage: Stage::Head(Head::default()), rows: 0, rows_max }
+        Self { stage: Stage::Head(HeadCollector::default()), rows: 0, rows_max }
     }
 
     /// Reads a piece; `take` receives each address, at most [`ADDRESS_MAX_BYTES`] long.
-    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         let mut rest = piece;
         if let Stage::Head(head) = &mut self.stage {
             let (used, whole) = head.add(rest)?;
@@ -62,21 +60,21 @@ impl CsvReader {
     }
 
     /// Ends the body: the last record needs no line end.
-    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         if matches!(self.stage, Stage::Head(_)) {
             self.begin(take)?;
         }
         if let Stage::Records(records) = &mut self.stage {
             records.finish(&mut Rows { count: &mut self.rows, max: self.rows_max, take })?;
         }
-        if self.rows == 0 { Err(Fault::NoRows) } else { Ok(()) }
+        if self.rows == 0 { Err(SubmissionFault::NoRows) } else { Ok(()) }
     }
 
     /// Called with the complete first record, or the whole input: decides, and reads it.
-    fn begin(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    fn begin(&mut self, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         let Stage::Head(head) = &mut self.stage else { return Ok(()) };
         not_wide(head.text())?;
-        let mut records = Box::new(Records::new(&Plan::of(head.text(), head.line())?, head.line()));
+        let mut records = Box::new(Records::new(&RecordPlan::of(head.text(), head.line())?, head.line()));
         let mut rows = Rows { count: &mut self.rows, max: self.rows_max, take };
         records.read(head.text(), &mut rows)?;
         self.stage = Stage::Records(records);
@@ -92,9 +90,9 @@ struct Rows<'a, T> {
 }
 
 impl<T: FnMut(&[u8])> Rows<'_, T> {
-    fn row(&mut self, address: &[u8]) -> Result<(), Fault> {
+    fn row(&mut self, address: &[u8]) -> Result<(), SubmissionFault> {
         if *self.count == self.max {
-            return Err(Fault::TooMany(self.max));
+            return Err(SubmissionFault::TooMany(self.max));
         }
         *self.count += 1;
         (self.take)(address);
@@ -133,7 +131,7 @@ struct Records {
 }
 
 impl Records {
-    fn new(plan: &Plan, line: u64) -> Self {
+    fn new(plan: &RecordPlan, line: u64) -> Self {
         let mut reader = csv_core::ReaderBuilder::new().delimiter(plan.delimiter).build();
         reader.set_line(line);
         Self {
@@ -148,7 +146,7 @@ impl Records {
         }
     }
 
-    fn read<T: FnMut(&[u8])>(&mut self, mut rest: &[u8], rows: &mut Rows<'_, T>) -> Result<(), Fault> {
+    fn read<T: FnMut(&[u8])>(&mut self, mut rest: &[u8], rows: &mut Rows<'_, T>) -> Result<(), SubmissionFault> {
         while let Some(&byte) = rest.first() {
             if self.record.line.is_none() {
                 if matches!(byte, b'\r' | b'\n') {
@@ -168,7 +166,7 @@ impl Records {
     }
 
     /// Reads at most one field; returns the bytes used.
-    fn step<T: FnMut(&[u8])>(&mut self, input: &[u8], rows: &mut Rows<'_, T>) -> Result<usize, Fault> {
+    fn step<T: FnMut(&[u8])>(&mut self, input: &[u8], rows: &mut Rows<'_, T>) -> Result<usize, SubmissionFault> {
         let (result, used, written) = self.reader.read_field(input, &mut self.field[self.filled..]);
         let fresh = &self.field[self.filled..self.filled + written];
         self.record.blank &= fresh.trim_ascii().is_empty();
@@ -207,7 +205,7 @@ impl Records {
         self.filled = 0;
     }
 
-    fn end<T: FnMut(&[u8])>(&mut self, rows: &mut Rows<'_, T>) -> Result<(), Fault> {
+    fn end<T: FnMut(&[u8])>(&mut self, rows: &mut Rows<'_, T>) -> Result<(), SubmissionFault> {
         let record = std::mem::take(&mut self.record);
         if record.blank || std::mem::take(&mut self.header) {
             return Ok(());
@@ -218,12 +216,12 @@ impl Records {
             not_wide(address)?;
         }
         if !readable {
-            return Err(Fault::Line(record.line.unwrap_or_default(), NOT_UTF8));
+            return Err(SubmissionFault::Line(record.line.unwrap_or_default(), NOT_UTF8));
         }
         rows.row(address)
     }
 
-    fn finish<T: FnMut(&[u8])>(&mut self, rows: &mut Rows<'_, T>) -> Result<(), Fault> {
+    fn finish<T: FnMut(&[u8])>(&mut self, rows: &mut Rows<'_, T>) -> Result<(), SubmissionFault> {
         if self.record.line.is_none() {
             return Ok(());
         }
@@ -232,7 +230,7 @@ impl Records {
         if self.record.line.is_some() { Err(self.fault(UNCLOSED)) } else { Ok(()) }
     }
 
-    fn fault(&self, what: &'static str) -> Fault {
-        Fault::Line(self.record.line.unwrap_or_default(), what)
+    fn fault(&self, what: &'static str) -> SubmissionFault {
+        SubmissionFault::Line(self.record.line.unwrap_or_default(), what)
     }
 }

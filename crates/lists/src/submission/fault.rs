@@ -9,7 +9,7 @@ use crate::submission::DEPTH_MAX;
 
 /// Reason why a body is not a submission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Fault {
+pub enum SubmissionFault {
     /// Invalid JSON at this byte, counted from 0.
     #[error("the body is not JSON (byte {0})")]
     NotJson(u64),
@@ -20,7 +20,7 @@ pub enum Fault {
     #[error("the body must be a JSON object")]
     NotAnObject,
     /// Arrays and objects are nested too deeply.
-    #[error("the body nests arrays and objects more than {DEPTH_MAX} deep")]
+    #[error("the body may nest arrays and objects at most {DEPTH_MAX} deep")]
     TooDeep,
     /// The name of an object's member cannot be read.
     #[error("a field name in the body {0}")]
@@ -46,6 +46,6 @@ pub enum Fault {
 }
 
 /// Rejects a part of a body that is UTF-16.
-pub(super) fn not_wide(part: &[u8]) -> Result<(), Fault> {
-    if encoding::is_wide(part) { Err(Fault::Utf16) } else { Ok(()) }
+pub(super) fn not_wide(part: &[u8]) -> Result<(), SubmissionFault> {
+    if encoding::is_wide(part) { Err(SubmissionFault::Utf16) } else { Ok(()) }
 }

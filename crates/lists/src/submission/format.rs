@@ -1,7 +1,7 @@
 //! Format of a submission: declared by its media type, never guessed.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum SubmissionFormat {
     /// `application/json`: an object with `emails`.
     Json,
     /// `text/csv`: one address per record.
@@ -10,7 +10,7 @@ pub enum Format {
     Ndjson,
 }
 
-impl Format {
+impl SubmissionFormat {
     /// Format of this media type, including parameters (RFC 9110 §8.3.1); `None` for any other.
     pub fn named(media_type: &str) -> Option<Self> {
         let mut parts = media_type.split(';').map(str::trim);
@@ -44,22 +44,22 @@ mod tests {
     #[test]
     fn the_media_type_decides() {
         let table = [
-            ("application/json", Some(Format::Json)),
-            ("Application/JSON; charset=utf-8", Some(Format::Json)),
-            ("application/json;charset=latin1", Some(Format::Json)),
-            ("text/csv", Some(Format::Csv)),
-            ("TEXT/CSV ; header=present; charset=\"UTF-8\"", Some(Format::Csv)),
-            ("text/csv;", Some(Format::Csv)),
-            ("text/csv; charset=us-ascii", Some(Format::Csv)),
+            ("application/json", Some(SubmissionFormat::Json)),
+            ("Application/JSON; charset=utf-8", Some(SubmissionFormat::Json)),
+            ("application/json;charset=latin1", Some(SubmissionFormat::Json)),
+            ("text/csv", Some(SubmissionFormat::Csv)),
+            ("TEXT/CSV ; header=present; charset=\"UTF-8\"", Some(SubmissionFormat::Csv)),
+            ("text/csv;", Some(SubmissionFormat::Csv)),
+            ("text/csv; charset=us-ascii", Some(SubmissionFormat::Csv)),
             ("text/csv; charset=iso-8859-1", None),
-            ("application/x-ndjson", Some(Format::Ndjson)),
-            ("application/x-ndjson; charset=utf-8", Some(Format::Ndjson)),
+            ("application/x-ndjson", Some(SubmissionFormat::Ndjson)),
+            ("application/x-ndjson; charset=utf-8", Some(SubmissionFormat::Ndjson)),
             ("", None),
             ("text/plain", None),
             ("application/jsonp", None),
         ];
         for (media_type, format) in table {
-            assert_eq!(Format::named(media_type), format, "{media_type:?}");
+            assert_eq!(SubmissionFormat::named(media_type), format, "{media_type:?}");
         }
     }
 }

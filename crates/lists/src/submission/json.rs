@@ -8,9 +8,9 @@
 mod skip;
 mod text;
 
-use self::skip::{Number, Passing, Step};
+use self::skip::{Number, Passing, SkipStep};
 use self::text::{Scratch, TextFault};
-use super::{ADDRESS_MAX_BYTES, DEPTH_MAX, Fault, WEBHOOK_URL_MAX_BYTES};
+use super::{ADDRESS_MAX_BYTES, DEPTH_MAX, SubmissionFault, WEBHOOK_URL_MAX_BYTES};
 
 const TOO_LONG: &str = "may have at most 1024 bytes";
 const URL_TOO_LONG: &str = "may have at most 2048 bytes";
@@ -34,7 +34,7 @@ enum At {
     /// After a value.
     After,
     /// In a kept text; whether the last byte was a backslash that escapes the next.
-    Text { what: Kept, escaped: bool },
+    Text { what: TextUse, escaped: bool },
     /// In an ignored text.
     Passing(Passing),
     /// In `null`, `true` or `false`: the remaining bytes.
@@ -47,7 +47,7 @@ enum At {
 
 /// Purpose of a kept text.
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+enum TextUse {
     Name,
     Element,
     Url,
@@ -101,9 +101,9 @@ struct Nest {
 const _: () = assert!(DEPTH_MAX <= 32, "a bit for each");
 
 impl Nest {
-    fn open(&mut self, object: bool) -> Result<(), Fault> {
+    fn open(&mut self, object: bool) -> Result<(), SubmissionFault> {
         if self.depth == DEPTH_MAX {
-            return Err(Fault::TooDeep);
+            return Err(SubmissionFault::TooDeep);
         }
         self.objects = self.objects << 1 | u32::from(object);
         self.depth += 1;
@@ -154,7 +154,7 @@ impl JsonReader {
     }
 
     /// Reads a piece; `take` receives each element, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
-    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         let mut rest = piece;
         while let Some(&byte) = rest.first() {
             let used = match self.at {
@@ -173,31 +173,31 @@ impl JsonReader {
     }
 
     /// Ends the body; returns the URL.
-    pub(super) fn finish(self) -> Result<Option<String>, Fault> {
+    pub(super) fn finish(self) -> Result<Option<String>, SubmissionFault> {
         if !matches!(self.at, At::End) {
-            return Err(Fault::Cut);
+            return Err(SubmissionFault::Cut);
         }
         if !self.seen.contains(&Member::Emails) {
-            return Err(Fault::Member(EMAILS, "is required"));
+            return Err(SubmissionFault::Member(EMAILS, "is required"));
         }
         Ok(self.webhook_url.or(self.legacy_url))
     }
 
-    fn not_json(&self) -> Fault {
-        Fault::NotJson(self.offset)
+    fn not_json(&self) -> SubmissionFault {
+        SubmissionFault::NotJson(self.offset)
     }
 
     /// Reads one byte that is not white space, between texts, words and numbers.
-    fn sign(&mut self, byte: u8) -> Result<usize, Fault> {
+    fn sign(&mut self, byte: u8) -> Result<usize, SubmissionFault> {
         let in_object = self.nest.in_object();
         match (self.at, byte) {
             (At::Start, b'{') => self.open(true)?,
-            (At::Start, _) if skip::begins_value(byte) => return Err(Fault::NotAnObject),
+            (At::Start, _) if skip::begins_value(byte) => return Err(SubmissionFault::NotAnObject),
             (At::First, b']') | (At::FirstName, b'}') => self.close()?,
             (At::After, b']') if !in_object => self.close()?,
             (At::After, b'}') if in_object => self.close()?,
             (At::After, b',') => self.at = if in_object { At::Name } else { At::Value },
-            (At::FirstName | At::Name, b'"') if self.nest.depth == 1 => self.keep(Kept::Name),
+            (At::FirstName | At::Name, b'"') if self.nest.depth == 1 => self.keep(TextUse::Name),
             (At::FirstName | At::Name, b'"') => self.at = At::Passing(Passing::new(true)),
             (At::Colon, b':') => self.at = At::Value,
             (At::Value | At::First, _) if skip::begins_value(byte) => self.value(byte)?,
@@ -206,16 +206,16 @@ impl JsonReader {
         Ok(1)
     }
 
-    fn open(&mut self, object: bool) -> Result<(), Fault> {
+    fn open(&mut self, object: bool) -> Result<(), SubmissionFault> {
         self.nest.open(object)?;
         self.at = if object { At::FirstName } else { At::First };
         Ok(())
     }
 
-    fn close(&mut self) -> Result<(), Fault> {
+    fn close(&mut self) -> Result<(), SubmissionFault> {
         // Only `emails` opens an array here.
         if self.nest.depth == 2 && self.member == Member::Emails && self.rows == 0 {
-            return Err(Fault::Member(EMAILS, "must have at least one address"));
+            return Err(SubmissionFault::Member(EMAILS, "must have at least one address"));
         }
         self.nest.close();
         self.at = if self.nest.depth == 0 { At::End } else { At::After };
@@ -232,30 +232,32 @@ impl JsonReader {
     }
 
     /// Reads the first byte of a value. Relevant members accept only the right type.
-    fn value(&mut self, byte: u8) -> Result<(), Fault> {
+    fn value(&mut self, byte: u8) -> Result<(), SubmissionFault> {
         match (self.role(), byte) {
             (Role::Emails, b'[') => self.open(false),
-            (Role::Emails, _) => Err(Fault::Member(EMAILS, "must be an array of strings")),
-            (Role::Element, _) if self.rows == self.rows_max => Err(Fault::TooMany(self.rows_max)),
+            (Role::Emails, _) => Err(SubmissionFault::Member(EMAILS, "must be an array of strings")),
+            (Role::Element, _) if self.rows == self.rows_max => Err(SubmissionFault::TooMany(self.rows_max)),
             (Role::Element, b'"') => {
-                self.keep(Kept::Element);
+                self.keep(TextUse::Element);
                 Ok(())
             }
-            (Role::Element, _) => Err(Fault::Element(self.rows, "must be a string")),
+            (Role::Element, _) => Err(SubmissionFault::Element(self.rows, "must be a string")),
             (Role::Url, b'"') => {
-                self.keep(Kept::Url);
+                self.keep(TextUse::Url);
                 Ok(())
             }
-            (Role::Url, byte) if byte != b'n' => Err(Fault::Member(self.member.name(), "must be a string or null")),
+            (Role::Url, byte) if byte != b'n' => {
+                Err(SubmissionFault::Member(self.member.name(), "must be a string or null"))
+            }
             (Role::Url | Role::Ignored, byte) => self.ignore(byte),
         }
     }
 
-    fn keep(&mut self, what: Kept) {
+    fn keep(&mut self, what: TextUse) {
         self.at = At::Text { what, escaped: false };
     }
 
-    fn ignore(&mut self, byte: u8) -> Result<(), Fault> {
+    fn ignore(&mut self, byte: u8) -> Result<(), SubmissionFault> {
         self.at = match byte {
             b'{' => return self.open(true),
             b'[' => return self.open(false),
@@ -268,7 +270,7 @@ impl JsonReader {
         Ok(())
     }
 
-    fn word(&mut self, word: &'static [u8], byte: u8) -> Result<usize, Fault> {
+    fn word(&mut self, word: &'static [u8], byte: u8) -> Result<usize, SubmissionFault> {
         match word.split_first() {
             Some((&next, left)) if next == byte => {
                 self.at = if left.is_empty() { At::After } else { At::Word(left) };
@@ -279,29 +281,29 @@ impl JsonReader {
     }
 
     /// A number has no end mark: the byte after it is left for the next step.
-    fn number(&mut self, number: Number, byte: u8) -> Result<usize, Fault> {
+    fn number(&mut self, number: Number, byte: u8) -> Result<usize, SubmissionFault> {
         match number.step(byte) {
-            Step::On(number) => {
+            SkipStep::On(number) => {
                 self.at = At::Number(number);
                 Ok(1)
             }
-            Step::Over => {
+            SkipStep::Over => {
                 self.at = At::After;
                 Ok(0)
             }
-            Step::Wrong => Err(self.not_json()),
+            SkipStep::Wrong => Err(self.not_json()),
         }
     }
 
-    fn pass(&mut self, rest: &[u8], mut passing: Passing) -> Result<usize, Fault> {
+    fn pass(&mut self, rest: &[u8], mut passing: Passing) -> Result<usize, SubmissionFault> {
         for (at, &byte) in rest.iter().enumerate() {
             match passing.step(byte) {
-                Step::On(next) => passing = next,
-                Step::Over => {
+                SkipStep::On(next) => passing = next,
+                SkipStep::Over => {
                     self.at = if passing.is_name() { At::Colon } else { At::After };
                     return Ok(at + 1);
                 }
-                Step::Wrong => {
+                SkipStep::Wrong => {
                     self.offset += u64::try_from(at).expect("a piece is no longer than 64 bits say");
                     return Err(self.not_json());
                 }
@@ -312,10 +314,16 @@ impl JsonReader {
     }
 
     /// Reads as much of a kept text as the piece has.
-    fn text(&mut self, rest: &[u8], what: Kept, escaped: bool, take: &mut impl FnMut(&[u8])) -> Result<usize, Fault> {
+    fn text(
+        &mut self,
+        rest: &[u8],
+        what: TextUse,
+        escaped: bool,
+        take: &mut impl FnMut(&[u8]),
+    ) -> Result<usize, SubmissionFault> {
         let max = match what {
-            Kept::Name | Kept::Element => ADDRESS_MAX_BYTES,
-            Kept::Url => WEBHOOK_URL_MAX_BYTES,
+            TextUse::Name | TextUse::Element => ADDRESS_MAX_BYTES,
+            TextUse::Url => WEBHOOK_URL_MAX_BYTES,
         };
         let mut scratch = std::mem::take(&mut self.scratch);
         let (used, whole) = match text::closing_quote(rest, escaped) {
@@ -335,52 +343,52 @@ impl JsonReader {
         Ok(used)
     }
 
-    fn ended(&mut self, what: Kept, text: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    fn ended(&mut self, what: TextUse, text: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         self.at = At::After;
         match what {
-            Kept::Element => {
+            TextUse::Element => {
                 take(text);
                 self.rows += 1;
             }
-            Kept::Name => self.named(Member::of(text))?,
-            Kept::Url => self.url(text)?,
+            TextUse::Name => self.named(Member::of(text))?,
+            TextUse::Url => self.url(text)?,
         }
         Ok(())
     }
 
-    fn named(&mut self, member: Member) -> Result<(), Fault> {
+    fn named(&mut self, member: Member) -> Result<(), SubmissionFault> {
         self.at = At::Colon;
         self.member = member;
         if member == Member::Other {
             return Ok(());
         }
         if self.seen.contains(&member) {
-            return Err(Fault::Member(member.name(), "is given twice"));
+            return Err(SubmissionFault::Member(member.name(), "is given twice; send it once"));
         }
         self.seen.push(member);
         Ok(())
     }
 
-    fn url(&mut self, text: &[u8]) -> Result<(), Fault> {
+    fn url(&mut self, text: &[u8]) -> Result<(), SubmissionFault> {
         let text = str::from_utf8(text).expect("a text is UTF-8 once it was looked at");
         if text.contains('\0') {
-            return Err(Fault::Member(self.member.name(), "must not have the character U+0000"));
+            return Err(SubmissionFault::Member(self.member.name(), "must not contain the character U+0000"));
         }
         let url = if self.member == Member::WebhookUrl { &mut self.webhook_url } else { &mut self.legacy_url };
         *url = Some(text.to_owned());
         Ok(())
     }
 
-    fn blame(&self, what: Kept, fault: TextFault) -> Fault {
+    fn blame(&self, what: TextUse, fault: TextFault) -> SubmissionFault {
         let message = match (fault, what) {
-            (TextFault::TooLong, Kept::Url) => URL_TOO_LONG,
+            (TextFault::TooLong, TextUse::Url) => URL_TOO_LONG,
             (TextFault::TooLong, _) => TOO_LONG,
             (fault, _) => fault.message(),
         };
         match what {
-            Kept::Name => Fault::Name(message),
-            Kept::Element => Fault::Element(self.rows, message),
-            Kept::Url => Fault::Member(self.member.name(), message),
+            TextUse::Name => SubmissionFault::Name(message),
+            TextUse::Element => SubmissionFault::Element(self.rows, message),
+            TextUse::Url => SubmissionFault::Member(self.member.name(), message),
         }
     }
 

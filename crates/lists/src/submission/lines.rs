@@ -9,7 +9,7 @@ use memchr::memchr;
 use serde::Deserialize;
 
 use super::fault::not_wide;
-use super::{ADDRESS_MAX_BYTES, Fault, LINE_MAX_BYTES};
+use super::{ADDRESS_MAX_BYTES, LINE_MAX_BYTES, SubmissionFault};
 
 const LINE_TOO_LONG: &str = "may have at most 65536 bytes";
 const TOO_LONG: &str = "the address may have at most 1024 bytes";
@@ -43,7 +43,7 @@ impl LineReader {
     }
 
     /// Reads a piece; `take` receives each address, unescaped and at most [`ADDRESS_MAX_BYTES`] long.
-    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    pub(super) fn push(&mut self, piece: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         let mut rest = piece;
         while let Some(end) = memchr(b'\n', rest) {
             if self.line.is_empty() {
@@ -62,17 +62,17 @@ impl LineReader {
     }
 
     /// Ends the body: the last line needs no line end.
-    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    pub(super) fn finish(mut self, take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         let line = std::mem::take(&mut self.line);
         self.whole(&line, take)?;
-        if self.rows == 0 { Err(Fault::NoRows) } else { Ok(()) }
+        if self.rows == 0 { Err(SubmissionFault::NoRows) } else { Ok(()) }
     }
 
-    fn fault<T>(&self, what: &'static str) -> Result<T, Fault> {
-        Err(Fault::Line(self.number, what))
+    fn fault<T>(&self, what: &'static str) -> Result<T, SubmissionFault> {
+        Err(SubmissionFault::Line(self.number, what))
     }
 
-    fn add(&mut self, part: &[u8]) -> Result<(), Fault> {
+    fn add(&mut self, part: &[u8]) -> Result<(), SubmissionFault> {
         if self.line.len() + part.len() > LINE_MAX_BYTES {
             return self.fault(LINE_TOO_LONG);
         }
@@ -80,7 +80,7 @@ impl LineReader {
         Ok(())
     }
 
-    fn whole(&mut self, line: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), Fault> {
+    fn whole(&mut self, line: &[u8], take: &mut impl FnMut(&[u8])) -> Result<(), SubmissionFault> {
         if line.len() > LINE_MAX_BYTES {
             return self.fault(LINE_TOO_LONG);
         }
@@ -89,7 +89,7 @@ impl LineReader {
             return Ok(());
         }
         if self.rows == self.rows_max {
-            return Err(Fault::TooMany(self.rows_max));
+            return Err(SubmissionFault::TooMany(self.rows_max));
         }
         let address = address(line).or_else(|what| {
             not_wide(line)?;

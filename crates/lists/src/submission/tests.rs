@@ -4,25 +4,25 @@ mod csv;
 mod json;
 mod lines;
 
-use probity_account::block::{Block, Packed, ROWS_MAX as BLOCK_ROWS};
+use probity_account::block::{AddressBlock, PackedBlock, ROWS_MAX as BLOCK_ROWS};
 use proptest::prelude::*;
 
 use super::*;
 
 /// A submission and its addresses, or the fault.
-type Outcome = Result<(Submission, Vec<Vec<u8>>), Fault>;
+type Outcome = Result<(Submission, Vec<Vec<u8>>), SubmissionFault>;
 
-fn unpack(blocks: &[Packed]) -> Vec<Vec<u8>> {
+fn unpack(blocks: &[PackedBlock]) -> Vec<Vec<u8>> {
     let mut rows = Vec::new();
     for packed in blocks {
-        let block = Block::decode(&packed.bytes).unwrap();
+        let block = AddressBlock::decode(&packed.bytes).unwrap();
         assert_eq!(block.len(), packed.rows);
         rows.extend(block.iter().map(<[u8]>::to_vec));
     }
     rows
 }
 
-fn read<'a>(format: Format, rows_max: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
+fn read<'a>(format: SubmissionFormat, rows_max: usize, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
     let mut intake = Intake::new(format, rows_max);
     let mut full = Vec::new();
     for piece in pieces {
@@ -35,12 +35,12 @@ fn read<'a>(format: Format, rows_max: usize, pieces: impl IntoIterator<Item = &'
     Ok((submission, rows))
 }
 
-fn whole(format: Format, body: &[u8]) -> Outcome {
+fn whole(format: SubmissionFormat, body: &[u8]) -> Outcome {
     read(format, 1_000, [body])
 }
 
 /// The outcome, which must not depend on how the body is cut: in two at any place (at some places if it is long), or byte by byte.
-fn cut(format: Format, body: &[u8]) -> Outcome {
+fn cut(format: SubmissionFormat, body: &[u8]) -> Outcome {
     let outcome = whole(format, body);
     for at in (0..=body.len()).step_by(1 + body.len() / 500) {
         let (front, back) = body.split_at(at);
@@ -51,14 +51,14 @@ fn cut(format: Format, body: &[u8]) -> Outcome {
 }
 
 /// The addresses as text.
-fn rows(format: Format, body: impl AsRef<[u8]>) -> Vec<String> {
+fn rows(format: SubmissionFormat, body: impl AsRef<[u8]>) -> Vec<String> {
     let body = body.as_ref();
     let (_, rows) = cut(format, body).unwrap_or_else(|fault| panic!("{}: {fault}", body.escape_ascii()));
     rows.into_iter().map(|row| String::from_utf8(row).unwrap()).collect()
 }
 
 /// Message to the client.
-fn fault(format: Format, body: impl AsRef<[u8]>) -> String {
+fn fault(format: SubmissionFormat, body: impl AsRef<[u8]>) -> String {
     let body = body.as_ref();
     cut(format, body).expect_err(&body.escape_ascii().to_string()).to_string()
 }
@@ -80,7 +80,10 @@ fn utf_16_is_refused_and_never_read_as_rows_of_nuls() {
         "\u{43f}\u{43e}\u{447}\u{442}\u{430}\na@x.com\n",
     ];
     let lines = ["\"a@x.com\"\n\"b@x.com\"\n", "{\"email\": \"a@x.com\"}\r\n"];
-    let bodies = csv.map(|body| (Format::Csv, body)).into_iter().chain(lines.map(|body| (Format::Ndjson, body)));
+    let bodies = csv
+        .map(|body| (SubmissionFormat::Csv, body))
+        .into_iter()
+        .chain(lines.map(|body| (SubmissionFormat::Ndjson, body)));
     for (format, body) in bodies {
         for mark in ["\u{feff}", ""] {
             for big in [false, true] {
@@ -93,16 +96,16 @@ fn utf_16_is_refused_and_never_read_as_rows_of_nuls() {
 
 #[test]
 fn too_many_addresses_are_a_fault_and_the_most_is_none() {
-    let bodies: [(Format, &[u8]); 3] = [
-        (Format::Json, br#"{"emails":["a@x.com","b@x.com","c@x.com"]}"#),
-        (Format::Csv, b"a@x.com\nb@x.com\nc@x.com\n\n"),
-        (Format::Ndjson, b"\"a@x.com\"\n\"b@x.com\"\n\"c@x.com\"\n\n"),
+    let bodies: [(SubmissionFormat, &[u8]); 3] = [
+        (SubmissionFormat::Json, br#"{"emails":["a@x.com","b@x.com","c@x.com"]}"#),
+        (SubmissionFormat::Csv, b"a@x.com\nb@x.com\nc@x.com\n\n"),
+        (SubmissionFormat::Ndjson, b"\"a@x.com\"\n\"b@x.com\"\n\"c@x.com\"\n\n"),
     ];
     for (format, body) in bodies {
         for pieces in [1, 7, body.len()] {
             assert_eq!(read(format, 3, body.chunks(pieces)).unwrap().1.len(), 3);
             let fault = read(format, 2, body.chunks(pieces)).unwrap_err();
-            assert_eq!(fault, Fault::TooMany(2), "{format:?}");
+            assert_eq!(fault, SubmissionFault::TooMany(2), "{format:?}");
         }
     }
 }
@@ -112,9 +115,9 @@ fn many_addresses_become_blocks_in_order() {
     let addresses: Vec<String> = (0..=2 * BLOCK_ROWS).map(|number| format!("user{number}@example.com")).collect();
     let objects: Vec<String> = addresses.iter().map(|address| format!("{{\"email\": \"{address}\"}}")).collect();
     let bodies = [
-        (Format::Json, serde_json::json!({ "emails": addresses }).to_string()),
-        (Format::Csv, addresses.join("\r\n")),
-        (Format::Ndjson, objects.join("\n")),
+        (SubmissionFormat::Json, serde_json::json!({ "emails": addresses }).to_string()),
+        (SubmissionFormat::Csv, addresses.join("\r\n")),
+        (SubmissionFormat::Ndjson, objects.join("\n")),
     ];
     for (format, body) in bodies {
         let mut intake = Intake::new(format, ROWS_MAX);
@@ -137,7 +140,7 @@ proptest! {
         if let Some((at, byte)) = strange {
             body.insert(at.index(body.len() + 1), byte);
         }
-        for format in [Format::Json, Format::Csv, Format::Ndjson] {
+        for format in [SubmissionFormat::Json, SubmissionFormat::Csv, SubmissionFormat::Ndjson] {
             let outcome = whole(format, &body);
             prop_assert_eq!(&read(format, 1_000, body.chunks(size)), &outcome);
             prop_assert_eq!(&read(format, 1_000, body.chunks(1)), &outcome);

@@ -6,8 +6,8 @@ use quick_xml::events::Event;
 
 use super::package::Bounded;
 use super::xml::{Xml, attributes};
-use crate::Fault;
-use crate::bounds::{Bound, FORMATS_MAX};
+use crate::FileFault;
+use crate::bounds::{FORMATS_MAX, WorkbookBound};
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
@@ -39,7 +39,7 @@ pub(super) struct Formats {
 
 impl Formats {
     /// Reads the part that contains them.
-    pub(super) fn read(mut part: Xml<impl Bounded>) -> Result<Self, Fault> {
+    pub(super) fn read(mut part: Xml<impl Bounded>) -> Result<Self, FileFault> {
         let (mut formats, mut own) = (Self::default(), BTreeMap::new());
         let mut cells = false;
         loop {
@@ -67,7 +67,7 @@ impl Formats {
                 _ => {}
             }
             if formats.kinds.len().max(own.len()) > FORMATS_MAX {
-                return Err(Bound::Formats.into());
+                return Err(WorkbookBound::Formats.into());
             }
         }
     }

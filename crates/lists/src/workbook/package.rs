@@ -11,8 +11,8 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::xml::Xml;
-use crate::Fault;
-use crate::bounds::{Bound, DIRECTORY_MAX, PARTS_MAX, RUN_MAX, UNPACKED_MAX};
+use crate::FileFault;
+use crate::bounds::{DIRECTORY_MAX, PARTS_MAX, RUN_MAX, UNPACKED_MAX, WorkbookBound};
 
 /// Size of a file's end that can hold the end of an archive's directory: 22 bytes and a comment of 65,535.
 const END_BYTES: u64 = 22 + 65_535;
@@ -33,7 +33,7 @@ pub(super) struct Package {
 }
 
 impl Package {
-    pub(super) fn open(mut file: File) -> Result<Self, Fault> {
+    pub(super) fn open(mut file: File) -> Result<Self, FileFault> {
         ends(&mut file)?;
         directory(&mut file)?;
         file.seek(SeekFrom::Start(0))?;
@@ -47,8 +47,18 @@ impl Package {
         Ok(Self { archive, places, left: UNPACKED_MAX })
     }
 
+    /// Bytes that may still be unpacked.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Forgets what was unpacked since this many bytes were left.
+    pub(super) fn restore(&mut self, left: u64) {
+        self.left = left;
+    }
+
     /// A part as XML; `None` if there is no part of that name.
-    pub(super) fn part(&mut self, name: &str) -> Result<Option<Xml<impl Bounded>>, Fault> {
+    pub(super) fn part(&mut self, name: &str) -> Result<Option<Xml<impl Bounded>>, FileFault> {
         let Some(&at) = self.places.get(&plain(name)) else { return Ok(None) };
         let part = BufReader::with_capacity(UNPACK_BYTES, self.archive.by_index(at).map_err(fault)?);
         Ok(Some(Xml::new(Unpacked { part, left: &mut self.left, run: 0, refused: None })))
@@ -65,7 +75,7 @@ struct Unpacked<'a, R> {
     left: &'a mut u64,
     /// Bytes of the current event.
     run: usize,
-    refused: Option<Bound>,
+    refused: Option<WorkbookBound>,
 }
 
 /// A bounded source.
@@ -74,7 +84,7 @@ pub(super) trait Bounded: BufRead {
     fn begin(&mut self);
 
     /// Bound at which reading failed.
-    fn refused(&self) -> Option<Bound>;
+    fn refused(&self) -> Option<WorkbookBound>;
 }
 
 impl<R: Read> Bounded for Unpacked<'_, R> {
@@ -82,7 +92,7 @@ impl<R: Read> Bounded for Unpacked<'_, R> {
         self.run = 0;
     }
 
-    fn refused(&self) -> Option<Bound> {
+    fn refused(&self) -> Option<WorkbookBound> {
         self.refused
     }
 }
@@ -90,8 +100,8 @@ impl<R: Read> Bounded for Unpacked<'_, R> {
 impl<R: Read> BufRead for Unpacked<'_, R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.refused = match (*self.left, self.run) {
-            (0, _) => Some(Bound::Unpacked),
-            (_, run) if run > RUN_MAX => Some(Bound::Run),
+            (0, _) => Some(WorkbookBound::Unpacked),
+            (_, run) if run > RUN_MAX => Some(WorkbookBound::Run),
             _ => return self.part.fill_buf(),
         };
         Err(io::Error::other("beyond a bound"))
@@ -113,7 +123,7 @@ impl<R: Read> Read for Unpacked<'_, R> {
 }
 
 /// Checks the declared number of parts at every possible end of the archive.
-fn ends(file: &mut File) -> Result<(), Fault> {
+fn ends(file: &mut File) -> Result<(), FileFault> {
     let length = file.seek(SeekFrom::End(0))?;
     file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES)))?;
     let mut end = Vec::new();
@@ -121,15 +131,15 @@ fn ends(file: &mut File) -> Result<(), Fault> {
     let ends = memchr::memmem::find_iter(&end, b"PK\x05\x06");
     let mut claims = ends.filter_map(|at| end.get(at + 10..at + 12)).peekable();
     if claims.peek().is_none() {
-        return Err(Fault::Damaged);
+        return Err(FileFault::Damaged);
     }
     // All bits set refer to a directory of more than 65,534 parts.
     let many = |claim: &[u8]| u64::from(u16::from_le_bytes([claim[0], claim[1]])) > PARTS_MAX;
-    if claims.any(many) { Err(Bound::Parts.into()) } else { Ok(()) }
+    if claims.any(many) { Err(WorkbookBound::Parts.into()) } else { Ok(()) }
 }
 
 /// Scans the whole file for possible directory records, wherever a parser would look for them.
-fn directory(file: &mut File) -> Result<(), Fault> {
+fn directory(file: &mut File) -> Result<(), FileFault> {
     file.seek(SeekFrom::Start(0))?;
     let (mut window, mut texts) = (Vec::with_capacity(PIECE_BYTES + RECORD_BYTES), 0);
     loop {
@@ -142,7 +152,7 @@ fn directory(file: &mut File) -> Result<(), Fault> {
             texts += record(&window[at..])?;
         }
         if texts > DIRECTORY_MAX {
-            return Err(Bound::Directory.into());
+            return Err(WorkbookBound::Directory.into());
         }
         if last {
             return Ok(());
@@ -152,7 +162,7 @@ fn directory(file: &mut File) -> Result<(), Fault> {
 }
 
 /// Text bytes of a directory record; rejects one that declares too many parts.
-fn record(bytes: &[u8]) -> Result<u64, Fault> {
+fn record(bytes: &[u8]) -> Result<u64, FileFault> {
     let short = |at: usize| bytes.get(at..at + 2).map_or(0, |pair| u64::from(u16::from_le_bytes([pair[0], pair[1]])));
     let long = |at: usize| (0..4).rev().fold(0, |number, n| number << 16 | short(at + 2 * n));
     if bytes.starts_with(b"PK\x01\x02") {
@@ -161,16 +171,16 @@ fn record(bytes: &[u8]) -> Result<u64, Fault> {
     // The end of a large directory. Compressed bytes that happen to match have no such size.
     if bytes.starts_with(b"PK\x06\x06") && u32::try_from(long(4)).is_ok() {
         if long(24).max(long(32)) > PARTS_MAX {
-            return Err(Bound::Parts.into());
+            return Err(WorkbookBound::Parts.into());
         }
         return Ok(long(4));
     }
     Ok(0)
 }
 
-fn fault(error: ZipError) -> Fault {
+fn fault(error: ZipError) -> FileFault {
     match error {
-        ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => Fault::Io(error),
-        _ => Fault::Damaged,
+        ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => FileFault::Io(error),
+        _ => FileFault::Damaged,
     }
 }

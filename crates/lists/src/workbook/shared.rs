@@ -3,9 +3,9 @@
 use quick_xml::events::Event;
 
 use super::package::Bounded;
-use super::xml::{Content, Xml};
-use crate::Fault;
-use crate::bounds::{Bound, TEXT_BYTES_MAX, TEXTS_MAX};
+use super::xml::{CellText, Xml};
+use crate::FileFault;
+use crate::bounds::{TEXT_BYTES_MAX, TEXTS_MAX, WorkbookBound};
 
 /// Size of an allocation: a single growing buffer would be in memory twice. No text is split.
 const PIECE_BYTES: usize = 1 << 20;
@@ -31,8 +31,8 @@ pub(super) enum Shared<'a> {
 
 impl SharedTexts {
     /// Reads the part that contains them.
-    pub(super) fn read(mut part: Xml<impl Bounded>) -> Result<Self, Fault> {
-        let (mut texts, mut content) = (Self::default(), Content::default());
+    pub(super) fn read(mut part: Xml<impl Bounded>) -> Result<Self, FileFault> {
+        let (mut texts, mut content) = (Self::default(), CellText::default());
         loop {
             let item = match part.next()? {
                 Event::Start(tag) => tag.local_name().as_ref() == "si",
@@ -47,9 +47,9 @@ impl SharedTexts {
         }
     }
 
-    fn add(&mut self, text: Option<&str>) -> Result<(), Fault> {
+    fn add(&mut self, text: Option<&str>) -> Result<(), FileFault> {
         if self.places.len() == TEXTS_MAX {
-            return Err(Bound::Texts.into());
+            return Err(WorkbookBound::Texts.into());
         }
         // A blank text is stored as empty. 20,000,000 cells may refer to it, so only the first look at it may cost its length.
         let text = text.map(|text| if text.trim().is_empty() { "" } else { text });
@@ -58,17 +58,17 @@ impl SharedTexts {
         Ok(())
     }
 
-    fn put(&mut self, text: &str) -> Result<u32, Fault> {
+    fn put(&mut self, text: &str) -> Result<u32, FileFault> {
         let bytes = LENGTH_BYTES + text.len();
         if self.pieces.last().is_none_or(|piece| piece.len() + bytes > PIECE_BYTES) {
             if (self.pieces.len() + 1) * PIECE_BYTES > TEXT_BYTES_MAX {
-                return Err(Bound::TextBytes.into());
+                return Err(WorkbookBound::TextBytes.into());
             }
             self.pieces.push(Vec::with_capacity(PIECE_BYTES));
         }
         let before = (self.pieces.len() - 1) * PIECE_BYTES;
         let piece = self.pieces.last_mut().expect("pushed above");
-        let place = u32::try_from(before + piece.len()).map_err(|_| Bound::TextBytes)?;
+        let place = u32::try_from(before + piece.len()).map_err(|_| WorkbookBound::TextBytes)?;
         piece.extend_from_slice(&text.len().to_le_bytes()[..LENGTH_BYTES]);
         piece.extend_from_slice(text.as_bytes());
         Ok(place)
@@ -127,11 +127,11 @@ mod tests {
     fn memory_is_bounded_by_number_and_by_length() {
         let mut texts = SharedTexts::default();
         let bound = |texts: &mut SharedTexts, text: &str| loop {
-            if let Err(Fault::Unpacks(bound)) = texts.add(Some(text)) {
+            if let Err(FileFault::Unpacks(bound)) = texts.add(Some(text)) {
                 return bound;
             }
         };
-        assert_eq!(bound(&mut texts, ""), Bound::Texts);
-        assert_eq!(bound(&mut SharedTexts::default(), &"x".repeat(50_000)), Bound::TextBytes);
+        assert_eq!(bound(&mut texts, ""), WorkbookBound::Texts);
+        assert_eq!(bound(&mut SharedTexts::default(), &"x".repeat(50_000)), WorkbookBound::TextBytes);
     }
 }

@@ -6,10 +6,10 @@ use quick_xml::events::Event;
 use super::format::Formats;
 use super::package::Bounded;
 use super::shared::{Shared, SharedTexts};
-use super::xml::{Content, Xml, attributes};
-use crate::bounds::{Bound, CELLS_MAX, ROWS_MAX};
+use super::xml::{CellText, Xml, attributes};
+use crate::bounds::{CELLS_MAX, ROWS_MAX, WorkbookBound};
 use crate::split::RECORD_MAX;
-use crate::{CELL_MAX_BYTES, COLUMNS_MAX, Fault};
+use crate::{CELL_MAX_BYTES, COLUMNS_MAX, FileFault};
 
 /// Last row of a sheet, counted from 0.
 const ROW_LAST: u32 = (1 << 20) - 1;
@@ -18,7 +18,7 @@ const COLUMN_LAST: u32 = (1 << 14) - 1;
 
 /// Rows and cells met so far, including empty ones, in all sheets of a workbook.
 #[derive(Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct SheetCounts {
     rows: u64,
     cells: u64,
 }
@@ -28,7 +28,7 @@ pub(super) struct Sheet<'a, R> {
     pub(super) part: Xml<R>,
     pub(super) texts: &'a SharedTexts,
     pub(super) formats: &'a Formats,
-    pub(super) counted: &'a mut Counted,
+    pub(super) counted: &'a mut SheetCounts,
 }
 
 /// Content of a cell's tag.
@@ -54,20 +54,23 @@ enum Kind {
 
 impl<R: Bounded> Sheet<'_, R> {
     /// Passes the rows to `take`; returns their number.
-    pub(super) fn rows(&mut self, take: &mut impl FnMut(Vec<String>) -> Result<(), Fault>) -> Result<u64, Fault> {
+    pub(super) fn rows(
+        &mut self,
+        take: &mut impl FnMut(Vec<String>) -> Result<(), FileFault>,
+    ) -> Result<u64, FileFault> {
         if !self.begin()? {
             return Ok(0);
         }
         let mut rows = Rows { row: Vec::new(), at: 0, bytes: 0, given: 0, take };
-        let (mut row, mut column, mut content) = (0, 0, Content::default());
+        let (mut row, mut column, mut content) = (0, 0, CellText::default());
         loop {
             let tag = match self.part.next()? {
                 Event::Start(tag) => match tag.local_name().as_ref() {
                     "row" => {
-                        count(&mut self.counted.rows, ROWS_MAX, Bound::Rows)?;
+                        count(&mut self.counted.rows, ROWS_MAX, WorkbookBound::Rows)?;
                         let number = attributes(&tag, |name, value| (name == "r").then(|| value.parse::<u32>()))?;
                         if let Some(number) = number {
-                            row = number.ok().and_then(|number| number.checked_sub(1)).ok_or(Fault::Damaged)?;
+                            row = number.ok().and_then(|number| number.checked_sub(1)).ok_or(FileFault::Damaged)?;
                         }
                         column = 0;
                         continue;
@@ -83,13 +86,13 @@ impl<R: Bounded> Sheet<'_, R> {
                     "sheetData" => break,
                     _ => continue,
                 },
-                Event::Eof => return Err(Fault::Damaged),
+                Event::Eof => return Err(FileFault::Damaged),
                 _ => continue,
             };
-            count(&mut self.counted.cells, CELLS_MAX, Bound::Cells)?;
+            count(&mut self.counted.cells, CELLS_MAX, WorkbookBound::Cells)?;
             let place = tag.place.unwrap_or((row, column));
             if place.0 > ROW_LAST || place.1 > COLUMN_LAST {
-                return Err(Fault::Damaged);
+                return Err(FileFault::Damaged);
             }
             column = place.1 + 1;
             content.clear();
@@ -102,7 +105,7 @@ impl<R: Bounded> Sheet<'_, R> {
     }
 
     /// Reads up to the rows; returns whether there are any. A chart sheet has none.
-    fn begin(&mut self) -> Result<bool, Fault> {
+    fn begin(&mut self) -> Result<bool, FileFault> {
         let mut worksheet = false;
         loop {
             match self.part.next()? {
@@ -111,14 +114,14 @@ impl<R: Bounded> Sheet<'_, R> {
                     "sheetData" => return Ok(true),
                     _ => {}
                 },
-                Event::Eof => return if worksheet { Err(Fault::Damaged) } else { Ok(false) },
+                Event::Eof => return if worksheet { Err(FileFault::Damaged) } else { Ok(false) },
                 _ => {}
             }
         }
     }
 
     /// Reads a cell to its end, and its text into `content`.
-    fn content(&mut self, kind: Kind, content: &mut Content) -> Result<(), Fault> {
+    fn content(&mut self, kind: Kind, content: &mut CellText) -> Result<(), FileFault> {
         let outside = self.part.depth() - 1;
         let mut value = false;
         loop {
@@ -135,7 +138,7 @@ impl<R: Bounded> Sheet<'_, R> {
                         return Ok(());
                     }
                 }
-                Event::Eof => return Err(Fault::Damaged),
+                Event::Eof => return Err(FileFault::Damaged),
                 event if value => content.take(&event)?,
                 _ => {}
             }
@@ -146,26 +149,26 @@ impl<R: Bounded> Sheet<'_, R> {
         &self,
         tag: &Tag,
         (row, column): (u32, u32),
-        content: &Content,
-        rows: &mut Rows<'_, impl FnMut(Vec<String>) -> Result<(), Fault>>,
-    ) -> Result<(), Fault> {
-        let too_long = || Fault::CellTooLong(u64::from(row) + 1);
+        content: &CellText,
+        rows: &mut Rows<'_, impl FnMut(Vec<String>) -> Result<(), FileFault>>,
+    ) -> Result<(), FileFault> {
+        let too_long = || FileFault::CellTooLong(u64::from(row) + 1);
         let text = content.text().ok_or_else(too_long)?;
         match tag.kind {
             Kind::Error => Ok(()),
             Kind::Inline => rows.cell(row, column, text),
             Kind::Text => rows.cell(row, column, &super::escapes::resolved(text)),
             Kind::Shared if text.is_empty() => Ok(()),
-            Kind::Shared => match self.texts.get(text.trim().parse().map_err(|_| Fault::Damaged)?) {
+            Kind::Shared => match self.texts.get(text.trim().parse().map_err(|_| FileFault::Damaged)?) {
                 Shared::Text(text) => rows.cell(row, column, text),
                 Shared::TooLong => Err(too_long()),
-                Shared::Nothing => Err(Fault::Damaged),
+                Shared::Nothing => Err(FileFault::Damaged),
             },
             Kind::Bool => match text.trim() {
                 "" => Ok(()),
                 "1" | "true" => rows.cell(row, column, "true"),
                 "0" | "false" => rows.cell(row, column, "false"),
-                _ => Err(Fault::Damaged),
+                _ => Err(FileFault::Damaged),
             },
             Kind::Number => match text.trim().parse::<f64>() {
                 Ok(number) if number.is_finite() => rows.cell(row, column, &self.formats.show(number, tag.format)),
@@ -175,13 +178,13 @@ impl<R: Bounded> Sheet<'_, R> {
     }
 }
 
-fn count(counter: &mut u64, most: u64, bound: Bound) -> Result<(), Fault> {
+fn count(counter: &mut u64, most: u64, bound: WorkbookBound) -> Result<(), FileFault> {
     *counter += 1;
     if *counter > most { Err(bound.into()) } else { Ok(()) }
 }
 
 impl Tag {
-    fn read(tag: &quick_xml::events::BytesStart<'_>) -> Result<Self, Fault> {
+    fn read(tag: &quick_xml::events::BytesStart<'_>) -> Result<Self, FileFault> {
         let mut read = Self { place: None, format: None, kind: Kind::Number };
         let mut damaged = false;
         attributes(tag, |name, value| {
@@ -199,7 +202,7 @@ impl Tag {
             }
             None::<()>
         })?;
-        if damaged { Err(Fault::Damaged) } else { Ok(read) }
+        if damaged { Err(FileFault::Damaged) } else { Ok(read) }
     }
 }
 
@@ -242,14 +245,14 @@ struct Rows<'a, T> {
     take: &'a mut T,
 }
 
-impl<T: FnMut(Vec<String>) -> Result<(), Fault>> Rows<'_, T> {
-    fn cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), Fault> {
+impl<T: FnMut(Vec<String>) -> Result<(), FileFault>> Rows<'_, T> {
+    fn cell(&mut self, row: u32, column: u32, text: &str) -> Result<(), FileFault> {
         // Colored columns are full of cells without text.
         if text.trim().is_empty() {
             return Ok(());
         }
         if row < self.at {
-            return Err(Fault::Damaged);
+            return Err(FileFault::Damaged);
         }
         if row > self.at {
             self.end()?;
@@ -257,13 +260,13 @@ impl<T: FnMut(Vec<String>) -> Result<(), Fault>> Rows<'_, T> {
         }
         let number = u64::from(row) + 1;
         let column = usize::try_from(column).ok().filter(|column| *column < COLUMNS_MAX);
-        let column = column.ok_or(Fault::TooManyColumns(number))?;
+        let column = column.ok_or(FileFault::TooManyColumns(number))?;
         if text.len() > CELL_MAX_BYTES {
-            return Err(Fault::CellTooLong(number));
+            return Err(FileFault::CellTooLong(number));
         }
         self.bytes += text.len();
         if self.bytes > RECORD_MAX {
-            return Err(Fault::RowTooLong(number));
+            return Err(FileFault::RowTooLong(number));
         }
         if self.row.len() <= column {
             self.row.resize(column + 1, String::new());
@@ -272,7 +275,7 @@ impl<T: FnMut(Vec<String>) -> Result<(), Fault>> Rows<'_, T> {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Fault> {
+    fn end(&mut self) -> Result<(), FileFault> {
         if self.row.is_empty() {
             return Ok(());
         }

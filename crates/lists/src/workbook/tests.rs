@@ -89,7 +89,7 @@ fn cells_are_read_as_a_reader_sees_them() {
     assert_eq!(rows, [&["email", "n", "since", "ok", "sum"][..], &last, &["", "no address"]]);
     assert_eq!(opened.read("Other", |_| Ok(())).unwrap(), 0);
     for hidden in ["Hidden", "nobody"] {
-        assert!(matches!(opened.read(hidden, |_| Ok(())), Err(Fault::NoSheet)));
+        assert!(matches!(opened.read(hidden, |_| Ok(())), Err(FileFault::NoSheet)));
     }
 }
 
@@ -354,4 +354,30 @@ fn what_is_no_workbook_is_said() {
         file.write_all(&bytes[..bytes.len() * tenth / 10]).unwrap();
         assert!(read(file).is_err(), "{tenth}");
     }
+}
+
+/// Sheets are looked at before one of them is read. What cannot be read, or is endless, is left out; nothing of it counts later.
+#[test]
+fn the_sheet_with_the_addresses_comes_first() {
+    let mut book = Written::new();
+    book.add_worksheet().set_name("Cover").unwrap().write_column(0, 0, ["Questions to", "a@example.org"]).unwrap();
+    book.add_worksheet().set_name("Damaged").unwrap();
+    book.add_worksheet().set_name("Deep").unwrap();
+    let list = book.add_worksheet().set_name("List").unwrap();
+    list.write_column(0, 3, ["contact", "A <a@example.org>", "<b@example.org>", "c@example.org"]).unwrap();
+    book.add_worksheet().set_name("Notes").unwrap().write_string(0, 0, "nothing").unwrap();
+    let deep = "<a>".repeat(300);
+    let parts = [
+        ("xl/worksheets/sheet2.xml", b"<worksheet><sheetData><row>".to_vec()),
+        ("xl/worksheets/sheet3.xml", sheet_of(&deep)),
+    ];
+    let parts = parts.each_ref().map(|(name, content)| (*name, &content[..]));
+    let mut opened = Workbook::open(with_parts(saved(&mut book), &parts)).unwrap();
+    let left = opened.package.left();
+    let order = opened.by_addresses(200, 1 << 20);
+    assert_eq!(order, ["List", "Cover", "Damaged", "Deep", "Notes"]);
+    assert_eq!(opened.package.left(), left);
+    assert_eq!(opened.by_addresses(2, 1 << 20)[0], "Cover", "with as many, the first");
+    assert_eq!(opened.read("List", |_| Ok(())).unwrap(), 4);
+    assert_eq!(opened.read("Deep", |_| Ok(())).unwrap_err().word(), "unpacks");
 }

@@ -7,8 +7,8 @@ use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 
 use super::package::Bounded;
-use crate::bounds::{Bound, DEPTH_MAX};
-use crate::{CELL_MAX_BYTES, Fault};
+use crate::bounds::{DEPTH_MAX, WorkbookBound};
+use crate::{CELL_MAX_BYTES, FileFault};
 
 /// A part as events.
 pub(super) struct Xml<R> {
@@ -30,34 +30,34 @@ impl<R: Bounded> Xml<R> {
     }
 
     /// The next event; empty elements have a start and an end, too.
-    pub(super) fn next(&mut self) -> Result<Event<'_>, Fault> {
+    pub(super) fn next(&mut self) -> Result<Event<'_>, FileFault> {
         self.buffer.clear();
         self.reader.get_mut().begin();
         let Ok(event) = self.reader.read_event_into(&mut self.buffer) else {
-            return Err(self.reader.get_ref().refused().map_or(Fault::Damaged, Fault::from));
+            return Err(self.reader.get_ref().refused().map_or(FileFault::Damaged, FileFault::from));
         };
         match &event {
-            Event::Start(_) if self.depth == DEPTH_MAX => return Err(Bound::Depth.into()),
+            Event::Start(_) if self.depth == DEPTH_MAX => return Err(WorkbookBound::Depth.into()),
             Event::Start(_) => self.depth += 1,
             Event::End(_) => self.depth = self.depth.saturating_sub(1),
-            Event::DocType(_) => return Err(Fault::Damaged),
+            Event::DocType(_) => return Err(FileFault::Damaged),
             _ => {}
         }
         Ok(event)
     }
 
     /// Reads to the end, where the archive verifies that the part is complete.
-    pub(super) fn end(&mut self) -> Result<(), Fault> {
+    pub(super) fn end(&mut self) -> Result<(), FileFault> {
         while self.next()? != Event::Eof {}
-        if self.depth == 0 { Ok(()) } else { Err(Fault::Damaged) }
+        if self.depth == 0 { Ok(()) } else { Err(FileFault::Damaged) }
     }
 
     /// Appends the text of a shared or an inline text to `out`; the last event was its start. Reads to its end. Texts may have runs
     /// with different styles, and phonetic readings, which are skipped.
-    pub(super) fn rich(&mut self, out: &mut Content) -> Result<(), Fault> {
+    pub(super) fn rich(&mut self, out: &mut CellText) -> Result<(), FileFault> {
         let outside = self.depth - 1;
         let (mut text, mut phonetic) = (None, None);
-        let mut run = Content::default();
+        let mut run = CellText::default();
         loop {
             let depth = self.depth;
             match self.next()? {
@@ -82,7 +82,7 @@ impl<R: Bounded> Xml<R> {
                         return Ok(());
                     }
                 }
-                Event::Eof => return Err(Fault::Damaged),
+                Event::Eof => return Err(FileFault::Damaged),
                 event if text.is_some() => run.take(&event)?,
                 _ => {}
             }
@@ -94,9 +94,9 @@ impl<R: Bounded> Xml<R> {
 pub(super) fn attributes<T>(
     tag: &BytesStart<'_>,
     mut wanted: impl FnMut(&str, &str) -> Option<T>,
-) -> Result<Option<T>, Fault> {
+) -> Result<Option<T>, FileFault> {
     for attribute in tag.attributes().with_checks(false) {
-        let attribute = attribute.map_err(|_| Fault::Damaged)?;
+        let attribute = attribute.map_err(|_| FileFault::Damaged)?;
         if let Some(found) = wanted(attribute.key.as_ref(), &attribute.value) {
             return Ok(Some(found));
         }
@@ -106,12 +106,12 @@ pub(super) fn attributes<T>(
 
 /// Text of a cell being built: text beyond the limit of a cell is not kept.
 #[derive(Debug, Default)]
-pub(super) struct Content {
+pub(super) struct CellText {
     text: String,
     too_long: bool,
 }
 
-impl Content {
+impl CellText {
     pub(super) fn clear(&mut self) {
         self.text.clear();
         self.too_long = false;
@@ -123,7 +123,7 @@ impl Content {
     }
 
     /// Appends an event's text.
-    pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), Fault> {
+    pub(super) fn take(&mut self, event: &Event<'_>) -> Result<(), FileFault> {
         match event {
             Event::Text(text) => self.push(&text.xml10_content()),
             Event::CData(text) => self.push(&text.xml10_content()),
@@ -131,7 +131,7 @@ impl Content {
                 Some(text) => self.push(text),
                 None => match entity.resolve_char_ref() {
                     Ok(Some(character)) => self.push(character.encode_utf8(&mut [0; 4])),
-                    Ok(None) | Err(_) => return Err(Fault::Damaged),
+                    Ok(None) | Err(_) => return Err(FileFault::Damaged),
                 },
             },
             _ => {}

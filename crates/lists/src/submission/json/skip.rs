@@ -1,7 +1,7 @@
 //! Checks ignored texts and numbers byte by byte, without keeping them.
 
 /// Effect of a byte on a text or a number.
-pub(super) enum Step<T> {
+pub(super) enum SkipStep<T> {
     /// It belongs to it.
     On(T),
     /// It ends it. A text ends with its own quote; a number ends before the byte that follows.
@@ -46,17 +46,17 @@ impl Number {
         }
     }
 
-    pub(super) fn step(self, byte: u8) -> Step<Self> {
+    pub(super) fn step(self, byte: u8) -> SkipStep<Self> {
         match (self, byte) {
-            (Self::Minus, b'0') => Step::On(Self::Zero),
-            (Self::Minus, b'1'..=b'9') | (Self::Whole, b'0'..=b'9') => Step::On(Self::Whole),
-            (Self::Zero | Self::Whole, b'.') => Step::On(Self::Point),
-            (Self::Point | Self::Fraction, b'0'..=b'9') => Step::On(Self::Fraction),
-            (Self::Zero | Self::Whole | Self::Fraction, b'e' | b'E') => Step::On(Self::Mark),
-            (Self::Mark, b'+' | b'-') => Step::On(Self::Sign),
-            (Self::Mark | Self::Sign | Self::Exponent, b'0'..=b'9') => Step::On(Self::Exponent),
-            (Self::Zero | Self::Whole | Self::Fraction | Self::Exponent, _) => Step::Over,
-            _ => Step::Wrong,
+            (Self::Minus, b'0') => SkipStep::On(Self::Zero),
+            (Self::Minus, b'1'..=b'9') | (Self::Whole, b'0'..=b'9') => SkipStep::On(Self::Whole),
+            (Self::Zero | Self::Whole, b'.') => SkipStep::On(Self::Point),
+            (Self::Point | Self::Fraction, b'0'..=b'9') => SkipStep::On(Self::Fraction),
+            (Self::Zero | Self::Whole | Self::Fraction, b'e' | b'E') => SkipStep::On(Self::Mark),
+            (Self::Mark, b'+' | b'-') => SkipStep::On(Self::Sign),
+            (Self::Mark | Self::Sign | Self::Exponent, b'0'..=b'9') => SkipStep::On(Self::Exponent),
+            (Self::Zero | Self::Whole | Self::Fraction | Self::Exponent, _) => SkipStep::Over,
+            _ => SkipStep::Wrong,
         }
     }
 }
@@ -89,19 +89,19 @@ impl Passing {
         self.name
     }
 
-    pub(super) fn step(mut self, byte: u8) -> Step<Self> {
+    pub(super) fn step(mut self, byte: u8) -> SkipStep<Self> {
         self.escape = match (self.escape, byte) {
-            (Escape::None, b'"') if self.utf8.is_whole() => return Step::Over,
+            (Escape::None, b'"') if self.utf8.is_whole() => return SkipStep::Over,
             (Escape::None, b'\\') if self.utf8.is_whole() => Escape::Begun,
-            (Escape::None, 0..=0x1f) => return Step::Wrong,
+            (Escape::None, 0..=0x1f) => return SkipStep::Wrong,
             (Escape::None, _) if self.utf8.step(byte) => Escape::None,
             (Escape::Begun, b'u') => Escape::Hex(4),
             (Escape::Begun, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Escape::None,
             (Escape::Hex(1), _) if byte.is_ascii_hexdigit() => Escape::None,
             (Escape::Hex(left), _) if byte.is_ascii_hexdigit() => Escape::Hex(left - 1),
-            _ => return Step::Wrong,
+            _ => return SkipStep::Wrong,
         };
-        Step::On(self)
+        SkipStep::On(self)
     }
 }
 

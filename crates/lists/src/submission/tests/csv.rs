@@ -2,12 +2,12 @@
 
 use super::*;
 
-const CSV: Format = Format::Csv;
+const CSV: SubmissionFormat = SubmissionFormat::Csv;
 
 #[test]
 fn lists_of_all_kinds_are_read() {
     let two = ["a@x.com", "b@x.com"];
-    let table: [(&str, &[&str]); 33] = [
+    let table: [(&str, &[&str]); 36] = [
         ("a@x.com\nb@x.com\n", &two),
         ("a@x.com\r\nb@x.com", &two),
         ("a@x.com\rb@x.com\r", &two),
@@ -38,6 +38,9 @@ fn lists_of_all_kinds_are_read() {
         ("\"a\"\"b@x.com\"\n", &["a\"b@x.com"]),
         ("\"\"\"a b\"\"@x.com\",1\n", &["\"a b\"@x.com"]),
         (" a@x.com ,x\n", &[" a@x.com "]),
+        ("Ann <a@x.com>\n\"Bo, Jr\" <b@x.com>\n", &["Ann <a@x.com>", "Bo, Jr <b@x.com>"]),
+        ("1;Ann Lee <a@x.com>\n2;<b@x.com>", &["Ann Lee <a@x.com>", "<b@x.com>"]),
+        ("<<<>>>\n", &["<<<>>>"]),
         ("jörg@münchen.de\n", &["jörg@münchen.de"]),
         ("a\0@x.com\n\0\nb@x.com\n", &["a\0@x.com", "\0", "b@x.com"]),
         ("a@x.com,,,\n,,,\n,\" \",\nb@x.com,1,2,3,4,5,6,7,8,9", &two),
@@ -121,7 +124,7 @@ proptest! {
         let expected: Vec<Vec<u8>> = kept.map(|(address, _)| address.clone().into_bytes()).collect();
         match read(CSV, 1_000, body.as_bytes().chunks(size)) {
             Ok((_, rows)) => prop_assert_eq!(rows, expected),
-            Err(fault) => prop_assert_eq!((fault, expected.len()), (Fault::NoRows, 0)),
+            Err(fault) => prop_assert_eq!((fault, expected.len()), (SubmissionFault::NoRows, 0)),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::*;
 
-const JSON: Format = Format::Json;
+const JSON: SubmissionFormat = SubmissionFormat::Json;
 
 fn url(body: &str) -> Option<String> {
     cut(JSON, body.as_bytes()).unwrap().0.webhook_url
@@ -65,7 +65,7 @@ fn faults_name_the_place() {
         (br#"{"emails":null}"#, "emails: must be an array of strings"),
         (br#"{"emails":"a"}"#, "emails: must be an array of strings"),
         (br#"{"emails":{"0":"a"}}"#, "emails: must be an array of strings"),
-        (br#"{"emails":["a"],"emails":["b"]}"#, "emails: is given twice"),
+        (br#"{"emails":["a"],"emails":["b"]}"#, "emails: is given twice; send it once"),
         (br#"{"emails":["a","b",17]}"#, "emails[2]: must be a string"),
         (br#"{"emails":[null]}"#, "emails[0]: must be a string"),
         (br#"{"emails":["a",["b"]]}"#, "emails[1]: must be a string"),
@@ -87,8 +87,8 @@ fn faults_name_the_place() {
         (b"{\"x\":\"ab\xff\"}", "the body is not JSON (byte 8)"),
         (br#"{"\ud800":1}"#, "a field name in the body has half of a surrogate pair"),
         (br#"{"webhook_url":5}"#, "webhook_url: must be a string or null"),
-        (br#"{"webhookUrl":"a\u0000"}"#, "webhookUrl: must not have the character U+0000"),
-        (br#"{"webhook_url":null,"webhook_url":"x"}"#, "webhook_url: is given twice"),
+        (br#"{"webhookUrl":"a\u0000"}"#, "webhookUrl: must not contain the character U+0000"),
+        (br#"{"webhook_url":null,"webhook_url":"x"}"#, "webhook_url: is given twice; send it once"),
     ];
     for (body, message) in table {
         assert_eq!(fault(JSON, body), message, "{}", body.escape_ascii());
@@ -118,7 +118,7 @@ fn texts_are_bounded_as_they_read() {
 fn what_is_ignored_is_not_kept_and_not_too_deep() {
     let nested = |depth: usize| format!(r#"{{"x":{}{},"emails":["a"]}}"#, "[".repeat(depth), "]".repeat(depth));
     assert_eq!(rows(JSON, nested(31)), ["a"]);
-    assert_eq!(fault(JSON, nested(32)), "the body nests arrays and objects more than 32 deep");
+    assert_eq!(fault(JSON, nested(32)), "the body may nest arrays and objects at most 32 deep");
     let mut intake = JsonReader::new(10);
     let mut take = |_: &[u8]| ();
     intake.push(b"{\"x\":{\"", &mut take).unwrap();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const LINES: Format = Format::Ndjson;
+const LINES: SubmissionFormat = SubmissionFormat::Ndjson;
 
 #[test]
 fn strings_and_objects_are_read() {

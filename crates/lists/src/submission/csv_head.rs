@@ -2,8 +2,10 @@
 
 use crate::column::Sample;
 use csv_core::{ReadFieldResult, ReaderBuilder};
+use probity_mail::address::bare_address;
 
-use super::{Fault, LINE_MAX_BYTES, RECORD_TOO_LONG};
+use super::csv::RECORD_TOO_LONG;
+use crate::submission::{LINE_MAX_BYTES, SubmissionFault};
 
 /// Candidate separators, likeliest first.
 const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
@@ -13,7 +15,7 @@ const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Collects the first record with content.
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct HeadCollector {
     text: Vec<u8>,
     /// Its first line.
     line: u64,
@@ -22,15 +24,15 @@ pub(super) struct Head {
     mark: Option<usize>,
 }
 
-impl Default for Head {
+impl Default for HeadCollector {
     fn default() -> Self {
         Self { text: Vec::new(), line: 1, quoted: false, mark: Some(0) }
     }
 }
 
-impl Head {
+impl HeadCollector {
     /// Reads bytes up to the end of the record; returns their number, and whether the record is complete.
-    pub(super) fn add(&mut self, piece: &[u8]) -> Result<(usize, bool), Fault> {
+    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<(usize, bool), SubmissionFault> {
         for (at, &byte) in piece.iter().enumerate() {
             if self.is_mark(byte) {
                 continue;
@@ -50,7 +52,7 @@ impl Head {
                 self.quoted = !self.quoted && opens;
             }
             if self.text.len() == LINE_MAX_BYTES {
-                return Err(Fault::Line(self.line, RECORD_TOO_LONG));
+                return Err(SubmissionFault::Line(self.line, RECORD_TOO_LONG));
             }
             self.text.push(byte);
         }
@@ -71,34 +73,34 @@ impl Head {
     }
 
     /// The record as received, without its line end.
-    pub(super) fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         &self.text
     }
 
     /// Its first line, counted from 1.
-    pub(super) fn line(&self) -> u64 {
+    pub(crate) fn line(&self) -> u64 {
         self.line
     }
 }
 
 /// How to read the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Plan {
-    pub(super) delimiter: u8,
+pub(super) struct RecordPlan {
+    pub(crate) delimiter: u8,
     /// Address column, counted from 0.
-    pub(super) column: usize,
+    pub(crate) column: usize,
     /// Whether the first record names the columns.
-    pub(super) header: bool,
+    pub(crate) header: bool,
 }
 
-impl Plan {
+impl RecordPlan {
     /// Decides by the first record, which begins in `line`: the separator that reveals a column's name or an address and yields the
     /// most fields, and the column as for uploaded files ([`Sample::column`]).
     ///
     /// The record is a header only if it names an address column and contains no address; otherwise it is a row. With one column,
     /// each line is an address, whatever it looks like. With several, the column must be identifiable: taking the first would
     /// charge for a list of names.
-    pub(super) fn of(record: &[u8], line: u64) -> Result<Self, Fault> {
+    pub(crate) fn of(record: &[u8], line: u64) -> Result<Self, SubmissionFault> {
         let read = DELIMITERS.map(|delimiter| (delimiter, cells(record, delimiter)));
         let telling = |cells: &[String]| cells.iter().any(|cell| is_address(cell)) || sample(cells).is_named();
         let best = read.iter().rev().max_by_key(|(_, cells)| (telling(cells), cells.len()));
@@ -107,7 +109,7 @@ impl Plan {
         // An address without a valid domain still marks its column, and a single column needs no mark.
         let other = || with_at(cells).or_else(|| (cells.len() < 2).then_some(0)).map(|column| (column, false));
         let found = column.ok().or_else(other);
-        let (column, header) = found.ok_or(Fault::Line(line, NO_COLUMN))?;
+        let (column, header) = found.ok_or(SubmissionFault::Line(line, NO_COLUMN))?;
         Ok(Self { delimiter: *delimiter, column, header })
     }
 }
@@ -121,9 +123,9 @@ fn with_at(cells: &[String]) -> Option<usize> {
     cells.iter().position(|cell| cell.contains('@'))
 }
 
-/// Whether it looks like exactly one address.
+/// Whether it looks like exactly one address, perhaps behind a name.
 fn is_address(cell: &str) -> bool {
-    let cell = cell.trim();
+    let cell = bare_address(cell.trim());
     cell.matches('@').count() == 1 && !cell.contains([' ', ',', ';', '\t'])
 }
 
