@@ -2,7 +2,7 @@
 //!
 //! At every moment, for each bucket: available + held + spent = granted - expired + adjusted ([`audit()`] finds exceptions).
 //! A job holds its credits and captures or releases them in parts ([`hold`]). A live call is charged when its verdict is ready.
-//! Calls that end within a few milliseconds share a transaction, a [`Window`]: one update of each account and two ledger rows
+//! Calls that end within a few milliseconds share a transaction, a [`ChargeWindow`]: one update of each account and two ledger rows
 //! for each organization, however many calls there are.
 //!
 //! (organization, kind, reference) is unique, so a repeated cause is recorded once:
@@ -19,21 +19,23 @@
 //!
 //! Rows are locked in one order everywhere: holds, then accounts by number and bucket.
 
+pub mod audit;
 pub mod booked;
 pub mod hold;
 mod upkeep;
+pub mod usage;
 mod window;
 
-use probity_account::credits::{Balance, Bucket, Split};
+use probity_account::credits::{Balance, CreditBucket, Split};
 use probity_mail::time::Millis;
 
-use crate::audit::Discrepancy;
+use crate::credits::audit::AuditDiscrepancy;
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Statement, Tx, args, statements};
-use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
-pub use upkeep::{Released, expire_buckets, fold, release_expired};
-pub use window::{Charged, Charges, Window, balances, charge, charged};
+pub use upkeep::{ReleasedHold, expire_buckets, fold, release_expired};
+pub use window::{ChargeWindow, ChargedVerifications, ChargesByOrg, CountedCalls, balances, charge, charged};
 
 /// Age at which a live call's ledger rows may be folded into a sum, in milliseconds: long enough to inspect recent events, short
 /// enough to keep the busiest organization's rows below 100 MB.
@@ -58,13 +60,13 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
 
 /// Finds every mismatch in the accounts; empty if there is none. Reads everything, one statement per rule: for tests and rare
 /// checks.
-pub async fn audit(conn: &mut Conn) -> Result<Vec<Discrepancy>> {
-    crate::audit::accounts(conn).await
+pub async fn audit(conn: &mut Conn) -> Result<Vec<AuditDiscrepancy>> {
+    crate::credits::audit::accounts(conn).await
 }
 
 /// Ledger row.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct StoredLedgerEntry<'a> {
     pub(crate) org: OrgNo,
     pub(crate) kind: &'static str,
     pub(crate) cause: &'a str,
@@ -73,17 +75,17 @@ pub(crate) struct Entry<'a> {
     pub(crate) fold_after: Option<Millis>,
 }
 
-pub(crate) async fn book(tx: &mut Tx, entry: Entry<'_>) -> Result<()> {
-    let Entry { org, kind, cause, amount: (subscription, prepaid), at, fold_after } = entry;
+pub(crate) async fn book(tx: &mut Tx, entry: StoredLedgerEntry<'_>) -> Result<()> {
+    let StoredLedgerEntry { org, kind, cause, amount: (subscription, prepaid), at, fold_after } = entry;
     tx.execute(&BOOK, args![org, kind, cause, subscription, prepaid, at, fold_after]).await?;
     Ok(())
 }
 
 /// Manual or planned change of an account's credits.
 #[derive(Clone, Debug)]
-pub struct Booking<'a> {
+pub struct CreditBooking<'a> {
     pub org: OrgNo,
-    pub bucket: Bucket,
+    pub bucket: CreditBucket,
     /// Only an adjustment may be negative.
     pub amount: i64,
     /// Cause of the booking. The same cause books once; a second time is [`StoreError::Conflict`].
@@ -92,9 +94,9 @@ pub struct Booking<'a> {
 }
 
 /// Grants credits. Subscription credits end at `until`, or never; prepaid credits do not expire, so it does not apply to them.
-pub async fn grant(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
+pub async fn grant(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<Millis>) -> Result<()> {
     lock(tx, booking.org).await?;
-    if booking.bucket == Bucket::Subscription {
+    if booking.bucket == CreditBucket::Subscription {
         renew(tx, booking.org, until, booking.at).await?;
     }
     put(tx, booking, "grant").await
@@ -107,8 +109,8 @@ async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Re
     let (available, held): (i64, i64) = (row.get("available")?, row.get("held")?);
     let end = row.get::<Option<i64>>("expires_at")?.map(Millis);
     let end = if end.is_some_and(|end| end <= at) {
-        let cause = format!("{}:{}", Bucket::Subscription.as_str(), at.0);
-        upkeep::expire(tx, org, Bucket::Subscription.as_str(), available, &cause, at).await?;
+        let cause = format!("{}:{}", CreditBucket::Subscription.as_str(), at.0);
+        upkeep::expire(tx, org, CreditBucket::Subscription.as_str(), available, &cause, at).await?;
         until
     } else if available == 0 && held == 0 {
         until
@@ -121,12 +123,12 @@ async fn renew(tx: &mut Tx, org: OrgNo, until: Option<Millis>, at: Millis) -> Re
 
 /// Books the credits of a month, possibly zero. If they end at `until`, remaining credits end now, whatever their end: a month's
 /// credits never join others that would outlast it. Without an end, remaining credits are kept with them.
-pub async fn begin_month(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
-    let Booking { org, cause, at, .. } = *booking;
+pub async fn begin_month(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<Millis>) -> Result<()> {
+    let CreditBooking { org, cause, at, .. } = *booking;
     let left = lock(tx, org).await?.subscription;
     let end = subscription_end(tx, org).await?;
     if until.is_some() || end.is_some_and(|end| end <= at) {
-        upkeep::expire(tx, org, Bucket::Subscription.as_str(), left, cause, at).await?;
+        upkeep::expire(tx, org, CreditBucket::Subscription.as_str(), left, cause, at).await?;
     }
     tx.execute(&END, args![org, until]).await?;
     if booking.amount == 0 { Ok(()) } else { put(tx, booking, "grant").await }
@@ -134,7 +136,7 @@ pub async fn begin_month(tx: &mut Tx, booking: &Booking<'_>, until: Option<Milli
 
 /// Treatment of a subscription's credits when an organization changes its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum CreditsAtPlanChange {
     /// A month or a trial granted them, and ends: credits with an end expire, credits without one become prepaid.
     OfMonth,
     /// No month or trial granted them: credits become prepaid unless they have expired.
@@ -142,13 +144,19 @@ pub enum Left {
 }
 
 /// Ends a subscription's credits early. Credits that remain become prepaid, so that no month ends them.
-pub async fn end_subscription(tx: &mut Tx, org: OrgNo, left: Left, cause: &str, at: Millis) -> Result<()> {
+pub async fn end_subscription(
+    tx: &mut Tx,
+    org: OrgNo,
+    left: CreditsAtPlanChange,
+    cause: &str,
+    at: Millis,
+) -> Result<()> {
     let there = lock(tx, org).await?.subscription;
     let end = subscription_end(tx, org).await?;
-    upkeep::expire(tx, org, Bucket::Subscription.as_str(), there, cause, at).await?;
-    let stays = end.is_none_or(|end| left == Left::Granted && end > at);
+    upkeep::expire(tx, org, CreditBucket::Subscription.as_str(), there, cause, at).await?;
+    let stays = end.is_none_or(|end| left == CreditsAtPlanChange::Granted && end > at);
     if stays && there > 0 {
-        put(tx, &Booking { org, bucket: Bucket::Prepaid, amount: there, cause, at }, "grant").await?;
+        put(tx, &CreditBooking { org, bucket: CreditBucket::Prepaid, amount: there, cause, at }, "grant").await?;
     }
     Ok(())
 }
@@ -170,8 +178,8 @@ pub async fn holds_prepaid(tx: &mut Tx, org: OrgNo) -> Result<bool> {
 
 /// Corrects an account by hand, up or down, but not below zero. If a subscription has ended, its rest is removed before credits are
 /// added; the added credits have no end, because the former end is in the past.
-pub async fn adjust(tx: &mut Tx, booking: &Booking<'_>) -> Result<()> {
-    if booking.bucket == Bucket::Subscription && booking.amount > 0 {
+pub async fn adjust(tx: &mut Tx, booking: &CreditBooking<'_>) -> Result<()> {
+    if booking.bucket == CreditBucket::Subscription && booking.amount > 0 {
         lock(tx, booking.org).await?;
         if subscription_end(tx, booking.org).await?.is_some_and(|end| end <= booking.at) {
             renew(tx, booking.org, None, booking.at).await?;
@@ -180,18 +188,18 @@ pub async fn adjust(tx: &mut Tx, booking: &Booking<'_>) -> Result<()> {
     put(tx, booking, "adjust").await
 }
 
-async fn put(tx: &mut Tx, booking: &Booking<'_>, kind: &'static str) -> Result<()> {
-    let Booking { org, bucket, amount, cause, at } = *booking;
+async fn put(tx: &mut Tx, booking: &CreditBooking<'_>, kind: &'static str) -> Result<()> {
+    let CreditBooking { org, bucket, amount, cause, at } = *booking;
     let available = lock(tx, org).await?;
     let there = of_bucket(available, bucket);
     if there.checked_add(amount).is_none_or(|sum| sum < 0) {
         return Err(StoreError::InsufficientCredits { needed: amount.saturating_neg(), available: there });
     }
     let split = match bucket {
-        Bucket::Subscription => (amount, 0),
-        Bucket::Prepaid => (0, amount),
+        CreditBucket::Subscription => (amount, 0),
+        CreditBucket::Prepaid => (0, amount),
     };
-    book(tx, Entry { org, kind, cause, amount: split, at, fold_after: None }).await?;
+    book(tx, StoredLedgerEntry { org, kind, cause, amount: split, at, fold_after: None }).await?;
     tx.execute(&ADD, args![org, bucket.as_str(), amount]).await?;
     Ok(())
 }
@@ -257,17 +265,17 @@ pub async fn spent(conn: &mut Conn, org: OrgNo) -> Result<Split> {
     Ok(spent)
 }
 
-fn of_bucket(split: Split, bucket: Bucket) -> i64 {
+fn of_bucket(split: Split, bucket: CreditBucket) -> i64 {
     match bucket {
-        Bucket::Subscription => split.subscription,
-        Bucket::Prepaid => split.prepaid,
+        CreditBucket::Subscription => split.subscription,
+        CreditBucket::Prepaid => split.prepaid,
     }
 }
 
 fn part<'a>(split: &'a mut Split, bucket: &str) -> Result<&'a mut i64> {
-    match Bucket::from_name(bucket) {
-        Some(Bucket::Subscription) => Ok(&mut split.subscription),
-        Some(Bucket::Prepaid) => Ok(&mut split.prepaid),
+    match CreditBucket::from_name(bucket) {
+        Some(CreditBucket::Subscription) => Ok(&mut split.subscription),
+        Some(CreditBucket::Prepaid) => Ok(&mut split.prepaid),
         None => Err(StoreError::corrupt("an account's bucket")),
     }
 }

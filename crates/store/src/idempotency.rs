@@ -11,8 +11,8 @@
 
 use probity_mail::time::Millis;
 
-use crate::db::{Row, Tx, args, statements};
-use crate::error::{Result, StoreError};
+use crate::db::error::{Result, StoreError};
+use crate::db::{ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 
 /// Maximum keys stored per organization.
@@ -44,7 +44,7 @@ statements! {
 
 /// A request to run under a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct IdempotentAttempt {
     pub org: OrgNo,
     /// Keyed hash of method, path and key.
     pub key_hash: [u8; 32],
@@ -59,9 +59,9 @@ pub struct Attempt {
     pub keep_ms: i64,
 }
 
-/// Outcome of an [`Attempt`].
+/// Outcome of an [`IdempotentAttempt`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum IdempotencyOutcome {
     /// The request runs, and holds the key.
     Run,
     /// It ran before, with this response.
@@ -80,26 +80,26 @@ pub enum Begun {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held<'a> {
+pub struct IdempotencyLock<'a> {
     pub org: OrgNo,
     pub key_hash: &'a [u8; 32],
     pub run: &'a str,
 }
 
-impl Attempt {
-    /// The held key, after [`begin`] has returned [`Begun::Run`].
-    pub fn held(&self) -> Held<'_> {
-        Held { org: self.org, key_hash: &self.key_hash, run: &self.run }
+impl IdempotentAttempt {
+    /// The held key, after [`begin`] has returned [`IdempotencyOutcome::Run`].
+    pub fn held(&self) -> IdempotencyLock<'_> {
+        IdempotencyLock { org: self.org, key_hash: &self.key_hash, run: &self.run }
     }
 }
 
 /// Takes a key for a run, or returns the reason why not. A key is free, whatever its body, if it has expired, or if its run neither
 /// responded nor released it within its lease.
-pub async fn begin(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
+pub async fn begin(tx: &mut Tx, attempt: &IdempotentAttempt) -> Result<IdempotencyOutcome> {
     // The row can vanish between the two statements, when its run releases it; the second round then inserts it.
     for _ in 0..2 {
         if insert(tx, attempt).await? {
-            return Ok(Begun::Run);
+            return Ok(IdempotencyOutcome::Run);
         }
         if let Some(row) = tx.first(&FIND, args![attempt.org, &attempt.key_hash]).await? {
             return match standing(&row, attempt)? {
@@ -108,11 +108,11 @@ pub async fn begin(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
             };
         }
     }
-    Ok(Begun::Full)
+    Ok(IdempotencyOutcome::Full)
 }
 
-async fn insert(tx: &mut Tx, attempt: &Attempt) -> Result<bool> {
-    let Attempt { org, key_hash, body_hash, run, now, .. } = attempt;
+async fn insert(tx: &mut Tx, attempt: &IdempotentAttempt) -> Result<bool> {
+    let IdempotentAttempt { org, key_hash, body_hash, run, now, .. } = attempt;
     let first = key_hash[0] & PART_BITS;
     // One byte more than a hash has puts the end behind the whole part.
     let mut end = [u8::MAX; 33];
@@ -124,7 +124,7 @@ async fn insert(tx: &mut Tx, attempt: &Attempt) -> Result<bool> {
 }
 
 /// Meaning of a row for an attempt; `None` if the key is free.
-fn standing(row: &Row, attempt: &Attempt) -> Result<Option<Begun>> {
+fn standing(row: &ResultRow, attempt: &IdempotentAttempt) -> Result<Option<IdempotencyOutcome>> {
     let created_at: i64 = row.get("created_at")?;
     if attempt.now.0 >= created_at.saturating_add(attempt.keep_ms) {
         return Ok(None);
@@ -136,32 +136,38 @@ fn standing(row: &Row, attempt: &Attempt) -> Result<Option<Begun>> {
     }
     let body_hash: Vec<u8> = row.get("body_hash")?;
     if body_hash != attempt.body_hash {
-        return Ok(Some(Begun::Reused));
+        return Ok(Some(IdempotencyOutcome::Reused));
     }
-    let Some(status) = status else { return Ok(Some(Begun::InProgress)) };
+    let Some(status) = status else { return Ok(Some(IdempotencyOutcome::InProgress)) };
     let status = u16::try_from(status).map_err(|_| StoreError::corrupt("a kept answer's status is no HTTP status"))?;
     let answer: Option<Vec<u8>> = row.get("answer")?;
     let answer = answer.ok_or_else(|| StoreError::corrupt("a kept answer is missing"))?;
-    Ok(Some(Begun::Replay { status, answer }))
+    Ok(Some(IdempotencyOutcome::Replay { status, answer }))
 }
 
 /// The row has been locked since it was read, so it is still free.
-async fn take_over(tx: &mut Tx, attempt: &Attempt) -> Result<Begun> {
-    let Attempt { org, key_hash, body_hash, run, now, lease_ms, .. } = attempt;
+async fn take_over(tx: &mut Tx, attempt: &IdempotentAttempt) -> Result<IdempotencyOutcome> {
+    let IdempotentAttempt { org, key_hash, body_hash, run, now, lease_ms, .. } = attempt;
     tx.execute(&TAKE_OVER, args![*org, key_hash, body_hash, run.as_str(), *now + *lease_ms, *now]).await?;
-    Ok(Begun::Run)
+    Ok(IdempotencyOutcome::Run)
 }
 
 /// Stores a run's response and ends its lock, in the transaction of the work. [`StoreError::LeaseLost`]: another run has taken the
 /// key over, or this run has responded already; roll the work back. `names_address`: the response may contain one, so an erasure
 /// drops it.
-pub async fn keep_answer(tx: &mut Tx, held: Held<'_>, status: u16, answer: &[u8], names_address: bool) -> Result<()> {
+pub async fn keep_answer(
+    tx: &mut Tx,
+    held: IdempotencyLock<'_>,
+    status: u16,
+    answer: &[u8],
+    names_address: bool,
+) -> Result<()> {
     let args = args![held.org, held.key_hash, held.run, i64::from(status), answer, names_address];
     if tx.execute(&KEEP_ANSWER, args).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
 }
 
 /// Releases the key of a run without a response to store. A key held by another run stays unchanged.
-pub async fn release(tx: &mut Tx, held: Held<'_>) -> Result<()> {
+pub async fn release(tx: &mut Tx, held: IdempotencyLock<'_>) -> Result<()> {
     tx.execute(&RELEASE, args![held.org, held.key_hash, held.run]).await?;
     Ok(())
 }

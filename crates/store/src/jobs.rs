@@ -12,14 +12,12 @@ mod close;
 mod depth;
 mod erasing;
 mod import;
-mod kind;
+mod naming;
 mod packing;
-mod part;
-mod picked;
 mod purge;
 mod reading;
 mod results;
-mod sheet;
+mod sharing;
 mod standing;
 mod summed;
 mod work;
@@ -28,30 +26,31 @@ use probity_account::id::JobId;
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Reason, Status};
 
-use crate::db::{Conn, Row, Statement, Tx, args, statements};
-use crate::error::{Result, StoreError};
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
 use crate::number::OrgNo;
 
 pub use accept::{NewJob, accept, add_block, begin, broken_off, discard, sweep};
-pub use close::{Closed, cancel, force_stop};
-pub use depth::{Depth, depth};
+pub use close::{ClosedJob, cancel, force_stop};
+pub use depth::{JobQueueDepth, depth};
 pub use erasing::{
-    Anew, Erased, Results, await_settling, chunks, erased_since, older, results_behind, rewrite_block, rewrite_chunk,
-    strip_results,
+    BodyRewrite, ErasedRows, StoredResultsKind, await_settling, chunks, erased_since, older, results_behind,
+    rewrite_block, rewrite_chunk, strip_results,
 };
 pub use import::{ImportClaim, NewChunk, add_chunks, any_import, claim_import, free_import, imported, restart_import};
-pub use kind::Kind;
-pub use packing::{Packing, any_to_pack, claim_packing, pack};
-pub use picked::picked;
+pub use naming::{delete, deleted, hurry, lock_by_id, mark_deleted, name};
+pub use packing::{PackingClaim, any_to_pack, claim_packing, pack};
 pub use purge::{any_marked, any_old, due, forget, mark_due, purge_rows};
-pub use reading::{Filter, by_id, page, providers, reasons, set_aside};
-pub use results::{RowResult, Standing, blocks, outcomes, results, standing};
-pub(crate) use sheet::Sheets;
+pub use reading::{JobFilter, WaitingRows, by_id, in_progress, page, providers, reasons, set_aside, waiting};
+pub use results::kind::OutcomeKind;
+pub(crate) use results::sheet::ResultSheets;
+pub use results::{RowResult, SettledResult, blocks, outcomes, picked, results, standing};
+pub use sharing::{JobShare, SharedJob, by_share, share, share_of, unshare};
 pub use standing::{LATELY_MS, is_to_stop, of_banned, open_of, stalled, waits};
-pub use summed::{Summed, record};
+pub use summed::{VerificationSum, record};
 pub use work::{
-    Claimed, Fence, HEADS_AMONG, Head, Open, SOURCE_MS, Settled, Stay, body, claim_chunks, extend, free, heads, open,
-    settle,
+    ChunkFence, ChunkGroup, ChunkRelease, ClaimedChunk, HEADS_AMONG, OpenJob, SOURCE_MS, SettledChange, SettledPart,
+    body, claim_chunks, extend, free, heads, open, settle, settle_rows,
 };
 
 /// Number of a job within the database.
@@ -65,15 +64,15 @@ impl JobNo {
     }
 }
 
-impl crate::db::Argument for JobNo {
-    fn add(self, args: &mut crate::db::Args) {
+impl crate::db::StatementArgument for JobNo {
+    fn add(self, args: &mut crate::db::StatementArgs) {
         self.0.add(args);
     }
 }
 
 /// State of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum State {
+pub enum JobState {
     /// Staged: addresses are still arriving.
     Unborn,
     /// Accepted; the import has not started.
@@ -92,7 +91,7 @@ pub enum State {
     ForceStopped,
 }
 
-impl State {
+impl JobState {
     const ALL: [(Self, &'static str); 8] = [
         (Self::Unborn, "unborn"),
         (Self::Queued, "queued"),
@@ -114,7 +113,7 @@ impl State {
     }
 }
 
-impl std::str::FromStr for State {
+impl std::str::FromStr for JobState {
     type Err = ();
     fn from_str(name: &str) -> std::result::Result<Self, ()> {
         Self::ALL.iter().find(|(_, text)| *text == name).map(|(state, _)| *state).ok_or(())
@@ -123,7 +122,7 @@ impl std::str::FromStr for State {
 
 /// Rows by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct JobCounts {
     /// Rows with a result.
     pub processed: i64,
     /// Safe to send.
@@ -136,7 +135,7 @@ pub struct Counts {
     pub unknown: i64,
 }
 
-impl Counts {
+impl JobCounts {
     /// Adds `rows` rows with the given reason.
     pub fn add(&mut self, reason: Reason, rows: i64) {
         self.processed += rows;
@@ -171,16 +170,25 @@ pub struct Job {
     pub source_action: Option<String>,
     /// Originator, as the timeline shows it (JSON).
     pub actor: Option<String>,
-    pub state: State,
+    /// Platform from which its addresses were read.
+    pub integration: Option<String>,
+    /// Name that people gave it, or that of its file.
+    pub title: Option<String>,
+    pub tags: Vec<String>,
+    pub state: JobState,
     /// URL of the completion callback.
     pub webhook_url: Option<String>,
     pub rows: i64,
-    pub counts: Counts,
+    /// Rows whose address occurs in an earlier row; `None` before the import.
+    pub repeated: Option<i64>,
+    pub counts: JobCounts,
     /// Credits charged.
     pub charged: i64,
     pub created_at: Millis,
     /// Time of its first claimed chunk.
     pub started_at: Option<Millis>,
+    /// Time at which somebody asked to finish it without further retries.
+    pub hurried_at: Option<Millis>,
     /// Closing time.
     pub finished_at: Option<Millis>,
     /// Time of the purge mark: its rows are gone, because they were old or it was never accepted.
@@ -188,7 +196,7 @@ pub struct Job {
 }
 
 statements! {
-    LOCK = "SELECT state, test, epoch, next_chunk, parts, id, source, purged_at FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
+    LOCK = "SELECT state, test, epoch, next_chunk, parts, id, source, connection_id, actor, purged_at, hurried_at FROM job WHERE org_no = $1 AND job_no = $2 {for_update}";
 }
 
 /// All statements of this aggregate, including its submodules.
@@ -200,11 +208,13 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
         depth::STATEMENTS,
         erasing::STATEMENTS,
         import::STATEMENTS,
+        naming::STATEMENTS,
         packing::STATEMENTS,
         purge::STATEMENTS,
         reading::STATEMENTS,
         results::STATEMENTS,
-        sheet::STATEMENTS,
+        results::sheet::STATEMENTS,
+        sharing::STATEMENTS,
         standing::STATEMENTS,
         summed::STATEMENTS,
         work::STATEMENTS,
@@ -213,8 +223,8 @@ pub(crate) fn all_statements() -> Vec<&'static Statement> {
 }
 
 /// Fields needed to change a job; its row is locked.
-pub(crate) struct Locked {
-    pub(crate) state: State,
+pub(crate) struct LockedJob {
+    pub(crate) state: JobState,
     pub(crate) test: bool,
     pub(crate) epoch: i64,
     pub(crate) next_chunk: i64,
@@ -223,13 +233,19 @@ pub(crate) struct Locked {
     /// Name of its hold: its id.
     pub(crate) id: String,
     pub(crate) source: String,
+    /// Connection of a job that is a run.
+    pub(crate) connection: Option<String>,
+    /// Originator, as the timeline shows it (JSON).
+    pub(crate) actor: Option<String>,
     /// Whether its rows are gone or being removed.
     pub(crate) purged: bool,
+    /// Whether it is to be finished without further retries.
+    pub(crate) hurried: bool,
 }
 
-pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Locked> {
+pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<LockedJob> {
     let row = tx.first(&LOCK, args![org, job]).await?.ok_or(StoreError::NotFound)?;
-    Ok(Locked {
+    Ok(LockedJob {
         state: row.parse("state")?,
         test: row.get::<i64>("test")? == 1,
         epoch: row.get("epoch")?,
@@ -237,11 +253,14 @@ pub(crate) async fn lock(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<Locked> 
         parts: row.get("parts")?,
         id: row.get("id")?,
         source: row.get("source")?,
+        connection: row.get("connection_id")?,
+        actor: row.get("actor")?,
         purged: row.get::<Option<i64>>("purged_at")?.is_some(),
+        hurried: row.get::<Option<i64>>("hurried_at")?.is_some(),
     })
 }
 
-pub(crate) fn read(row: &Row) -> Result<Job> {
+pub(crate) fn read(row: &ResultRow) -> Result<Job> {
     let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
     let url: Option<Vec<u8>> = row.get("webhook_url")?;
     let url = url.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;
@@ -254,10 +273,14 @@ pub(crate) fn read(row: &Row) -> Result<Job> {
         started_by: row.get("started_by")?,
         source_action: row.get("source_action")?,
         actor: row.get("actor")?,
+        integration: row.get("integration")?,
+        title: row.get("title")?,
+        tags: tags(row.get("tags")?)?,
         state: row.parse("state")?,
         webhook_url: url,
         rows: row.get("rows_total")?,
-        counts: Counts {
+        repeated: row.get("repeated")?,
+        counts: JobCounts {
             processed: row.get("processed")?,
             passed: row.get("passed")?,
             undeliverable: row.get("undeliverable")?,
@@ -267,16 +290,23 @@ pub(crate) fn read(row: &Row) -> Result<Job> {
         charged: row.get("charged")?,
         created_at: Millis(row.get("created_at")?),
         started_at: at("started_at")?,
+        hurried_at: at("hurried_at")?,
         finished_at: at("finished_at")?,
         purged_at: at("purged_at")?,
     })
 }
 
+fn tags(stored: Option<String>) -> Result<Vec<String>> {
+    let Some(stored) = stored else { return Ok(Vec::new()) };
+    serde_json::from_str(&stored).map_err(|error| StoreError::Corrupt(error.into()))
+}
+
 /// Columns that [`read`] needs.
 macro_rules! columns {
     () => {
-        "org_no, job_no, id, test, source, started_by, source_action, actor, state, webhook_url, rows_total, processed, \
-         passed, undeliverable, risky, unknown, charged, created_at, started_at, finished_at, purged_at"
+        "org_no, job_no, id, test, source, started_by, source_action, actor, integration, state, webhook_url, rows_total, \
+         processed, passed, undeliverable, risky, unknown, charged, created_at, started_at, finished_at, purged_at, title, tags, \
+         repeated, hurried_at"
     };
 }
 pub(crate) use columns;

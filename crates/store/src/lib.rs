@@ -3,100 +3,80 @@
 //! [`Store`] is a database; each aggregate has a file of functions that take a connection ([`Conn`]) or a transaction ([`Tx`]) and
 //! return domain values. One text serves both databases. Columns are integers, texts and bytes; times are in milliseconds. Ids,
 //! times and random values are arguments, and bulk arguments are one JSON text. Markers replace the few words that differ
-//! (`db/dialect.rs`). A test prepares every statement on both databases.
+//! (`probity_db::SqlDialect`). A test prepares every statement on both databases.
 //!
 //! The keys of customer tables begin with the organization's number. SQL never sorts or compares user text by order.
 
-pub mod ahead;
-pub mod attempts;
-pub mod audit;
-pub mod clock;
-#[cfg(test)]
-mod contention;
+pub mod accounts;
+pub mod activity;
+pub mod connections;
 pub mod credits;
-mod db;
-pub mod erasures;
-mod error;
-pub mod events;
-pub mod facts;
-pub mod hex;
+pub mod database;
 pub mod idempotency;
-pub mod instance;
 pub mod jobs;
-pub mod keys;
-pub mod limits;
-pub mod moving;
 pub mod nodes;
-pub mod notices;
 mod number;
-pub mod organization;
-pub mod outbox;
-pub mod passwords;
-pub mod plans;
-pub mod reports;
-pub mod sealing;
-pub mod second_factor;
-pub mod sessions;
-pub mod settings;
-#[cfg(test)]
-mod severed;
-#[cfg(test)]
-mod statement_rules;
-pub mod suppressions;
-pub mod timeline;
+pub mod outcomes;
+pub mod privacy;
 pub mod uploads;
-pub mod usage;
-pub mod users;
-pub mod wake;
 pub mod webhooks;
 pub mod widget;
 
-#[cfg(debug_assertions)]
+use probity_db as db;
+
+pub use database::opening::StoreConfig;
+pub use db::error::{ErrorSource, Result, StoreError};
+#[cfg(feature = "failpoints")]
 #[doc(hidden)]
 pub use db::failpoint;
-pub use db::{Conn, Dialect, Place, PoolUse, SchemaState, Store, StoreConfig, Tx};
-pub use error::{Result, Source, StoreError};
+pub use db::hex::hex;
+pub use db::{Conn, DatabasePlace, PoolUse, SchemaState, SqlDialect, Store, Tx};
 pub use number::OrgNo;
 /// Creates a transaction's closure: `store.write(|tx| async move { .. }.scope_boxed())`.
 pub use scoped_futures::ScopedFutureExt;
 
-#[cfg_attr(
-    not(any(test, debug_assertions)),
-    expect(dead_code, reason = "read by the test that prepares them all, and by failpoints")
-)]
+/// Every statement of this crate.
 pub(crate) fn statements() -> Vec<&'static db::Statement> {
     [
-        ahead::STATEMENTS,
-        attempts::STATEMENTS,
-        &audit::all_statements(),
-        clock::STATEMENTS,
+        nodes::ahead::STATEMENTS,
+        accounts::people::attempts::STATEMENTS,
+        &credits::audit::all_statements(),
+        nodes::clock::STATEMENTS,
+        &connections::all_statements(),
         &credits::all_statements(),
-        &erasures::all_statements(),
-        events::STATEMENTS,
-        facts::STATEMENTS,
+        &privacy::erasures::all_statements(),
+        activity::events::STATEMENTS,
+        nodes::facts::STATEMENTS,
         idempotency::STATEMENTS,
-        instance::STATEMENTS,
+        nodes::instance::STATEMENTS,
         &jobs::all_statements(),
-        keys::STATEMENTS,
-        limits::STATEMENTS,
+        accounts::keys::STATEMENTS,
+        accounts::limits::STATEMENTS,
         nodes::STATEMENTS,
-        notices::STATEMENTS,
-        organization::STATEMENTS,
-        &outbox::all_statements(),
-        passwords::STATEMENTS,
-        plans::STATEMENTS,
-        reports::STATEMENTS,
-        &sealing::all_statements(),
-        second_factor::STATEMENTS,
-        sessions::STATEMENTS,
-        settings::STATEMENTS,
-        suppressions::STATEMENTS,
-        timeline::STATEMENTS,
+        activity::list_mail::STATEMENTS,
+        activity::notices::STATEMENTS,
+        &activity::report_mail::all_statements(),
+        accounts::organization::STATEMENTS,
+        &webhooks::outbox::all_statements(),
+        &outcomes::all_statements(),
+        accounts::people::forgotten::STATEMENTS,
+        accounts::people::passwords::STATEMENTS,
+        accounts::plans::STATEMENTS,
+        activity::reports::STATEMENTS,
+        activity::requests::STATEMENTS,
+        &privacy::sealing::all_statements(),
+        accounts::people::second_factor::STATEMENTS,
+        accounts::people::sessions::STATEMENTS,
+        accounts::settings::STATEMENTS,
+        accounts::sso::STATEMENTS,
+        privacy::suppressions::STATEMENTS,
+        activity::timeline::STATEMENTS,
         &uploads::all_statements(),
-        usage::STATEMENTS,
-        &users::all_statements(),
-        wake::STATEMENTS,
+        credits::usage::STATEMENTS,
+        &accounts::users::all_statements(),
+        nodes::wake::STATEMENTS,
         webhooks::STATEMENTS,
+        webhooks::callback_secret::STATEMENTS,
         widget::STATEMENTS,
     ]
     .concat()

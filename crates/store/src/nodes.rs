@@ -1,15 +1,21 @@
 //! Nodes that share a database, and leases, each held by one node at a time.
 //!
 //! A node writes its row with each heartbeat, and takes its leases in the same transaction ([`beat`], [`take`]). A lease has an
-//! end, so that it becomes free by itself if its holder dies. Nodes use the database's clock here ([`crate::clock`]), and a holder
-//! must stop work some time before the lease ends. A holder that was cut off for longer than its lease finds out at its next
-//! [`take`].
+//! end, so that it becomes free by itself if its holder dies. Nodes use the database's clock here ([`crate::nodes::clock`]), and
+//! a holder must stop work some time before the lease ends. A holder that was cut off for longer than its lease finds out at its
+//! next [`take`].
+
+pub mod ahead;
+pub mod clock;
+pub mod facts;
+pub mod instance;
+pub mod wake;
 
 use probity_account::id::NodeId;
 use probity_mail::time::Millis;
 
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::error::Result;
+use crate::db::error::Result;
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 
 statements! {
     BEAT = "INSERT INTO node (id, hostname, process, roles, version, sources, chunks, imports, started_at, seen_at, egress, \
@@ -32,7 +38,7 @@ statements! {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct StoredNode {
     /// Name, created at start.
     pub id: NodeId,
     /// Host that it runs on, for display.
@@ -61,7 +67,7 @@ pub struct Node {
 
 /// A lease: exclusive ownership by one node until a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lease {
+pub struct NodeLease {
     /// Subject of the lease.
     pub name: String,
     pub holder: NodeId,
@@ -71,16 +77,16 @@ pub struct Lease {
     pub until: Millis,
 }
 
-impl Lease {
-    fn read(row: &Row) -> Result<Self> {
+impl NodeLease {
+    fn read(row: &ResultRow) -> Result<Self> {
         let until = Millis(row.get("held_until")?);
         Ok(Self { name: row.get("name")?, holder: row.parse("holder")?, epoch: row.get("epoch")?, until })
     }
 }
 
 /// Records a heartbeat of a node, with its current work.
-pub async fn beat(tx: &mut Tx, node: &Node) -> Result<()> {
-    let Node { hostname, process, roles, version, sources, egress, .. } = node;
+pub async fn beat(tx: &mut Tx, node: &StoredNode) -> Result<()> {
+    let StoredNode { hostname, process, roles, version, sources, egress, .. } = node;
     let texts = [hostname, process, roles, version, sources, egress].map(String::as_str);
     let [hostname, process, roles, version, sources, egress] = texts;
     let id = node.id.to_string();
@@ -92,9 +98,9 @@ pub async fn beat(tx: &mut Tx, node: &Node) -> Result<()> {
 }
 
 /// All known nodes, oldest first, including those that died lately.
-pub async fn all(conn: &mut Conn) -> Result<Vec<Node>> {
-    let read = |row: &Row| {
-        Ok(Node {
+pub async fn all(conn: &mut Conn) -> Result<Vec<StoredNode>> {
+    let read = |row: &ResultRow| {
+        Ok(StoredNode {
             id: row.parse("id")?,
             hostname: row.get("hostname")?,
             process: row.get("process")?,
@@ -113,18 +119,18 @@ pub async fn all(conn: &mut Conn) -> Result<Vec<Node>> {
 }
 
 /// All leases, including expired ones.
-pub async fn leases(conn: &mut Conn) -> Result<Vec<Lease>> {
-    conn.rows(&LEASES, args![]).await?.iter().map(Lease::read).collect()
+pub async fn leases(conn: &mut Conn) -> Result<Vec<NodeLease>> {
+    conn.rows(&LEASES, args![]).await?.iter().map(NodeLease::read).collect()
 }
 
 /// Takes a free lease, or extends one's own. Returns the lease as stored, under another name if another node has it. Take several
 /// in the order of their names, to prevent deadlocks between nodes.
-pub async fn take(tx: &mut Tx, name: &str, holder: NodeId, now: Millis, until: Millis) -> Result<Lease> {
+pub async fn take(tx: &mut Tx, name: &str, holder: NodeId, now: Millis, until: Millis) -> Result<NodeLease> {
     tx.execute(&TAKE, args![name, holder.to_string(), now, until]).await?;
     let standing = tx.first(&STANDING, args![name]).await?;
     // Its holder released it between the two statements; the next heartbeat takes it.
-    let free = Lease { name: name.to_owned(), holder: NodeId::from_bits(0), epoch: 0, until: now };
-    standing.map_or(Ok(free), |row| Lease::read(&row))
+    let free = NodeLease { name: name.to_owned(), holder: NodeId::from_bits(0), epoch: 0, until: now };
+    standing.map_or(Ok(free), |row| NodeLease::read(&row))
 }
 
 /// Removes a node and releases its leases.

@@ -14,8 +14,8 @@ impl OrgNo {
     }
 }
 
-impl crate::db::Argument for OrgNo {
-    fn add(self, args: &mut crate::db::Args) {
+impl crate::db::StatementArgument for OrgNo {
+    fn add(self, args: &mut crate::db::StatementArgs) {
         self.0.add(args);
     }
 }

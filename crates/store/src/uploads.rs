@@ -2,23 +2,25 @@
 //!
 //! An upload is *arriving* while its rows come in blocks; it is not visible. One short transaction ([`finish`]) makes it *ready*.
 //! It is *started* in the transaction that accepts its job ([`start`]), so repeated starts create one job. A *gone* upload is
-//! invisible, and its blocks are removed in slices ([`purge`]).
+//! invisible, and its blocks are removed in slices ([`mod@purge`]).
 //!
 //! Rows are numbered from 0, including the header. The server defines the bodies: this crate does not read them.
 
+mod purge;
 mod rows;
 
 use probity_account::id::{JobId, UploadId, UserId};
 use probity_mail::time::Millis;
 
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::erasures;
-use crate::error::{Result, StoreError};
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
-use crate::sealing::Place;
+use crate::privacy::erasures;
+use crate::privacy::sealing::{SealedField, seal, unseal};
 
-pub use rows::{Anew, add_block, blocks, mark_due, mark_gone, of_org, purge, rewrite_about, rewrite_block};
+pub use purge::{mark_abandoned, mark_due, mark_gone, purge};
+pub use rows::{UploadRewrite, add_block, blocks, of_org, rewrite_about, rewrite_block};
 
 /// Number of an upload within the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,8 +33,8 @@ impl UploadNo {
     }
 }
 
-impl crate::db::Argument for UploadNo {
-    fn add(self, args: &mut crate::db::Args) {
+impl crate::db::StatementArgument for UploadNo {
+    fn add(self, args: &mut crate::db::StatementArgs) {
         self.0.add(args);
     }
 }
@@ -42,6 +44,8 @@ impl crate::db::Argument for UploadNo {
 pub struct NewUpload {
     pub org: OrgNo,
     pub id: UploadId,
+    /// Whether the sandbox answers its list.
+    pub test: bool,
     /// `source` of its job: `csv`, or `input` for pasted text.
     pub source: &'static str,
     /// Uploader; `None` for the operator.
@@ -51,14 +55,14 @@ pub struct NewUpload {
 
 /// Address column, and whether the first row is a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
+pub struct ColumnChoice {
     /// Address column, from 0; `None` if not chosen.
     pub column: Option<i64>,
     /// Whether the first row names the columns.
     pub header: bool,
 }
 
-impl Choice {
+impl ColumnChoice {
     /// The column as a statement compares it.
     fn number(self) -> i64 {
         self.column.unwrap_or(-1)
@@ -67,18 +71,18 @@ impl Choice {
 
 /// Changed choice, with the content counted for it.
 #[derive(Clone, Copy, Debug)]
-pub struct Change<'a> {
+pub struct UploadChange<'a> {
     /// Former choice.
-    pub from: Choice,
+    pub from: ColumnChoice,
     /// New choice.
-    pub to: Choice,
+    pub to: ColumnChoice,
     /// Content of the column; `None` if none is chosen.
-    pub content: Option<&'a Content>,
+    pub content: Option<&'a ColumnContent>,
 }
 
 /// Content of the address column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Content {
+pub struct ColumnContent {
     /// Rows with a text in it.
     pub addresses: i64,
     /// Rows without one.
@@ -93,16 +97,18 @@ pub struct Content {
 
 /// Upload that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Arrived<'a> {
+pub struct ArrivedUpload<'a> {
     /// Description, in the server's format.
     pub about: &'a [u8],
     /// Rows, including the header.
     pub rows: i64,
     /// Size of the original file, in bytes.
     pub size: i64,
-    pub choice: Choice,
+    pub choice: ColumnChoice,
     /// Content of the column; `None` if none is chosen.
-    pub content: Option<&'a Content>,
+    pub content: Option<&'a ColumnContent>,
+    /// Upload that this one replaces, unless it has a job by now.
+    pub replaces: Option<UploadNo>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +117,8 @@ pub struct Upload {
     pub no: UploadNo,
     /// Public id.
     pub id: UploadId,
+    /// Whether the sandbox answers its list.
+    pub test: bool,
     /// `source` of its job.
     pub source: String,
     /// Uploader; `None` for the operator.
@@ -121,9 +129,9 @@ pub struct Upload {
     pub rows: i64,
     /// Size of the original file, in bytes.
     pub size: i64,
-    pub choice: Choice,
+    pub choice: ColumnChoice,
     /// Content of the column; `None` if none is chosen, or a recount is due.
-    pub content: Option<Content>,
+    pub content: Option<ColumnContent>,
     /// Job created from it.
     pub job: Option<(JobNo, JobId)>,
     pub created_at: Millis,
@@ -134,16 +142,17 @@ pub struct Upload {
 /// Columns that [`read`] needs.
 macro_rules! columns {
     () => {
-        "org_no, upload_no, id, source, user_id, about, rows_total, size, header, column_no, counted, addresses, blank, \
+        "org_no, upload_no, id, test, source, user_id, about, rows_total, size, header, column_no, counted, addresses, blank, \
          repeated, invalid, domains, job_no, job_id, created_at, touched_at"
     };
 }
 
 statements! {
-    HELD = "SELECT upload_no FROM upload WHERE org_no = $1 AND state IN ('arriving', 'ready') LIMIT $2";
-    BEGIN = "INSERT INTO upload (org_no, upload_no, id, source, state, user_id, rows_total, size, header, counted, \
+    HELD = "SELECT upload_no FROM upload WHERE org_no = $1 AND state IN ('arriving', 'ready') AND test = $3 LIMIT $2";
+    BEGIN = "INSERT INTO upload (org_no, upload_no, id, test, source, state, user_id, rows_total, size, header, counted, \
              addresses, blank, repeated, invalid, created_at, touched_at) \
-             VALUES ($1, $2, $3, $4, 'arriving', $5, 0, 0, 0, 0, 0, 0, 0, 0, $6, $6)";
+             VALUES ($1, $2, $3, $4, $5, 'arriving', $6, 0, 0, 0, 0, 0, 0, 0, 0, $7, $7)";
+    MODE = "SELECT test FROM upload WHERE org_no = $1 AND upload_no = $2";
     FINISH = "UPDATE upload SET state = 'ready', about = $3, rows_total = $4, size = $5, created_at = $6, touched_at = $6 \
               WHERE org_no = $1 AND upload_no = $2 AND state = 'arriving'";
     CHOOSE = "UPDATE upload SET header = $3, column_no = $4, counted = $5, addresses = $6, blank = $7, repeated = $8, \
@@ -154,22 +163,23 @@ statements! {
                AND header = $8 AND COALESCE(column_no, -1) = $9";
     START = "UPDATE upload SET state = 'started', job_no = $3, job_id = $4, touched_at = $5 \
              WHERE org_no = $1 AND upload_no = $2 AND state = 'ready' AND header = $6 AND COALESCE(column_no, -1) = $7";
-    BY_ID = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND id = $2 AND state IN ('ready', 'started')");
+    BY_ID = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND id = $2 AND test = $3 \
+           AND state IN ('ready', 'started')");
     OF_JOB = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND job_no = $2 AND state = 'started'");
-    LIST = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND state = 'ready' \
-           ORDER BY created_at DESC, upload_no DESC LIMIT $2");
+    LIST = concat!("SELECT ", columns!(), " FROM upload WHERE org_no = $1 AND test = $2 AND state = 'ready' \
+           ORDER BY created_at DESC, upload_no DESC LIMIT $3");
 }
 
 /// All statements of this aggregate, including its submodules.
 pub(crate) fn all_statements() -> Vec<&'static crate::db::Statement> {
-    [STATEMENTS, rows::STATEMENTS].concat()
+    [STATEMENTS, purge::STATEMENTS, rows::STATEMENTS].concat()
 }
 
 /// Creates an upload that waits for its rows. It stays invisible until it has arrived. [`StoreError::Conflict`]: the organization
-/// already has `at_most` uploads that are arriving or not started. Started uploads do not count: they are kept for the downloads of
+/// already has `at_most` uploads of the mode that are arriving or not started. Started uploads do not count: they are kept for the downloads of
 /// their jobs, and must not block the next list.
 pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadNo> {
-    let held = tx.rows(&HELD, args![new.org, at_most]).await?.len();
+    let held = tx.rows(&HELD, args![new.org, at_most, new.test]).await?.len();
     if i64::try_from(held).is_ok_and(|held| held >= at_most) {
         return Err(StoreError::Conflict);
     }
@@ -178,6 +188,7 @@ pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadN
         new.org,
         no,
         new.id.to_string(),
+        new.test,
         new.source,
         new.user.map(|user| user.to_string()).unwrap_or_default(),
         new.at
@@ -186,24 +197,28 @@ pub async fn begin(tx: &mut Tx, new: &NewUpload, at_most: i64) -> Result<UploadN
     Ok(no)
 }
 
-/// Makes an upload visible after all its rows have arrived, at a time that no erasure reaches. [`StoreError::NotFound`]: it was
-/// swept meanwhile.
-pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &Arrived<'_>, now: Millis) -> Result<()> {
-    let Arrived { about, rows, size, choice, content } = *arrived;
-    let about = tx.seal(org, about_of(no), about).await?;
-    let at = erasures::after_all(tx, org, false, now).await?;
+/// Makes an upload visible after all its rows have arrived, at a time that no erasure reaches; the one that it replaces is gone
+/// with the same commit. [`StoreError::NotFound`]: it was swept meanwhile.
+pub async fn finish(tx: &mut Tx, org: OrgNo, no: UploadNo, arrived: &ArrivedUpload<'_>, now: Millis) -> Result<()> {
+    let ArrivedUpload { about, rows, size, choice, content, replaces } = *arrived;
+    let about = seal(tx, org, about_of(no), about).await?;
+    let test = tx.first(&MODE, args![org, no]).await?.ok_or(StoreError::NotFound)?.get::<i64>("test")? == 1;
+    let at = erasures::after_all(tx, org, test, now).await?;
     one(tx.execute(&FINISH, args![org, no, &*about, rows, size, at]).await?)?;
-    let change = Change { from: Choice { column: None, header: false }, to: choice, content };
+    if let Some(replaced) = replaces {
+        purge::mark_replaced(tx, org, replaced).await?;
+    }
+    let change = UploadChange { from: ColumnChoice { column: None, header: false }, to: choice, content };
     choose(tx, org, no, &change, at).await
 }
 
 /// Chooses another column. [`StoreError::Conflict`]: the current choice differs from the change's, a job was created from it, or it
 /// is gone.
-pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &Change<'_>, now: Millis) -> Result<()> {
-    let Change { from, to, content } = *change;
-    let none = Content::default();
+pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &UploadChange<'_>, now: Millis) -> Result<()> {
+    let UploadChange { from, to, content } = *change;
+    let none = ColumnContent::default();
     let found = content.unwrap_or(&none);
-    let domains = tx.seal(org, domains_of(no), &found.domains).await?.into_owned();
+    let domains = seal(tx, org, domains_of(no), &found.domains).await?.into_owned();
     let values = args![
         org,
         no,
@@ -223,9 +238,9 @@ pub async fn choose(tx: &mut Tx, org: OrgNo, no: UploadNo, change: &Change<'_>, 
 }
 
 /// Stores a recount for this choice, unless the choice has changed or another recount was faster.
-pub async fn recount(tx: &mut Tx, org: OrgNo, no: UploadNo, choice: Choice, found: &Content) -> Result<()> {
-    let Content { addresses, blank, repeated, invalid, domains } = found;
-    let domains = tx.seal(org, domains_of(no), domains).await?;
+pub async fn recount(tx: &mut Tx, org: OrgNo, no: UploadNo, choice: ColumnChoice, found: &ColumnContent) -> Result<()> {
+    let ColumnContent { addresses, blank, repeated, invalid, domains } = found;
+    let domains = seal(tx, org, domains_of(no), domains).await?;
     let counts = args![org, no, *addresses, *blank, *repeated, *invalid, &*domains, choice.header, choice.number(),];
     tx.execute(&RECOUNT, counts).await?;
     Ok(())
@@ -235,8 +250,8 @@ pub async fn recount(tx: &mut Tx, org: OrgNo, no: UploadNo, choice: Choice, foun
 /// nothing. [`StoreError::Conflict`]: the job has the rows of another choice than the upload.
 pub async fn start(
     tx: &mut Tx,
-    (org, id): (OrgNo, UploadId),
-    (job, choice): (JobId, Choice),
+    (org, id, test): (OrgNo, UploadId, bool),
+    (job, choice): (JobId, ColumnChoice),
     now: Millis,
 ) -> Result<Option<(JobNo, JobId)>> {
     let no = UploadNo::of_id(id);
@@ -245,11 +260,11 @@ pub async fn start(
     if started == 1 {
         return Ok(None);
     }
-    by_id(tx, org, id).await?.job.map(Some).ok_or(StoreError::Conflict)
+    by_id(tx, org, id, test).await?.job.map(Some).ok_or(StoreError::Conflict)
 }
 
-pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UploadId) -> Result<Upload> {
-    let row = conn.first(&BY_ID, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UploadId, test: bool) -> Result<Upload> {
+    let row = conn.first(&BY_ID, args![org, id.to_string(), test]).await?.ok_or(StoreError::NotFound)?;
     read(conn, &row).await
 }
 
@@ -261,9 +276,9 @@ pub async fn of_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<Up
     }
 }
 
-/// An organization's uploads without a job, newest first.
-pub async fn list(conn: &mut Conn, org: OrgNo, at_most: i64) -> Result<Vec<Upload>> {
-    let rows = conn.rows(&LIST, args![org, at_most]).await?;
+/// An organization's live or test uploads without a job, newest first.
+pub async fn list(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<Upload>> {
+    let rows = conn.rows(&LIST, args![org, test, at_most]).await?;
     let mut all = Vec::with_capacity(rows.len());
     for row in &rows {
         all.push(read(conn, row).await?);
@@ -275,21 +290,21 @@ fn one(changed: u64) -> Result<()> {
     if changed == 1 { Ok(()) } else { Err(StoreError::NotFound) }
 }
 
-fn about_of(no: UploadNo) -> Place<'static> {
-    Place::numbered("upload.about", no.0, 0)
+fn about_of(no: UploadNo) -> SealedField<'static> {
+    SealedField::numbered("upload.about", no.0, 0)
 }
 
-fn domains_of(no: UploadNo) -> Place<'static> {
-    Place::numbered("upload.domains", no.0, 0)
+fn domains_of(no: UploadNo) -> SealedField<'static> {
+    SealedField::numbered("upload.domains", no.0, 0)
 }
 
-async fn read(conn: &mut Conn, row: &Row) -> Result<Upload> {
+async fn read(conn: &mut Conn, row: &ResultRow) -> Result<Upload> {
     let (org, no) = (OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?));
     let about: Option<Vec<u8>> = row.get("about")?;
-    let about = conn.open_sealed(org, about_of(no), about.unwrap_or_default()).await?;
+    let about = unseal(conn, org, about_of(no), about.unwrap_or_default()).await?;
     let domains: Option<Vec<u8>> = row.get("domains")?;
-    let domains = conn.open_sealed(org, domains_of(no), domains.unwrap_or_default()).await?;
-    let content = Content {
+    let domains = unseal(conn, org, domains_of(no), domains.unwrap_or_default()).await?;
+    let content = ColumnContent {
         addresses: row.get("addresses")?,
         blank: row.get("blank")?,
         repeated: row.get("repeated")?,
@@ -302,12 +317,13 @@ async fn read(conn: &mut Conn, row: &Row) -> Result<Upload> {
         org,
         no,
         id: row.parse("id")?,
+        test: row.get::<i64>("test")? == 1,
         source: row.get("source")?,
         user: user_of(row)?,
         about,
         rows: row.get("rows_total")?,
         size: row.get("size")?,
-        choice: Choice { column: row.get("column_no")?, header: row.get::<i64>("header")? == 1 },
+        choice: ColumnChoice { column: row.get("column_no")?, header: row.get::<i64>("header")? == 1 },
         content: Some(content).filter(|_| row.get::<i64>("counted").is_ok_and(|counted| counted == 1)),
         job,
         created_at: Millis(row.get("created_at")?),
@@ -316,6 +332,6 @@ async fn read(conn: &mut Conn, row: &Row) -> Result<Upload> {
 }
 
 /// An empty id means that no user uploaded it: no user's id is empty.
-fn user_of(row: &Row) -> Result<Option<UserId>> {
+fn user_of(row: &ResultRow) -> Result<Option<UserId>> {
     if row.get::<String>("user_id")?.is_empty() { Ok(None) } else { row.parse("user_id").map(Some) }
 }

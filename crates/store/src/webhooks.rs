@@ -1,24 +1,27 @@
 //! Webhooks: customers' endpoints and their subscriptions.
 //!
 //! A webhook is created with a live or a test key, and only gets events about jobs of that mode. Its deliveries are stored in the
-//! outbox ([`crate::outbox`]) under its id, in the transaction of the event; [`listeners`] returns the webhooks to notify. URL and
-//! secret are read at sending time ([`receivers`]), so changes apply to waiting deliveries, too.
+//! outbox ([`crate::webhooks::outbox`]) under its id, in the transaction of the event; [`listeners`] returns the webhooks to
+//! notify. URL and secret are read at sending time ([`receivers`]), so changes apply to waiting deliveries, too.
 //!
 //! The store counts successes and failures ([`delivered`], [`failed`]); callers decide when a webhook has failed for too long.
+
+pub mod callback_secret;
+pub mod outbox;
 
 use probity_account::id::{JobId, WebhookId};
 use probity_account::webhook::Topic;
 use probity_mail::time::Millis;
 use serde_json::json;
 
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::error::{Result, StoreError};
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::jobs::JobNo;
 use crate::number::OrgNo;
 
 /// Webhook without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Webhook {
+pub struct WebhookEndpoint {
     pub org: OrgNo,
     pub id: WebhookId,
     /// Whether a test key created it.
@@ -37,7 +40,7 @@ pub struct Webhook {
 
 /// Webhook to notify of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listener {
+pub struct JobWebhook {
     pub id: WebhookId,
     /// Current target URL.
     pub url: String,
@@ -48,7 +51,7 @@ pub struct Listener {
 
 /// What a sender needs to know about a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Receiver {
+pub struct WebhookReceiver {
     pub org: OrgNo,
     pub id: WebhookId,
     /// Current target URL.
@@ -63,7 +66,7 @@ pub struct Receiver {
 
 /// Failures since the last successful delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failing {
+pub struct WebhookFailures {
     /// Time of the first failure.
     pub since: Millis,
     /// Deliveries whose attempts all failed.
@@ -98,6 +101,7 @@ statements! {
     LISTENERS = "SELECT w.id, w.url, w.events, j.id AS job_id FROM job j \
                  JOIN webhook w ON w.org_no = j.org_no AND w.test = j.test AND w.active = 1 \
                  WHERE j.org_no = $1 AND j.job_no = $2 ORDER BY w.id";
+    SUBSCRIBERS = "SELECT id, url, events FROM webhook WHERE org_no = $1 AND test = $2 AND active = 1 ORDER BY id";
     RECEIVERS = "SELECT org_no, id, url, active, secret, previous, previous_until FROM webhook WHERE (org_no, id) IN \
                  (SELECT CAST(each.value ->> 'o' AS BIGINT), each.value ->> 'i' FROM {each:$1})";
     DELIVERED = "UPDATE webhook SET last_delivery_at = $3, failing_since = NULL, given_up = 0 \
@@ -108,13 +112,13 @@ statements! {
 }
 
 /// Creates a webhook. False: its organization has `at_most` already.
-pub async fn insert(tx: &mut Tx, webhook: &Webhook, secret: &[u8], at_most: i64) -> Result<bool> {
+pub async fn insert(tx: &mut Tx, webhook: &WebhookEndpoint, secret: &[u8], at_most: i64) -> Result<bool> {
     tx.first(&LOCK_ORG, args![webhook.org]).await?.ok_or(StoreError::NotFound)?;
     let counted = tx.first(&COUNT, args![webhook.org, at_most]).await?;
     if counted.map_or(Ok(0), |row| row.get::<i64>("n"))? >= at_most {
         return Ok(false);
     }
-    let Webhook { org, id, test, name, url, events, active, created_at, .. } = webhook;
+    let WebhookEndpoint { org, id, test, name, url, events, active, created_at, .. } = webhook;
     let events = names(events);
     let values = args![*org, id.to_string(), *test, name.as_str(), url.as_str(), events, *active, secret, *created_at];
     tx.execute(&INSERT, values).await?;
@@ -122,12 +126,12 @@ pub async fn insert(tx: &mut Tx, webhook: &Webhook, secret: &[u8], at_most: i64)
 }
 
 /// One webhook, for keys of its mode (live or test).
-pub async fn by_id(conn: &mut Conn, org: OrgNo, id: WebhookId, test: bool) -> Result<Webhook> {
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: WebhookId, test: bool) -> Result<WebhookEndpoint> {
     conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
 /// As [`by_id`], locked until the transaction ends.
-pub async fn lock(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<Webhook> {
+pub async fn lock(tx: &mut Tx, org: OrgNo, id: WebhookId, test: bool) -> Result<WebhookEndpoint> {
     tx.first(&LOCK, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
 }
 
@@ -138,14 +142,14 @@ pub async fn page(
     test: bool,
     after: Option<(Millis, WebhookId)>,
     at_most: i64,
-) -> Result<Vec<Webhook>> {
+) -> Result<Vec<WebhookEndpoint>> {
     let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
     conn.rows(&PAGE, args![org, test, at, id, at_most]).await?.iter().map(read).collect()
 }
 
 /// Replaces name, URL, events and state of a locked webhook. Reactivation resets its failures.
-pub async fn write(tx: &mut Tx, before: &Webhook, after: &Webhook) -> Result<()> {
-    let Webhook { org, id, name, url, events, active, .. } = after;
+pub async fn write(tx: &mut Tx, before: &WebhookEndpoint, after: &WebhookEndpoint) -> Result<()> {
+    let WebhookEndpoint { org, id, name, url, events, active, .. } = after;
     tx.execute(&WRITE, args![*org, id.to_string(), name.as_str(), url.as_str(), names(events), *active]).await?;
     if *active && !before.active {
         tx.execute(&FORGIVE, args![*org, id.to_string()]).await?;
@@ -174,23 +178,35 @@ pub async fn rotate(
 }
 
 /// Webhooks to notify of a job: the active ones of its organization and mode, whatever their topics.
-pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<Listener>> {
-    let listener = |row: &Row| {
-        Ok(Listener { id: row.parse("id")?, url: row.get("url")?, events: topics(row)?, job: row.parse("job_id")? })
+pub async fn listeners(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Vec<JobWebhook>> {
+    let listener = |row: &ResultRow| {
+        Ok(JobWebhook { id: row.parse("id")?, url: row.get("url")?, events: topics(row)?, job: row.parse("job_id")? })
     };
     conn.rows(&LISTENERS, args![org, job]).await?.iter().map(listener).collect()
 }
 
+/// Active webhooks of an organization and mode that subscribe to a topic, with their URLs.
+pub async fn subscribers(conn: &mut Conn, org: OrgNo, test: bool, topic: Topic) -> Result<Vec<(WebhookId, String)>> {
+    let rows = conn.rows(&SUBSCRIBERS, args![org, test]).await?;
+    let mut found = Vec::new();
+    for row in &rows {
+        if topics(row)?.contains(&topic) {
+            found.push((row.parse("id")?, row.get("url")?));
+        }
+    }
+    Ok(found)
+}
+
 /// Those of these webhooks that exist, in no order.
-pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result<Vec<Receiver>> {
+pub async fn receivers(conn: &mut Conn, wanted: &[(OrgNo, WebhookId)]) -> Result<Vec<WebhookReceiver>> {
     if wanted.is_empty() {
         return Ok(Vec::new());
     }
     let wanted: Vec<_> = wanted.iter().map(|(org, id)| json!({ "o": org.0, "i": id.to_string() })).collect();
-    let receiver = |row: &Row| {
+    let receiver = |row: &ResultRow| {
         let previous: Option<Vec<u8>> = row.get("previous")?;
         let until: Option<i64> = row.get("previous_until")?;
-        Ok(Receiver {
+        Ok(WebhookReceiver {
             org: OrgNo(row.get("org_no")?),
             id: row.parse("id")?,
             url: row.get("url")?,
@@ -208,9 +224,17 @@ pub async fn delivered(tx: &mut Tx, org: OrgNo, id: WebhookId, at: Millis) -> Re
 }
 
 /// Records a failed attempt, and whether it was the last one. `None`: the webhook no longer exists.
-pub async fn failed(tx: &mut Tx, org: OrgNo, id: WebhookId, at: Millis, given_up: bool) -> Result<Option<Failing>> {
+pub async fn failed(
+    tx: &mut Tx,
+    org: OrgNo,
+    id: WebhookId,
+    at: Millis,
+    given_up: bool,
+) -> Result<Option<WebhookFailures>> {
     let row = tx.first(&FAILED, args![org, id.to_string(), at, i64::from(given_up)]).await?;
-    let failing = |row: Row| Ok(Failing { since: Millis(row.get("failing_since")?), given_up: row.get("given_up")? });
+    let failing = |row: ResultRow| {
+        Ok(WebhookFailures { since: Millis(row.get("failing_since")?), given_up: row.get("given_up")? })
+    };
     row.map(failing).transpose()
 }
 
@@ -225,14 +249,14 @@ fn names(topics: &[Topic]) -> String {
 }
 
 /// Topics known only to a newer version are omitted: this version never sends them.
-fn topics(row: &Row) -> Result<Vec<Topic>> {
+fn topics(row: &ResultRow) -> Result<Vec<Topic>> {
     let names: Vec<String> =
         serde_json::from_str(&row.get::<String>("events")?).map_err(|error| StoreError::Corrupt(error.into()))?;
     Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
-fn read(row: &Row) -> Result<Webhook> {
-    Ok(Webhook {
+fn read(row: &ResultRow) -> Result<WebhookEndpoint> {
+    Ok(WebhookEndpoint {
         org: OrgNo(row.get("org_no")?),
         id: row.parse("id")?,
         test: row.get::<i64>("test")? == 1,

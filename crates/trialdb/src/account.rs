@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Accounts to use instead of root, best first. `initdb` needs a user name, so a bare number will not do.
@@ -10,7 +10,7 @@ const ACCOUNTS: [&str; 2] = ["postgres", "nobody"];
 
 /// Account of the instance's processes and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Account {
+pub(crate) enum ProcessAccount {
     /// Account of this process.
     Own,
     /// Another account, which only root can use.
@@ -21,7 +21,7 @@ pub(crate) enum Account {
     },
 }
 
-impl Account {
+impl ProcessAccount {
     /// Chooses the account for this process.
     pub(crate) fn choose() -> Self {
         if !rustix::process::geteuid().is_root() {
@@ -61,7 +61,7 @@ impl Account {
     }
 
     /// Returns a directory for temporary files that the account can reach: root's own may be closed to others.
-    pub(crate) fn temporary(self) -> std::path::PathBuf {
+    pub(crate) fn temporary(self) -> PathBuf {
         match self {
             Self::Own => std::env::temp_dir(),
             Self::Other { .. } => "/tmp".into(),
@@ -76,10 +76,10 @@ mod tests {
     #[test]
     fn postgres_goes_before_nobody_and_odd_lines_are_passed_over() {
         let nobody = "root:x:0:0::/root:/bin/sh\n\n# odd\nnobody:x:65534:65533::/:/bin/false\n";
-        assert_eq!(Account::among(nobody), Some(Account::Other { uid: 65534, gid: 65533 }));
+        assert_eq!(ProcessAccount::among(nobody), Some(ProcessAccount::Other { uid: 65534, gid: 65533 }));
         let both =
             format!("{nobody}postgresql:x:5:6::/:\npostgres:x:101:104:PostgreSQL:/var/lib/postgresql:/bin/bash\n");
-        assert_eq!(Account::among(&both), Some(Account::Other { uid: 101, gid: 104 }));
-        assert_eq!(Account::among("root:x:0:0::/root:/bin/sh\n"), None);
+        assert_eq!(ProcessAccount::among(&both), Some(ProcessAccount::Other { uid: 101, gid: 104 }));
+        assert_eq!(ProcessAccount::among("root:x:0:0::/root:/bin/sh\n"), None);
     }
 }

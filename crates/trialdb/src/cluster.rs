@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::process::Pid;
 
-use crate::database::Database;
+use crate::database::TrialDatabase;
 use crate::installation::{Installation, run};
+use crate::memory;
 use crate::processes;
 use crate::watchdog::Watchdog;
 
@@ -29,8 +30,9 @@ const PORT_ATTEMPTS: u32 = 20;
 const TIMEOUT: &str = "--timeout=60";
 /// Connections for the pools of many concurrent tests; other settings are PostgreSQL's defaults.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300";
-/// Turns off what only matters if the machine itself fails. A commit survives the server's death in any case.
-const FAST_SETTINGS: &str = "-c fsync=off -c full_page_writes=off";
+/// Turns off what only matters if the machine itself fails. A commit survives the server's death in any case. Little of the log is
+/// kept, because it may be in memory.
+const FAST_SETTINGS: &str = "-c fsync=off -c full_page_writes=off -c max_wal_size=256MB";
 
 /// Options of an instance.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +41,8 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Turns off fsync and full-page writes: faster, and safe unless the machine fails.
+    /// Turns off fsync and full-page writes, and keeps the files in memory if there is plenty: faster, and safe unless the machine
+    /// fails.
     #[must_use]
     pub fn fast(self) -> Self {
         Self { fast: true }
@@ -51,15 +54,15 @@ impl Setup {
     ///
     /// If PostgreSQL does not start, or is missing and `PROBITY_REQUIRE_PG=1`.
     pub fn start(self) -> Option<Cluster> {
-        let instance = Instance::start(Installation::find()?, self);
+        let instance = ClusterInstance::start(Installation::find()?, self);
         Some(Cluster { instance: Arc::new(instance) })
     }
 }
 
-/// A running instance. It ends with the process, or when its last clone and the last [`Database`] in it are dropped.
+/// A running instance. It ends with the process, or when its last clone and the last [`TrialDatabase`] in it are dropped.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    instance: Arc<Instance>,
+    instance: Arc<ClusterInstance>,
 }
 
 impl Cluster {
@@ -74,21 +77,25 @@ impl Cluster {
     }
 
     /// Creates an empty database.
-    pub fn create_database(&self) -> Database {
+    pub fn create_database(&self) -> TrialDatabase {
         self.new_database(&[])
     }
 
     /// Copies a database of this instance, which must have no connections (the server waits 5 s for that).
-    pub fn clone_of(&self, template: &Database) -> Database {
+    pub fn clone_of(&self, template: &TrialDatabase) -> TrialDatabase {
         self.new_database(&[&format!("--template={}", template.name())])
     }
 
-    fn new_database(&self, options: &[&str]) -> Database {
+    fn new_database(&self, options: &[&str]) -> TrialDatabase {
         let name = format!("trial_{}", self.instance.databases.fetch_add(1, Ordering::Relaxed));
         let mut createdb = self.instance.client("createdb");
-        run(createdb.arg(format!("--maintenance-db={MAINTENANCE}")).args(options).arg(&name))
-            .unwrap_or_else(|error| panic!("cannot create a database: {error}"));
-        Database::new(Arc::clone(&self.instance), name)
+        createdb.arg(format!("--maintenance-db={MAINTENANCE}")).args(options);
+        if self.instance.installation.major >= 15 {
+            // Otherwise the server writes each page into its log. Earlier versions know no other way.
+            createdb.arg("--strategy=file_copy");
+        }
+        run(createdb.arg(&name)).unwrap_or_else(|error| panic!("cannot create a database: {error}"));
+        TrialDatabase::new(Arc::clone(&self.instance), name)
     }
 
     /// Stops the server as a crash would, without a checkpoint: the next start recovers. Resumes a paused server first.
@@ -128,7 +135,7 @@ impl Cluster {
 
 /// State shared by a cluster and its databases.
 #[derive(Debug)]
-pub(crate) struct Instance {
+pub(crate) struct ClusterInstance {
     installation: &'static Installation,
     directory: PathBuf,
     password: String,
@@ -138,10 +145,10 @@ pub(crate) struct Instance {
     _watchdog: Watchdog,
 }
 
-impl Instance {
+impl ClusterInstance {
     fn start(installation: &'static Installation, setup: Setup) -> Self {
         let directory =
-            directory_for(installation).unwrap_or_else(|error| panic!("no directory for PostgreSQL: {error}"));
+            directory_for(installation, setup).unwrap_or_else(|error| panic!("no directory for PostgreSQL: {error}"));
         let watchdog = Watchdog::set(installation, directory.path()).expect("/bin/sh runs");
         // From here on, the watchdog removes the directory.
         let directory = directory.keep();
@@ -194,7 +201,7 @@ impl Instance {
 
     /// Returns a client command that connects as the superuser.
     pub(crate) fn client(&self, program: &str) -> Command {
-        let mut command = self.installation.command(program);
+        let mut command = self.installation.client(program);
         command.env("PGHOST", "127.0.0.1").env("PGPORT", self.port.to_string());
         // Seconds; libpq's minimum is 2. A paused server must not block a test forever.
         command.env("PGCONNECT_TIMEOUT", "10").env("PGSSLMODE", "disable");
@@ -218,8 +225,10 @@ impl Instance {
 }
 
 /// Creates an empty directory owned by the server's account.
-fn directory_for(installation: &Installation) -> std::io::Result<tempfile::TempDir> {
-    let directory = tempfile::Builder::new().prefix("probity-pg-").tempdir_in(installation.account.temporary())?;
+fn directory_for(installation: &Installation, setup: Setup) -> std::io::Result<tempfile::TempDir> {
+    let memory = memory::directory().filter(|_| setup.fast);
+    let parent = memory.map_or_else(|| installation.account.temporary(), Path::to_owned);
+    let directory = tempfile::Builder::new().prefix("probity-pg-").tempdir_in(parent)?;
     installation.account.give(directory.path())?;
     Ok(directory)
 }

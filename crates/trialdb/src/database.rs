@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crate::cluster::Instance;
+use crate::cluster::ClusterInstance;
 use crate::installation::run;
 
 /// A private database. Dropping it removes the database, even with open connections.
 #[derive(Debug)]
-pub struct Database {
-    instance: Arc<Instance>,
+pub struct TrialDatabase {
+    instance: Arc<ClusterInstance>,
     name: String,
     url: String,
 }
 
-impl Database {
-    pub(crate) fn new(instance: Arc<Instance>, name: String) -> Self {
+impl TrialDatabase {
+    pub(crate) fn new(instance: Arc<ClusterInstance>, name: String) -> Self {
         let url = instance.url(&name);
         Self { instance, name, url }
     }
@@ -37,7 +37,7 @@ impl Database {
     }
 }
 
-impl Drop for Database {
+impl Drop for TrialDatabase {
     /// Removes the database. That fails if a test has left the server stopped or paused; then the database is removed with the
     /// instance.
     fn drop(&mut self) {

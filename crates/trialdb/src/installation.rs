@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::account::Account;
+use crate::account::ProcessAccount;
 
 /// Environment variable for the programs' directory; [`NONE`] simulates a machine without them.
 const BIN_VARIABLE: &str = "PROBITY_PG_BIN";
@@ -30,7 +30,9 @@ const MISSING: &str = "no PostgreSQL programs found (install postgresql, or set 
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     bin: PathBuf,
-    pub(crate) account: Account,
+    /// Major version of the server.
+    pub(crate) major: u32,
+    pub(crate) account: ProcessAccount,
 }
 
 impl Installation {
@@ -38,7 +40,7 @@ impl Installation {
     pub(crate) fn find() -> Option<&'static Self> {
         static FOUND: OnceLock<Option<Installation>> = OnceLock::new();
         let found = FOUND.get_or_init(|| {
-            let found = directory().map(|bin| Self { bin, account: Account::choose() });
+            let found = directory().map(|bin| Self { major: major(&bin), bin, account: ProcessAccount::choose() });
             if found.is_none() {
                 // Not `eprintln!`: the test harness hides its output in passing tests.
                 let _ = writeln!(std::io::stderr(), "\nSKIPPED: {MISSING}");
@@ -50,16 +52,23 @@ impl Installation {
         found.as_ref()
     }
 
-    /// Returns a command that runs under the account, with English messages and without this user's client settings.
+    /// Returns a command that runs under the account.
     pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = self.client(program);
+        self.account.run(&mut command);
+        command
+    }
+
+    /// Returns a command that runs under the account of this process, which costs less: a large process is not copied first.
+    pub(crate) fn client(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
+        // English messages, and none of this user's settings of clients.
         for (name, _) in env::vars_os() {
             if name.as_encoded_bytes().starts_with(b"PG") {
                 command.env_remove(name);
             }
         }
         command.env("LC_ALL", "C").env("TZ", "UTC").stdin(Stdio::null()).current_dir("/");
-        self.account.run(&mut command);
         command
     }
 
@@ -120,6 +129,18 @@ fn newest(versions: &Path) -> Option<PathBuf> {
     found.pop().map(|(_, bin)| bin)
 }
 
+/// Returns the server's major version.
+fn major(bin: &Path) -> u32 {
+    let said = run(Command::new(bin.join("postgres")).arg("--version")).unwrap_or_else(|error| panic!("{error}"));
+    parse_major(&said).unwrap_or_else(|| panic!("not a version of PostgreSQL: {said}"))
+}
+
+/// Parses the major version of `postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)`; of a version to come, as in `18beta1`, too.
+fn parse_major(said: &str) -> Option<u32> {
+    let (_, version) = said.split_once("(PostgreSQL) ")?;
+    version.split(|end: char| !end.is_ascii_digit()).next()?.parse().ok()
+}
+
 fn is_complete(bin: &Path) -> bool {
     PROGRAMS.iter().all(|program| bin.join(program).is_file())
 }
@@ -148,6 +169,19 @@ mod tests {
         assert_eq!(newest(versions.path()), Some(bin("15")));
         install(&bin("17"), &PROGRAMS);
         assert_eq!(newest(versions.path()), Some(bin("17")));
+    }
+
+    #[test]
+    fn the_major_version_is_read() {
+        let cases = [
+            ("postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)\n", Some(15)),
+            ("postgres (PostgreSQL) 18beta1\n", Some(18)),
+            ("postgres (PostgreSQL) 9.6.24\n", Some(9)),
+            ("sh: 15", None),
+        ];
+        for (said, major) in cases {
+            assert_eq!(parse_major(said), major, "{said}");
+        }
     }
 
     #[test]

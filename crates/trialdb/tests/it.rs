@@ -9,9 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use probity_trialdb::{Cluster, Database, Setup, postgres};
+use probity_trialdb::{Cluster, Setup, TrialDatabase, postgres};
 
-fn ask(database: &Database, sql: &str) -> String {
+fn ask(database: &TrialDatabase, sql: &str) -> String {
     database.query(sql).unwrap()
 }
 

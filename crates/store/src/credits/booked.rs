@@ -1,11 +1,11 @@
 //! Ledger rows for credits added to or removed from an account, other than by spending: the rows that users ask about.
 
-use probity_account::credits::{Bucket, Split};
+use probity_account::credits::{CreditBucket, Split};
 use probity_mail::time::Millis;
 
-use super::Booking;
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::error::{Result, StoreError};
+use super::CreditBooking;
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 
 /// Marks a grant requested without an end: no grant ends before it was made.
@@ -13,14 +13,14 @@ const FOR_GOOD: i64 = 0;
 
 /// Kind of booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BookingKind {
     Grant,
     Expire,
     /// Manual correction.
     Adjust,
 }
 
-impl Kind {
+impl BookingKind {
     pub const ALL: [Self; 3] = [Self::Grant, Self::Expire, Self::Adjust];
 
     pub fn as_str(self) -> &'static str {
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-impl std::str::FromStr for Kind {
+impl std::str::FromStr for BookingKind {
     type Err = ();
     fn from_str(name: &str) -> std::result::Result<Self, ()> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name).ok_or(())
@@ -40,8 +40,8 @@ impl std::str::FromStr for Kind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Booked {
-    pub kind: Kind,
+pub struct LedgerBooking {
+    pub kind: BookingKind,
     pub cause: String,
     /// Credits of each bucket; signed for a correction.
     pub amount: Split,
@@ -61,7 +61,7 @@ statements! {
 
 /// Bookings before a time, newest first. A page includes all rows of its last moment, so it may exceed `at_most`; the next page
 /// begins before the last row's time.
-pub async fn page(conn: &mut Conn, org: OrgNo, before: Millis, at_most: i64) -> Result<Vec<Booked>> {
+pub async fn page(conn: &mut Conn, org: OrgNo, before: Millis, at_most: i64) -> Result<Vec<LedgerBooking>> {
     let rows = conn.rows(&PAGE, args![org, before, at_most]).await?;
     let mut page = rows.iter().map(read).collect::<Result<Vec<_>>>()?;
     let Some(last) = page.last().map(|row| row.at) else { return Ok(page) };
@@ -74,32 +74,32 @@ pub async fn page(conn: &mut Conn, org: OrgNo, before: Millis, at_most: i64) -> 
 }
 
 /// Stores the requested end of a grant, in its transaction, to compare it with a repeated request.
-pub async fn ask_until(tx: &mut Tx, booking: &Booking<'_>, until: Option<Millis>) -> Result<()> {
+pub async fn ask_until(tx: &mut Tx, booking: &CreditBooking<'_>, until: Option<Millis>) -> Result<()> {
     let until = until.map_or(FOR_GOOD, |until| until.0);
     tx.execute(&ASK_UNTIL, args![booking.org, booking.cause, until]).await?;
     Ok(())
 }
 
 /// The booking of a cause, if there is one.
-pub async fn of_cause(conn: &mut Conn, org: OrgNo, kind: Kind, cause: &str) -> Result<Option<Booked>> {
+pub async fn of_cause(conn: &mut Conn, org: OrgNo, kind: BookingKind, cause: &str) -> Result<Option<LedgerBooking>> {
     conn.first(&ONE, args![org, kind.as_str(), cause]).await?.as_ref().map(read).transpose()
 }
 
-impl Booked {
+impl LedgerBooking {
     /// Whether it matches a booking; for a grant, including the requested end.
-    pub fn is(&self, booking: &Booking<'_>, until: Option<Millis>) -> bool {
+    pub fn is(&self, booking: &CreditBooking<'_>, until: Option<Millis>) -> bool {
         let amount = match booking.bucket {
-            Bucket::Subscription => Split { subscription: booking.amount, prepaid: 0 },
-            Bucket::Prepaid => Split { subscription: 0, prepaid: booking.amount },
+            CreditBucket::Subscription => Split { subscription: booking.amount, prepaid: 0 },
+            CreditBucket::Prepaid => Split { subscription: 0, prepaid: booking.amount },
         };
         let is_until = self.asked_until.is_none_or(|asked| asked == until);
         self.amount == amount && self.cause == booking.cause && is_until
     }
 }
 
-fn read(row: &Row) -> Result<Booked> {
+fn read(row: &ResultRow) -> Result<LedgerBooking> {
     let (kind, until): (String, Option<i64>) = (row.get("kind")?, row.get("asked_until")?);
-    Ok(Booked {
+    Ok(LedgerBooking {
         kind: kind.parse().map_err(|()| StoreError::corrupt("the kind of a booking"))?,
         cause: row.get("ref")?,
         amount: Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? },

@@ -3,9 +3,9 @@
 use probity_account::credits::Split;
 use probity_mail::time::Millis;
 
-use super::{Entry, book, lock};
+use super::{StoredLedgerEntry, book, lock};
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
-use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
 statements! {
@@ -28,12 +28,12 @@ pub async fn place(tx: &mut Tx, org: OrgNo, id: &str, n: i64, at: Millis) -> Res
     }
     tx.execute(&PLACE, args![org, id, held.subscription, held.prepaid, at]).await?;
     let amount = (held.subscription, held.prepaid);
-    book(tx, Entry { org, kind: "hold", cause: id, amount, at, fold_after: None }).await
+    book(tx, StoredLedgerEntry { org, kind: "hold", cause: id, amount, at, fold_after: None }).await
 }
 
 /// Part of a hold to settle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part<'a> {
+pub struct HoldPart<'a> {
     pub org: OrgNo,
     pub id: &'a str,
     /// Credits to capture; subscription credits first.
@@ -46,8 +46,8 @@ pub struct Part<'a> {
 }
 
 /// Settles a part of a hold. [`StoreError::LeaseLost`]: the hold is gone, or smaller than the part.
-pub async fn settle(tx: &mut Tx, part: &Part<'_>) -> Result<()> {
-    let Part { org, id, captured, released, cause, at } = *part;
+pub async fn settle(tx: &mut Tx, part: &HoldPart<'_>) -> Result<()> {
+    let HoldPart { org, id, captured, released, cause, at } = *part;
     if captured == 0 && released == 0 {
         return Ok(());
     }
@@ -62,7 +62,7 @@ pub async fn settle(tx: &mut Tx, part: &Part<'_>) -> Result<()> {
     for (kind, amount) in [("capture", taken), ("release", given)] {
         if amount.total() > 0 {
             let (amount, fold_after) = ((amount.subscription, amount.prepaid), Some(at + super::FOLD_AFTER_MS));
-            book(tx, Entry { org, kind, cause, amount, at, fold_after }).await?;
+            book(tx, StoredLedgerEntry { org, kind, cause, amount, at, fold_after }).await?;
         }
     }
     Ok(())
@@ -75,7 +75,7 @@ pub async fn release_rest(tx: &mut Tx, org: OrgNo, id: &str, cause: &str, at: Mi
         Err(StoreError::LeaseLost) => return Ok(0),
         Err(error) => return Err(error),
     };
-    settle(tx, &Part { org, id, captured: 0, released: left, cause, at }).await?;
+    settle(tx, &HoldPart { org, id, captured: 0, released: left, cause, at }).await?;
     Ok(left)
 }
 
@@ -90,8 +90,8 @@ async fn find(tx: &mut Tx, org: OrgNo, id: &str) -> Result<Split> {
     Ok(Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? })
 }
 
-async fn write(tx: &mut Tx, part: &Part<'_>, rest: Split, taken: Split, given: Split) -> Result<()> {
-    let Part { org, id, .. } = *part;
+async fn write(tx: &mut Tx, part: &HoldPart<'_>, rest: Split, taken: Split, given: Split) -> Result<()> {
+    let HoldPart { org, id, .. } = *part;
     if rest.total() == 0 {
         tx.execute(&DROP, args![org, id]).await?;
     } else {

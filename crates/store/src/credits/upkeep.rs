@@ -6,9 +6,9 @@ use probity_account::credits::Split;
 use probity_mail::time::Millis;
 use serde_json::json;
 
-use super::{Entry, book, part};
+use super::{StoredLedgerEntry, book, part};
+use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
-use crate::error::Result;
 use crate::number::OrgNo;
 
 statements! {
@@ -32,16 +32,16 @@ statements! {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Released {
+pub struct ReleasedHold {
     pub holds: usize,
     pub credits: i64,
 }
 
 /// Releases at most `at_most` expired holds. Earlier versions held a credit for each live call; this releases the holds of such a
 /// node that died.
-pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<Released> {
+pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<ReleasedHold> {
     let rows = tx.rows(&ENDED_HOLDS, args![now, at_most]).await?;
-    let mut released = Released { holds: rows.len(), credits: 0 };
+    let mut released = ReleasedHold { holds: rows.len(), credits: 0 };
     for row in &rows {
         let (org, id): (_, String) = (OrgNo(row.get("org_no")?), row.get("id")?);
         let left = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
@@ -57,7 +57,7 @@ pub async fn release_expired(tx: &mut Tx, now: Millis, at_most: i64) -> Result<R
         let amount = (left.subscription, left.prepaid);
         book(
             tx,
-            Entry {
+            StoredLedgerEntry {
                 org,
                 kind: "release",
                 cause: &cause,
@@ -99,7 +99,7 @@ pub(super) async fn expire(
     *part(&mut gone, bucket)? = available;
     tx.execute(&EMPTY_BUCKET, args![org, bucket]).await?;
     let amount = (gone.subscription, gone.prepaid);
-    book(tx, Entry { org, kind: "expire", cause, amount, at: now, fold_after: None }).await
+    book(tx, StoredLedgerEntry { org, kind: "expire", cause, amount, at: now, fold_after: None }).await
 }
 
 /// Folds at most `at_most` old ledger rows of live calls into one row per organization, kind and day, so that the ledger does not

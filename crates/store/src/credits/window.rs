@@ -9,21 +9,22 @@
 //! written even if nothing was charged. So a window that is retried after an unanswered commit is
 //! [`StoreError::Conflict`](crate::StoreError::Conflict) if that commit succeeded; [`charged`] returns its charges.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use probity_account::credits::Split;
 use probity_account::id::WindowId;
 use probity_mail::time::Millis;
 use serde_json::{Value, json};
 
-use crate::db::{Conn, Row, Together, Tx, args, statements};
-use crate::error::Result;
+use crate::credits::usage::{self, UsageDelta};
+use crate::db::error::Result;
+use crate::db::{Conn, ResultRow, StatementBatch, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::usage::{self, Delta};
+use crate::widget::{self, WidgetCreditName};
 
 /// Charges of one window.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct ChargeWindow {
     /// Reference of its ledger rows.
     pub id: WindowId,
     pub at: Millis,
@@ -34,11 +35,20 @@ pub struct Window {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Charged {
+pub struct ChargedVerifications {
     /// Credits spent, one for each call; fewer than the calls if the account covers no more.
     pub spent: Split,
     /// Available credits afterwards.
     pub available: Split,
+}
+
+/// What a window records besides its charges.
+#[derive(Clone, Debug, Default)]
+pub struct CountedCalls {
+    /// Counters of all verdicts that are returned.
+    pub usage: Vec<UsageDelta>,
+    /// Credits of the widget's days that its charges spend.
+    pub widget: BTreeSet<WidgetCreditName>,
 }
 
 statements! {
@@ -56,11 +66,15 @@ statements! {
                FROM {each:$1}) AND kind = 'capture' AND ref = $2";
 }
 
-pub type Charges = BTreeMap<OrgNo, Charged>;
+pub type ChargesByOrg = BTreeMap<OrgNo, ChargedVerifications>;
 
-/// Charges the calls of a window as far as the accounts cover them, subscription credits first, and adds the counters that
-/// `counted` derives from the charges.
-pub async fn charge(tx: &mut Tx, window: &Window, counted: impl FnOnce(&Charges) -> Vec<Delta>) -> Result<Charges> {
+/// Charges the calls of a window as far as the accounts cover them, subscription credits first, and records what `counted`
+/// derives from the charges.
+pub async fn charge(
+    tx: &mut Tx,
+    window: &ChargeWindow,
+    counted: impl FnOnce(&ChargesByOrg) -> CountedCalls,
+) -> Result<ChargesByOrg> {
     let mut charged = BTreeMap::new();
     let locked =
         if window.calls.is_empty() { Vec::new() } else { tx.rows(&ACCOUNTS, args![list(window.calls.keys())]).await? };
@@ -68,21 +82,23 @@ pub async fn charge(tx: &mut Tx, window: &Window, counted: impl FnOnce(&Charges)
         let calls = window.calls.get(&org).copied().unwrap_or_default();
         let spent = Split::take(available, calls.min(available.total())).unwrap_or_default();
         let available = available.checked_sub(spent).unwrap_or_default();
-        charged.insert(org, Charged { spent, available });
+        charged.insert(org, ChargedVerifications { spent, available });
     }
-    let mut together = Together::default();
+    let mut together = StatementBatch::default();
     put(&mut together, window, &charged);
-    usage::put(&mut together, &counted(&charged));
+    let CountedCalls { usage, widget } = counted(&charged);
+    usage::put(&mut together, &usage);
+    widget::spend(&mut together, &widget);
     tx.execute_together(together).await?;
     Ok(charged)
 }
 
 /// Charges of a committed window, until its rows are folded; the available credits are current.
-pub async fn charged(conn: &mut Conn, window: &Window) -> Result<Charges> {
+pub async fn charged(conn: &mut Conn, window: &ChargeWindow) -> Result<ChargesByOrg> {
     let orgs = list(window.calls.keys());
     let mut charged = BTreeMap::new();
     for (org, available) in sums(&conn.rows(&BALANCES, args![orgs.as_str()]).await?)? {
-        charged.insert(org, Charged { spent: Split::default(), available });
+        charged.insert(org, ChargedVerifications { spent: Split::default(), available });
     }
     for row in &conn.rows(&CHARGED, args![orgs, window.id.to_string()]).await? {
         let spent = Split { subscription: row.get("subscription")?, prepaid: row.get("prepaid")? };
@@ -100,7 +116,7 @@ fn list<'a>(orgs: impl Iterator<Item = &'a OrgNo>) -> String {
     orgs.map(|org| json!({ "o": org.0 })).collect::<Value>().to_string()
 }
 
-fn sums(rows: &[Row]) -> Result<BTreeMap<OrgNo, Split>> {
+fn sums(rows: &[ResultRow]) -> Result<BTreeMap<OrgNo, Split>> {
     let mut sums: BTreeMap<OrgNo, Split> = BTreeMap::new();
     for row in rows {
         let sum = sums.entry(OrgNo(row.get("org_no")?)).or_default();
@@ -109,9 +125,9 @@ fn sums(rows: &[Row]) -> Result<BTreeMap<OrgNo, Split>> {
     Ok(sums)
 }
 
-fn put(together: &mut Together, window: &Window, charged: &Charges) {
+fn put(together: &mut StatementBatch, window: &ChargeWindow, charged: &ChargesByOrg) {
     let (mut moves, mut entries) = (Vec::new(), Vec::new());
-    for (org, Charged { spent, .. }) in charged.iter().filter(|(_, charged)| charged.spent.total() > 0) {
+    for (org, ChargedVerifications { spent, .. }) in charged.iter().filter(|(_, charged)| charged.spent.total() > 0) {
         for (bucket, n) in [("subscription", spent.subscription), ("prepaid", spent.prepaid)] {
             if n > 0 {
                 moves.push(json!({ "o": org.0, "b": bucket, "n": n }));

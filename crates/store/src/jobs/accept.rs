@@ -3,14 +3,14 @@
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
 
-use super::{JobNo, State, lock, purge};
+use super::{JobNo, JobState, lock, purge};
 use crate::credits::hold;
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
-use crate::erasures;
-use crate::error::{Result, StoreError};
+use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
-use crate::sealing::Place;
-use crate::wake::{self, Bell};
+use crate::privacy::erasures;
+use crate::privacy::sealing::{SealedField, seal};
 
 /// A job to submit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +38,10 @@ statements! {
     BORN = "UPDATE job SET state = 'queued', is_open = 1, rows_total = $3, webhook_url = $4, created_at = $5, \
             progress_at = $5 WHERE org_no = $1 AND job_no = $2 AND state = 'unborn' AND purged_at IS NULL";
     THROW_AWAY = "UPDATE job SET purged_at = $3 WHERE org_no = $1 AND job_no = $2 AND state = 'unborn' AND purged_at IS NULL";
-    BROKEN_OFF = "SELECT org_no, job_no FROM job WHERE state = 'unborn' AND purged_at IS NULL AND created_at < $1 \
-                  ORDER BY created_at LIMIT $2";
+    // A run may read for hours. It discards its job itself.
+    BROKEN_OFF = "SELECT j.org_no, j.job_no FROM job j WHERE j.state = 'unborn' AND j.purged_at IS NULL AND j.created_at < $1 \
+                  AND NOT EXISTS (SELECT 1 FROM connection_run r WHERE r.org_no = j.org_no AND r.job_no = j.job_no \
+                  AND r.state = 'reading') ORDER BY j.created_at LIMIT $2";
 }
 
 /// Creates a staged job. It stays invisible until it is accepted.
@@ -64,10 +66,10 @@ pub async fn begin(tx: &mut Tx, job: &NewJob) -> Result<JobNo> {
 /// without its job would never be removed.
 pub async fn add_block(tx: &mut Tx, org: OrgNo, job: JobNo, first_idx: i64, body: &[u8]) -> Result<()> {
     let locked = lock(tx, org, job).await?;
-    if locked.state != State::Unborn || locked.purged {
+    if locked.state != JobState::Unborn || locked.purged {
         return Err(StoreError::NotFound);
     }
-    let body = tx.seal(org, Place::numbered("job_block.body", job.0, first_idx), body).await?;
+    let body = seal(tx, org, SealedField::numbered("job_block.body", job.0, first_idx), body).await?;
     tx.execute(&ADD_BLOCK, args![org, job, first_idx, &*body]).await?;
     Ok(())
 }
@@ -82,7 +84,7 @@ pub async fn accept(tx: &mut Tx, new: &NewJob, rows: i64, webhook_url: Option<&s
     }
     let url = webhook_url.map(|url| url.as_bytes().to_vec());
     match tx.execute(&BORN, args![new.org, no, rows, url, at]).await? {
-        1 => wake::ring(tx, Bell::Import).await,
+        1 => wake::ring(tx, WakeUp::Import).await,
         _ => Err(StoreError::NotFound),
     }
 }
@@ -90,7 +92,7 @@ pub async fn accept(tx: &mut Tx, new: &NewJob, rows: i64, webhook_url: Option<&s
 /// Discards a staged job: a short list at once; of a long list a part, and [`super::purge_rows`] removes the rest.
 pub async fn discard(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
     if throw_away(tx, org, job, now).await? {
-        purge::remove_some(tx, org, job, State::Unborn).await?;
+        purge::remove_some(tx, org, job, JobState::Unborn).await?;
     }
     Ok(())
 }

@@ -3,29 +3,31 @@
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
 
-use super::{JobNo, State, lock};
+use super::{JobNo, JobState, lock};
+use crate::activity::list_mail;
+use crate::connections::runs;
 use crate::credits::hold;
+use crate::db::error::{Result, StoreError};
 use crate::db::{Tx, args, statements};
-use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
 
 /// A job closed just now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
+pub struct ClosedJob {
     pub org: OrgNo,
     pub job: JobNo,
-    pub state: State,
+    pub state: JobState,
     pub released: i64,
 }
 
 statements! {
     CLOSE = "UPDATE job SET state = $3, is_open = 0, finished_at = $4, leased_until = NULL WHERE org_no = $1 AND job_no = $2";
-    FIND = "SELECT job_no FROM job WHERE org_no = $1 AND id = $2 AND test = $3 AND state <> 'unborn'";
+    FIND = "SELECT job_no FROM job WHERE org_no = $1 AND id = $2 AND test = $3 AND state <> 'unborn' AND deleted_at IS NULL";
 }
 
 /// Closes a job whose last row has its result.
-pub(super) async fn complete(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, now: Millis) -> Result<Closed> {
-    close(tx, org, job, id, State::Completed, now).await
+pub(super) async fn complete(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, now: Millis) -> Result<ClosedJob> {
+    close(tx, org, job, id, JobState::Completed, now).await
 }
 
 /// Cancels a job for its customer and releases its unspent credits, once. `None` if it was closed before; the state says how.
@@ -35,23 +37,23 @@ pub async fn cancel(
     id: JobId,
     test: bool,
     now: Millis,
-) -> Result<std::result::Result<Closed, State>> {
+) -> Result<std::result::Result<ClosedJob, JobState>> {
     let found = tx.first(&FIND, args![org, id.to_string(), test]).await?.ok_or(StoreError::NotFound)?;
-    stop(tx, org, JobNo(found.get("job_no")?), State::Cancelled, now).await
+    stop(tx, org, JobNo(found.get("job_no")?), JobState::Cancelled, now).await
 }
 
 /// Stops a job for the system: it stalled for too long, or its account was restricted.
-pub async fn force_stop(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<Option<Closed>> {
-    Ok(stop(tx, org, job, State::ForceStopped, now).await?.ok())
+pub async fn force_stop(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<Option<ClosedJob>> {
+    Ok(stop(tx, org, job, JobState::ForceStopped, now).await?.ok())
 }
 
 async fn stop(
     tx: &mut Tx,
     org: OrgNo,
     job: JobNo,
-    state: State,
+    state: JobState,
     now: Millis,
-) -> Result<std::result::Result<Closed, State>> {
+) -> Result<std::result::Result<ClosedJob, JobState>> {
     let locked = lock(tx, org, job).await?;
     if locked.state.is_closed() {
         return Ok(Err(locked.state));
@@ -60,8 +62,10 @@ async fn stop(
 }
 
 /// The state prevents any further settlement. Remaining chunks, up to a thousand, are removed when the job is packed.
-async fn close(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, state: State, now: Millis) -> Result<Closed> {
+async fn close(tx: &mut Tx, org: OrgNo, job: JobNo, id: &str, state: JobState, now: Millis) -> Result<ClosedJob> {
     tx.execute(&CLOSE, args![org, job, state.as_str(), now]).await?;
+    list_mail::due(tx, org, job, now).await?;
+    runs::closed_job(tx, org, job, now).await?;
     let released = hold::release_rest(tx, org, id, &format!("closed:{id}"), now).await?;
-    Ok(Closed { org, job, state, released })
+    Ok(ClosedJob { org, job, state, released })
 }

@@ -2,8 +2,8 @@
 
 use probity_mail::time::Millis;
 
+use crate::db::error::Result;
 use crate::db::{Conn, args, statements};
-use crate::error::Result;
 
 /// Maximum counted of each kind.
 const COUNTED_MAX: i64 = 10_000;
@@ -22,7 +22,7 @@ statements! {
 
 /// Queue depths. A value of 10,000 means at least that many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Depth {
+pub struct JobQueueDepth {
     /// Jobs whose import has not started.
     pub queued: i64,
     /// Jobs whose lists are being sorted.
@@ -37,8 +37,8 @@ pub struct Depth {
     pub chunks: i64,
 }
 
-pub async fn depth(conn: &mut Conn, now: Millis) -> Result<Depth> {
-    let mut depth = Depth::default();
+pub async fn depth(conn: &mut Conn, now: Millis) -> Result<JobQueueDepth> {
+    let mut depth = JobQueueDepth::default();
     if let Some(row) = conn.first(&OPEN_JOBS, args![COUNTED_MAX]).await? {
         (depth.queued, depth.importing) = (row.get("queued")?, row.get("importing")?);
         (depth.ready, depth.processing) = (row.get("ready")?, row.get("processing")?);

@@ -6,24 +6,28 @@
 //! runs do no harm.
 //!
 //! A change invalidates leases on the changed data: an import restarts, and a chunk gets another epoch, so results in flight are
-//! rejected when they are settled. The job's `rewritten` counter invalidates cached results and packing in progress.
+//! rejected when they are settled. The job's `rewritten` counter invalidates cached results and packing in progress. A link to its
+//! summary ends: its name and figures may be about the erased people.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use probity_account::block::results::{Outcome, ResultBlock};
+use probity_account::block::results::{ResultBlock, StoredOutcome};
 use probity_mail::time::Millis;
 
-use super::kind::Kind;
-use super::{JobNo, State, lock, part};
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::error::{Result, StoreError};
+use super::results::kind::OutcomeKind;
+use super::results::part;
+use super::{JobNo, JobState, lock, unshare};
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
-use crate::sealing::Place;
-use crate::suppressions::{self, Tag};
+use crate::privacy::sealing::{SealedField, seal, unseal};
+use crate::privacy::suppressions::{self, SuppressionTag};
 
 statements! {
-    OLDER = "SELECT job_no, created_at FROM job WHERE org_no = $1 AND test = $2 AND state <> 'unborn' AND packed < 3 \
-             AND created_at <= $3 AND (created_at > $4 OR (created_at = $4 AND job_no > $5)) ORDER BY created_at, job_no LIMIT $6";
+    // The staged job of a run may be as old as an erasure; it is not accepted while one is open.
+    OLDER = "SELECT job_no, created_at FROM job WHERE org_no = $1 AND test = $2 AND (state <> 'unborn' OR connection_id IS NOT NULL) \
+             AND packed < 3 AND created_at <= $3 AND (created_at > $4 OR (created_at = $4 AND job_no > $5)) \
+             ORDER BY created_at, job_no LIMIT $6";
     BLOCK = "SELECT body FROM job_block WHERE org_no = $1 AND job_no = $2 AND first_idx = $3";
     SET_BLOCK = "UPDATE job_block SET body = $4 WHERE org_no = $1 AND job_no = $2 AND first_idx = $3";
     STOP_IMPORT = "UPDATE job SET epoch = epoch + 1, leased_until = 0 WHERE org_no = $1 AND job_no = $2 AND state = 'importing'";
@@ -47,7 +51,7 @@ statements! {
 
 /// Kind of stored results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Results {
+pub enum StoredResultsKind {
     /// Of jobs that are not packed; numbered from 1.
     Parts,
     /// Of packed jobs, by their first rows.
@@ -56,7 +60,7 @@ pub enum Results {
 
 /// What to erase from a job's results.
 #[derive(Clone, Copy)]
-pub struct Erased<'a> {
+pub struct ErasedRows<'a> {
     /// Rows whose addresses are erased.
     pub rows: &'a BTreeSet<i64>,
     /// Whether a text is an erased address.
@@ -64,7 +68,7 @@ pub struct Erased<'a> {
 }
 
 /// Rewrites a body; returns it with its number of changed entries, or `None` if nothing changes.
-pub type Anew<'a> = dyn Fn(&[u8]) -> Result<Option<(Vec<u8>, u64)>> + Sync + 'a;
+pub type BodyRewrite<'a> = dyn Fn(&[u8]) -> Result<Option<(Vec<u8>, u64)>> + Sync + 'a;
 
 /// Jobs accepted up to a time, after a position, oldest first: acceptance time and number.
 pub async fn older(
@@ -80,15 +84,16 @@ pub async fn older(
 }
 
 /// Rewrites a block of addresses; returns the number changed.
-pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, anew: &Anew<'_>) -> Result<u64> {
+pub async fn rewrite_block(tx: &mut Tx, org: OrgNo, job: JobNo, first: i64, anew: &BodyRewrite<'_>) -> Result<u64> {
     let locked = lock(tx, org, job).await?;
     let Some(row) = tx.first(&BLOCK, args![org, job, first]).await? else { return Ok(0) };
-    let place = Place::numbered("job_block.body", job.0, first);
-    let body = tx.open_sealed(org, place, row.get("body")?).await?;
+    let place = SealedField::numbered("job_block.body", job.0, first);
+    let body = unseal(tx, org, place, row.get("body")?).await?;
     let Some((body, changed)) = anew(&body)? else { return Ok(0) };
-    let body = tx.seal(org, place, &body).await?;
+    let body = seal(tx, org, place, &body).await?;
     tx.execute(&SET_BLOCK, args![org, job, first, &*body]).await?;
-    if locked.state == State::Importing {
+    unshare(tx, org, job).await?;
+    if locked.state == JobState::Importing {
         tx.execute(&STOP_IMPORT, args![org, job]).await?;
     }
     Ok(changed)
@@ -99,30 +104,37 @@ pub async fn chunks(conn: &mut Conn, org: OrgNo, job: JobNo, behind: i64, at_mos
     let mut chunks = Vec::new();
     for row in conn.rows(&CHUNKS, args![org, job, behind, at_most]).await? {
         let no: i64 = row.get("chunk_no")?;
-        let place = Place::numbered("chunk.body", job.0, no);
-        chunks.push((no, conn.open_sealed(org, place, row.get("body")?).await?));
+        let place = SealedField::numbered("chunk.body", job.0, no);
+        chunks.push((no, unseal(conn, org, place, row.get("body")?).await?));
     }
     Ok(chunks)
 }
 
 /// Rewrites a chunk and revokes its lease; returns the number of rows changed.
-pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, anew: &Anew<'_>) -> Result<u64> {
+pub async fn rewrite_chunk(tx: &mut Tx, org: OrgNo, job: JobNo, chunk: i64, anew: &BodyRewrite<'_>) -> Result<u64> {
     lock(tx, org, job).await?;
     let Some(row) = tx.first(&CHUNK, args![org, job, chunk]).await? else { return Ok(0) };
-    let place = Place::numbered("chunk.body", job.0, chunk);
-    let body = tx.open_sealed(org, place, row.get("body")?).await?;
+    let place = SealedField::numbered("chunk.body", job.0, chunk);
+    let body = unseal(tx, org, place, row.get("body")?).await?;
     let Some((body, changed)) = anew(&body)? else { return Ok(0) };
-    let body = tx.seal(org, place, &body).await?;
+    let body = seal(tx, org, place, &body).await?;
     tx.execute(&SET_CHUNK, args![org, job, chunk, &*body]).await?;
     Ok(changed)
 }
 
 /// Which of these addresses were erased since a job was accepted: a result settled now must not contain them. Until the transaction
 /// ends, no erasure processes the job's results.
-pub async fn erased_since(tx: &mut Tx, org: OrgNo, job: JobNo, tags: &BTreeSet<Tag>) -> Result<HashSet<Tag>> {
+pub async fn erased_since(
+    tx: &mut Tx,
+    org: OrgNo,
+    job: JobNo,
+    tags: &BTreeSet<SuppressionTag>,
+) -> Result<HashSet<SuppressionTag>> {
     lock(tx, org, job).await?;
     let rows = tx.rows(&ERASED_SINCE, args![org, job, suppressions::texts(tags)]).await?;
-    let tag = |row: &Row| Tag::try_from(row.get::<Vec<u8>>("tag")?).map_err(|_| StoreError::corrupt("a tombstone"));
+    let tag = |row: &ResultRow| {
+        SuppressionTag::try_from(row.get::<Vec<u8>>("tag")?).map_err(|_| StoreError::corrupt("a tombstone"))
+    };
     rows.iter().map(tag).collect()
 }
 
@@ -139,19 +151,19 @@ pub async fn await_settling(tx: &mut Tx, org: OrgNo, job: JobNo) -> Result<()> {
 pub async fn results_behind(
     conn: &mut Conn,
     (org, job): (OrgNo, JobNo),
-    results: Results,
+    results: StoredResultsKind,
     behind: i64,
     at_most: i64,
-    what: Erased<'_>,
+    what: ErasedRows<'_>,
 ) -> Result<Vec<(i64, bool)>> {
     let (statement, number) = match results {
-        Results::Parts => (&PARTS, "part_no"),
-        Results::Blocks => (&RESULT_BLOCKS, "first_idx"),
+        StoredResultsKind::Parts => (&PARTS, "part_no"),
+        StoredResultsKind::Blocks => (&RESULT_BLOCKS, "first_idx"),
     };
     let mut found = Vec::new();
     for row in conn.rows(statement, args![org, job, behind, at_most]).await? {
         let no: i64 = row.get(number)?;
-        let body = conn.open_sealed(org, results.place(job, no), row.get("body")?).await?;
+        let body = unseal(conn, org, results.place(job, no), row.get("body")?).await?;
         found.push((no, results.stripped(no, &body, what)?.is_some()));
     }
     Ok(found)
@@ -161,34 +173,35 @@ pub async fn results_behind(
 pub async fn strip_results(
     tx: &mut Tx,
     (org, job): (OrgNo, JobNo),
-    results: Results,
+    results: StoredResultsKind,
     no: i64,
-    what: Erased<'_>,
+    what: ErasedRows<'_>,
 ) -> Result<u64> {
     lock(tx, org, job).await?;
     let (read, write) = match results {
-        Results::Parts => (&PART, &SET_PART),
-        Results::Blocks => (&RESULT_BLOCK, &SET_RESULT_BLOCK),
+        StoredResultsKind::Parts => (&PART, &SET_PART),
+        StoredResultsKind::Blocks => (&RESULT_BLOCK, &SET_RESULT_BLOCK),
     };
     let Some(row) = tx.first(read, args![org, job, no]).await? else { return Ok(0) };
     let place = results.place(job, no);
-    let body = tx.open_sealed(org, place, row.get("body")?).await?;
+    let body = unseal(tx, org, place, row.get("body")?).await?;
     let Some((body, changed)) = results.stripped(no, &body, what)? else { return Ok(0) };
-    let body = tx.seal(org, place, &body).await?;
+    let body = seal(tx, org, place, &body).await?;
     tx.execute(write, args![org, job, no, &*body]).await?;
     tx.execute(&REWRITTEN, args![org, job]).await?;
+    unshare(tx, org, job).await?;
     Ok(changed)
 }
 
-impl Results {
-    fn place(self, job: JobNo, no: i64) -> Place<'static> {
+impl StoredResultsKind {
+    fn place(self, job: JobNo, no: i64) -> SealedField<'static> {
         match self {
-            Self::Parts => Place::numbered("result_part.body", job.0, no),
-            Self::Blocks => Place::numbered("result_block.body", job.0, no),
+            Self::Parts => SealedField::numbered("result_part.body", job.0, no),
+            Self::Blocks => SealedField::numbered("result_block.body", job.0, no),
         }
     }
 
-    fn stripped(self, no: i64, body: &[u8], what: Erased<'_>) -> Result<Option<(Vec<u8>, u64)>> {
+    fn stripped(self, no: i64, body: &[u8], what: ErasedRows<'_>) -> Result<Option<(Vec<u8>, u64)>> {
         match self {
             Self::Parts => part::rewritten(body, |indexes, block| strip(block, |place| indexes[place], what)),
             Self::Blocks => {
@@ -204,7 +217,7 @@ impl Results {
 }
 
 /// Erases from results; returns the number changed.
-fn strip(block: &mut ResultBlock, index: impl Fn(usize) -> i64, what: Erased<'_>) -> Result<u64> {
+fn strip(block: &mut ResultBlock, index: impl Fn(usize) -> i64, what: ErasedRows<'_>) -> Result<u64> {
     let kinds = std::mem::take(&mut block.kinds);
     let (mut places, mut changed) = (HashMap::new(), 0);
     for (place, outcome) in block.rows.iter_mut().enumerate() {
@@ -228,9 +241,9 @@ fn strip(block: &mut ResultBlock, index: impl Fn(usize) -> i64, what: Erased<'_>
 }
 
 /// What remains of an erased row's kind, without its suggestion; and whether that is a change.
-fn bare(kind: &[u8], outcome: &mut Outcome) -> Result<(Vec<u8>, bool)> {
-    let whole = Kind::from_bytes(kind)?;
-    let bare = Kind::erased(whole.reason, whole.charged, whole.provider).to_bytes();
+fn bare(kind: &[u8], outcome: &mut StoredOutcome) -> Result<(Vec<u8>, bool)> {
+    let whole = OutcomeKind::from_bytes(kind)?;
+    let bare = OutcomeKind::erased(whole.reason, whole.charged, whole.provider).to_bytes();
     let suggested = !std::mem::take(&mut outcome.suggestion).is_empty();
     let changed = suggested || bare != kind;
     Ok((bare, changed))

@@ -3,13 +3,13 @@
 use probity_mail::time::Millis;
 
 use super::standing::LATELY_MS;
-use super::{JobNo, State, lock, packing};
-use crate::credits::hold::{self, Part};
+use super::{JobNo, JobState, lock, packing};
+use crate::credits::hold::{self, HoldPart};
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
-use crate::error::{Result, StoreError};
+use crate::nodes::wake::{self, WakeUp};
 use crate::number::OrgNo;
-use crate::sealing::Place;
-use crate::wake::{self, Bell};
+use crate::privacy::sealing::{SealedField, seal};
 
 /// A claimed import.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ statements! {
                  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0)";
     ADD_DUPLICATES = "INSERT INTO job_duplicate (org_no, job_no, idx, first_idx) SELECT $2, $3, \
                       CAST(each.value ->> 0 AS BIGINT), CAST(each.value ->> 1 AS BIGINT) FROM {each:$1}";
-    READY = "UPDATE job SET state = 'ready', leased_until = NULL, progress_at = $3 WHERE org_no = $1 AND job_no = $2";
+    READY = "UPDATE job SET state = 'ready', leased_until = NULL, progress_at = $3, repeated = $4 WHERE org_no = $1 AND job_no = $2";
 }
 
 /// Whether [`claim_import`] would find work: reads only, so that an idle importer never takes the writer's turn.
@@ -71,9 +71,9 @@ pub async fn claim_import(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Opt
     Ok(Some(ImportClaim { org, job, epoch, rows: row.get("rows_total")? }))
 }
 
-async fn fence(tx: &mut Tx, claim: &ImportClaim) -> Result<super::Locked> {
+async fn fence(tx: &mut Tx, claim: &ImportClaim) -> Result<super::LockedJob> {
     let locked = lock(tx, claim.org, claim.job).await?;
-    if locked.state != State::Importing || locked.epoch != claim.epoch {
+    if locked.state != JobState::Importing || locked.epoch != claim.epoch {
         return Err(StoreError::LeaseLost);
     }
     Ok(locked)
@@ -92,7 +92,7 @@ pub async fn restart_import(tx: &mut Tx, claim: &ImportClaim, now: Millis, lease
 /// Releases an unfinished import, so that another importer can claim it at once; no effect if another has it.
 pub async fn free_import(tx: &mut Tx, claim: &ImportClaim) -> Result<()> {
     if tx.execute(&LET_GO, args![claim.org, claim.job, claim.epoch]).await? == 1 {
-        wake::ring(tx, Bell::Import).await?;
+        wake::ring(tx, WakeUp::Import).await?;
     }
     Ok(())
 }
@@ -120,7 +120,7 @@ pub async fn add_chunks(
 pub(super) async fn insert(tx: &mut Tx, org: OrgNo, job: JobNo, next: i64, chunks: &[NewChunk]) -> Result<i64> {
     let mut number = next;
     for chunk in chunks {
-        let body = tx.seal(org, Place::numbered("chunk.body", job.0, number), &chunk.body).await?;
+        let body = seal(tx, org, SealedField::numbered("chunk.body", job.0, number), &chunk.body).await?;
         let (destination, source) = (&*chunk.destination, &*chunk.source);
         let values = args![org, job, number, chunk.ready_at, chunk.size, &*body, destination, source];
         tx.execute(&ADD_CHUNK, values).await?;
@@ -134,9 +134,10 @@ pub async fn imported(tx: &mut Tx, claim: &ImportClaim, duplicates: i64, now: Mi
     let locked = fence(tx, claim).await?;
     if !locked.test {
         let cause = format!("duplicates:{}", locked.id);
-        let part = Part { org: claim.org, id: &locked.id, captured: 0, released: duplicates, cause: &cause, at: now };
+        let part =
+            HoldPart { org: claim.org, id: &locked.id, captured: 0, released: duplicates, cause: &cause, at: now };
         hold::settle(tx, &part).await?;
     }
-    tx.execute(&READY, args![claim.org, claim.job, now]).await?;
-    wake::ring(tx, Bell::Work).await
+    tx.execute(&READY, args![claim.org, claim.job, now, duplicates]).await?;
+    wake::ring(tx, WakeUp::Work).await
 }

@@ -16,15 +16,16 @@
 use std::collections::HashMap;
 
 use probity_account::block::ROWS_MAX;
-use probity_account::block::results::{Outcome, ResultBlock};
+use probity_account::block::results::{ResultBlock, StoredOutcome};
 use probity_mail::time::Millis;
 use scoped_futures::ScopedFutureExt as _;
 
-use super::{JobNo, results, sheet};
+use super::results::sheet;
+use super::{JobNo, ResultSheets, results};
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Store, Tx, args, statements};
-use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-use crate::sealing::Place;
+use crate::privacy::sealing::{SealedField, seal};
 
 pub(super) const BLOCK: i64 = 1_000;
 const _: () = assert!(ROWS_MAX == 1_000, "blocks of results have as many rows as those of addresses");
@@ -58,7 +59,7 @@ statements! {
 
 /// A closed job claimed for packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packing {
+pub struct PackingClaim {
     pub org: OrgNo,
     pub job: JobNo,
     rows: i64,
@@ -76,22 +77,29 @@ pub async fn any_to_pack(conn: &mut Conn, now: Millis) -> Result<bool> {
 }
 
 /// Claims the closed job that has waited longest for packing; `None` if all are packed or claimed.
-pub async fn claim_packing(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<Packing>> {
+pub async fn claim_packing(tx: &mut Tx, now: Millis, lease_ms: i64) -> Result<Option<PackingClaim>> {
     let Some(row) = tx.first(&CLAIM_PACKING, args![now]).await? else { return Ok(None) };
     let (org, job) = (OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?));
     tx.execute(&HOLD_PACKING, args![org, job, now + lease_ms]).await?;
     let switched = row.get::<i64>("packed")? == 1;
-    Ok(Some(Packing { org, job, rows: row.get("rows_total")?, switched, rewritten: row.get("rewritten")?, next: None }))
+    Ok(Some(PackingClaim {
+        org,
+        job,
+        rows: row.get("rows_total")?,
+        switched,
+        rewritten: row.get("rewritten")?,
+        next: None,
+    }))
 }
 
 /// Does one step, a short transaction, and extends the lease to `until`. `None` if no step is left: the job is packed, or another
 /// holder was faster.
-pub async fn pack(store: &Store, packing: Packing, until: Millis) -> Result<Option<Packing>> {
+pub async fn pack(store: &Store, packing: PackingClaim, until: Millis) -> Result<Option<PackingClaim>> {
     if packing.switched { remove(store, packing, until).await } else { add(store, packing, until).await }
 }
 
-async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Packing>> {
-    let Packing { org, job, rows, .. } = packing;
+async fn add(store: &Store, packing: PackingClaim, until: Millis) -> Result<Option<PackingClaim>> {
+    let PackingClaim { org, job, rows, .. } = packing;
     let (from, blocks) = {
         let mut conn = store.read().await?;
         let from = match packing.next {
@@ -116,7 +124,7 @@ async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Pa
                 return Ok(false);
             }
             for (first, body) in &blocks {
-                let body = tx.seal(org, Place::numbered("result_block.body", job.0, *first), body).await?;
+                let body = seal(tx, org, SealedField::numbered("result_block.body", job.0, *first), body).await?;
                 tx.execute(&ADD_RESULT_BLOCK, args![org, job, *first, &*body]).await?;
             }
             if switched {
@@ -129,13 +137,13 @@ async fn add(store: &Store, packing: Packing, until: Millis) -> Result<Option<Pa
     });
     let next = Some(next).filter(|_| !switched);
     if switched {
-        store.sheets().forget(org, job);
+        ResultSheets::of_store(store).forget(org, job);
     }
-    Ok(added.await?.then_some(Packing { switched, next, ..packing }))
+    Ok(added.await?.then_some(PackingClaim { switched, next, ..packing }))
 }
 
-async fn remove(store: &Store, packing: Packing, until: Millis) -> Result<Option<Packing>> {
-    let Packing { org, job, .. } = packing;
+async fn remove(store: &Store, packing: PackingClaim, until: Millis) -> Result<Option<PackingClaim>> {
+    let PackingClaim { org, job, .. } = packing;
     let removed = store.write_bulk(|tx| {
         async move {
             if !is_at(tx, org, job, 1, None).await? {
@@ -177,7 +185,7 @@ async fn block(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> R
     block.rows.resize(usize::try_from(to - from).map_err(|_| damaged())?, None);
     let mut places = HashMap::new();
     for (idx, standing) in sheet::outcomes(conn, org, job, from, to).await? {
-        let results::Standing { result, at } = standing;
+        let results::SettledResult { result, at } = standing;
         let kind = *places.entry(result.kind).or_insert_with_key(|kind| {
             block.kinds.push(kind.to_bytes());
             block.kinds.len() - 1
@@ -185,7 +193,7 @@ async fn block(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> R
         let (back, copies, at) = (number(idx - result.idx)?, number(result.copies)?, number(at.0)?);
         let suggestion = result.suggestion.unwrap_or_default().into_bytes();
         let place = usize::try_from(idx - from).map_err(|_| damaged())?;
-        *block.rows.get_mut(place).ok_or_else(damaged)? = Some(Outcome { kind, back, copies, at, suggestion });
+        *block.rows.get_mut(place).ok_or_else(damaged)? = Some(StoredOutcome { kind, back, copies, at, suggestion });
     }
     block.encode().map_err(|error| StoreError::Corrupt(error.into()))
 }

@@ -8,19 +8,24 @@
 
 use probity_mail::time::{DAY_MS, Millis};
 
-use super::{JobNo, State};
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::error::Result;
+use super::{JobNo, JobState, lock, unshare};
+use crate::connections::{contacts, runs};
+use crate::db::error::Result;
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 
 /// Blocks of each kind removed in one transaction: their content is overwritten, which takes time.
 const BLOCKS_AT_ONCE: i64 = 50;
+/// Rows about contacts of a run removed in one transaction.
+const CONTACTS_AT_ONCE: i64 = 2_000;
 
 statements! {
     // Each organization's own jobs, by age: jobs that others keep longer are not scanned again and again.
     DUE = "SELECT j.org_no, j.job_no FROM org o LEFT JOIN org_settings s ON s.org_no = o.org_no CROSS JOIN job j \
            WHERE j.org_no = o.org_no AND j.packed = 2 AND j.purged_at IS NULL \
-           AND j.finished_at <= $1 - COALESCE(s.retention_days, $2) * $3 ORDER BY j.finished_at LIMIT $4";
+           AND j.finished_at <= $1 - COALESCE(s.retention_days, $2) * $3 \
+           AND NOT EXISTS (SELECT 1 FROM connection_run r WHERE r.org_no = j.org_no AND r.job_no = j.job_no AND r.state = 'acting') \
+           ORDER BY o.org_no, j.finished_at LIMIT $4";
     // Checked again: the organization may have changed its setting.
     MARK = "UPDATE job SET purged_at = $3 WHERE org_no = $1 AND job_no = $2 AND packed = 2 AND purged_at IS NULL AND finished_at <= \
             $3 - COALESCE((SELECT s.retention_days FROM org_settings s WHERE s.org_no = job.org_no), $4) * $5";
@@ -49,7 +54,15 @@ pub async fn due(conn: &mut Conn, now: Millis, usual_days: i64, at_most: i64) ->
 pub async fn mark_due(tx: &mut Tx, due: &[(OrgNo, JobNo)], now: Millis, usual_days: i64) -> Result<usize> {
     let mut marked = 0;
     for (org, job) in due {
-        marked += usize::from(tx.execute(&MARK, args![*org, *job, now, usual_days, DAY_MS]).await? == 1);
+        // A run cannot act without its rows.
+        lock(tx, *org, *job).await?;
+        if runs::is_acting(tx, *org, *job).await? {
+            continue;
+        }
+        if tx.execute(&MARK, args![*org, *job, now, usual_days, DAY_MS]).await? == 1 {
+            runs::purged(tx, *org, *job, now).await?;
+            marked += 1;
+        }
     }
     Ok(marked)
 }
@@ -68,11 +81,12 @@ pub async fn purge_rows(tx: &mut Tx) -> Result<bool> {
 }
 
 /// Removes a part of the rows of a marked job. When none is left, the job is finished, or removed if it was never accepted.
-pub(super) async fn remove_some(tx: &mut Tx, org: OrgNo, job: JobNo, state: State) -> Result<()> {
+pub(super) async fn remove_some(tx: &mut Tx, org: OrgNo, job: JobNo, state: JobState) -> Result<()> {
     let results = tx.execute(&DROP_RESULTS, args![org, job, BLOCKS_AT_ONCE]).await?;
     let addresses = tx.execute(&DROP_BLOCKS, args![org, job, BLOCKS_AT_ONCE]).await?;
-    if results.max(addresses) < BLOCKS_AT_ONCE.unsigned_abs() {
-        let done_with = if state == State::Unborn { &DROP_JOB } else { &EMPTIED };
+    let contacts_left = contacts::forget(tx, org, job, BLOCKS_AT_ONCE, CONTACTS_AT_ONCE).await?;
+    if results.max(addresses) < BLOCKS_AT_ONCE.unsigned_abs() && !contacts_left {
+        let done_with = if state == JobState::Unborn { &DROP_JOB } else { &EMPTIED };
         tx.execute(done_with, args![org, job]).await?;
     }
     Ok(())
@@ -90,11 +104,12 @@ pub async fn forget(tx: &mut Tx, before: Millis, at_most: i64) -> Result<usize> 
         let (org, job) = numbers(row)?;
         tx.execute(&DROP_REASONS, args![org, job]).await?;
         tx.execute(&DROP_PROVIDERS, args![org, job]).await?;
+        unshare(tx, org, job).await?;
         tx.execute(&DROP_JOB, args![org, job]).await?;
     }
     Ok(old.len())
 }
 
-fn numbers(row: &Row) -> Result<(OrgNo, JobNo)> {
+fn numbers(row: &ResultRow) -> Result<(OrgNo, JobNo)> {
     Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))
 }

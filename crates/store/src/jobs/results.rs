@@ -1,21 +1,25 @@
 //! Results, row by row.
 //!
-//! While a job runs, results are stored in parts, in settlement order; each node caches those that it has read ([`super::sheet`]).
-//! Once the job is packed, they are stored in blocks.
+//! While a job runs, results are stored in parts, in settlement order; each node caches those that it has read
+//! ([`super::results::sheet`]). Once the job is packed, they are stored in blocks.
 
-use std::collections::BTreeSet;
+pub(super) mod kind;
+pub(super) mod part;
+pub(super) mod sheet;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use probity_account::block::results::{Outcome, ResultBlock};
+use probity_account::block::results::{ResultBlock, StoredOutcome};
 use probity_mail::time::Millis;
 
-use super::kind::Kind;
 use super::packing::BLOCK;
-use super::{Fence, JobNo, part, sheet};
+use super::results::kind::OutcomeKind;
+use super::{ChunkFence, JobNo, ResultSheets};
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, args, statements};
-use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-use crate::sealing::Place;
+use crate::privacy::sealing::{SealedField, unseal};
 
 /// Result of one address, shared by all rows with that address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +29,14 @@ pub struct RowResult {
     /// Number of rows with the address.
     pub copies: i64,
     /// Outcome, shared by many results.
-    pub kind: Arc<Kind>,
+    pub kind: Arc<OutcomeKind>,
     /// Suggested correction, as a complete address.
     pub suggestion: Option<String>,
 }
 
 /// Stored result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct SettledResult {
     pub result: RowResult,
     /// Settlement time.
     pub at: Millis,
@@ -54,15 +58,21 @@ pub async fn blocks(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most:
     let mut blocks = Vec::with_capacity(rows.len());
     for row in &rows {
         let first: i64 = row.get("first_idx")?;
-        let place = Place::numbered("job_block.body", job.0, first);
-        blocks.push((first, conn.open_sealed(org, place, row.get("body")?).await?));
+        let place = SealedField::numbered("job_block.body", job.0, first);
+        blocks.push((first, unseal(conn, org, place, row.get("body")?).await?));
     }
     Ok(blocks)
 }
 
 /// Outcomes of the rows in `from..to`, in row order, however the job's results are stored: each row with its own result or the one
 /// it shares.
-pub async fn outcomes(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<(i64, Standing)>> {
+pub async fn outcomes(
+    conn: &mut Conn,
+    org: OrgNo,
+    job: JobNo,
+    from: i64,
+    to: i64,
+) -> Result<Vec<(i64, SettledResult)>> {
     if let Some(found) = packed(conn, org, job, from, to).await? {
         return Ok(found);
     }
@@ -77,10 +87,25 @@ pub async fn outcomes(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i6
 }
 
 /// Results of first rows in `from..to`, in row order.
-pub async fn results(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<Standing>> {
+pub async fn results(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<SettledResult>> {
     let found = outcomes(conn, org, job, from, to).await?;
     let own = found.into_iter().filter(|(idx, standing)| *idx == standing.result.idx);
     Ok(own.map(|(_, standing)| standing).collect())
+}
+
+/// Results of these rows, which must be the first rows of their addresses, in row order; rows without a result are omitted. A
+/// webhook delivery reports such rows, which are scattered over the list. Blocks are read and decoded one by one, so only one is in
+/// memory at a time.
+pub async fn picked(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<Vec<(i64, SettledResult)>> {
+    let mut standing: BTreeMap<i64, SettledResult> = sheet::picked(conn, org, job, rows).await?.into_iter().collect();
+    let mut left: Vec<i64> = rows.iter().copied().filter(|idx| !standing.contains_key(idx)).collect();
+    left.sort_unstable();
+    for of_block in left.chunk_by(|a, b| a / BLOCK == b / BLOCK) {
+        let (first, last) = (of_block[0], of_block[of_block.len() - 1]);
+        let blocks = packed(conn, org, job, first, last + 1).await?.unwrap_or_default();
+        standing.extend(blocks.into_iter().filter(|(idx, _)| of_block.binary_search(idx).is_ok()));
+    }
+    Ok(standing.into_iter().collect())
 }
 
 /// Results of the rows in `from..to` from blocks; `None` if blocks do not count yet.
@@ -90,19 +115,20 @@ pub(super) async fn packed(
     job: JobNo,
     from: i64,
     to: i64,
-) -> Result<Option<Vec<(i64, Standing)>>> {
+) -> Result<Option<Vec<(i64, SettledResult)>>> {
     let blocks = conn.rows(&PACKED, args![org, job, from - from % BLOCK, to]).await?;
     if blocks.is_empty() {
         return Ok(None);
     }
-    conn.sheets().forget(org, job);
+    ResultSheets::of_connection(conn).forget(org, job);
     let mut found = Vec::new();
     for row in &blocks {
         let first: i64 = row.get("first_idx")?;
-        let place = Place::numbered("result_block.body", job.0, first);
-        let body = conn.open_sealed(org, place, row.get("body")?).await?;
+        let place = SealedField::numbered("result_block.body", job.0, first);
+        let body = unseal(conn, org, place, row.get("body")?).await?;
         let block = ResultBlock::decode(&body).map_err(|error| StoreError::Corrupt(error.into()))?;
-        let kinds = block.kinds.iter().map(|kind| Kind::from_bytes(kind).map(Arc::new)).collect::<Result<Vec<_>>>()?;
+        let kinds =
+            block.kinds.iter().map(|kind| OutcomeKind::from_bytes(kind).map(Arc::new)).collect::<Result<Vec<_>>>()?;
         let outcomes = (first..).zip(block.rows).filter(|(idx, _)| (from..to).contains(idx));
         for (idx, outcome) in outcomes.filter_map(|(idx, outcome)| outcome.map(|outcome| (idx, outcome))) {
             let kind = kinds.get(outcome.kind).ok_or_else(damaged)?.clone();
@@ -113,12 +139,12 @@ pub(super) async fn packed(
 }
 
 /// Converts a block's entry to a result.
-pub(super) fn unpacked(idx: i64, kind: Arc<Kind>, outcome: Outcome) -> Result<Standing> {
+pub(super) fn unpacked(idx: i64, kind: Arc<OutcomeKind>, outcome: StoredOutcome) -> Result<SettledResult> {
     let number = |number: u64| i64::try_from(number).map_err(|_| damaged());
     let first = idx.checked_sub(number(outcome.back)?).ok_or_else(damaged)?;
     let suggestion = suggestion(outcome.suggestion)?;
     let result = RowResult { idx: first, copies: number(outcome.copies)?, kind, suggestion };
-    Ok(Standing { result, at: Millis(number(outcome.at)?) })
+    Ok(SettledResult { result, at: Millis(number(outcome.at)?) })
 }
 
 fn suggestion(bytes: Vec<u8>) -> Result<Option<String>> {
@@ -131,11 +157,11 @@ pub(super) fn damaged() -> StoreError {
 }
 
 /// Rows of a chunk that have results: for a holder that follows one who died or released it unfinished.
-pub async fn standing(conn: &mut Conn, fence: &Fence) -> Result<BTreeSet<i64>> {
+pub async fn standing(conn: &mut Conn, fence: &ChunkFence) -> Result<BTreeSet<i64>> {
     let mut standing = BTreeSet::new();
     for row in conn.rows(&OF_CHUNK, args![fence.org, fence.job, fence.chunk]).await? {
-        let place = Place::numbered("result_part.body", fence.job.0, row.get("part_no")?);
-        let body = conn.open_sealed(fence.org, place, row.get("body")?).await?;
+        let place = SealedField::numbered("result_part.body", fence.job.0, row.get("part_no")?);
+        let body = unseal(conn, fence.org, place, row.get("body")?).await?;
         standing.extend(part::indexes(&body)?);
     }
     Ok(standing)

@@ -10,8 +10,8 @@
 use probity_mail::time::Millis;
 
 use super::{JobNo, lock};
-use crate::db::{Conn, Row, Tx, args, statements};
-use crate::error::Result;
+use crate::db::error::Result;
+use crate::db::{Conn, ResultRow, Tx, args, statements};
 use crate::number::OrgNo;
 
 /// How long a job counts as held after its last lease, in milliseconds: one day. Work that fails at every worker is claimed again
@@ -71,6 +71,6 @@ pub async fn waits(tx: &mut Tx, org: OrgNo, now: Millis) -> Result<()> {
     tx.execute(&WAITS, args![org, now]).await.map(drop)
 }
 
-fn numbers(rows: &[Row]) -> Result<Vec<(OrgNo, JobNo)>> {
+fn numbers(rows: &[ResultRow]) -> Result<Vec<(OrgNo, JobNo)>> {
     rows.iter().map(|row| Ok((OrgNo(row.get("org_no")?), JobNo(row.get("job_no")?)))).collect()
 }

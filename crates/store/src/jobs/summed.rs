@@ -4,14 +4,14 @@ use probity_account::id::JobId;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 
-use super::{Closed, Counts, JobNo, State};
+use super::{ClosedJob, JobCounts, JobNo, JobState};
+use crate::db::error::Result;
 use crate::db::{Tx, args, statements};
-use crate::error::Result;
 use crate::number::OrgNo;
 
 /// Verifications to sum up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Summed {
+pub struct VerificationSum {
     pub org: OrgNo,
     /// Its id: the same sum must have the same id, so that it is recorded once.
     pub id: JobId,
@@ -38,8 +38,8 @@ statements! {
 }
 
 /// Records a sum; `None` if it was recorded before.
-pub async fn record(tx: &mut Tx, summed: &Summed) -> Result<Option<Closed>> {
-    let mut counts = Counts::default();
+pub async fn record(tx: &mut Tx, summed: &VerificationSum) -> Result<Option<ClosedJob>> {
+    let mut counts = JobCounts::default();
     for (reason, rows) in &summed.reasons {
         counts.add(*reason, *rows);
     }
@@ -65,5 +65,5 @@ pub async fn record(tx: &mut Tx, summed: &Summed) -> Result<Option<Closed>> {
     for (reason, rows) in &summed.reasons {
         tx.execute(&REASON, args![summed.org, job, reason.as_str(), *rows]).await?;
     }
-    Ok(Some(Closed { org: summed.org, job, state: State::Completed, released: 0 }))
+    Ok(Some(ClosedJob { org: summed.org, job, state: JobState::Completed, released: 0 }))
 }

@@ -1,35 +1,37 @@
 //! Work: chunks are claimed under a lease, and settled in parts under a fence.
 //!
 //! A worker has a chunk until its lease ends, and must renew the lease regularly ([`extend`]). Each claim raises the chunk's epoch,
-//! and a [`Fence`] names it. A holder that was paused, cut off or presumed dead finds another epoch when it returns, gets
+//! and a [`ChunkFence`] names it. A holder that was paused, cut off or presumed dead finds another epoch when it returns, gets
 //! [`StoreError::LeaseLost`], and changes nothing. So an address may be probed twice but has one result.
 //!
-//! [`settle`] is one transaction for a part of a chunk: results, credits, counters, usage and, with the last part, the job's end.
+//! [`settle_rows`] is one transaction for a part of a chunk: results, credits, counters, usage and, with the last part, the job's end.
 //! After an unanswered commit it may be retried: rows with a result get no second one. The job's row is locked first, before chunk,
 //! hold and account, as everywhere.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use serde_json::json;
 
-use super::close::{self, Closed};
+use super::close::{self, ClosedJob};
 use super::import::{self, NewChunk};
-use super::part::{self, PART_MAX};
+use super::results::part::{self, PART_MAX};
 use super::standing::LATELY_MS;
-use super::{Counts, JobNo, Locked, RowResult, State, lock, results};
-use crate::credits::hold::{self, Part};
+use super::{JobCounts, JobNo, JobState, LockedJob, RowResult, lock, results};
+use crate::activity::events::EventActor;
+use crate::credits::hold::{self, HoldPart};
+use crate::credits::usage::{self, UsageDelta};
+use crate::db::error::{Result, StoreError};
 use crate::db::{Conn, Tx, args, statements};
-use crate::error::{Result, StoreError};
 use crate::number::OrgNo;
-use crate::sealing::Place;
-use crate::usage::{self, Delta};
+use crate::privacy::sealing::{SealedField, seal, unseal};
 
 /// A job with work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Open {
+pub struct OpenJob {
     pub org: OrgNo,
     pub job: JobNo,
     /// Whether a test key created it.
@@ -40,7 +42,7 @@ pub struct Open {
 
 /// Claimable chunks of a job with the same destination and source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ChunkGroup {
     pub org: OrgNo,
     pub job: JobNo,
     /// Common destination of all addresses; empty if they differ.
@@ -49,8 +51,8 @@ pub struct Head {
     pub source: String,
 }
 
-impl Head {
-    /// Key of this group of chunks among those of all jobs: neither part contains a space.
+impl ChunkGroup {
+    /// Key of this group of chunks among those of all live jobs, or of all test jobs: neither part contains a space.
     pub fn key(&self) -> String {
         format!("{} {}", self.destination, self.source)
     }
@@ -58,16 +60,16 @@ impl Head {
 
 /// A claimed chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimed {
+pub struct ClaimedChunk {
     /// The chunk, and the epoch of this holder.
-    pub fence: Fence,
+    pub fence: ChunkFence,
     /// Number of addresses.
     pub size: i64,
     /// The addresses, as stored: [`body`] decodes them.
     pub body: Vec<u8>,
     /// Common destination; empty if they differ.
     pub destination: String,
-    /// Remaining addresses, as in [`Stay::left_rows`]; `None`: all.
+    /// Remaining addresses, as in [`ChunkRelease::left_rows`]; `None`: all.
     pub left_rows: Option<Vec<u8>>,
     /// Start of throttling, for rows without a start of their own.
     pub held_since: Option<Millis>,
@@ -75,7 +77,7 @@ pub struct Claimed {
 
 /// Proof of a claim on a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fence {
+pub struct ChunkFence {
     pub org: OrgNo,
     pub job: JobNo,
     pub chunk: i64,
@@ -84,7 +86,7 @@ pub struct Fence {
 
 /// Part of a chunk's outcome.
 #[derive(Clone, Debug, Default)]
-pub struct Settled {
+pub struct SettledPart {
     pub results: Vec<RowResult>,
     /// Deferred rows, as new chunks.
     pub put_off: Vec<NewChunk>,
@@ -93,12 +95,14 @@ pub struct Settled {
     /// Number that distinguishes this part of the chunk.
     pub part: u32,
     /// Deferred rows that stay in the chunk: it is released for a later claim, and its holder loses it. Not together with `done`.
-    pub stay: Option<Stay>,
+    pub stay: Option<ChunkRelease>,
+    /// Domains of the results' addresses, by row.
+    pub domains: BTreeMap<i64, Arc<str>>,
 }
 
 /// Releases a chunk with its remaining rows, without rewriting it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stay {
+pub struct ChunkRelease {
     /// Earliest time of the next claim.
     pub ready_at: Millis,
     /// Number of remaining addresses.
@@ -161,11 +165,11 @@ statements! {
 }
 
 /// Jobs with a claimable chunk: the oldest of each organization first, then the second of each, and so on. Excludes restricted
-/// organizations ([`crate::organization::OrgStatus::is_stopped`]).
-pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<Open>> {
+/// organizations ([`crate::accounts::organization::OrgState::is_stopped`]).
+pub async fn open(conn: &mut Conn, now: Millis, at_most: i64) -> Result<Vec<OpenJob>> {
     let rows = conn.rows(&OPEN, args![now, at_most]).await?;
-    let open = |row: &crate::db::Row| {
-        Ok(Open {
+    let open = |row: &crate::db::ResultRow| {
+        Ok(OpenJob {
             org: OrgNo(row.get("org_no")?),
             job: JobNo(row.get("job_no")?),
             test: row.get::<i64>("test")? == 1,
@@ -182,8 +186,8 @@ pub const SOURCE_MS: i64 = 3_600_000;
 pub const HEADS_AMONG: i64 = 128;
 
 /// Groups of a job's chunks that a worker with these sources can claim now, the longest waiting first, except those in `without`
-/// ([`Head::key`]). Only the first [`HEADS_AMONG`] chunks are read: groups behind many chunks of others appear once those are in
-/// `without`.
+/// ([`ChunkGroup::key`]). Only the first [`HEADS_AMONG`] chunks are read: groups behind many chunks of others appear once those are
+/// in `without`.
 pub async fn heads(
     conn: &mut Conn,
     (org, job): (OrgNo, JobNo),
@@ -191,21 +195,28 @@ pub async fn heads(
     without: &[&str],
     now: Millis,
     at_most: i64,
-) -> Result<Vec<Head>> {
+) -> Result<Vec<ChunkGroup>> {
     let texts = |texts: Vec<[&str; 1]>| json!(texts).to_string();
     let (sources, without) =
         (texts(sources.iter().map(|name| [&**name]).collect()), texts(without.iter().map(|name| [*name]).collect()));
     let rows = conn.rows(&HEADS, args![org, job, now, now - SOURCE_MS, sources, without, at_most, HEADS_AMONG]).await?;
-    let head =
-        |row: &crate::db::Row| Ok(Head { org, job, destination: row.get("destination")?, source: row.get("source")? });
+    let head = |row: &crate::db::ResultRow| {
+        Ok(ChunkGroup { org, job, destination: row.get("destination")?, source: row.get("source")? })
+    };
     rows.iter().map(head).collect()
 }
 
 /// Claims up to `at_most` chunks of a group. Empty if there are none left, or the job is closed.
-pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, at_most: i64) -> Result<Vec<Claimed>> {
-    let Head { org, job, destination, source } = head;
+pub async fn claim_chunks(
+    tx: &mut Tx,
+    head: &ChunkGroup,
+    now: Millis,
+    lease_ms: i64,
+    at_most: i64,
+) -> Result<Vec<ClaimedChunk>> {
+    let ChunkGroup { org, job, destination, source } = head;
     let (org, job) = (*org, *job);
-    if !matches!(lock(tx, org, job).await?.state, State::Ready | State::Processing) {
+    if !matches!(lock(tx, org, job).await?.state, JobState::Ready | JobState::Processing) {
         return Ok(Vec::new());
     }
     let mut claimed = Vec::new();
@@ -217,8 +228,8 @@ pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, 
     for row in free {
         let chunk: i64 = row.get("chunk_no")?;
         tx.execute(&TAKE, args![org, job, chunk, now + lease_ms]).await?;
-        let fence = Fence { org, job, chunk, epoch: row.get::<i64>("epoch")? + 1 };
-        claimed.push(Claimed {
+        let fence = ChunkFence { org, job, chunk, epoch: row.get::<i64>("epoch")? + 1 };
+        claimed.push(ClaimedChunk {
             fence,
             size: row.get("size")?,
             body: row.get("body")?,
@@ -232,15 +243,15 @@ pub async fn claim_chunks(tx: &mut Tx, head: &Head, now: Millis, lease_ms: i64, 
 
 /// Addresses of a claimed chunk. Separate from the claim, so that an unreadable chunk is held while others are claimed, and its job
 /// stalls once all others are done.
-pub async fn body(conn: &mut Conn, claimed: &Claimed) -> Result<Vec<u8>> {
-    let Fence { org, job, chunk, .. } = claimed.fence;
-    conn.open_sealed(org, Place::numbered("chunk.body", job.0, chunk), claimed.body.clone()).await
+pub async fn body(conn: &mut Conn, claimed: &ClaimedChunk) -> Result<Vec<u8>> {
+    let ChunkFence { org, job, chunk, .. } = claimed.fence;
+    unseal(conn, org, SealedField::numbered("chunk.body", job.0, chunk), claimed.body.clone()).await
 }
 
 /// Extends the leases of chunks. [`StoreError::LeaseLost`]: another holder has one of them, or its job was closed.
-pub async fn extend(tx: &mut Tx, fences: &[Fence], until: Millis) -> Result<()> {
+pub async fn extend(tx: &mut Tx, fences: &[ChunkFence], until: Millis) -> Result<()> {
     for fence in fences {
-        let Fence { org, job, chunk, epoch } = *fence;
+        let ChunkFence { org, job, chunk, epoch } = *fence;
         if tx.execute(&EXTEND, args![org, job, chunk, epoch, until]).await? != 1 {
             return Err(StoreError::LeaseLost);
         }
@@ -249,20 +260,33 @@ pub async fn extend(tx: &mut Tx, fences: &[Fence], until: Millis) -> Result<()> 
 }
 
 /// Releases a chunk, so that another worker can claim it at once.
-pub async fn free(tx: &mut Tx, fence: &Fence) -> Result<()> {
-    let Fence { org, job, chunk, epoch } = *fence;
+pub async fn free(tx: &mut Tx, fence: &ChunkFence) -> Result<()> {
+    let ChunkFence { org, job, chunk, epoch } = *fence;
     tx.execute(&FREE, args![org, job, chunk, epoch]).await?;
     Ok(())
 }
 
-/// Settles a part of a chunk: results for rows without one, credits, counters, usage. Returns the closed job if this was its last
-/// part. [`StoreError::LeaseLost`]: another worker holds the chunk, or the job was closed; nothing of this counts.
-pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) -> Result<Option<Closed>> {
-    let Fence { org, job, chunk, epoch } = *fence;
+/// What a settled part changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettledChange {
+    /// The job, if this was its last part.
+    pub closed: Option<ClosedJob>,
+    /// Rows that got their results now.
+    pub new: BTreeSet<i64>,
+}
+
+/// As [`settle_rows`], for callers that need to know of the job's end only.
+pub async fn settle(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now: Millis) -> Result<Option<ClosedJob>> {
+    Ok(settle_rows(tx, fence, settled, now).await?.closed)
+}
+
+/// Settles a part of a chunk: results for rows without one, credits, counters, usage. [`StoreError::LeaseLost`]: another worker holds the chunk, or the job was closed; nothing of this counts.
+pub async fn settle_rows(tx: &mut Tx, fence: &ChunkFence, settled: &SettledPart, now: Millis) -> Result<SettledChange> {
+    let ChunkFence { org, job, chunk, epoch } = *fence;
     let locked = lock(tx, org, job).await?;
     let holder = tx.first(&HOLDER, args![org, job, chunk]).await?;
     let holder = holder.map(|row| row.get::<i64>("epoch")).transpose()?;
-    if locked.state != State::Processing || holder != Some(epoch) {
+    if locked.state != JobState::Processing || holder != Some(epoch) {
         return Err(StoreError::LeaseLost);
     }
     let new = new_results(tx, fence, &settled.results).await?;
@@ -272,31 +296,46 @@ pub async fn settle(tx: &mut Tx, fence: &Fence, settled: &Settled, now: Millis) 
     let released = i64::try_from(new.len()).unwrap_or(i64::MAX) - charged;
     if !locked.test {
         let cause = format!("{}:{chunk}:{epoch}:{}", locked.id, settled.part);
-        let part = Part { org, id: &locked.id, captured: charged, released, cause: &cause, at: now };
+        let part = HoldPart { org, id: &locked.id, captured: charged, released, cause: &cause, at: now };
         hold::settle(tx, &part).await?;
-        usage::add(tx, &deltas(org, &locked.source, &new, now)).await?;
+        usage::add(tx, &deltas(org, &locked, &new, &settled.domains, now)?).await?;
     }
-    let next = import::insert(tx, org, job, locked.next_chunk, &settled.put_off).await?;
+    let put_off = soon(&locked, &settled.put_off, now);
+    let next = import::insert(tx, org, job, locked.next_chunk, &put_off).await?;
     let comes_on = settled.done || settled.stay.is_some() || !new.is_empty();
     let numbers = Numbers { next_chunk: next, parts, progress_at: Some(now).filter(|_| comes_on) };
     count(tx, fence, &new, charged, numbers).await?;
     if let Some(stay) = &settled.stay {
-        let Stay { ready_at, size, left_rows, since } = stay;
-        tx.execute(&STAY, args![org, job, chunk, *ready_at, *size, left_rows.as_slice(), *since]).await?;
+        let ChunkRelease { ready_at, size, left_rows, since } = stay;
+        let ready_at = if locked.hurried { now } else { *ready_at };
+        tx.execute(&STAY, args![org, job, chunk, ready_at, *size, left_rows.as_slice(), *since]).await?;
     }
-    if !settled.done {
-        return Ok(None);
+    let new = new.into_iter().map(|row| row.idx).collect();
+    let closed = if settled.done { end_chunk(tx, fence, &locked.id, now).await? } else { None };
+    Ok(SettledChange { closed, new })
+}
+
+/// Chunks as they are added: those of a job that is to be finished are due at once, for a worker that began before that was said.
+fn soon<'c>(locked: &LockedJob, chunks: &'c [NewChunk], now: Millis) -> Cow<'c, [NewChunk]> {
+    if !locked.hurried {
+        return chunks.into();
     }
+    chunks.iter().map(|chunk| NewChunk { ready_at: now, ..chunk.clone() }).collect()
+}
+
+/// Removes a chunk whose rows all have results, or are in later ones, and completes the job if it was the last.
+async fn end_chunk(tx: &mut Tx, fence: &ChunkFence, id: &str, now: Millis) -> Result<Option<ClosedJob>> {
+    let ChunkFence { org, job, chunk, .. } = *fence;
     tx.execute(&DONE, args![org, job, chunk]).await?;
     if tx.first(&LEFT, args![org, job]).await?.is_some() {
         return Ok(None);
     }
-    close::complete(tx, org, job, &locked.id, now).await.map(Some)
+    close::complete(tx, org, job, id, now).await.map(Some)
 }
 
 /// Results whose rows have none yet. An address is in one chunk at a time, so only the chunk's own parts can have one: from an
 /// earlier holder, or from this one after an unanswered commit.
-async fn new_results<'a>(tx: &mut Tx, fence: &Fence, results: &'a [RowResult]) -> Result<Vec<&'a RowResult>> {
+async fn new_results<'a>(tx: &mut Tx, fence: &ChunkFence, results: &'a [RowResult]) -> Result<Vec<&'a RowResult>> {
     if results.is_empty() {
         return Ok(Vec::new());
     }
@@ -305,31 +344,56 @@ async fn new_results<'a>(tx: &mut Tx, fence: &Fence, results: &'a [RowResult]) -
 }
 
 /// Adds results; returns the number of the job's last part. The job's row is locked, so part numbers become visible in order.
-async fn add_parts(tx: &mut Tx, fence: &Fence, locked: &Locked, new: &[&RowResult], now: Millis) -> Result<i64> {
-    let Fence { org, job, chunk, .. } = *fence;
+async fn add_parts(
+    tx: &mut Tx,
+    fence: &ChunkFence,
+    locked: &LockedJob,
+    new: &[&RowResult],
+    now: Millis,
+) -> Result<i64> {
+    let ChunkFence { org, job, chunk, .. } = *fence;
     let mut last = locked.parts;
     for part in new.chunks(PART_MAX) {
         last += 1;
         let body = part::encode(part, now)?;
-        let body = tx.seal(org, Place::numbered("result_part.body", job.0, last), &body).await?;
+        let body = seal(tx, org, SealedField::numbered("result_part.body", job.0, last), &body).await?;
         tx.execute(&ADD_PART, args![org, job, last, chunk, &*body]).await?;
     }
     Ok(last)
 }
 
 /// Usage counters: each address counts once.
-fn deltas(org: OrgNo, source: &str, new: &[&RowResult], now: Millis) -> Vec<Delta> {
-    let mut counted: BTreeMap<(Reason, Option<&str>), (i64, i64)> = BTreeMap::new();
+fn deltas(
+    org: OrgNo,
+    locked: &LockedJob,
+    new: &[&RowResult],
+    domains: &BTreeMap<i64, Arc<str>>,
+    now: Millis,
+) -> Result<Vec<UsageDelta>> {
+    let key = match locked.actor.as_deref().map(EventActor::from_json).transpose()? {
+        Some(EventActor::ApiKey(id)) => Some(id),
+        _ => None,
+    };
+    let mut counted = BTreeMap::new();
     for row in new {
-        let (verified, charged) = counted.entry((row.kind.reason, row.kind.provider.as_deref())).or_default();
+        let part = (row.kind.reason, row.kind.provider.as_deref(), domains.get(&row.idx));
+        let (verified, charged): &mut (i64, i64) = counted.entry(part).or_default();
         *verified += 1;
         *charged += i64::from(row.kind.charged);
     }
-    let delta = |((reason, provider), (verified, charged)): ((Reason, Option<&str>), (i64, i64))| {
-        let (day, source, provider) = (now.utc_day(), source.to_owned(), provider.map(Into::into));
-        Delta { org, day, source, connection: None, provider, reason, verified, charged }
-    };
-    counted.into_iter().map(delta).collect()
+    let deltas = counted.into_iter().map(|((reason, provider, domain), (verified, charged))| UsageDelta {
+        org,
+        day: now.utc_day(),
+        source: locked.source.clone(),
+        connection: locked.connection.clone(),
+        key,
+        domain: domain.cloned(),
+        provider: provider.map(Into::into),
+        reason,
+        verified,
+        charged,
+    });
+    Ok(deltas.collect())
 }
 
 /// Numbers that a job assigns to its additions, and whether it progresses.
@@ -339,17 +403,17 @@ struct Numbers {
     progress_at: Option<Millis>,
 }
 
-async fn count(tx: &mut Tx, fence: &Fence, new: &[&RowResult], charged: i64, numbers: Numbers) -> Result<()> {
-    let Fence { org, job, .. } = *fence;
-    let mut counts = Counts::default();
+async fn count(tx: &mut Tx, fence: &ChunkFence, new: &[&RowResult], charged: i64, numbers: Numbers) -> Result<()> {
+    let ChunkFence { org, job, .. } = *fence;
+    let mut counts = JobCounts::default();
     let mut reasons: BTreeMap<&str, i64> = BTreeMap::new();
-    let mut providers: BTreeMap<&str, Counts> = BTreeMap::new();
+    let mut providers: BTreeMap<&str, JobCounts> = BTreeMap::new();
     for row in new {
         counts.add(row.kind.reason, row.copies);
         providers.entry(row.kind.provider.as_deref().unwrap_or_default()).or_default().add(row.kind.reason, row.copies);
         *reasons.entry(Reason::as_str(row.kind.reason)).or_default() += row.copies;
     }
-    let Counts { processed, passed, undeliverable, risky, unknown } = counts;
+    let JobCounts { processed, passed, undeliverable, risky, unknown } = counts;
     let Numbers { next_chunk, parts, progress_at } = numbers;
     let values =
         args![org, job, processed, passed, undeliverable, risky, unknown, charged, progress_at, next_chunk, parts];
@@ -357,8 +421,8 @@ async fn count(tx: &mut Tx, fence: &Fence, new: &[&RowResult], charged: i64, num
     if !reasons.is_empty() {
         let pairs: Vec<_> = reasons.into_iter().collect();
         tx.execute(&COUNT_REASONS, args![json!(pairs).to_string(), org, job]).await?;
-        let of_status = |(id, counts): (&str, Counts)| {
-            let Counts { passed, undeliverable, risky, unknown, .. } = counts;
+        let of_status = |(id, counts): (&str, JobCounts)| {
+            let JobCounts { passed, undeliverable, risky, unknown, .. } = counts;
             json!([id, passed, undeliverable, risky, unknown])
         };
         let rows: Vec<_> = providers.into_iter().map(of_status).collect();

@@ -4,23 +4,24 @@ use probity_account::api_key::KeyKind;
 use probity_account::id::{KeyId, OrgId, UserId};
 use probity_account::scope::Scopes;
 use probity_mail::time::Millis;
-use probity_store::keys::Key;
-use probity_store::organization::{Org, OrgStatus};
-use probity_store::users::{Role, User, UserStatus};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, keys, organization, users};
+use probity_store::accounts::keys::StoredKey;
+use probity_store::accounts::organization::{OrgRecord, OrgState};
+use probity_store::accounts::users::{MemberRole, TeamMember, UserStatus};
+use probity_store::accounts::{keys, organization, users};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
 use crate::organizations;
 
 const NOW: Millis = Millis(1_800_000_000_000);
 
-fn org(n: u8) -> Org {
+fn org(n: u8) -> OrgRecord {
     let id = OrgId::new(NOW + i64::from(n), [n; 10]);
-    Org::new(id, Some(format!("Größe {n}")), "metered".into(), NOW)
+    OrgRecord::new(id, Some(format!("Größe {n}")), "metered".into(), NOW)
 }
 
-fn key(org: OrgNo, n: u8, created_at: Millis) -> Key {
-    Key {
+fn key(org: OrgNo, n: u8, created_at: Millis) -> StoredKey {
+    StoredKey {
         org,
         id: KeyId::new(NOW, [n; 10]),
         user: Some(UserId::new(NOW, [n; 10])),
@@ -30,16 +31,18 @@ fn key(org: OrgNo, n: u8, created_at: Millis) -> Key {
         origins: vec!["https://a.example".into()],
         prefix: "pk_".into(),
         last4: "abcd".into(),
+        public_key: Some(format!("pk_{n}_abcd")),
         rate_limit_per_minute: Some(60),
         daily_cap: Some(500),
         created_at,
         expires_at: None,
         revoked_at: None,
+        replaced_by: None,
         last_used_at: None,
     }
 }
 
-async fn add_key(store: &Store, key: &Key, hash: [u8; 32]) -> Result<(), StoreError> {
+async fn add_key(store: &Store, key: &StoredKey, hash: [u8; 32]) -> Result<(), StoreError> {
     store.write(|tx| keys::insert(tx, key, &hash).scope_boxed()).await
 }
 
@@ -48,7 +51,7 @@ async fn organizations_come_back_as_they_went_in() {
     for_each_database(async |store| {
         let plain = org(1);
         let trial = Some((NOW, NOW + 5));
-        let full = Org { trial, rate_limit_per_minute: Some(9), seats_max: Some(3), name: None, ..org(2) };
+        let full = OrgRecord { trial, rate_limit_per_minute: Some(9), seats_max: Some(3), name: None, ..org(2) };
         organizations::add(&store, &plain).await;
         organizations::add(&store, &full).await;
         let twice = store.write(|tx| organization::insert(tx, &plain).scope_boxed()).await;
@@ -69,18 +72,18 @@ async fn every_status_can_be_set_and_a_reason_goes_with_the_next() {
     for_each_database(async |store| {
         let org = org(1);
         organizations::add(&store, &org).await;
-        for status in OrgStatus::ALL {
+        for status in OrgState::ALL {
             store.write(|tx| organization::set_status(tx, org.no, status).scope_boxed()).await.unwrap();
             assert_eq!(organization::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().status, status);
         }
         let reason = async || organization::by_no(&mut store.read().await.unwrap(), org.no).await.unwrap().hold_reason;
         let held =
-            store.write(|tx| organization::set_hold(tx, org.no, OrgStatus::Paused, Some("asked for it")).scope_boxed());
+            store.write(|tx| organization::set_hold(tx, org.no, OrgState::Paused, Some("asked for it")).scope_boxed());
         held.await.unwrap();
         assert_eq!(reason().await.as_deref(), Some("asked for it"));
-        store.write(|tx| organization::set_status(tx, org.no, OrgStatus::Active).scope_boxed()).await.unwrap();
+        store.write(|tx| organization::set_status(tx, org.no, OrgState::Active).scope_boxed()).await.unwrap();
         assert_eq!(reason().await, None);
-        let missing = store.write(|tx| organization::set_status(tx, OrgNo(1), OrgStatus::Active).scope_boxed()).await;
+        let missing = store.write(|tx| organization::set_status(tx, OrgNo(1), OrgState::Active).scope_boxed()).await;
         assert!(matches!(missing, Err(StoreError::NotFound)), "{missing:?}");
     })
     .await;
@@ -90,19 +93,24 @@ async fn every_status_can_be_set_and_a_reason_goes_with_the_next() {
 async fn people_belong_to_one_organization() {
     for_each_database(async |store| {
         let no = OrgNo(5);
-        let owner = User {
+        let owner = TeamMember {
             org: no,
             id: UserId::new(NOW, [1; 10]),
             email: None,
             name: None,
-            role: Role::Administrator,
+            role: MemberRole::Administrator,
             is_primary: true,
             status: UserStatus::Active,
             created_at: NOW,
         };
         let email = Some("jörg@example.org".into());
-        let other =
-            User { id: UserId::new(NOW, [2; 10]), role: Role::Contributor, is_primary: false, email, ..owner.clone() };
+        let other = TeamMember {
+            id: UserId::new(NOW, [2; 10]),
+            role: MemberRole::Contributor,
+            is_primary: false,
+            email,
+            ..owner.clone()
+        };
         for user in [&owner, &other] {
             store.write(|tx| users::insert(tx, user).scope_boxed()).await.unwrap();
         }
@@ -126,7 +134,7 @@ async fn a_key_is_found_by_its_hash_with_its_organization() {
         assert!(matches!(same_hash, Err(StoreError::Conflict)), "{same_hash:?}");
         let mut conn = store.read().await.unwrap();
         let known = keys::by_hash(&mut conn, &[1; 32]).await.unwrap().unwrap();
-        assert_eq!((&known.key, known.org_id, known.org_status), (&plain, owner.id, OrgStatus::Active));
+        assert_eq!((&known.key, known.org_id, known.org_status), (&plain, owner.id, OrgState::Active));
         assert_eq!(known.org_rate_limit_per_minute, None);
         assert_eq!(keys::by_hash(&mut conn, &[2; 32]).await.unwrap(), None);
         assert_eq!(keys::by_id(&mut conn, owner.no, plain.id).await.unwrap(), plain);
@@ -143,7 +151,7 @@ async fn there_is_room_for_another_key_where_one_opens_nothing_any_more() {
         organizations::add(&store, &owner).await;
         let has_room =
             async |now: Millis| store.write(|tx| keys::has_room(tx, owner.no, now, 2).scope_boxed()).await.unwrap();
-        let brief = Key { expires_at: Some(NOW + 5), ..key(owner.no, 1, NOW) };
+        let brief = StoredKey { expires_at: Some(NOW + 5), ..key(owner.no, 1, NOW) };
         let (lasting, elsewhere) = (key(owner.no, 2, NOW), key(org(2).no, 3, NOW));
         for (key, n) in [(&brief, 1), (&elsewhere, 2)] {
             add_key(&store, key, [n; 32]).await.unwrap();

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use probity_account::credits::{Bucket, Split};
+use probity_account::credits::{CreditBucket, Split};
 use probity_account::id::{OrgId, WindowId};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_store::ScopedFutureExt as _;
-use probity_store::credits::booked::{self, Kind};
-use probity_store::credits::{Booking, Charged, Charges, Window};
-use probity_store::organization::Org;
-use probity_store::usage::Delta;
-use probity_store::{OrgNo, Result, Store, StoreError, credits, organization};
+use probity_store::accounts::organization;
+use probity_store::accounts::organization::OrgRecord;
+use probity_store::credits::booked::{self, BookingKind};
+use probity_store::credits::usage::UsageDelta;
+use probity_store::credits::{ChargeWindow, ChargedVerifications, ChargesByOrg, CountedCalls, CreditBooking};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, credits};
 
 use crate::databases::for_each_database;
 
@@ -20,13 +20,13 @@ const MONTH_MS: i64 = 30 * 86_400_000;
 
 /// A new organization with these credits.
 async fn org_with(store: &Store, subscription: i64, prepaid: i64) -> OrgNo {
-    let org = Org::new(OrgId::new(NOW, [7; 10]), None, "metered".into(), NOW);
+    let org = OrgRecord::new(OrgId::new(NOW, [7; 10]), None, "metered".into(), NOW);
     let funded = store.write(|tx| {
         async {
             organization::insert(tx, &org).await?;
-            for (bucket, amount) in [(Bucket::Subscription, subscription), (Bucket::Prepaid, prepaid)] {
-                let booking = Booking { org: org.no, bucket, amount, cause: bucket.as_str(), at: NOW };
-                let until = (bucket == Bucket::Subscription).then_some(NOW + MONTH_MS);
+            for (bucket, amount) in [(CreditBucket::Subscription, subscription), (CreditBucket::Prepaid, prepaid)] {
+                let booking = CreditBooking { org: org.no, bucket, amount, cause: bucket.as_str(), at: NOW };
+                let until = (bucket == CreditBucket::Subscription).then_some(NOW + MONTH_MS);
                 credits::grant(tx, &booking, until).await?;
             }
             Ok(())
@@ -38,21 +38,26 @@ async fn org_with(store: &Store, subscription: i64, prepaid: i64) -> OrgNo {
 }
 
 /// Charges a window and counts what it charged.
-async fn try_run(store: &Store, window: &Window) -> Result<BTreeMap<OrgNo, Charged>> {
-    let counted = |charged: &Charges| charged.iter().map(|(org, charged)| delta(*org, charged.spent.total())).collect();
+async fn try_run(store: &Store, window: &ChargeWindow) -> Result<BTreeMap<OrgNo, ChargedVerifications>> {
+    let counted = |charged: &ChargesByOrg| {
+        let usage = charged.iter().map(|(org, charged)| delta(*org, charged.spent.total())).collect();
+        CountedCalls { usage, ..CountedCalls::default() }
+    };
     store.write(|tx| credits::charge(tx, window, counted).scope_boxed()).await
 }
 
-async fn run(store: &Store, window: &Window) -> BTreeMap<OrgNo, Charged> {
+async fn run(store: &Store, window: &ChargeWindow) -> BTreeMap<OrgNo, ChargedVerifications> {
     try_run(store, window).await.unwrap()
 }
 
-fn delta(org: OrgNo, charged: i64) -> Delta {
-    Delta {
+fn delta(org: OrgNo, charged: i64) -> UsageDelta {
+    UsageDelta {
         org,
         day: NOW.utc_day(),
         source: "api".into(),
         connection: None,
+        key: None,
+        domain: None,
         provider: None,
         reason: Reason::Valid,
         verified: charged,
@@ -60,8 +65,8 @@ fn delta(org: OrgNo, charged: i64) -> Delta {
     }
 }
 
-fn window(n: u8, org: OrgNo, calls: i64) -> Window {
-    Window { id: WindowId::new(NOW, [n; 10]), at: NOW, calls: [(org, calls)].into(), witness: org }
+fn window(n: u8, org: OrgNo, calls: i64) -> ChargeWindow {
+    ChargeWindow { id: WindowId::new(NOW, [n; 10]), at: NOW, calls: [(org, calls)].into(), witness: org }
 }
 
 #[tokio::test]
@@ -71,7 +76,10 @@ async fn charges_take_the_subscription_first_and_stop_at_the_end() {
         let steps = [(10, (10, 0), (20, 20)), (25, (20, 5), (0, 15)), (200, (0, 15), (0, 0)), (1, (0, 0), (0, 0))];
         for (n, (calls, spent, available)) in (1..).zip(steps) {
             let [spent, available] = [spent, available].map(|(subscription, prepaid)| Split { subscription, prepaid });
-            assert_eq!(run(&store, &window(n, org, calls)).await, [(org, Charged { spent, available })].into());
+            assert_eq!(
+                run(&store, &window(n, org, calls)).await,
+                [(org, ChargedVerifications { spent, available })].into()
+            );
             let mut conn = store.read().await.unwrap();
             assert_eq!(credits::balances(&mut conn, &[org]).await.unwrap(), [(org, available)].into());
         }
@@ -106,8 +114,8 @@ async fn a_window_stands_whatever_it_has_charged_and_says_what() {
     for_each_database(async |store| {
         let org = org_with(&store, 1, 1).await;
         let nobody = OrgNo(org.0.wrapping_add(1));
-        let free = Window { calls: BTreeMap::new(), ..window(4, org, 0) };
-        let unpaid = Window { calls: [(nobody, 1)].into(), witness: nobody, ..window(5, org, 0) };
+        let free = ChargeWindow { calls: BTreeMap::new(), ..window(4, org, 0) };
+        let unpaid = ChargeWindow { calls: [(nobody, 1)].into(), witness: nobody, ..window(5, org, 0) };
         // The second spends the last credits; the third, of the same organization, finds none.
         for window in [window(1, org, 1), window(2, org, 3), window(3, org, 2), free, unpaid] {
             let charged = run(&store, &window).await;
@@ -126,13 +134,13 @@ async fn a_window_stands_whatever_it_has_charged_and_says_what() {
 async fn one_window_charges_many_and_each_its_own() {
     for_each_database(async |store| {
         let rich = org_with(&store, 5, 5).await;
-        let poor = Org::new(OrgId::new(NOW, [8; 10]), None, "metered".into(), NOW);
+        let poor = OrgRecord::new(OrgId::new(NOW, [8; 10]), None, "metered".into(), NOW);
         store.write(|tx| organization::insert(tx, &poor).scope_boxed()).await.unwrap();
         let nobody = OrgNo(poor.no.0.wrapping_add(1));
-        let both = Window { calls: [(rich, 6), (poor.no, 2), (nobody, 1)].into(), ..window(1, rich, 0) };
+        let both = ChargeWindow { calls: [(rich, 6), (poor.no, 2), (nobody, 1)].into(), ..window(1, rich, 0) };
         let charged = run(&store, &both).await;
         assert_eq!(charged[&rich].spent, Split { subscription: 5, prepaid: 1 });
-        assert_eq!(charged[&poor.no], Charged::default());
+        assert_eq!(charged[&poor.no], ChargedVerifications::default());
         assert!(!charged.contains_key(&nobody), "who has no accounts is charged nothing");
         assert_eq!(credits::audit(&mut store.read().await.unwrap()).await.unwrap(), []);
     })
@@ -143,13 +151,13 @@ async fn one_window_charges_many_and_each_its_own() {
 async fn the_same_cause_books_once() {
     for_each_database(async |store| {
         let org = org_with(&store, 0, 10).await;
-        let booking = Booking { org, bucket: Bucket::Prepaid, amount: 5, cause: "prepaid", at: NOW };
+        let booking = CreditBooking { org, bucket: CreditBucket::Prepaid, amount: 5, cause: "prepaid", at: NOW };
         let again = store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await;
         assert!(matches!(again, Err(StoreError::Conflict)), "{again:?}");
-        let below = Booking { amount: -11, cause: "hand", ..booking.clone() };
+        let below = CreditBooking { amount: -11, cause: "hand", ..booking.clone() };
         let below = store.write(|tx| credits::adjust(tx, &below).scope_boxed()).await;
         assert!(matches!(below, Err(StoreError::InsufficientCredits { needed: 11, available: 10 })), "{below:?}");
-        let down = Booking { amount: -4, cause: "hand", ..booking };
+        let down = CreditBooking { amount: -4, cause: "hand", ..booking };
         store.write(|tx| credits::adjust(tx, &down).scope_boxed()).await.unwrap();
         let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
         assert_eq!((balance.available, balance.adjusted.prepaid), (Split { subscription: 0, prepaid: 6 }, -4));
@@ -163,7 +171,7 @@ async fn a_transaction_can_run_in_a_task() {
         let org = org_with(&store, 0, 10).await;
         let cause = "task".to_owned();
         let task = tokio::spawn(async move {
-            let booking = Booking { org, bucket: Bucket::Prepaid, amount: 5, cause: &cause, at: NOW };
+            let booking = CreditBooking { org, bucket: CreditBucket::Prepaid, amount: 5, cause: &cause, at: NOW };
             store.write(|tx| credits::grant(tx, &booking, None).scope_boxed()).await
         });
         task.await.unwrap().unwrap();
@@ -199,7 +207,7 @@ async fn corrected_after_the_end(store: &Store, upkeep_came_first: bool) {
     let expire = async |at| store.write(|tx| credits::expire_buckets(tx, at, 10).scope_boxed()).await.unwrap();
     let correct = async |amount: i64, at: Millis| {
         let cause = at.0.to_string();
-        let booking = Booking { org, bucket: Bucket::Subscription, amount, cause: &cause, at };
+        let booking = CreditBooking { org, bucket: CreditBucket::Subscription, amount, cause: &cause, at };
         store.write(|tx| credits::adjust(tx, &booking).scope_boxed()).await.unwrap();
     };
     let end = async || credits::subscription_end(&mut store.read().await.unwrap(), org).await.unwrap();
@@ -222,7 +230,7 @@ async fn corrected_after_the_end(store: &Store, upkeep_came_first: bool) {
 /// Grants to the subscription at a time; the cause is the time.
 async fn renew(store: &Store, org: OrgNo, amount: i64, at: Millis, until: Option<Millis>) {
     let cause = at.0.to_string();
-    let booking = Booking { org, bucket: Bucket::Subscription, amount, cause: &cause, at };
+    let booking = CreditBooking { org, bucket: CreditBucket::Subscription, amount, cause: &cause, at };
     store.write(|tx| credits::grant(tx, &booking, until).scope_boxed()).await.unwrap();
 }
 
@@ -254,7 +262,7 @@ async fn a_grant_never_brings_an_end_nearer() {
         renew(&store, org, 1, NOW + 3, None).await;
         renew(&store, org, 1, NOW + 4, Some(NOW + 5)).await;
         assert_eq!(left_at(NOW + MONTH_MS).await, Split { subscription: 33, prepaid: 20 }, "never is the latest");
-        let prepaid = Booking { org, bucket: Bucket::Prepaid, amount: 1, cause: "more", at: NOW + 6 };
+        let prepaid = CreditBooking { org, bucket: CreditBucket::Prepaid, amount: 1, cause: "more", at: NOW + 6 };
         store.write(|tx| credits::grant(tx, &prepaid, Some(NOW + 7)).scope_boxed()).await.unwrap();
         assert_eq!(left_at(NOW + MONTH_MS).await, Split { subscription: 33, prepaid: 21 }, "prepaid credits stay");
     })
@@ -332,8 +340,13 @@ async fn several_nodes_fold_at_once_and_the_books_agree() {
 async fn pages_of_bookings_end_with_whole_moments() {
     for_each_database(async |store| {
         let org = org_with(&store, 0, 5).await;
-        let booking =
-            |n: i64, cause| Booking { org, bucket: Bucket::Prepaid, amount: n + 1, cause, at: NOW + 1 + n / 3 };
+        let booking = |n: i64, cause| CreditBooking {
+            org,
+            bucket: CreditBucket::Prepaid,
+            amount: n + 1,
+            cause,
+            at: NOW + 1 + n / 3,
+        };
         let causes: Vec<String> = (0..12).map(|n| format!("{n:02}")).collect();
         for (n, cause) in (0..).zip(&causes) {
             let booking = booking(n, cause);
@@ -349,11 +362,11 @@ async fn pages_of_bookings_end_with_whole_moments() {
         }
         assert_eq!(seen.iter().filter(|one| one.at > NOW).count(), 12);
         assert!(seen.is_sorted_by(|a, b| a.at >= b.at));
-        let one = booked::of_cause(&mut conn, org, Kind::Grant, "03").await.unwrap().unwrap();
+        let one = booked::of_cause(&mut conn, org, BookingKind::Grant, "03").await.unwrap().unwrap();
         assert!(one.is(&booking(3, "03"), None));
         assert!(!one.is(&booking(4, "03"), None));
         assert!(one.is(&booking(3, "03"), Some(NOW)), "until when is not known of what was granted earlier");
-        assert_eq!(booked::of_cause(&mut conn, org, Kind::Adjust, "03").await.unwrap(), None);
+        assert_eq!(booked::of_cause(&mut conn, org, BookingKind::Adjust, "03").await.unwrap(), None);
     })
     .await;
 }

@@ -1,9 +1,11 @@
 //! The databases that every test of the store runs against.
 
 use std::any::Any;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use probity_store::{Place, Result, ScopedFutureExt as _, Store, StoreConfig, instance};
+use probity_store::nodes::instance;
+use probity_store::{DatabasePlace, Result, ScopedFutureExt as _, Store, StoreConfig};
+use probity_trialdb::scratch_directory;
 
 /// Runs a test against an empty, migrated database of each kind: SQLite always, PostgreSQL where its programs are found.
 pub(crate) async fn for_each_database(test: impl AsyncFn(Store)) {
@@ -31,17 +33,15 @@ pub(crate) struct Database {
 
 /// One in a file of SQLite.
 pub(crate) async fn sqlite() -> Database {
-    // In memory where that is a directory: what is asked here is what stands, not whether a power cut leaves it there.
-    let memory = Path::new("/dev/shm");
-    let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
-    let store = open(patient(Place::Sqlite(file_in(&directory)))).await;
+    let directory = scratch_directory();
+    let store = open(patient(DatabasePlace::Sqlite(file_in(&directory)))).await;
     Database { store, _place: Box::new(directory) }
 }
 
 /// One of PostgreSQL, where its programs are found.
 pub(crate) async fn postgres() -> Option<Database> {
     let database = probity_trialdb::postgres()?.create_database();
-    let store = open(patient(Place::Postgres(database.url().to_owned()))).await;
+    let store = open(patient(DatabasePlace::Postgres(database.url().to_owned()))).await;
     Some(Database { store, _place: Box::new(database) })
 }
 
@@ -52,7 +52,7 @@ async fn run(database: Database, test: &impl AsyncFn(Store)) {
 }
 
 /// On a busy machine, many tasks at once wait long for their turns.
-fn patient(place: Place) -> StoreConfig {
+fn patient(place: DatabasePlace) -> StoreConfig {
     StoreConfig { acquire_timeout_ms: 60_000, ..StoreConfig::new(place) }
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn open(config: StoreConfig) -> Store {
 }
 
 /// A configuration that gives up after half a second, so that tests of what is missing are short.
-pub(crate) fn impatient(place: Place) -> StoreConfig {
+pub(crate) fn impatient(place: DatabasePlace) -> StoreConfig {
     StoreConfig { acquire_timeout_ms: 500, ..StoreConfig::new(place) }
 }
 

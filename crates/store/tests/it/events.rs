@@ -1,9 +1,11 @@
 //! Events: what is written comes back newest first, is counted whole, and goes when it is old.
 
-use probity_account::id::{ConnId, KeyId, UserId};
+use probity_account::id::{ConnId, JobId, KeyId, UserId, WebhookId};
 use probity_mail::time::Millis;
-use probity_store::events::{self, AccountEvent, Actor, Event, What};
-use probity_store::timeline::{self, Counted};
+use probity_store::activity::events::{
+    self, AccountChange, AccountEventKind, ConnectionEventKind, EventActor, EventSubject, StoredAccountEvent,
+};
+use probity_store::activity::timeline::{self, EventCounts};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 use serde_json::json;
 
@@ -13,21 +15,21 @@ const NOW: Millis = Millis(1_800_000_000_000);
 const ORG: OrgNo = OrgNo(1);
 const LATER: Millis = Millis(i64::MAX);
 
-async fn add(store: &Store, org: OrgNo, at: Millis, actor: Option<Actor>, happened: &[What]) {
+async fn add(store: &Store, org: OrgNo, at: Millis, actor: Option<EventActor>, happened: &[AccountChange]) {
     store.write(|tx| events::add(tx, org, at, actor, happened).scope_boxed()).await.unwrap();
 }
 
-async fn newest(store: &Store, org: OrgNo, from: Millis, to: Millis, at_most: i64) -> Vec<Event> {
+async fn newest(store: &Store, org: OrgNo, from: Millis, to: Millis, at_most: i64) -> Vec<StoredAccountEvent> {
     timeline::newest_events(&mut store.read().await.unwrap(), org, from, to, at_most).await.unwrap()
 }
 
 async fn count(store: &Store, from: Millis, to: Millis) -> (u64, u64) {
-    let Counted { settings_changes, account_events } = timeline::count_events(store, ORG, from, to).await.unwrap();
+    let EventCounts { settings_changes, account_events } = timeline::count_events(store, ORG, from, to).await.unwrap();
     (settings_changes, account_events)
 }
 
-fn change(setting: &str, after: i64, connection: Option<ConnId>) -> What {
-    What::SettingsChange { setting: setting.into(), before: json!(null), after: json!(after), connection }
+fn change(setting: &str, after: i64, connection: Option<ConnId>) -> AccountChange {
+    AccountChange::SettingsChange { setting: setting.into(), before: json!(null), after: json!(after), connection }
 }
 
 #[tokio::test]
@@ -35,10 +37,10 @@ async fn events_come_back_newest_first_as_they_were_written() {
     for_each_database(async |store| {
         let actors = [
             None,
-            Some(Actor::User(UserId::new(NOW, [1; 10]))),
-            Some(Actor::ApiKey(KeyId::new(NOW, [2; 10]))),
-            Some(Actor::Staff),
-            Some(Actor::System),
+            Some(EventActor::User(UserId::new(NOW, [1; 10]))),
+            Some(EventActor::ApiKey(KeyId::new(NOW, [2; 10]))),
+            Some(EventActor::Staff),
+            Some(EventActor::System),
         ];
         let connection = Some(ConnId::new(NOW, [3; 10]));
         let mut expected = Vec::new();
@@ -46,18 +48,36 @@ async fn events_come_back_newest_first_as_they_were_written() {
             let at = NOW + number;
             let happened = [change("a.b", number, connection), change("a.c", number, None)];
             add(&store, ORG, at, actor, &happened).await;
-            expected.extend(happened.map(|what| Event { at, what, actor }));
+            expected.extend(happened.map(|what| StoredAccountEvent { at, what, actor }));
         }
-        for kind in AccountEvent::ALL {
-            add(&store, ORG, NOW + 9, None, &[What::Account(kind)]).await;
-            expected.push(Event { at: NOW + 9, what: What::Account(kind), actor: None });
+        for kind in AccountEventKind::ALL {
+            add(&store, ORG, NOW + 9, None, &[AccountChange::Account(kind, None)]).await;
+            expected.push(StoredAccountEvent { at: NOW + 9, what: AccountChange::Account(kind, None), actor: None });
         }
-        add(&store, OrgNo(2), NOW, None, &[What::Account(AccountEvent::Hold)]).await;
+        let (key, member) = (KeyId::new(NOW, [4; 10]), UserId::new(NOW, [5; 10]));
+        let subjects = [
+            EventSubject::Key(key),
+            EventSubject::Member(member),
+            EventSubject::Webhook(WebhookId::new(NOW, [6; 10])),
+            EventSubject::Job(JobId::new(NOW, [7; 10])),
+        ];
+        for subject in subjects {
+            let what = AccountChange::about(AccountEventKind::KeyRevoked, subject);
+            add(&store, ORG, NOW + 9, None, std::slice::from_ref(&what)).await;
+            expected.push(StoredAccountEvent { at: NOW + 9, what, actor: None });
+        }
+        for change in ConnectionEventKind::ALL {
+            let connection = ConnId::new(NOW, [3; 10]);
+            let what = AccountChange::ConnectionChange { connection, provider: "ghost".into(), change };
+            add(&store, ORG, NOW + 10, None, std::slice::from_ref(&what)).await;
+            expected.push(StoredAccountEvent { at: NOW + 10, what, actor: None });
+        }
+        add(&store, OrgNo(2), NOW, None, &[AccountChange::Account(AccountEventKind::Hold, None)]).await;
         expected.reverse();
         assert_eq!(newest(&store, ORG, NOW, LATER, 100).await, expected);
         assert_eq!(newest(&store, ORG, NOW, LATER, 3).await, expected[..3]);
         assert_eq!(newest(&store, ORG, NOW + 1, NOW + 3, 100).await.len(), 4, "the end is not within");
-        assert_eq!(count(&store, NOW, LATER).await, (10, u64::try_from(AccountEvent::ALL.len()).unwrap()));
+        assert_eq!(count(&store, NOW, LATER).await, (10, u64::try_from(AccountEventKind::ALL.len() + 8).unwrap()));
         assert_eq!(count(&store, NOW + 1, NOW + 3).await, (4, 0));
         assert_eq!(newest(&store, OrgNo(2), NOW, LATER, 100).await.len(), 1);
     })
@@ -67,8 +87,8 @@ async fn events_come_back_newest_first_as_they_were_written() {
 #[tokio::test]
 async fn what_happens_in_one_millisecond_is_all_there_and_counted() {
     for_each_database(async |store| {
-        let many = vec![What::Account(AccountEvent::KeyCreated); 300];
-        let write = || add(&store, ORG, NOW, Some(Actor::Staff), &many);
+        let many = vec![AccountChange::Account(AccountEventKind::KeyCreated, None); 300];
+        let write = || add(&store, ORG, NOW, Some(EventActor::Staff), &many);
         tokio::join!(write(), write(), write(), write());
         add(&store, ORG, NOW + 1, None, &[change("a", 1, None)]).await;
         assert_eq!(count(&store, NOW, LATER).await, (1, 1_200));
@@ -98,7 +118,7 @@ async fn old_events_go_a_few_at_a_time() {
 #[tokio::test]
 async fn confidential_values_never_reach_the_database() {
     for_each_database(async |store| {
-        let what = What::SettingsChange {
+        let what = AccountChange::SettingsChange {
             setting: "organization.banned_words".into(),
             before: json!([]),
             after: json!(["ann@example.com"]),
@@ -106,7 +126,7 @@ async fn confidential_values_never_reach_the_database() {
         };
         add(&store, ORG, NOW, None, &[what]).await;
         let shown = newest(&store, ORG, NOW, LATER, 1).await.remove(0).what;
-        let What::SettingsChange { before, after, .. } = shown else { panic!("{shown:?}") };
+        let AccountChange::SettingsChange { before, after, .. } = shown else { panic!("{shown:?}") };
         assert_eq!((before, after), (json!([]), json!(events::REDACTED)));
     })
     .await;

@@ -1,13 +1,13 @@
 //! Facts about domains.
 
 use probity_mail::time::Millis;
-use probity_store::facts::{self, Fact};
+use probity_store::nodes::facts::{self, StoredDomainFact};
 use probity_store::{ScopedFutureExt as _, Store};
 
 use crate::databases::for_each_database;
 
-fn fact(domain: &str, catch_all: Option<(bool, i64)>, accepted_until: Option<i64>) -> Fact {
-    Fact {
+fn fact(domain: &str, catch_all: Option<(bool, i64)>, accepted_until: Option<i64>) -> StoredDomainFact {
+    StoredDomainFact {
         domain: domain.into(),
         host: "mx.example".into(),
         catch_all: catch_all.map(|(is, until)| (is, Millis(until))),
@@ -15,17 +15,17 @@ fn fact(domain: &str, catch_all: Option<(bool, i64)>, accepted_until: Option<i64
     }
 }
 
-async fn remember(store: &Store, facts: Vec<Fact>) {
+async fn remember(store: &Store, facts: Vec<StoredDomainFact>) {
     store.write(|tx| facts::remember(tx, &facts).scope_boxed()).await.unwrap();
 }
 
-async fn recall(store: &Store, domain: &str) -> Option<Fact> {
+async fn recall(store: &Store, domain: &str) -> Option<StoredDomainFact> {
     let mut facts = recall_all(store, &[(domain, "mx.example")]).await;
     assert!(facts.len() <= 1, "{facts:?}");
     facts.pop()
 }
 
-async fn recall_all(store: &Store, wanted: &[(&str, &str)]) -> Vec<Fact> {
+async fn recall_all(store: &Store, wanted: &[(&str, &str)]) -> Vec<StoredDomainFact> {
     let mut facts = facts::recall(&mut store.read().await.unwrap(), wanted).await.unwrap();
     facts.sort_by(|one, other| one.domain.cmp(&other.domain));
     facts
@@ -122,7 +122,8 @@ async fn nodes_that_write_the_same_facts_in_any_order_do_not_collide() {
             let mut names = names.clone();
             names.rotate_left(node * 5);
             tokio::spawn(async move {
-                let facts: Vec<Fact> = names.iter().map(|name| fact(name, Some((true, 10)), None)).collect();
+                let facts: Vec<StoredDomainFact> =
+                    names.iter().map(|name| fact(name, Some((true, 10)), None)).collect();
                 for _ in 0..5 {
                     remember(&store, facts.clone()).await;
                 }

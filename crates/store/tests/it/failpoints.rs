@@ -7,22 +7,23 @@
 
 mod story;
 
-use probity_store::failpoint::{Action, Armed, When};
-use probity_store::{Store, audit};
+use probity_store::Store;
+use probity_store::credits::audit;
+use probity_store::failpoint::{ArmedFailpoint, FailpointAction, FailpointSide};
 
 use crate::databases::{on_postgres, on_sqlite};
 use story::Story;
 
 /// What is to fail: each statement where it is passed first, each commit at every pass, because commits of different
 /// transactions may share a name; and each commit once as a race that was lost, so that the transaction runs again.
-fn points(traced: impl Iterator<Item = (probity_store::failpoint::Point, u32)>) -> Vec<Armed> {
+fn points(traced: impl Iterator<Item = (probity_store::failpoint::Failpoint, u32)>) -> Vec<ArmedFailpoint> {
     let mut all = Vec::new();
     for (point, passes) in traced {
         let commit = point.name.starts_with("commit/");
         let most = if commit { passes } else { 1 };
-        all.extend((1..=most).map(|nth| Armed { point: point.clone(), nth, action: Action::Error }));
-        if commit && point.when == When::Before {
-            all.push(Armed { point, nth: 1, action: Action::Race });
+        all.extend((1..=most).map(|nth| ArmedFailpoint { point: point.clone(), nth, action: FailpointAction::Error }));
+        if commit && point.when == FailpointSide::Before {
+            all.push(ArmedFailpoint { point, nth: 1, action: FailpointAction::Race });
         }
     }
     all

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use probity_store::{Place, ScopedFutureExt as _, Store, StoreConfig, StoreError, instance, nodes};
-use probity_trialdb::{Cluster, Database};
+use probity_store::nodes::instance;
+use probity_store::{DatabasePlace, ScopedFutureExt as _, Store, StoreConfig, StoreError, nodes};
+use probity_trialdb::{Cluster, TrialDatabase};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
@@ -42,8 +43,8 @@ async fn sooner_or_later<T>(act: impl AsyncFn() -> probity_store::Result<T>) -> 
 }
 
 /// A store that gives up soon, whose tables were made without haste.
-async fn impatient_store(database: &Database) -> Store {
-    let place = Place::Postgres(database.url().to_owned());
+async fn impatient_store(database: &TrialDatabase) -> Store {
+    let place = DatabasePlace::Postgres(database.url().to_owned());
     open(StoreConfig::new(place.clone())).await.close().await;
     // A connection that was just used is not asked whether it lives: a silent server is given up by the time of a statement.
     Store::open(&StoreConfig { statement_timeout_ms: 500, ..impatient(place) }).await.unwrap()
@@ -103,7 +104,7 @@ async fn postgres_that_is_not_there_yet_is_waited_for_later() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
     cluster.stop_immediate();
-    let store = Store::open(&impatient(Place::Postgres(database.url().to_owned()))).await.unwrap();
+    let store = Store::open(&impatient(DatabasePlace::Postgres(database.url().to_owned()))).await.unwrap();
     let migrated = timeout(LONG, store.migrate()).await.expect("migrating gives up");
     assert!(matches!(migrated, Err(StoreError::Unavailable { .. })), "{migrated:?}");
     cluster.start_again();
@@ -115,7 +116,7 @@ async fn postgres_that_is_not_there_yet_is_waited_for_later() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_of_another_process_is_waited_for_and_then_given_up() {
     let directory = tempfile::tempdir().unwrap();
-    let config = impatient(Place::Sqlite(file_in(&directory)));
+    let config = impatient(DatabasePlace::Sqlite(file_in(&directory)));
     let (ours, theirs) = (open(config.clone()).await, open(config).await);
     let (holding, held) = oneshot::channel();
     let (let_go, released) = oneshot::channel::<()>();

@@ -1,8 +1,9 @@
 //! Keys of requests: who runs, who waits, who is told what was answered.
 
 use probity_mail::time::Millis;
-use probity_store::idempotency::{self, Attempt, Begun, KEPT_MAX};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, instance};
+use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt, KEPT_MAX};
+use probity_store::nodes::instance;
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
 
@@ -10,8 +11,8 @@ const LEASE_MS: i64 = 60_000;
 const KEEP_MS: i64 = 86_400_000;
 const START: Millis = Millis(1_700_000_000_000);
 
-fn attempt(run: &str, after_ms: i64) -> Attempt {
-    Attempt {
+fn attempt(run: &str, after_ms: i64) -> IdempotentAttempt {
+    IdempotentAttempt {
         org: OrgNo(3),
         key_hash: [0xAB; 32],
         body_hash: [1; 32],
@@ -22,12 +23,12 @@ fn attempt(run: &str, after_ms: i64) -> Attempt {
     }
 }
 
-async fn begin(store: &Store, attempt: &Attempt) -> Begun {
+async fn begin(store: &Store, attempt: &IdempotentAttempt) -> IdempotencyOutcome {
     store.write(|tx| idempotency::begin(tx, attempt).scope_boxed()).await.unwrap()
 }
 
 /// Keeps an answer in a transaction that does some work first: it sets a text of the run's name.
-async fn work_and_answer(store: &Store, attempt: &Attempt, status: u16, answer: &[u8]) -> Result<()> {
+async fn work_and_answer(store: &Store, attempt: &IdempotentAttempt, status: u16, answer: &[u8]) -> Result<()> {
     let done = store.write(|tx| {
         async move {
             instance::set_once(tx, &attempt.run, "worked").await?;
@@ -42,7 +43,7 @@ async fn has_worked(store: &Store, run: &str) -> bool {
     instance::value(&mut store.read().await.unwrap(), run).await.unwrap().is_some()
 }
 
-async fn release(store: &Store, attempt: &Attempt) {
+async fn release(store: &Store, attempt: &IdempotentAttempt) {
     store.write(|tx| idempotency::release(tx, attempt.held()).scope_boxed()).await.unwrap();
 }
 
@@ -53,15 +54,15 @@ async fn purge(store: &Store, before: Millis, at_most: u32) -> u64 {
 #[tokio::test]
 async fn an_answer_is_replayed_until_its_time_is_over() {
     for_each_database(async |store| {
-        assert_eq!(begin(&store, &attempt("one", 0)).await, Begun::Run);
-        assert_eq!(begin(&store, &attempt("two", 1)).await, Begun::InProgress);
+        assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run);
+        assert_eq!(begin(&store, &attempt("two", 1)).await, IdempotencyOutcome::InProgress);
         work_and_answer(&store, &attempt("one", 0), 201, b"\0made\xff").await.unwrap();
-        let replay = Begun::Replay { status: 201, answer: b"\0made\xff".to_vec() };
+        let replay = IdempotencyOutcome::Replay { status: 201, answer: b"\0made\xff".to_vec() };
         assert_eq!(begin(&store, &attempt("two", 2)).await, replay);
         assert_eq!(begin(&store, &attempt("two", KEEP_MS - 1)).await, replay);
-        assert_eq!(begin(&store, &attempt("two", KEEP_MS)).await, Begun::Run);
+        assert_eq!(begin(&store, &attempt("two", KEEP_MS)).await, IdempotencyOutcome::Run);
         // The old answer is gone with the old run.
-        assert_eq!(begin(&store, &attempt("three", KEEP_MS + 1)).await, Begun::InProgress);
+        assert_eq!(begin(&store, &attempt("three", KEEP_MS + 1)).await, IdempotencyOutcome::InProgress);
     })
     .await;
 }
@@ -69,13 +70,13 @@ async fn an_answer_is_replayed_until_its_time_is_over() {
 #[tokio::test]
 async fn another_body_is_refused_in_flight_and_after() {
     for_each_database(async |store| {
-        let other = |after_ms| Attempt { body_hash: [2; 32], ..attempt("two", after_ms) };
-        assert_eq!(begin(&store, &attempt("one", 0)).await, Begun::Run);
-        assert_eq!(begin(&store, &other(1)).await, Begun::Reused);
+        let other = |after_ms| IdempotentAttempt { body_hash: [2; 32], ..attempt("two", after_ms) };
+        assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run);
+        assert_eq!(begin(&store, &other(1)).await, IdempotencyOutcome::Reused);
         work_and_answer(&store, &attempt("one", 0), 200, b"").await.unwrap();
-        assert_eq!(begin(&store, &other(KEEP_MS - 1)).await, Begun::Reused);
-        assert_eq!(begin(&store, &other(KEEP_MS)).await, Begun::Run);
-        assert_eq!(begin(&store, &attempt("three", KEEP_MS + 1)).await, Begun::Reused);
+        assert_eq!(begin(&store, &other(KEEP_MS - 1)).await, IdempotencyOutcome::Reused);
+        assert_eq!(begin(&store, &other(KEEP_MS)).await, IdempotencyOutcome::Run);
+        assert_eq!(begin(&store, &attempt("three", KEEP_MS + 1)).await, IdempotencyOutcome::Reused);
     })
     .await;
 }
@@ -83,10 +84,19 @@ async fn another_body_is_refused_in_flight_and_after() {
 #[tokio::test]
 async fn keys_of_other_organizations_and_requests_are_others() {
     for_each_database(async |store| {
-        assert_eq!(begin(&store, &attempt("one", 0)).await, Begun::Run);
-        assert_eq!(begin(&store, &Attempt { org: OrgNo(4), ..attempt("two", 0) }).await, Begun::Run);
-        assert_eq!(begin(&store, &Attempt { key_hash: [0; 32], ..attempt("three", 0) }).await, Begun::Run);
-        assert_eq!(begin(&store, &Attempt { key_hash: [255; 32], ..attempt("four", 0) }).await, Begun::Run);
+        assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run);
+        assert_eq!(
+            begin(&store, &IdempotentAttempt { org: OrgNo(4), ..attempt("two", 0) }).await,
+            IdempotencyOutcome::Run
+        );
+        assert_eq!(
+            begin(&store, &IdempotentAttempt { key_hash: [0; 32], ..attempt("three", 0) }).await,
+            IdempotencyOutcome::Run
+        );
+        assert_eq!(
+            begin(&store, &IdempotentAttempt { key_hash: [255; 32], ..attempt("four", 0) }).await,
+            IdempotencyOutcome::Run
+        );
     })
     .await;
 }
@@ -94,14 +104,21 @@ async fn keys_of_other_organizations_and_requests_are_others() {
 #[tokio::test]
 async fn a_released_key_is_free() {
     for_each_database(async |store| {
-        assert_eq!(begin(&store, &attempt("one", 0)).await, Begun::Run);
+        assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run);
         release(&store, &attempt("two", 0)).await;
-        assert_eq!(begin(&store, &attempt("two", 1)).await, Begun::InProgress, "another's release changes nothing");
+        assert_eq!(
+            begin(&store, &attempt("two", 1)).await,
+            IdempotencyOutcome::InProgress,
+            "another's release changes nothing"
+        );
         release(&store, &attempt("one", 0)).await;
-        assert_eq!(begin(&store, &attempt("two", 2)).await, Begun::Run);
+        assert_eq!(begin(&store, &attempt("two", 2)).await, IdempotencyOutcome::Run);
         work_and_answer(&store, &attempt("two", 2), 200, b"x").await.unwrap();
         release(&store, &attempt("two", 2)).await;
-        assert!(matches!(begin(&store, &attempt("three", 3)).await, Begun::Replay { .. }), "an answer stays");
+        assert!(
+            matches!(begin(&store, &attempt("three", 3)).await, IdempotencyOutcome::Replay { .. }),
+            "an answer stays"
+        );
     })
     .await;
 }
@@ -109,11 +126,11 @@ async fn a_released_key_is_free() {
 #[tokio::test]
 async fn a_run_that_lost_its_lease_leaves_no_work() {
     for_each_database(async |store| {
-        let late = Attempt { body_hash: [9; 32], ..attempt("two", LEASE_MS) };
-        assert_eq!(begin(&store, &attempt("one", 0)).await, Begun::Run);
-        assert_eq!(begin(&store, &attempt("two", LEASE_MS - 1)).await, Begun::InProgress);
+        let late = IdempotentAttempt { body_hash: [9; 32], ..attempt("two", LEASE_MS) };
+        assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run);
+        assert_eq!(begin(&store, &attempt("two", LEASE_MS - 1)).await, IdempotencyOutcome::InProgress);
         // Nothing was answered, so whatever the body was, the key is free.
-        assert_eq!(begin(&store, &late).await, Begun::Run);
+        assert_eq!(begin(&store, &late).await, IdempotencyOutcome::Run);
         let lost = work_and_answer(&store, &attempt("one", 0), 200, b"x").await;
         assert!(matches!(lost, Err(StoreError::LeaseLost)), "{lost:?}");
         assert!(!has_worked(&store, "one").await);
@@ -128,9 +145,9 @@ async fn a_run_that_lost_its_lease_leaves_no_work() {
 #[tokio::test]
 async fn a_lease_that_ended_unclaimed_still_counts() {
     for_each_database(async |store| {
-        assert_eq!(begin(&store, &attempt("one", 0)).await, Begun::Run);
+        assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run);
         work_and_answer(&store, &attempt("one", 0), 200, b"late").await.unwrap();
-        let replay = Begun::Replay { status: 200, answer: b"late".to_vec() };
+        let replay = IdempotencyOutcome::Replay { status: 200, answer: b"late".to_vec() };
         assert_eq!(begin(&store, &attempt("two", LEASE_MS + 1)).await, replay);
     })
     .await;
@@ -140,15 +157,15 @@ async fn a_lease_that_ended_unclaimed_still_counts() {
 async fn old_keys_are_purged_oldest_first() {
     for_each_database(async |store| {
         for n in 0..5u8 {
-            let key = Attempt { key_hash: [n; 32], ..attempt("one", i64::from(n)) };
-            assert_eq!(begin(&store, &key).await, Begun::Run);
+            let key = IdempotentAttempt { key_hash: [n; 32], ..attempt("one", i64::from(n)) };
+            assert_eq!(begin(&store, &key).await, IdempotencyOutcome::Run);
         }
         assert_eq!(purge(&store, START + 4, 3).await, 3);
-        let kept = Attempt { key_hash: [3; 32], ..attempt("two", 5) };
-        assert_eq!(begin(&store, &kept).await, Begun::InProgress);
+        let kept = IdempotentAttempt { key_hash: [3; 32], ..attempt("two", 5) };
+        assert_eq!(begin(&store, &kept).await, IdempotencyOutcome::InProgress);
         assert_eq!(purge(&store, START + 4, 3).await, 1);
         assert_eq!(purge(&store, START + 4, 3).await, 0);
-        assert_eq!(begin(&store, &kept).await, Begun::Run);
+        assert_eq!(begin(&store, &kept).await, IdempotencyOutcome::Run);
     })
     .await;
 }
@@ -161,25 +178,25 @@ async fn an_organization_cannot_keep_keys_without_end() {
         let key = |n: usize| {
             let mut key_hash = [0xFC | u8::try_from(n % 4).unwrap(); 32];
             key_hash[24..].copy_from_slice(&n.to_be_bytes());
-            Attempt { key_hash, ..attempt("one", 0) }
+            IdempotentAttempt { key_hash, ..attempt("one", 0) }
         };
-        let all: Vec<Attempt> = (0..part).map(key).collect();
+        let all: Vec<IdempotentAttempt> = (0..part).map(key).collect();
         let begun = store.write(|tx| {
             async {
                 for attempt in &all {
-                    assert_eq!(idempotency::begin(tx, attempt).await?, Begun::Run);
+                    assert_eq!(idempotency::begin(tx, attempt).await?, IdempotencyOutcome::Run);
                 }
                 Ok(())
             }
             .scope_boxed()
         });
         begun.await.unwrap();
-        assert_eq!(begin(&store, &key(part)).await, Begun::Full);
-        assert_eq!(begin(&store, &key(0)).await, Begun::InProgress, "those that are kept go on");
-        assert_eq!(begin(&store, &Attempt { org: OrgNo(4), ..key(part) }).await, Begun::Run);
-        assert_eq!(begin(&store, &attempt("one", 0)).await, Begun::Run, "another part has room");
+        assert_eq!(begin(&store, &key(part)).await, IdempotencyOutcome::Full);
+        assert_eq!(begin(&store, &key(0)).await, IdempotencyOutcome::InProgress, "those that are kept go on");
+        assert_eq!(begin(&store, &IdempotentAttempt { org: OrgNo(4), ..key(part) }).await, IdempotencyOutcome::Run);
+        assert_eq!(begin(&store, &attempt("one", 0)).await, IdempotencyOutcome::Run, "another part has room");
         release(&store, &key(0)).await;
-        assert_eq!(begin(&store, &key(part)).await, Begun::Run);
+        assert_eq!(begin(&store, &key(part)).await, IdempotencyOutcome::Run);
     })
     .await;
 }
@@ -193,8 +210,8 @@ async fn of_fifty_at_once_one_runs() {
                 tokio::spawn(async move { begin(&store, &attempt(&format!("{after_ms} {task}"), after_ms)).await })
             });
             let begun = futures_util::future::try_join_all(tasks.collect::<Vec<_>>()).await.unwrap();
-            assert_eq!(begun.iter().filter(|begun| **begun == Begun::Run).count(), 1, "{begun:?}");
-            assert_eq!(begun.iter().filter(|begun| **begun == Begun::InProgress).count(), 49, "{begun:?}");
+            assert_eq!(begun.iter().filter(|begun| **begun == IdempotencyOutcome::Run).count(), 1, "{begun:?}");
+            assert_eq!(begun.iter().filter(|begun| **begun == IdempotencyOutcome::InProgress).count(), 49, "{begun:?}");
         }
     })
     .await;

@@ -1,6 +1,7 @@
 //! Texts of the installation.
 
-use probity_store::{ScopedFutureExt as _, Store, instance};
+use probity_store::nodes::instance;
+use probity_store::{ScopedFutureExt as _, Store};
 
 use crate::databases::for_each_database;
 

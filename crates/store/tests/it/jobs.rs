@@ -1,21 +1,24 @@
 //! Jobs: from the first block to the last result, who may settle, and what the books say.
 
-#[cfg(debug_assertions)]
 mod ahead;
 mod chunks;
 mod keeping;
 mod listing;
+mod mail;
+mod sharing;
 mod standing;
 
 use probity_account::credits::Split;
 use probity_account::id::JobId;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_store::credits;
+use probity_store::activity::{reports, timeline};
+use probity_store::credits::audit;
 use probity_store::jobs::{
-    self, Claimed, Counts, Head, ImportClaim, JobNo, Kind, NewChunk, NewJob, RowResult, Settled, State,
+    self, ChunkGroup, ClaimedChunk, ImportClaim, JobCounts, JobNo, JobState, NewChunk, NewJob, OutcomeKind, RowResult,
+    SettledPart,
 };
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, audit, reports, timeline};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, credits};
 
 use crate::databases::for_each_database;
 use crate::organizations;
@@ -80,8 +83,8 @@ async fn import(store: &Store, claim: &ImportClaim, uniques: i64) -> Result<()> 
     imported.await
 }
 
-async fn claim(store: &Store, org: OrgNo, job: JobNo, now: Millis, at_most: i64) -> Vec<Claimed> {
-    let head = Head { org, job, destination: String::new(), source: String::new() };
+async fn claim(store: &Store, org: OrgNo, job: JobNo, now: Millis, at_most: i64) -> Vec<ClaimedChunk> {
+    let head = ChunkGroup { org, job, destination: String::new(), source: String::new() };
     store.write(|tx| jobs::claim_chunks(tx, &head, now, LEASE_MS, at_most).scope_boxed()).await.unwrap()
 }
 
@@ -89,7 +92,7 @@ fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
     RowResult {
         idx,
         copies,
-        kind: Kind {
+        kind: OutcomeKind {
             reason,
             findings: Some(reason).filter(|reason| *reason != Reason::Valid).into_iter().collect(),
             meta: "m".into(),
@@ -107,7 +110,7 @@ fn result(idx: i64, copies: i64, reason: Reason) -> RowResult {
     }
 }
 
-async fn settle(store: &Store, claimed: &Claimed, settled: &Settled) -> Result<Option<jobs::Closed>> {
+async fn settle(store: &Store, claimed: &ClaimedChunk, settled: &SettledPart) -> Result<Option<jobs::ClosedJob>> {
     store.write(|tx| jobs::settle(tx, &claimed.fence, settled, NOW).scope_boxed()).await
 }
 
@@ -142,28 +145,28 @@ async fn a_job_goes_from_its_first_block_to_its_last_result() {
 
         let late = chunk_at(NOW + 1_000);
         let results = vec![result(0, 3, Reason::Valid)];
-        let first = Settled { results, put_off: vec![late], done: true, ..Settled::default() };
+        let first = SettledPart { results, put_off: vec![late], done: true, ..SettledPart::default() };
         assert_eq!(settle(&store, &claimed[0], &first).await.unwrap(), None);
         let both = vec![result(2, 1, Reason::Nonexistent), result(3, 1, Reason::Unverified)];
-        let second = Settled { results: both, done: true, ..Settled::default() };
+        let second = SettledPart { results: both, done: true, ..SettledPart::default() };
         assert_eq!(settle(&store, &claimed[1], &second).await.unwrap(), None);
         assert_eq!(jobs::set_aside(&mut store.read().await.unwrap(), org, job.id).await.unwrap(), 1);
         assert!(claim(&store, org, no, NOW, 10).await.is_empty(), "put off");
         let last = claim(&store, org, no, NOW + 1_000, 10).await;
-        let third = Settled { results: vec![result(1, 1, Reason::Valid)], done: true, ..Settled::default() };
+        let third = SettledPart { results: vec![result(1, 1, Reason::Valid)], done: true, ..SettledPart::default() };
         let closed = settle(&store, &last[0], &third).await.unwrap().unwrap();
-        assert_eq!((closed.state, closed.released), (State::Completed, 0));
+        assert_eq!((closed.state, closed.released), (JobState::Completed, 0));
 
         let mut conn = store.read().await.unwrap();
         let read = jobs::by_id(&mut conn, org, job.id, false).await.unwrap();
-        assert_eq!((read.state, read.rows, read.counts.processed, read.charged), (State::Completed, 6, 6, 2));
+        assert_eq!((read.state, read.rows, read.counts.processed, read.charged), (JobState::Completed, 6, 6, 2));
         assert_eq!((read.counts.passed, read.counts.undeliverable, read.counts.unknown), (4, 1, 1));
         let reasons = jobs::reasons(&mut conn, org, no).await.unwrap();
         assert_eq!(reasons.iter().map(|(_, n)| n).sum::<i64>(), 6);
         // Rows 0 (three times) and 2 go to one that is known.
         let providers = jobs::providers(&mut conn, org, no).await.unwrap();
-        let known = Counts { processed: 4, passed: 3, undeliverable: 1, risky: 0, unknown: 0 };
-        let others = Counts { processed: 2, passed: 1, undeliverable: 0, risky: 0, unknown: 1 };
+        let known = JobCounts { processed: 4, passed: 3, undeliverable: 1, risky: 0, unknown: 0 };
+        let others = JobCounts { processed: 2, passed: 1, undeliverable: 0, risky: 0, unknown: 1 };
         assert_eq!(providers, [(Some("google".into()), known), (None, others)]);
         let used = reports::by_provider(&mut conn, org, 0, i64::MAX).await.unwrap();
         assert_eq!(
@@ -196,7 +199,7 @@ async fn only_the_last_holder_settles_and_each_row_once() {
         import(&store, &second_import, 2).await.unwrap();
 
         let before = claim(&store, org, no, NOW, 1).await;
-        let half = Settled { results: vec![result(0, 1, Reason::Valid)], ..Settled::default() };
+        let half = SettledPart { results: vec![result(0, 1, Reason::Valid)], ..SettledPart::default() };
         settle(&store, &before[0], &half).await.unwrap();
         let after = claim(&store, org, no, NOW + LEASE_MS, 1).await;
         assert_eq!(after[0].fence.chunk, before[0].fence.chunk);
@@ -207,7 +210,7 @@ async fn only_the_last_holder_settles_and_each_row_once() {
         let standing = jobs::standing(&mut store.read().await.unwrap(), &after[0].fence).await.unwrap();
         assert_eq!(standing.into_iter().collect::<Vec<_>>(), [0]);
         // The same row again, from the holder that may: it stands already, and costs nothing.
-        let again = Settled { results: vec![result(0, 1, Reason::Invalid)], part: 1, ..Settled::default() };
+        let again = SettledPart { results: vec![result(0, 1, Reason::Invalid)], part: 1, ..SettledPart::default() };
         settle(&store, &after[0], &again).await.unwrap();
         assert_eq!(balance(&store, org).await, [8, 1, 1]);
         audited(&store).await;
@@ -242,7 +245,7 @@ async fn an_import_that_is_let_go_is_taken_up_at_once() {
         import(&store, &second, 6).await.unwrap();
         free(&second).await;
         let read = jobs::by_id(&mut store.read().await.unwrap(), org, job.id, false).await.unwrap();
-        assert_eq!(read.state, State::Ready);
+        assert_eq!(read.state, JobState::Ready);
         audited(&store).await;
     })
     .await;
@@ -259,11 +262,11 @@ async fn a_stopped_job_gives_its_rest_back_once() {
         let import_claim = claim_import(&store, NOW).await.unwrap();
         import(&store, &import_claim, 4).await.unwrap();
         let claimed = claim(&store, org, no, NOW, 1).await;
-        let part = Settled { results: vec![result(0, 2, Reason::Valid)], ..Settled::default() };
+        let part = SettledPart { results: vec![result(0, 2, Reason::Valid)], ..SettledPart::default() };
         settle(&store, &claimed[0], &part).await.unwrap();
         let cancel = || store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed());
         assert_eq!(cancel().await.unwrap().unwrap().released, 3);
-        assert_eq!(cancel().await.unwrap(), Err(State::Cancelled));
+        assert_eq!(cancel().await.unwrap(), Err(JobState::Cancelled));
         assert!(matches!(settle(&store, &claimed[0], &part).await, Err(StoreError::LeaseLost)));
         assert_eq!(balance(&store, org).await, [4, 0, 1]);
         let foreign = store.write(|tx| jobs::cancel(tx, org, job.id, true, NOW).scope_boxed()).await;
@@ -308,7 +311,7 @@ async fn a_job_stands_where_it_began_however_long_it_waited() {
 }
 
 /// A job of so many rows in one chunk, taken up.
-async fn taken_up(store: &Store, org: OrgNo, rows: i64) -> (JobNo, Claimed) {
+async fn taken_up(store: &Store, org: OrgNo, rows: i64) -> (JobNo, ClaimedChunk) {
     let job = new_job(org, 1);
     let no = submit(store, &job, rows).await.unwrap();
     let import_claim = claim_import(store, NOW).await.unwrap();
@@ -317,7 +320,7 @@ async fn taken_up(store: &Store, org: OrgNo, rows: i64) -> (JobNo, Claimed) {
 }
 
 fn of_rule(idx: i64, rule: &str) -> RowResult {
-    let kind = Kind { rule: rule.into(), ..(*result(0, 1, Reason::Valid).kind).clone() };
+    let kind = OutcomeKind { rule: rule.into(), ..(*result(0, 1, Reason::Valid).kind).clone() };
     RowResult { kind: kind.into(), ..result(idx, 1, Reason::Valid) }
 }
 
@@ -326,7 +329,7 @@ async fn readers_see_each_part_once_it_stands_and_nothing_of_a_failed_one() {
     for_each_database(async |store| {
         let org = org(&store, 10).await;
         let (no, claimed) = taken_up(&store, org, 10).await;
-        let part = |part, results| Settled { results, part, ..Settled::default() };
+        let part = |part, results| SettledPart { results, part, ..SettledPart::default() };
         let settled = [
             part(0, vec![of_rule(5, "a"), of_rule(1, "b"), of_rule(9, "a")]),
             part(1, vec![of_rule(3, "c"), of_rule(4, "b")]),

@@ -2,7 +2,7 @@
 
 use probity_mail::limits::Gcra;
 use probity_mail::time::Millis;
-use probity_store::limits::{self, Take, Taken};
+use probity_store::accounts::limits::{self, TokenGrant, TokenRequest};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -13,15 +13,15 @@ use crate::databases::for_each_database;
 const START_US: i64 = 1_700_000_000_000_000;
 const STEP_US: i64 = 1_000;
 
-fn wanted(n: i64, burst: i64, now_us: i64) -> Take<'static> {
-    Take { org: OrgNo(7), bucket: "key_1", n, step_us: STEP_US, burst, now_us }
+fn wanted(n: i64, burst: i64, now_us: i64) -> TokenRequest<'static> {
+    TokenRequest { org: OrgNo(7), bucket: "key_1", n, step_us: STEP_US, burst, now_us }
 }
 
-async fn take(store: &Store, take: Take<'static>) -> Taken {
+async fn take(store: &Store, take: TokenRequest<'static>) -> TokenGrant {
     store.write(|tx| limits::take(tx, &take).scope_boxed()).await.unwrap()
 }
 
-async fn give_back(store: &Store, take: Take<'static>, n: i64) {
+async fn give_back(store: &Store, take: TokenRequest<'static>, n: i64) {
     store.write(|tx| limits::give_back(tx, &take, n).scope_boxed()).await.unwrap();
 }
 
@@ -45,10 +45,10 @@ async fn as_many_are_granted_as_there_are() {
         ];
         for (n, at, granted, full) in cases {
             let taken = take(&store, wanted(n, 10, START_US + at)).await;
-            assert_eq!(taken, Taken { granted, full_at_us: START_US + full }, "{n} at {at}");
+            assert_eq!(taken, TokenGrant { granted, full_at_us: START_US + full }, "{n} at {at}");
         }
-        let other_key = Take { bucket: "", ..wanted(3, 10, START_US) };
-        let other_org = Take { org: OrgNo(8), ..wanted(3, 10, START_US) };
+        let other_key = TokenRequest { bucket: "", ..wanted(3, 10, START_US) };
+        let other_org = TokenRequest { org: OrgNo(8), ..wanted(3, 10, START_US) };
         assert_eq!(take(&store, other_key).await.granted, 3);
         assert_eq!(take(&store, other_org).await.granted, 3);
     })
@@ -65,8 +65,8 @@ async fn what_was_given_back_can_be_taken_again() {
         give_back(&store, wanted(10, 10, START_US + 60_000), 10).await;
         assert_eq!(take(&store, wanted(50, 10, START_US + 60_000)).await.granted, 10);
         // Nor to one that nobody knows.
-        give_back(&store, Take { bucket: "unknown", ..wanted(1, 10, START_US) }, 10).await;
-        assert_eq!(take(&store, Take { bucket: "unknown", ..wanted(50, 10, START_US) }).await.granted, 10);
+        give_back(&store, TokenRequest { bucket: "unknown", ..wanted(1, 10, START_US) }, 10).await;
+        assert_eq!(take(&store, TokenRequest { bucket: "unknown", ..wanted(50, 10, START_US) }).await.granted, 10);
     })
     .await;
 }
@@ -75,13 +75,18 @@ async fn what_was_given_back_can_be_taken_again() {
 async fn full_buckets_and_those_of_a_wrong_clock_are_purged() {
     for_each_database(async |store| {
         take(&store, wanted(5, 10, START_US)).await;
-        take(&store, Take { bucket: "busy", ..wanted(9, 10, START_US) }).await;
-        take(&store, Take { bucket: "future", ..wanted(1, 10, START_US + 48 * 3_600_000_000) }).await;
+        take(&store, TokenRequest { bucket: "busy", ..wanted(9, 10, START_US) }).await;
+        take(&store, TokenRequest { bucket: "future", ..wanted(1, 10, START_US + 48 * 3_600_000_000) }).await;
+        let platform = "platform:00:1";
+        take(&store, TokenRequest { bucket: platform, ..wanted(1, 10, START_US + 25 * 3_600_000_000) }).await;
+        take(&store, TokenRequest { bucket: "platform:00:2", ..wanted(1, 10, START_US + 48 * 3_600_000_000) }).await;
         assert_eq!(purge(&store, START_US + 5_000, 1).await, 1);
-        assert_eq!(purge(&store, START_US + 5_000, 9).await, 1);
+        assert_eq!(purge(&store, START_US + 5_000, 9).await, 2);
         assert_eq!(purge(&store, START_US + 5_000, 9).await, 0);
-        assert_eq!(take(&store, Take { bucket: "busy", ..wanted(9, 10, START_US) }).await.granted, 1);
-        assert_eq!(take(&store, Take { bucket: "future", ..wanted(50, 10, START_US) }).await.granted, 10);
+        assert_eq!(take(&store, TokenRequest { bucket: "busy", ..wanted(9, 10, START_US) }).await.granted, 1);
+        assert_eq!(take(&store, TokenRequest { bucket: "future", ..wanted(50, 10, START_US) }).await.granted, 10);
+        let daily = TokenRequest { bucket: platform, ..wanted(1, 10, START_US) };
+        assert_eq!(take(&store, daily).await.granted, 0, "a limit per day lasts");
     })
     .await;
 }
@@ -129,8 +134,14 @@ async fn one_node_alone_is_limited_like_the_bucket_in_memory() {
                 now = now + wait;
                 let most = memory.available(now).min(n);
                 memory.charge(now, most);
-                let wanted =
-                    Take { bucket, step_us: 10_000, burst: 12, n: n.into(), now_us: now.0 * 1_000, org: OrgNo(1) };
+                let wanted = TokenRequest {
+                    bucket,
+                    step_us: 10_000,
+                    burst: 12,
+                    n: n.into(),
+                    now_us: now.0 * 1_000,
+                    org: OrgNo(1),
+                };
                 assert_eq!(take(&store, wanted).await.granted, i64::from(most), "{n} at {now:?} of {bucket}");
             }
         }

@@ -2,12 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "what tests call may panic as they do")]
 
 mod accounts;
+mod connections;
 mod credits;
 mod databases;
 mod erasures;
 mod events;
 mod facts;
-#[cfg(debug_assertions)]
 mod failpoints;
 mod gone;
 mod idempotency;
@@ -20,12 +20,16 @@ mod nodes;
 mod opening;
 mod organizations;
 mod outbox;
+mod outcomes;
 mod people;
 mod plans;
+mod requests;
 mod settings;
 mod shrinking;
+mod sso;
 mod suppressions;
 mod upgrading;
+mod uploads;
 mod usage;
 mod users;
 mod wake;

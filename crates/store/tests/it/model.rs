@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::Future;
 
-use probity_store::audit;
+use probity_store::credits::audit;
 use proptest::test_runner::{Config, RngAlgorithm, TestError, TestRng, TestRunner};
 use tokio::runtime::Handle;
 

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use probity_account::id::{NodeId, OrgId};
 use probity_mail::time::Millis;
+use probity_store::accounts::organization::{self, OrgRecord};
 use probity_store::credits;
-use probity_store::moving::{MoveError, Outcome, move_to, moved_at, take_back};
-use probity_store::nodes::{self, Node};
-use probity_store::organization::{self, Org};
-use probity_store::{Place, Result, ScopedFutureExt as _, Store, StoreConfig, StoreError};
-use probity_trialdb::{Database, postgres};
+use probity_store::database::moving::{MoveError, MoveOutcome, move_to, moved_at, take_back};
+use probity_store::nodes::{self, StoredNode};
+use probity_store::{DatabasePlace, Result, ScopedFutureExt as _, Store, StoreConfig, StoreError};
+use probity_trialdb::{TrialDatabase, postgres};
 use tempfile::TempDir;
 
 use crate::databases::{file_in, impatient, open, write_something};
@@ -20,7 +20,7 @@ const NOW: Millis = Millis(1_800_000_000_000);
 /// A source with an organization, and an empty target.
 struct Pair {
     directory: TempDir,
-    database: Database,
+    database: TrialDatabase,
     target: Store,
 }
 
@@ -29,18 +29,18 @@ impl Pair {
     async fn new() -> Option<Self> {
         let database = postgres()?.create_database();
         let directory = tempfile::tempdir().unwrap();
-        let source = open(StoreConfig::new(Place::Sqlite(file_in(&directory)))).await;
+        let source = open(StoreConfig::new(DatabasePlace::Sqlite(file_in(&directory)))).await;
         add_org(&source, 1).await.unwrap();
         source.close().await;
-        let target = open(StoreConfig::new(Place::Postgres(database.url().to_owned()))).await;
+        let target = open(StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()))).await;
         Some(Self { directory, database, target })
     }
 
     async fn source(&self) -> Store {
-        Store::open_alone(&impatient(Place::Sqlite(file_in(&self.directory)))).await.unwrap()
+        Store::open_alone(&impatient(DatabasePlace::Sqlite(file_in(&self.directory)))).await.unwrap()
     }
 
-    async fn moved(&self, now: Millis) -> std::result::Result<Outcome, MoveError> {
+    async fn moved(&self, now: Millis) -> std::result::Result<MoveOutcome, MoveError> {
         let source = self.source().await;
         let moved = move_to(&source, &self.target, now, &|_, _| ()).await;
         source.close().await;
@@ -61,7 +61,7 @@ impl Pair {
 }
 
 async fn add_org(store: &Store, n: u8) -> Result<()> {
-    let org = Org { name: Some("Müller & Söhne".into()), ..organizations::nth(n, NOW) };
+    let org = OrgRecord { name: Some("Müller & Söhne".into()), ..organizations::nth(n, NOW) };
     organizations::add_with(store, &org, 70).await
 }
 
@@ -75,7 +75,7 @@ async fn sql_in(store: &Path, statement: &str) {
 async fn what_is_moved_stands_there_and_the_source_is_marked() {
     let Some(pair) = Pair::new().await else { return };
     assert_eq!(pair.mark().await, None);
-    let Outcome::Done(copied) = pair.moved(NOW).await.unwrap() else { panic!("it was moved for the first time") };
+    let MoveOutcome::Done(copied) = pair.moved(NOW).await.unwrap() else { panic!("it was moved for the first time") };
     let rows = |table: &str| copied.iter().find(|copied| copied.table == table).map(|copied| copied.rows);
     assert_eq!(
         (rows("org"), rows("ledger"), rows("hold"), rows("_sqlx_migrations")),
@@ -93,7 +93,7 @@ async fn what_is_moved_stands_there_and_the_source_is_marked() {
 async fn once_more_says_that_it_was_moved_before() {
     let Some(pair) = Pair::new().await else { return };
     pair.moved(NOW).await.unwrap();
-    assert_eq!(pair.moved(NOW + 1).await.unwrap(), Outcome::Before(NOW));
+    assert_eq!(pair.moved(NOW + 1).await.unwrap(), MoveOutcome::Before(NOW));
     assert_eq!(pair.mark().await, Some(NOW));
     assert_eq!(pair.count("org"), "1");
 }
@@ -102,7 +102,7 @@ async fn once_more_says_that_it_was_moved_before() {
 async fn a_move_that_broke_between_the_two_commits_is_done_again() {
     let Some(pair) = Pair::new().await else { return };
     sql_in(&file_in(&pair.directory), "INSERT INTO instance VALUES ('moved_to_at', '5')").await;
-    assert!(matches!(pair.moved(NOW).await.unwrap(), Outcome::Done(_)));
+    assert!(matches!(pair.moved(NOW).await.unwrap(), MoveOutcome::Done(_)));
     assert_eq!(pair.mark().await, Some(NOW));
     assert_eq!(pair.database.query("SELECT value FROM instance WHERE name LIKE 'moved%'").unwrap(), NOW.0.to_string());
 }
@@ -119,11 +119,11 @@ async fn a_database_that_has_organizations_is_left_alone() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_somebody_works_in_is_left_alone() {
     let Some(pair) = Pair::new().await else { return };
-    let other = Store::open(&StoreConfig::new(Place::Postgres(pair.database.url().to_owned()))).await.unwrap();
+    let other = Store::open(&StoreConfig::new(DatabasePlace::Postgres(pair.database.url().to_owned()))).await.unwrap();
     let error = other
         .write(|tx| {
             async {
-                probity_store::instance::set_once(tx, "x", "y").await?;
+                probity_store::nodes::instance::set_once(tx, "x", "y").await?;
                 let error = pair.moved(NOW).await.unwrap_err();
                 assert!(matches!(error, MoveError::InUse), "{error:?}");
                 Ok(())
@@ -172,12 +172,12 @@ async fn a_move_that_is_broken_off_leaves_nothing() {
     // The transaction that was dropped had the table for itself.
     assert_eq!((pair.count("org").as_str(), pair.count("instance").as_str()), ("0", "0"));
     assert_eq!(pair.mark().await, None);
-    assert!(matches!(pair.moved(NOW).await.unwrap(), Outcome::Done(_)));
+    assert!(matches!(pair.moved(NOW).await.unwrap(), MoveOutcome::Done(_)));
 }
 
-fn node(n: u8, seen_at: Millis) -> Node {
+fn node(n: u8, seen_at: Millis) -> StoredNode {
     let text = |text: &str| text.to_owned();
-    Node {
+    StoredNode {
         id: NodeId::new(NOW, [n; 10]),
         hostname: text("mail"),
         process: String::new(),
@@ -193,7 +193,7 @@ fn node(n: u8, seen_at: Millis) -> Node {
     }
 }
 
-async fn add_node(store: &Store, node: &Node) {
+async fn add_node(store: &Store, node: &StoredNode) {
     let added = store.write(|tx| {
         async {
             nodes::beat(tx, node).await?;
@@ -211,7 +211,7 @@ async fn nodes_stay_where_they_were() {
     add_node(&source, &node(1, NOW)).await;
     source.close().await;
     add_node(&pair.target, &node(2, NOW - 3_600_000)).await;
-    let Outcome::Done(copied) = pair.moved(NOW).await.unwrap() else { panic!("it was moved for the first time") };
+    let MoveOutcome::Done(copied) = pair.moved(NOW).await.unwrap() else { panic!("it was moved for the first time") };
     assert!(copied.iter().all(|copied| !["node", "lease"].contains(&copied.table.as_str())), "{copied:?}");
     let mut conn = pair.target.read().await.unwrap();
     let ids: Vec<_> = nodes::all(&mut conn).await.unwrap().into_iter().map(|node| node.id).collect();
@@ -226,7 +226,7 @@ async fn a_database_that_a_node_serves_is_left_alone() {
     let error = pair.moved(NOW).await.unwrap_err();
     assert!(matches!(error, MoveError::InUse), "{error:?}");
     assert_eq!((pair.count("org").as_str(), pair.mark().await), ("0", None));
-    assert!(matches!(pair.moved(NOW + 60_000).await.unwrap(), Outcome::Done(_)));
+    assert!(matches!(pair.moved(NOW + 60_000).await.unwrap(), MoveOutcome::Done(_)));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -246,7 +246,7 @@ async fn a_database_without_its_tables_is_left_alone() {
 async fn a_file_that_another_has_open_is_not_taken() {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
-    let config = impatient(Place::Sqlite(path.clone()));
+    let config = impatient(DatabasePlace::Sqlite(path.clone()));
     let idle = open(config.clone()).await;
     write_something(&idle).await.unwrap();
     let error = Store::open_alone(&config).await.unwrap_err();
@@ -264,7 +264,7 @@ async fn a_file_that_another_has_open_is_not_taken() {
 async fn no_file_is_made_to_be_moved() {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
-    let error = Store::open_alone(&impatient(Place::Sqlite(path.clone()))).await.unwrap_err();
+    let error = Store::open_alone(&impatient(DatabasePlace::Sqlite(path.clone()))).await.unwrap_err();
     assert!(matches!(error, StoreError::NotFound), "{error:?}");
     assert!(!path.exists());
 }

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use probity_account::id::NodeId;
 use probity_mail::time::Millis;
-use probity_store::nodes::{self, Lease, Node};
+use probity_store::nodes::{self, NodeLease, StoredNode};
 use probity_store::{ScopedFutureExt as _, Store};
 
 use crate::databases::for_each_database;
@@ -15,8 +15,8 @@ fn id(n: u128) -> NodeId {
     NodeId::from_bits(n)
 }
 
-fn node(n: u128) -> Node {
-    Node {
+fn node(n: u128) -> StoredNode {
+    StoredNode {
         id: id(n),
         hostname: format!("host{n}"),
         process: String::new(),
@@ -32,15 +32,15 @@ fn node(n: u128) -> Node {
     }
 }
 
-async fn beat(store: &Store, node: &Node) {
+async fn beat(store: &Store, node: &StoredNode) {
     store.write(|tx| nodes::beat(tx, node).scope_boxed()).await.unwrap();
 }
 
-async fn take(store: &Store, name: &'static str, holder: NodeId, now: Millis) -> Lease {
+async fn take(store: &Store, name: &'static str, holder: NodeId, now: Millis) -> NodeLease {
     store.write(|tx| nodes::take(tx, name, holder, now, now + LEASE_MS).scope_boxed()).await.unwrap()
 }
 
-async fn all(store: &Store) -> Vec<Node> {
+async fn all(store: &Store) -> Vec<StoredNode> {
     nodes::all(&mut store.read().await.unwrap()).await.unwrap()
 }
 
@@ -52,11 +52,17 @@ async fn names(store: &Store) -> Vec<(String, NodeId)> {
 #[tokio::test]
 async fn a_node_is_listed_until_it_leaves_or_is_forgotten() {
     for_each_database(async |store| {
-        let (one, other) = (node(1), Node { started_at: NOW - 1, ..node(2) });
+        let (one, other) = (node(1), StoredNode { started_at: NOW - 1, ..node(2) });
         beat(&store, &one).await;
         beat(&store, &other).await;
-        let later =
-            Node { chunks: 3, imports: 1, egress: "{}".into(), ahead_ms: -7, seen_at: NOW + 5_000, ..one.clone() };
+        let later = StoredNode {
+            chunks: 3,
+            imports: 1,
+            egress: "{}".into(),
+            ahead_ms: -7,
+            seen_at: NOW + 5_000,
+            ..one.clone()
+        };
         beat(&store, &later).await;
         assert_eq!(all(&store).await, [other, later.clone()], "the oldest first, and as it was last seen");
         take(&store, "schedule", id(1), NOW).await;
@@ -77,7 +83,7 @@ async fn a_node_is_listed_until_it_leaves_or_is_forgotten() {
 async fn a_lease_has_one_holder_until_it_ends() {
     for_each_database(async |store| {
         let lease =
-            |holder, epoch, now: Millis| Lease { name: "schedule".into(), holder, epoch, until: now + LEASE_MS };
+            |holder, epoch, now: Millis| NodeLease { name: "schedule".into(), holder, epoch, until: now + LEASE_MS };
         assert_eq!(take(&store, "schedule", id(1), NOW).await, lease(id(1), 1, NOW));
         assert_eq!(take(&store, "schedule", id(2), NOW + 10).await, lease(id(1), 1, NOW), "another has it");
         assert_eq!(take(&store, "other", id(2), NOW).await.holder, id(2), "others do not matter");

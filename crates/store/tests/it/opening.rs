@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::path::Path;
 
-use probity_store::{Place, SchemaState, Store, StoreConfig, StoreError};
+use probity_store::{DatabasePlace, SchemaState, Store, StoreConfig, StoreError};
 use probity_trialdb::postgres;
 
 use crate::databases::{file_in, impatient};
@@ -31,17 +31,17 @@ async fn is_migrated_once(config: &StoreConfig) {
 #[tokio::test]
 async fn a_new_database_is_migrated_once() {
     let directory = tempfile::tempdir().unwrap();
-    is_migrated_once(&StoreConfig::new(Place::Sqlite(directory.path().join("pro bity#1?.db")))).await;
+    is_migrated_once(&StoreConfig::new(DatabasePlace::Sqlite(directory.path().join("pro bity#1?.db")))).await;
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
-    is_migrated_once(&StoreConfig::new(Place::Postgres(database.url().to_owned()))).await;
+    is_migrated_once(&StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_that_start_together_migrate_once() {
     let Some(cluster) = postgres() else { return };
     let database = cluster.create_database();
-    let config = StoreConfig::new(Place::Postgres(database.url().to_owned()));
+    let config = StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()));
     let nodes = (0..4).map(|_| {
         let config = config.clone();
         tokio::spawn(async move {
@@ -72,7 +72,7 @@ fn told(error: &StoreError) -> String {
 async fn a_directory_that_takes_no_files_is_told() {
     // Nobody can make files there, not even root.
     for place in ["/proc/probity.db", "/nonexistent/probity.db"] {
-        let error = Store::open(&impatient(Place::Sqlite(place.into()))).await.unwrap_err();
+        let error = Store::open(&impatient(DatabasePlace::Sqlite(place.into()))).await.unwrap_err();
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
         assert!(told(&error).contains("unable to open database file"), "{}", told(&error));
     }
@@ -83,7 +83,7 @@ async fn a_file_that_is_no_database_is_told() {
     let directory = tempfile::tempdir().unwrap();
     let file = file_in(&directory);
     std::fs::write(&file, "a shopping list, longer than the header of a database: ".repeat(50)).unwrap();
-    let error = Store::open(&impatient(Place::Sqlite(file.clone()))).await.unwrap_err();
+    let error = Store::open(&impatient(DatabasePlace::Sqlite(file.clone()))).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
     assert!(told(&error).contains("file is not a database"), "{}", told(&error));
     assert!(std::fs::read(&file).unwrap().starts_with(b"a shopping list"), "it is left as it is");
@@ -91,7 +91,7 @@ async fn a_file_that_is_no_database_is_told() {
 
 #[tokio::test]
 async fn a_url_that_cannot_be_read_is_told_without_its_password() {
-    let place = Place::Postgres("postgres://probity:s3cret@host:port/name".into());
+    let place = DatabasePlace::Postgres("postgres://probity:s3cret@host:port/name".into());
     assert!(!format!("{place:?}").contains("s3cret"));
     let error = Store::open(&impatient(place)).await.unwrap_err();
     assert!(matches!(error, StoreError::Corrupt(_)), "{error:?}");
@@ -123,7 +123,7 @@ async fn a_server_that_cannot_be_used_is_told_without_the_password() {
         ("postgres://x:s3cret@no.invalid/x".into(), "PostgreSQL at no.invalid, database \"x\": ".into()),
     ];
     for (url, told_so) in cases {
-        let error = Store::connect(&impatient(Place::Postgres(url))).await.unwrap_err();
+        let error = Store::connect(&impatient(DatabasePlace::Postgres(url))).await.unwrap_err();
         assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
         assert!(told(&error).contains(&told_so), "{}", told(&error));
         assert!(
@@ -138,7 +138,7 @@ async fn a_server_that_cannot_be_used_is_told_without_the_password() {
 async fn a_server_that_says_nothing_is_told() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("postgres://x:s3cret@{}/x", silent.local_addr().unwrap());
-    let error = Store::connect(&impatient(Place::Postgres(url))).await.unwrap_err();
+    let error = Store::connect(&impatient(DatabasePlace::Postgres(url))).await.unwrap_err();
     assert!(told(&error).ends_with("no response within 500 ms"), "{}", told(&error));
 }
 
@@ -147,7 +147,8 @@ async fn a_server_that_says_nothing_is_told() {
 async fn the_file_and_its_log_are_their_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
-    let store = Store::open(&StoreConfig::new(Place::Sqlite(directory.path().join("probity.db")))).await.unwrap();
+    let store =
+        Store::open(&StoreConfig::new(DatabasePlace::Sqlite(directory.path().join("probity.db")))).await.unwrap();
     store.migrate().await.unwrap();
     let files: Vec<_> = std::fs::read_dir(directory.path()).unwrap().map(Result::unwrap).collect();
     assert!(files.len() > 1, "the log is there");

@@ -1,18 +1,18 @@
 //! Organizations as most tests begin with them: on the plan without months, with credits or without.
 
-use probity_account::credits::Bucket;
+use probity_account::credits::CreditBucket;
 use probity_account::id::OrgId;
 use probity_mail::time::Millis;
-use probity_store::credits::{self, Booking};
-use probity_store::organization::{self, Org};
+use probity_store::accounts::organization::{self, OrgRecord};
+use probity_store::credits::{self, CreditBooking};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store};
 
 /// The `n`th of those that begin then, not yet in a database.
-pub(crate) fn nth(n: u8, at: Millis) -> Org {
-    Org::new(OrgId::new(at, [n; 10]), None, "metered".into(), at)
+pub(crate) fn nth(n: u8, at: Millis) -> OrgRecord {
+    OrgRecord::new(OrgId::new(at, [n; 10]), None, "metered".into(), at)
 }
 
-pub(crate) async fn add(store: &Store, org: &Org) {
+pub(crate) async fn add(store: &Store, org: &OrgRecord) {
     store.write(|tx| organization::insert(tx, org).scope_boxed()).await.unwrap();
 }
 
@@ -24,8 +24,14 @@ pub(crate) async fn add_nth(store: &Store, n: u8, at: Millis) -> OrgNo {
 }
 
 /// Adds one that has bought credits.
-pub(crate) async fn add_with(store: &Store, org: &Org, prepaid: i64) -> Result<()> {
-    let booking = Booking { org: org.no, bucket: Bucket::Prepaid, amount: prepaid, cause: "first", at: org.created_at };
+pub(crate) async fn add_with(store: &Store, org: &OrgRecord, prepaid: i64) -> Result<()> {
+    let booking = CreditBooking {
+        org: org.no,
+        bucket: CreditBucket::Prepaid,
+        amount: prepaid,
+        cause: "first",
+        at: org.created_at,
+    };
     let made = store.write(|tx| {
         async {
             organization::insert(tx, org).await?;

@@ -2,10 +2,12 @@
 
 use probity_account::id::{DeliveryId, EventId};
 use probity_mail::time::Millis;
-use probity_store::outbox::{
-    self, ANSWER_MAX, Attempt, Claimed, Content, Delivery, Depth, EARLIER_ANSWER_MAX, Logged, Room, State,
+use probity_store::accounts::settings::{self, OrgSettings};
+use probity_store::webhooks::callback_secret;
+use probity_store::webhooks::outbox::{
+    self, ANSWER_MAX, AttemptResult, ClaimedDelivery, DeliveryContent, EARLIER_ANSWER_MAX, LoggedDelivery, NewDelivery,
+    OutboxDepth, OutboxState, SenderCapacity,
 };
-use probity_store::settings::{self, Settings};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
@@ -14,46 +16,46 @@ const START: Millis = Millis(1_700_000_000_000);
 const LEASE_MS: i64 = 60_000;
 const ORG: OrgNo = OrgNo(3);
 
-fn message(n: u8, after_ms: i64) -> Delivery {
-    Delivery {
+fn message(n: u8, after_ms: i64) -> NewDelivery {
+    NewDelivery {
         org: ORG,
         id: DeliveryId::new(START, [n; 10]),
         event: EventId::new(START, [n; 10]),
         kind: "job.finished".into(),
         url: "https://hooks.example.com/x".into(),
-        content: Content::Bytes(vec![0, n, 255]),
+        content: DeliveryContent::Bytes(vec![0, n, 255]),
         job: None,
         signer: String::new(),
         created_at: START + after_ms,
     }
 }
 
-async fn put(store: &Store, delivery: &Delivery) -> bool {
+async fn put(store: &Store, delivery: &NewDelivery) -> bool {
     store.write(|tx| outbox::put(tx, delivery).scope_boxed()).await.unwrap()
 }
 
-async fn claim(store: &Store, after_ms: i64, run: &str, at_most: u32) -> Vec<Claimed> {
+async fn claim(store: &Store, after_ms: i64, run: &str, at_most: u32) -> Vec<ClaimedDelivery> {
     let now = START + after_ms;
-    store.write(|tx| outbox::claim(tx, now, LEASE_MS, run, Room::of(at_most)).scope_boxed()).await.unwrap()
+    store.write(|tx| outbox::claim(tx, now, LEASE_MS, run, SenderCapacity::of(at_most)).scope_boxed()).await.unwrap()
 }
 
-fn failed(next_at: Millis) -> Attempt {
-    Attempt {
+fn failed(next_at: Millis) -> AttemptResult {
+    AttemptResult {
         at: START + 7,
         took_ms: 12,
         status: Some(500),
         error: None,
         answer: b"\xffno".to_vec(),
-        state: State::Waiting,
+        state: OutboxState::Waiting,
         next_at,
     }
 }
 
-async fn record(store: &Store, claimed: &Claimed, attempt: &Attempt) -> Result<()> {
+async fn record(store: &Store, claimed: &ClaimedDelivery, attempt: &AttemptResult) -> Result<()> {
     store.write(|tx| outbox::record(tx, claimed, attempt).scope_boxed()).await
 }
 
-async fn logged(store: &Store, n: u8) -> Logged {
+async fn logged(store: &Store, n: u8) -> LoggedDelivery {
     let mut conn = store.read().await.unwrap();
     outbox::by_id(&mut conn, ORG, message(n, 0).id).await.unwrap()
 }
@@ -62,10 +64,10 @@ async fn logged(store: &Store, n: u8) -> Logged {
 async fn an_event_is_put_once_for_each_url() {
     for_each_database(async |store| {
         assert!(put(&store, &message(1, 0)).await);
-        let again = Delivery { id: DeliveryId::new(START, [9; 10]), ..message(1, 5) };
+        let again = NewDelivery { id: DeliveryId::new(START, [9; 10]), ..message(1, 5) };
         assert!(!put(&store, &again).await);
-        assert!(put(&store, &Delivery { url: "https://hooks.example.com/y".into(), ..again.clone() }).await);
-        assert!(put(&store, &Delivery { org: OrgNo(4), ..again }).await, "another organization's event is another");
+        assert!(put(&store, &NewDelivery { url: "https://hooks.example.com/y".into(), ..again.clone() }).await);
+        assert!(put(&store, &NewDelivery { org: OrgNo(4), ..again }).await, "another organization's event is another");
         assert_eq!(claim(&store, 5, "a", 10).await.len(), 3);
     })
     .await;
@@ -78,15 +80,29 @@ async fn what_is_due_is_claimed_by_one_run_until_its_lease_ends() {
             put(&store, &message(n, i64::from(n))).await;
         }
         let due = async |after_ms| {
-            outbox::any_due(&mut store.read().await.unwrap(), START + after_ms, Room::of(1)).await.unwrap()
+            outbox::any_due(&mut store.read().await.unwrap(), START + after_ms, SenderCapacity::of(1)).await.unwrap()
         };
         assert!(!due(0).await && due(1).await);
         assert_eq!(claim(&store, 0, "early", 10).await, []);
         let first = claim(&store, 3, "one", 2).await;
         let expected = |n: u8, run: &str| {
-            let Delivery { org, id, event, kind, url, content, job, signer, created_at } = message(n, i64::from(n));
+            let NewDelivery { org, id, event, kind, url, content, job, signer, created_at } = message(n, i64::from(n));
             let (due_at, run) = (created_at, run.into());
-            Claimed { org, id, event, kind, url, content, job, signer, created_at, attempts: 0, tried: 0, due_at, run }
+            ClaimedDelivery {
+                org,
+                id,
+                event,
+                kind,
+                url,
+                content,
+                job,
+                signer,
+                created_at,
+                attempts: 0,
+                tried: 0,
+                due_at,
+                run,
+            }
         };
         assert_eq!(first, [expected(1, "one"), expected(2, "one")], "the longest due first");
         assert_eq!(claim(&store, 3, "two", 10).await, [expected(3, "two")]);
@@ -106,15 +122,15 @@ async fn who_has_a_share_already_waits_and_stands_in_nobodys_way() {
         for n in 1..=3 {
             put(&store, &message(n, i64::from(n))).await;
         }
-        let other = Delivery { org: OrgNo(4), ..message(4, 4) };
+        let other = NewDelivery { org: OrgNo(4), ..message(4, 4) };
         put(&store, &other).await;
         let (first, both) = ([ORG], [OrgNo(4), ORG]);
         let due = async |not_of: &[OrgNo]| {
-            let room = Room { at_most: 2, not_of };
+            let room = SenderCapacity { at_most: 2, not_of };
             outbox::any_due(&mut store.read().await.unwrap(), START + 4, room).await.unwrap()
         };
         assert!(due(&first).await && !due(&both).await);
-        let room = Room { at_most: 2, not_of: &first };
+        let room = SenderCapacity { at_most: 2, not_of: &first };
         let claim = store.write(|tx| outbox::claim(tx, START + 4, LEASE_MS, "run", room).scope_boxed());
         let claimed = claim.await.unwrap();
         assert_eq!(claimed.iter().map(|one| one.id).collect::<Vec<_>>(), [other.id]);
@@ -133,7 +149,7 @@ async fn attempts_are_recorded_once_and_followed_by_the_next() {
         let row = logged(&store, 1).await;
         assert_eq!(
             (row.state, row.attempts, row.next_at, row.content),
-            (State::Waiting, 1, START + 5_000, Content::Bytes(vec![0, 1, 255]))
+            (OutboxState::Waiting, 1, START + 5_000, DeliveryContent::Bytes(vec![0, 1, 255]))
         );
         assert_eq!(
             (row.first_at, row.last_status, row.last_answer.as_slice()),
@@ -142,17 +158,17 @@ async fn attempts_are_recorded_once_and_followed_by_the_next() {
         assert_eq!(claim(&store, 4_999, "two", 10).await, []);
         let [claimed] = &claim(&store, 5_000, "three", 10).await[..] else { panic!("it is due again") };
         assert_eq!(claimed.attempts, 1);
-        let done = Attempt {
+        let done = AttemptResult {
             at: START + 5_001,
             status: Some(204),
             error: None,
-            state: State::Delivered,
+            state: OutboxState::Delivered,
             answer: vec![b'x'; ANSWER_MAX + 1],
             ..failed(START)
         };
         record(&store, claimed, &done).await.unwrap();
         let row = logged(&store, 1).await;
-        assert_eq!((row.state, row.attempts, row.last_answer.len()), (State::Delivered, 2, ANSWER_MAX));
+        assert_eq!((row.state, row.attempts, row.last_answer.len()), (OutboxState::Delivered, 2, ANSWER_MAX));
         assert_eq!((row.first_at, row.last_at), (Some(START + 7), Some(START + 5_001)));
         assert_eq!(claim(&store, 10 * LEASE_MS, "four", 10).await, [], "what is delivered is not sent again");
     })
@@ -183,22 +199,26 @@ async fn the_log_is_paged_and_filtered() {
             put(&store, &message(n, i64::from(n / 2))).await;
         }
         let [claimed] = &claim(&store, 0, "one", 1).await[..] else { panic!("one is due") };
-        record(&store, claimed, &Attempt { state: State::Exhausted, error: Some("timeout"), ..failed(START) })
-            .await
-            .unwrap();
+        record(
+            &store,
+            claimed,
+            &AttemptResult { state: OutboxState::Exhausted, error: Some("timeout"), ..failed(START) },
+        )
+        .await
+        .unwrap();
         let mut conn = store.read().await.unwrap();
-        let ids = |page: &[Logged]| page.iter().map(|row| row.id).collect::<Vec<_>>();
+        let ids = |page: &[LoggedDelivery]| page.iter().map(|row| row.id).collect::<Vec<_>>();
         let id = |n| message(n, 0).id;
         let first = outbox::page(&mut conn, ORG, None, None, 3).await.unwrap();
         assert_eq!(ids(&first), [id(4), id(3), id(2)]);
         let after = Some((first[2].created_at, first[2].id));
         assert_eq!(ids(&outbox::page(&mut conn, ORG, None, after, 3).await.unwrap()), [id(1)]);
-        assert_eq!(ids(&outbox::page(&mut conn, ORG, Some(State::Exhausted), None, 3).await.unwrap()), [id(1)]);
+        assert_eq!(ids(&outbox::page(&mut conn, ORG, Some(OutboxState::Exhausted), None, 3).await.unwrap()), [id(1)]);
         assert_eq!(outbox::page(&mut conn, OrgNo(4), None, None, 3).await.unwrap(), []);
         let foreign = outbox::by_id(&mut conn, OrgNo(4), id(1)).await;
         assert!(matches!(foreign, Err(StoreError::NotFound)), "{foreign:?}");
         let depth = outbox::depth(&mut conn).await.unwrap();
-        assert_eq!(depth, Depth { waiting: 3, first_due_at: Some(START + 1) });
+        assert_eq!(depth, OutboxDepth { waiting: 3, first_due_at: Some(START + 1) });
     })
     .await;
 }
@@ -217,7 +237,7 @@ async fn a_message_can_be_sent_once_more() {
         let late = record(&store, claimed, &failed(START)).await;
         assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
         let [claimed] = &claim(&store, 50, "two", 1).await[..] else { panic!("it is due again") };
-        record(&store, claimed, &Attempt { state: State::Delivered, ..failed(START) }).await.unwrap();
+        record(&store, claimed, &AttemptResult { state: OutboxState::Delivered, ..failed(START) }).await.unwrap();
         resend(ORG, 1).await.unwrap();
         let [claimed] = &claim(&store, 50, "three", 1).await[..] else { panic!("it is due again") };
         assert_eq!((claimed.attempts, claimed.event), (0, message(1, 0).event));
@@ -237,13 +257,13 @@ async fn old_messages_that_wait_for_nothing_are_purged() {
         }
         let held = claim(&store, 100, "one", 3).await;
         for claimed in &held {
-            record(&store, claimed, &Attempt { state: State::Delivered, ..failed(START) }).await.unwrap();
+            record(&store, claimed, &AttemptResult { state: OutboxState::Delivered, ..failed(START) }).await.unwrap();
         }
         let purge = async |before| store.write(|tx| outbox::purge(tx, before, 2).scope_boxed()).await.unwrap();
         assert_eq!(purge(START + 3).await, 2);
         assert_eq!(purge(START + 3).await, 0);
         assert_eq!(purge(START + 100).await, 1, "the fourth still waits");
-        assert_eq!(logged(&store, 4).await.state, State::Waiting);
+        assert_eq!(logged(&store, 4).await.state, OutboxState::Waiting);
     })
     .await;
 }
@@ -253,18 +273,18 @@ async fn messages_go_when_their_organization_wishes_so() {
     const DAY_MS: i64 = 24 * 3_600_000;
     for_each_database(async |store| {
         let wish = async |org, days| {
-            let wished = Settings { delivery_retention_days: days, ..Settings::default() };
+            let wished = OrgSettings { delivery_retention_days: days, ..OrgSettings::default() };
             store.write(|tx| settings::write(tx, org, &wished, START).scope_boxed()).await.unwrap();
         };
         let (other, unsaid) = (OrgNo(4), OrgNo(5));
         for n in 1..=4 {
             put(&store, &message(n, i64::from(n))).await;
         }
-        put(&store, &Delivery { org: other, ..message(5, 0) }).await;
-        put(&store, &Delivery { org: unsaid, ..message(6, 0) }).await;
+        put(&store, &NewDelivery { org: other, ..message(5, 0) }).await;
+        put(&store, &NewDelivery { org: unsaid, ..message(6, 0) }).await;
         for claimed in &claim(&store, 100, "one", 6).await {
-            let state = if claimed.id == message(4, 0).id { State::Waiting } else { State::Delivered };
-            record(&store, claimed, &Attempt { state, ..failed(START) }).await.unwrap();
+            let state = if claimed.id == message(4, 0).id { OutboxState::Waiting } else { OutboxState::Delivered };
+            record(&store, claimed, &AttemptResult { state, ..failed(START) }).await.unwrap();
         }
         let found = async |now| outbox::kept_too_long(&mut store.read().await.unwrap(), now, 2).await.unwrap();
         let purge = async |old: &[_], now| {
@@ -289,8 +309,8 @@ async fn messages_go_when_their_organization_wishes_so() {
             let page = outbox::page(&mut store.read().await.unwrap(), org, None, None, 10).await.unwrap();
             page.iter().map(|one| one.state).collect::<Vec<_>>()
         };
-        assert_eq!(left(ORG).await, [State::Waiting; 2]);
-        assert_eq!((left(other).await, left(unsaid).await), (vec![], vec![State::Delivered]));
+        assert_eq!(left(ORG).await, [OutboxState::Waiting; 2]);
+        assert_eq!((left(other).await, left(unsaid).await), (vec![], vec![OutboxState::Delivered]));
     })
     .await;
 }
@@ -298,11 +318,13 @@ async fn messages_go_when_their_organization_wishes_so() {
 #[tokio::test]
 async fn secrets_are_made_once_and_rotated() {
     for_each_database(async |store| {
-        let of = async |fresh: &[u8]| store.write(|tx| outbox::secret_of(tx, ORG, fresh).scope_boxed()).await.unwrap();
-        let rotate = async |fresh: &[u8], at| {
-            store.write(|tx| outbox::rotate(tx, ORG, fresh, at, at + 5).scope_boxed()).await.unwrap()
+        let of = async |fresh: &[u8]| {
+            store.write(|tx| callback_secret::secret_of(tx, ORG, fresh).scope_boxed()).await.unwrap()
         };
-        let find = async || outbox::find_secret(&mut store.read().await.unwrap(), ORG).await.unwrap();
+        let rotate = async |fresh: &[u8], at| {
+            store.write(|tx| callback_secret::rotate(tx, ORG, fresh, at, at + 5).scope_boxed()).await.unwrap()
+        };
+        let find = async || callback_secret::find_secret(&mut store.read().await.unwrap(), ORG).await.unwrap();
         assert_eq!(find().await, None);
         assert_eq!(of(b"one").await.secret, b"one");
         let standing = of(b"two").await;
@@ -321,7 +343,7 @@ async fn secrets_are_made_once_and_rotated() {
             "it signs until its end"
         );
         assert_eq!(rotate(b"six", START + 5).await.previous, Some((b"five".to_vec(), START + 10)));
-        let first = store.write(|tx| outbox::rotate(tx, OrgNo(4), b"new", START, START + 5).scope_boxed());
+        let first = store.write(|tx| callback_secret::rotate(tx, OrgNo(4), b"new", START, START + 5).scope_boxed());
         let first = first.await.unwrap();
         assert_eq!((first.secret.as_slice(), first.previous), (&b"new"[..], None));
     })
@@ -380,7 +402,7 @@ async fn every_attempt_is_kept_and_goes_with_its_message() {
             assert_eq!((claimed.tried, claimed.attempts), (n, if n < 8 { n } else { n - 8 }));
             claimed.url = format!("https://hooks.example.com/{n}");
             let answer = vec![b'x'; 1_000 * usize::from(n == 23)];
-            let attempt = Attempt { at: START + n, status: Some(500), answer, ..failed(START + n + 1) };
+            let attempt = AttemptResult { at: START + n, status: Some(500), answer, ..failed(START + n + 1) };
             record(&store, &claimed, &attempt).await.unwrap();
             let late = record(&store, &claimed, &attempt).await;
             assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
@@ -399,7 +421,7 @@ async fn every_attempt_is_kept_and_goes_with_its_message() {
         assert_eq!(logged(&store, 1).await.last_at, Some(START + 24));
 
         let mine = claim(&store, 30, "last", 10).await.into_iter().find(|one| one.id == message(1, 0).id).unwrap();
-        let done = Attempt { state: State::Exhausted, ..failed(START) };
+        let done = AttemptResult { state: OutboxState::Exhausted, ..failed(START) };
         record(&store, &mine, &done).await.unwrap();
         let purged = store.write(|tx| outbox::purge(tx, START + 10, 10).scope_boxed()).await.unwrap();
         assert_eq!((purged, tried().await.len()), (1, 0));

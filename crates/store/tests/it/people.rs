@@ -2,30 +2,32 @@
 
 use probity_account::id::{OrgId, SessionId, UserId};
 use probity_mail::time::Millis;
-use probity_store::attempts::{self, Backoff, Slot};
-use probity_store::organization::Org;
-use probity_store::passwords::{self, Cost, Password};
-use probity_store::sessions::{self, Lifetimes, Session};
-use probity_store::users::{self, Role, User, UserStatus};
-use probity_store::{ScopedFutureExt as _, Store, StoreError, organization, second_factor};
+use probity_store::accounts::organization;
+use probity_store::accounts::organization::OrgRecord;
+use probity_store::accounts::people::attempts::{self, AttemptSlot, Backoff};
+use probity_store::accounts::people::passwords::{self, HashCost, Password};
+use probity_store::accounts::people::second_factor;
+use probity_store::accounts::people::sessions::{self, SessionLifetimes, StoredSession};
+use probity_store::accounts::users::{self, MemberRole, TeamMember, UserStatus};
+use probity_store::{ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
 
 const NOW: Millis = Millis(1_800_000_000_000);
-const COST: Cost = Cost { memory_kib: 8, passes: 1 };
-const LIFETIMES: Lifetimes = Lifetimes { idle_ms: 1_000, absolute_ms: 10_000 };
+const COST: HashCost = HashCost { memory_kib: 8, passes: 1 };
+const LIFETIMES: SessionLifetimes = SessionLifetimes { idle_ms: 1_000, absolute_ms: 10_000 };
 
 /// An organization with its owner.
-async fn owner(store: &Store, n: u8) -> User {
-    let org = Org::new(OrgId::new(NOW, [n; 10]), Some(format!("Org {n}")), "metered".into(), NOW);
+pub(crate) async fn owner(store: &Store, n: u8) -> TeamMember {
+    let org = OrgRecord::new(OrgId::new(NOW, [n; 10]), Some(format!("Org {n}")), "metered".into(), NOW);
     let id = UserId::new(NOW, [n; 10]);
     let email = Some("owner@example.com".to_owned());
-    let owner = User {
+    let owner = TeamMember {
         org: org.no,
         id,
         email,
         name: None,
-        role: Role::Administrator,
+        role: MemberRole::Administrator,
         is_primary: true,
         status: UserStatus::Active,
         created_at: NOW,
@@ -41,7 +43,7 @@ async fn owner(store: &Store, n: u8) -> User {
     owner
 }
 
-fn password(user: &User, who: u8, hash: u8) -> Password {
+fn password(user: &TeamMember, who: u8, hash: u8) -> Password {
     Password { org: user.org, user: user.id, who: [who; 32], hash: [hash; 32], cost: COST }
 }
 
@@ -49,12 +51,12 @@ async fn set(store: &Store, password: &Password) {
     store.write(|tx| passwords::set(tx, password, NOW).scope_boxed()).await.unwrap();
 }
 
-fn session(user: &User, n: u8, at: Millis) -> Session {
+fn session(user: &TeamMember, n: u8, at: Millis) -> StoredSession {
     let id = SessionId::new(NOW, [n; 10]);
-    Session { org: user.org, id, user: user.id, client: "Firefox on Linux".into(), created_at: at, seen_at: at }
+    StoredSession { org: user.org, id, user: user.id, client: "Firefox on Linux".into(), created_at: at, seen_at: at }
 }
 
-async fn begin(store: &Store, session: &Session, token: u8) {
+async fn begin(store: &Store, session: &StoredSession, token: u8) {
     let token_hash = [token; 32];
     let begun = store.write(|tx| async move { sessions::begin(tx, session, &token_hash, 3).await }.scope_boxed());
     begun.await.unwrap();
@@ -97,7 +99,7 @@ async fn an_upgrade_does_not_undo_a_change() {
     for_each_database(async |store| {
         let user = owner(&store, 1).await;
         let (old, new) = (password(&user, 1, 1), password(&user, 1, 2));
-        let dearer = Cost { memory_kib: 16, passes: 2 };
+        let dearer = HashCost { memory_kib: 16, passes: 2 };
         set(&store, &old).await;
         store.write(|tx| passwords::upgrade(tx, &old, &[5; 32], dearer).scope_boxed()).await.unwrap();
         let upgraded = Password { hash: [5; 32], cost: dearer, ..old.clone() };
@@ -120,12 +122,13 @@ async fn sessions_are_found_by_their_token_until_they_are_revoked() {
         begin(&store, &session(&other, 9, NOW), 9).await;
         let found = sessions::by_token(&mut store.read().await.unwrap(), &[2; 32]).await.unwrap().unwrap();
         assert_eq!(found.session, session(&user, 2, NOW + 2));
-        assert_eq!((found.email.as_deref(), found.role), (Some("owner@example.com"), Role::Administrator));
+        assert_eq!((found.email.as_deref(), found.role), (Some("owner@example.com"), MemberRole::Administrator));
         assert_eq!((found.org_name.as_deref(), found.is_primary, found.second_factor), (Some("Org 1"), true, false));
 
         let id = |n| session(&user, n, NOW).id;
-        let revoke =
-            async |user: &User, n| store.write(|tx| sessions::revoke(tx, user.org, user.id, id(n)).scope_boxed()).await;
+        let revoke = async |user: &TeamMember, n| {
+            store.write(|tx| sessions::revoke(tx, user.org, user.id, id(n)).scope_boxed()).await
+        };
         assert!(matches!(revoke(&other, 1).await, Err(StoreError::NotFound)), "somebody else's");
         revoke(&user, 1).await.unwrap();
         assert!(!is_open(&store, 1).await);
@@ -161,7 +164,7 @@ async fn a_person_has_so_many_sessions_and_those_that_ended_are_not_listed() {
         assert_eq!(listed(NOW + 1_004).await, [600, 5]);
         assert_eq!(store.write(|tx| sessions::purge(tx, NOW + 5, 10).scope_boxed()).await.unwrap(), 2);
         assert_eq!(listed(NOW + 6).await, [600]);
-        let begun = Session { seen_at: NOW + 9_999, ..session(&user, 1, NOW) };
+        let begun = StoredSession { seen_at: NOW + 9_999, ..session(&user, 1, NOW) };
         assert!(!begun.is_over(LIFETIMES, NOW + 9_999));
         assert!(begun.is_over(LIFETIMES, NOW + 10_000), "in all");
         assert!(session(&user, 1, NOW).is_over(LIFETIMES, NOW + 1_000), "unused");
@@ -215,10 +218,10 @@ async fn codes_are_used_once() {
 }
 
 /// Two failures without waiting; then a second, two, four and no more.
-const BACKOFF: Backoff = Backoff { free: 2, longest_ms: 4_000, forget_ms: 60_000 };
+const BACKOFF: Backoff = Backoff { free: 2, first_ms: 1_000, longest_ms: 4_000, forget_ms: 60_000 };
 
 async fn attempt(store: &Store, slots: &[i64], now: Millis) -> Result<(), Millis> {
-    let slots: Vec<_> = slots.iter().map(|no| Slot { no: *no, backoff: BACKOFF }).collect();
+    let slots: Vec<_> = slots.iter().map(|no| AttemptSlot { no: *no, backoff: BACKOFF }).collect();
     store.write(|tx| attempts::begin(tx, &slots, now).scope_boxed()).await.unwrap()
 }
 

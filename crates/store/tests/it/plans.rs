@@ -4,15 +4,16 @@ mod account;
 mod changes;
 mod low_balance;
 mod months;
-#[cfg(debug_assertions)]
 mod once;
 mod refills;
 mod unlimited;
 
 use probity_account::credits::Split;
-use probity_account::plans::{Plan, Plans, Refill, Trial};
+use probity_account::plans::{Plan, Plans, Refill, TrialTerms};
 use probity_mail::time::{Date, Millis, days_from_civil};
-use probity_store::{OrgNo, Store, audit, plans};
+use probity_store::accounts::plans;
+use probity_store::credits::audit;
+use probity_store::{OrgNo, Store};
 
 use crate::databases::for_each_database;
 
@@ -29,7 +30,7 @@ const fn split(subscription: i64, prepaid: i64) -> Split {
 fn catalogue() -> Plans {
     let team = Plan { monthly: 1_000, low_balance: Some(100), ..Plan::bare("team") };
     let saving = Plan { monthly: 50, keeps_unused: true, ..Plan::bare("saving") };
-    let trial = Plan { monthly: 700, trial: Some(Trial { days: 14, credits: 20 }), ..Plan::bare("trial") };
+    let trial = Plan { monthly: 700, trial: Some(TrialTerms { days: 14, credits: 20 }), ..Plan::bare("trial") };
     let refill = Plan { refill: Some(Refill { credits: 10, times: 3 }), ..Plan::bare("refill") };
     Plans::new([team, saving, trial, refill], "team", 5).unwrap()
 }

@@ -1,8 +1,8 @@
 //! Settings: what was wished comes back, for one's own organization only.
 
-use probity_account::overrides::{Gate, IGNORABLE, Wishes};
+use probity_account::overrides::{IGNORABLE, IgnorableReason, Wishes};
 use probity_mail::time::Millis;
-use probity_store::settings::{self, Settings};
+use probity_store::accounts::settings::{self, OrgSettings};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
@@ -14,10 +14,11 @@ async fn add_org(store: &Store, n: u8) -> OrgNo {
     organizations::add_nth(store, n, NOW).await
 }
 
-fn everything() -> Settings {
-    Settings {
+fn everything() -> OrgSettings {
+    OrgSettings {
+        time_zone: Some("Europe/Berlin".to_owned()),
         overrides: Wishes {
-            ignored_reasons: Gate::ALL.to_vec(),
+            ignored_reasons: IgnorableReason::ALL.to_vec(),
             ignored_statuses: IGNORABLE.to_vec(),
             banned_words: vec!["\u{1}\"\\'".into(), "größe 賭博 \u{1f4a9}".into()],
             role_words: vec!["x".repeat(64); 3],
@@ -28,7 +29,7 @@ fn everything() -> Settings {
     }
 }
 
-async fn read(store: &Store, org: OrgNo) -> Settings {
+async fn read(store: &Store, org: OrgNo) -> OrgSettings {
     settings::read(&mut store.read().await.unwrap(), org).await.unwrap()
 }
 
@@ -36,13 +37,13 @@ async fn read(store: &Store, org: OrgNo) -> Settings {
 async fn settings_come_back_as_they_went_in() {
     for_each_database(async |store| {
         let (one, other) = (add_org(&store, 1).await, add_org(&store, 2).await);
-        assert_eq!(read(&store, one).await, Settings::default());
-        let few = Settings { retention_days: Some(1), ..Settings::default() };
-        for wished in [everything(), few, Settings::default(), everything()] {
+        assert_eq!(read(&store, one).await, OrgSettings::default());
+        let few = OrgSettings { retention_days: Some(1), ..OrgSettings::default() };
+        for wished in [everything(), few, OrgSettings::default(), everything()] {
             store.write(|tx| settings::write(tx, one, &wished, NOW).scope_boxed()).await.unwrap();
             assert_eq!(read(&store, one).await, wished);
         }
-        assert_eq!(read(&store, other).await, Settings::default());
+        assert_eq!(read(&store, other).await, OrgSettings::default());
         let nobody = store.write(|tx| settings::lock(tx, OrgNo(7)).scope_boxed()).await;
         assert!(matches!(nobody, Err(StoreError::NotFound)), "{nobody:?}");
     })

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use probity_mail::time::Millis;
-use probity_store::{Place, ScopedFutureExt as _, Store, StoreConfig, events};
+use probity_store::activity::events;
+use probity_store::{DatabasePlace, ScopedFutureExt as _, Store, StoreConfig};
 use sqlx::{ConnectOptions as _, Executor as _};
 
 use crate::databases::{file_in, for_each_database, open};
@@ -40,7 +41,7 @@ async fn purge(store: &Store) {
 async fn a_file_shrinks_after_its_rows_are_gone() {
     let directory = tempfile::tempdir().unwrap();
     let file = file_in(&directory);
-    let store = open(StoreConfig::new(Place::Sqlite(file.clone()))).await;
+    let store = open(StoreConfig::new(DatabasePlace::Sqlite(file.clone()))).await;
     fill(&file).await;
     assert!(store.empty_log().await.unwrap());
     let full = length(&file);
@@ -66,7 +67,7 @@ async fn a_file_shrinks_after_its_rows_are_gone() {
 async fn a_part_of_the_file_stays_free_for_what_comes_next() {
     let directory = tempfile::tempdir().unwrap();
     let file = file_in(&directory);
-    let store = open(StoreConfig::new(Place::Sqlite(file.clone()))).await;
+    let store = open(StoreConfig::new(DatabasePlace::Sqlite(file.clone()))).await;
     assert_eq!(store.give_back(512).await.unwrap(), 0, "nothing was deleted");
     fill(&file).await;
     // A tenth of the rows: less than an eighth of the file.
@@ -82,7 +83,7 @@ async fn a_part_of_the_file_stays_free_for_what_comes_next() {
 async fn what_was_deleted_is_in_the_log_until_that_is_emptied() {
     let directory = tempfile::tempdir().unwrap();
     let file = file_in(&directory);
-    let store = open(StoreConfig::new(Place::Sqlite(file.clone()))).await;
+    let store = open(StoreConfig::new(DatabasePlace::Sqlite(file.clone()))).await;
     fill(&file).await;
     purge(&store).await;
     let holds = |path: &Path| {
@@ -99,7 +100,7 @@ async fn what_was_deleted_is_in_the_log_until_that_is_emptied() {
 async fn a_reader_puts_the_emptying_off() {
     let directory = tempfile::tempdir().unwrap();
     let file = file_in(&directory);
-    let store = open(StoreConfig::new(Place::Sqlite(file.clone()))).await;
+    let store = open(StoreConfig::new(DatabasePlace::Sqlite(file.clone()))).await;
     let mut reader = sqlx::sqlite::SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
     reader.execute("BEGIN; SELECT * FROM event").await.unwrap();
     fill(&file).await;

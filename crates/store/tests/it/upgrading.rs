@@ -4,13 +4,15 @@
 use probity_account::id::{DeliveryId, EventId, OrgId};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_store::jobs::{self, Closed, Head, Job, Kind, RowResult, Settled, State};
-use probity_store::organization::{self, Org};
-use probity_store::outbox::{self, Content, Delivery};
-use probity_store::{
-    Place, SchemaState, ScopedFutureExt as _, Store, StoreConfig, audit, credits, keys, reports, sessions, settings,
-    suppressions, timeline, users, webhooks,
-};
+use probity_store::accounts::organization::{self, OrgRecord};
+use probity_store::accounts::people::sessions;
+use probity_store::accounts::{keys, settings, users};
+use probity_store::activity::{reports, timeline};
+use probity_store::credits::audit;
+use probity_store::jobs::{self, ChunkGroup, ClosedJob, Job, JobState, OutcomeKind, RowResult, SettledPart};
+use probity_store::privacy::suppressions;
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery};
+use probity_store::{DatabasePlace, SchemaState, ScopedFutureExt as _, Store, StoreConfig, credits, webhooks};
 use probity_trialdb::postgres;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
@@ -46,7 +48,7 @@ async fn for_each_first(test: impl AsyncFn(&Store)) {
 async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) {
     let directory = tempfile::tempdir().unwrap();
     let path = file_in(&directory);
-    let config = StoreConfig::new(Place::Sqlite(path.clone()));
+    let config = StoreConfig::new(DatabasePlace::Sqlite(path.clone()));
     // A new file, with the settings that a file keeps.
     Store::open(&config).await.unwrap().close().await;
     let url = format!("sqlite://{}", path.display());
@@ -67,13 +69,13 @@ async fn for_each_first_with(besides: &'static str, test: impl AsyncFn(&Store)) 
     let mut connection = PgConnection::connect(database.url()).await.unwrap();
     sqlx::raw_sql(besides).execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    let store = Store::open(&StoreConfig::new(Place::Postgres(database.url().to_owned()))).await.unwrap();
+    let store = Store::open(&StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()))).await.unwrap();
     test(&store).await;
     store.close().await;
 }
 
 /// The same, brought up to the present schema.
-async fn for_each_upgraded(test: impl AsyncFn(&Store, Org)) {
+async fn for_each_upgraded(test: impl AsyncFn(&Store, OrgRecord)) {
     for_each_first(async |store| {
         store.migrate().await.unwrap();
         let org: OrgId = ORG.parse().unwrap();
@@ -83,7 +85,7 @@ async fn for_each_upgraded(test: impl AsyncFn(&Store, Org)) {
     .await;
 }
 
-async fn job(store: &Store, org: &Org, id: &str, test: bool) -> Job {
+async fn job(store: &Store, org: &OrgRecord, id: &str, test: bool) -> Job {
     jobs::by_id(&mut store.read().await.unwrap(), org.no, id.parse().unwrap(), test).await.unwrap()
 }
 
@@ -92,7 +94,7 @@ async fn audited(store: &Store) {
 }
 
 /// What came of each row of a job.
-async fn outcomes(store: &Store, org: &Org, job: &Job) -> Vec<(i64, &'static str)> {
+async fn outcomes(store: &Store, org: &OrgRecord, job: &Job) -> Vec<(i64, &'static str)> {
     let rows = jobs::outcomes(&mut store.read().await.unwrap(), org.no, job.no, 0, job.rows).await.unwrap();
     rows.into_iter().map(|(idx, standing)| (idx, standing.result.kind.reason.as_str())).collect()
 }
@@ -115,8 +117,8 @@ async fn a_call_that_the_first_schemas_program_left_gets_its_credit_back() {
     for_each_first_with(UNDER_WAY, async |store| {
         store.migrate().await.unwrap();
         let release = async || store.write(|tx| credits::release_expired(tx, NOW, 10).scope_boxed()).await.unwrap();
-        assert_eq!(release().await, credits::Released { holds: 1, credits: 1 });
-        assert_eq!(release().await, credits::Released::default());
+        assert_eq!(release().await, credits::ReleasedHold { holds: 1, credits: 1 });
+        assert_eq!(release().await, credits::ReleasedHold::default());
         let org = probity_store::OrgNo(7_530_014_405_771_717_095);
         let balance = credits::balance(&mut store.read().await.unwrap(), org).await.unwrap();
         assert_eq!([balance.available, balance.held].map(probity_account::credits::Split::total), [4, 0]);
@@ -129,7 +131,7 @@ async fn a_call_that_the_first_schemas_program_left_gets_its_credit_back() {
 async fn jobs_results_and_usage_of_the_first_schema_read_as_before() {
     for_each_upgraded(async |store, org| {
         let completed = job(store, &org, COMPLETED, false).await;
-        assert_eq!((completed.state, completed.rows, completed.charged), (State::Completed, 7, 6));
+        assert_eq!((completed.state, completed.rows, completed.charged), (JobState::Completed, 7, 6));
         let expected = [
             (0, "valid"),
             (1, "nonexistent"),
@@ -143,11 +145,14 @@ async fn jobs_results_and_usage_of_the_first_schema_read_as_before() {
         let tested = job(store, &org, OF_TEST_KEY, true).await;
         assert_eq!(outcomes(store, &org, &tested).await, [(0, "valid"), (1, "inbox_full")]);
         let cancelled = job(store, &org, CANCELLED, false).await;
-        assert_eq!((cancelled.state, outcomes(store, &org, &cancelled).await), (State::Cancelled, vec![(1, "valid")]));
+        assert_eq!(
+            (cancelled.state, outcomes(store, &org, &cancelled).await),
+            (JobState::Cancelled, vec![(1, "valid")])
+        );
         let mut conn = store.read().await.unwrap();
         let reasons = jobs::reasons(&mut conn, org.no, completed.no).await.unwrap();
         assert_eq!(reasons.iter().map(|(_, n)| n).sum::<i64>(), 7);
-        let page = jobs::page(&mut conn, org.no, &jobs::Filter::default(), None, 10).await.unwrap();
+        let page = jobs::page(&mut conn, org.no, &jobs::JobFilter::default(), None, 10).await.unwrap();
         let ids: Vec<String> = page.iter().map(|job| job.id.to_string()).collect();
         assert_eq!(ids, [OPEN, CANCELLED, COMPLETED]);
         let used = reports::by_reason(&mut conn, org.no, 0, i64::MAX, None).await.unwrap();
@@ -174,7 +179,7 @@ async fn accounts_of_the_first_schema_stand_as_before() {
         let ann = users::member(&mut conn, org.no, "ANN@example.com").await.unwrap().unwrap();
         let profile = users::profile::read(&mut conn, org.no, ann.id).await.unwrap();
         assert!(profile.second_factor, "{profile:?}");
-        let lifetimes = sessions::Lifetimes { idle_ms: 86_400_000, absolute_ms: 86_400_000 };
+        let lifetimes = sessions::SessionLifetimes { idle_ms: 86_400_000, absolute_ms: 86_400_000 };
         let open = sessions::of_user(&mut conn, org.no, ann.id, lifetimes, NOW).await.unwrap();
         assert_eq!(open.len(), 1);
         let wishes = settings::read(&mut conn, org.no).await.unwrap();
@@ -192,7 +197,7 @@ async fn accounts_of_the_first_schema_stand_as_before() {
 
 /// A valid address.
 fn valid(idx: i64, copies: i64) -> RowResult {
-    let kind = Kind {
+    let kind = OutcomeKind {
         reason: Reason::Valid,
         findings: vec![],
         meta: "m".into(),
@@ -212,14 +217,14 @@ fn valid(idx: i64, copies: i64) -> RowResult {
 async fn an_open_job_of_the_first_schema_comes_to_its_end() {
     for_each_upgraded(async |store, org| {
         let job = job(store, &org, OPEN, false).await;
-        assert_eq!((job.state, job.counts.processed), (State::Processing, 2));
+        assert_eq!((job.state, job.counts.processed), (JobState::Processing, 2));
         let open = jobs::open(&mut store.read().await.unwrap(), NOW, 10).await.unwrap();
         assert_eq!(open.iter().map(|open| open.job).collect::<Vec<_>>(), [job.no]);
-        let head = Head { org: org.no, job: job.no, destination: String::new(), source: SOURCE.into() };
+        let head = ChunkGroup { org: org.no, job: job.no, destination: String::new(), source: SOURCE.into() };
         let claimed = store.write(|tx| jobs::claim_chunks(tx, &head, NOW, 60_000, 10).scope_boxed()).await.unwrap();
         assert_eq!((claimed.len(), claimed[0].size), (1, 2));
         // The second row is in the list twice.
-        let settled = Settled { results: vec![valid(1, 2), valid(2, 1)], done: true, ..Settled::default() };
+        let settled = SettledPart { results: vec![valid(1, 2), valid(2, 1)], done: true, ..SettledPart::default() };
         let closed = store.write(|tx| {
             async {
                 let closed = jobs::settle(tx, &claimed[0].fence, &settled, NOW).await?;
@@ -228,8 +233,8 @@ async fn an_open_job_of_the_first_schema_comes_to_its_end() {
             }
             .scope_boxed()
         });
-        let Closed { state, .. } = closed.await.unwrap().unwrap();
-        assert_eq!(state, State::Completed);
+        let ClosedJob { state, .. } = closed.await.unwrap().unwrap();
+        assert_eq!(state, JobState::Completed);
         let expected = [(0, "valid"), (1, "valid"), (2, "valid"), (3, "valid"), (4, "nonexistent")];
         assert_eq!(outcomes(store, &org, &job).await, expected);
         let balance = credits::balance(&mut store.read().await.unwrap(), org.no).await.unwrap();
@@ -242,14 +247,14 @@ async fn an_open_job_of_the_first_schema_comes_to_its_end() {
 }
 
 /// The message that the job is over.
-fn told(job: &Job) -> Delivery {
-    Delivery {
+fn told(job: &Job) -> NewDelivery {
+    NewDelivery {
         org: job.org,
         id: DeliveryId::new(NOW, [1; 10]),
         event: EventId::new(NOW, [1; 10]),
         kind: "job.finished".into(),
         url: job.webhook_url.clone().unwrap(),
-        content: Content::Bytes(b"{}".to_vec()),
+        content: DeliveryContent::Bytes(b"{}".to_vec()),
         job: Some(job.id),
         signer: String::new(),
         created_at: NOW,

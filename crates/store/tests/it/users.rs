@@ -1,14 +1,18 @@
 //! The members of an organization, their profiles and the links with which they come in.
 
 use probity_account::id::UserId;
+use probity_account::language::PageLanguage;
 use probity_mail::time::Millis;
-use probity_store::events::{AccountEvent, Actor, What};
-use probity_store::organization::Org;
-use probity_store::users::invitations::mail::{self, Outcome};
-use probity_store::users::invitations::{self, Found, Invitation, Mailed};
-use probity_store::users::profile::{self, Identity, Notifications, PostalAddress, Profile};
-use probity_store::users::{Role, User, UserStatus};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, second_factor, timeline, users};
+use probity_store::accounts::organization::OrgRecord;
+use probity_store::accounts::people::second_factor;
+use probity_store::accounts::users;
+use probity_store::accounts::users::invitations::{self, Invitation, LinkTarget, MailedLink};
+use probity_store::accounts::users::mail::{self, LinkMailOutcome};
+use probity_store::accounts::users::profile::{self, IdentityCheck, NotificationSettings, PostalAddress, UserProfile};
+use probity_store::accounts::users::{MemberRole, TeamMember, UserStatus};
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventActor};
+use probity_store::activity::timeline;
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
 use crate::organizations;
@@ -16,51 +20,51 @@ use crate::organizations;
 const NOW: Millis = Millis(1_800_000_000_000);
 const DAY: i64 = 86_400_000;
 
-async fn add_org(store: &Store, n: u8) -> Org {
-    let org = Org { name: Some(format!("Größe {n}")), ..organizations::nth(n, NOW) };
+async fn add_org(store: &Store, n: u8) -> OrgRecord {
+    let org = OrgRecord { name: Some(format!("Größe {n}")), ..organizations::nth(n, NOW) };
     organizations::add(store, &org).await;
     org
 }
 
-fn user(org: &Org, n: u8, email: &str) -> User {
-    User {
+fn user(org: &OrgRecord, n: u8, email: &str) -> TeamMember {
+    TeamMember {
         org: org.no,
         id: UserId::new(NOW, [n; 10]),
         email: Some(email.into()),
         name: None,
-        role: Role::Contributor,
+        role: MemberRole::Contributor,
         is_primary: false,
         status: UserStatus::Active,
         created_at: NOW,
     }
 }
 
-async fn add(store: &Store, user: &User) -> Result<()> {
+async fn add(store: &Store, user: &TeamMember) -> Result<()> {
     store.write(|tx| users::insert(tx, user).scope_boxed()).await
 }
 
-async fn invite(store: &Store, user: &User, n: u8, by_mail: bool) {
+async fn invite(store: &Store, user: &TeamMember, n: u8, by_mail: bool) {
     let invitation = Invitation {
         org: user.org,
         user: user.id,
         hash: [n; 32],
-        mailed: by_mail.then_some(Mailed { hash: [n + 100; 32], seed: [n; 16] }),
+        mailed: by_mail.then_some(MailedLink { hash: [n + 100; 32], seed: [n; 16] }),
         created_at: NOW,
         expires_at: NOW + DAY,
     };
     store.write(|tx| invitations::issue(tx, &invitation).scope_boxed()).await.unwrap();
 }
 
-async fn look(store: &Store, hash: u8, now: Millis) -> Option<Found> {
+async fn look(store: &Store, hash: u8, now: Millis) -> Option<LinkTarget> {
     invitations::look(&mut store.read().await.unwrap(), &[hash; 32], now).await.unwrap()
 }
 
-async fn redeem(store: &Store, hash: u8, now: Millis) -> Result<User> {
+async fn redeem(store: &Store, hash: u8, now: Millis) -> Result<TeamMember> {
     let hash = [hash; 32];
     store.write(|tx| invitations::redeem(tx, &hash, now).scope_boxed()).await
 }
 
-async fn by_id(store: &Store, user: &User) -> Result<User> {
+async fn by_id(store: &Store, user: &TeamMember) -> Result<TeamMember> {
     users::by_id(&mut store.read().await.unwrap(), user.org, user.id).await
 }
 
@@ -70,16 +74,17 @@ async fn members_come_back_as_they_went_in_and_as_they_were_changed() {
         let (one, other) = (add_org(&store, 1).await, add_org(&store, 2).await);
         for (n, status) in (1..).zip(UserStatus::ALL) {
             let member =
-                User { status, name: Some("Jörg 賭".into()), ..user(&one, n, &format!("Ann.{n}@Example.org")) };
+                TeamMember { status, name: Some("Jörg 賭".into()), ..user(&one, n, &format!("Ann.{n}@Example.org")) };
             add(&store, &member).await.unwrap();
             assert_eq!(by_id(&store, &member).await.unwrap(), member);
-            let elsewhere = by_id(&store, &User { org: other.no, ..member.clone() }).await;
+            let elsewhere = by_id(&store, &TeamMember { org: other.no, ..member.clone() }).await;
             assert!(matches!(elsewhere, Err(StoreError::NotFound)), "{elsewhere:?}");
-            let changed = User { name: None, role: Role::Administrator, status: UserStatus::Paused, ..member };
+            let changed =
+                TeamMember { name: None, role: MemberRole::Administrator, status: UserStatus::Paused, ..member };
             store.write(|tx| users::write(tx, &changed).scope_boxed()).await.unwrap();
             assert_eq!(by_id(&store, &changed).await.unwrap(), changed);
         }
-        let nobody = User { org: other.no, ..user(&one, 1, "a@example.org") };
+        let nobody = TeamMember { org: other.no, ..user(&one, 1, "a@example.org") };
         let missing = store.write(|tx| users::write(tx, &nobody).scope_boxed()).await;
         assert!(matches!(missing, Err(StoreError::NotFound)), "{missing:?}");
         let missing = store.write(|tx| users::lock_team(tx, OrgNo(7)).scope_boxed()).await;
@@ -94,7 +99,7 @@ async fn an_address_is_one_members_however_it_is_written() {
     for_each_database(async |store| {
         let (one, other) = (add_org(&store, 1).await, add_org(&store, 2).await);
         let ann = user(&one, 1, "Ann@Müller.example");
-        let elsewhere = User { created_at: NOW + 1, ..user(&other, 2, "ann@müller.example") };
+        let elsewhere = TeamMember { created_at: NOW + 1, ..user(&other, 2, "ann@müller.example") };
         add(&store, &ann).await.unwrap();
         add(&store, &elsewhere).await.unwrap();
         let twin = add(&store, &user(&one, 3, "aNN@xn--mller-kva.example")).await;
@@ -133,11 +138,11 @@ async fn pages_go_on_where_the_one_before_ended() {
         for n in 1..=7_u8 {
             // Some of one millisecond.
             let created_at = NOW + i64::from(n / 3);
-            let member = User { created_at, ..user(&one, n, &format!("a{n}@example.org")) };
+            let member = TeamMember { created_at, ..user(&one, n, &format!("a{n}@example.org")) };
             add(&store, &member).await.unwrap();
             all.insert(0, member);
         }
-        let mut seen: Vec<User> = Vec::new();
+        let mut seen: Vec<TeamMember> = Vec::new();
         let mut conn = store.read().await.unwrap();
         loop {
             let after = seen.last().map(|user| (user.created_at, user.id));
@@ -158,7 +163,7 @@ async fn pages_go_on_where_the_one_before_ended() {
 async fn who_is_removed_takes_their_link_with_them_and_the_primary_user_stays() {
     for_each_database(async |store| {
         let org = add_org(&store, 1).await;
-        let owner = User { is_primary: true, ..user(&org, 1, "owner@example.org") };
+        let owner = TeamMember { is_primary: true, ..user(&org, 1, "owner@example.org") };
         let ann = user(&org, 2, "ann@example.org");
         for member in [&owner, &ann] {
             add(&store, member).await.unwrap();
@@ -184,13 +189,13 @@ async fn profiles_come_back_as_they_went_in() {
         let ann = user(&org, 1, "ann@example.org");
         add(&store, &ann).await.unwrap();
         let read = async || profile::read(&mut store.read().await.unwrap(), org.no, ann.id).await.unwrap();
-        let wishes = |bits: u8| Notifications {
+        let wishes = |bits: u8| NotificationSettings {
             after_flossing: bits & 1 != 0,
             weekly_report: bits & 2 != 0,
             monthly_report: bits & 4 != 0,
             payment_receipts: bits & 8 != 0,
         };
-        let fresh = Profile {
+        let fresh = UserProfile {
             email_verified: false,
             second_factor: false,
             identity: None,
@@ -200,33 +205,35 @@ async fn profiles_come_back_as_they_went_in() {
             country: None,
             address: None,
             notifications: wishes(15),
+            language: None,
         };
         assert_eq!(read().await, fresh);
         let text = |text: &str| Some(text.to_owned());
         for bits in 0..16 {
             let address =
                 PostalAddress { line1: text("Straße 1\n\"a\""), country: text("DE"), ..PostalAddress::default() };
-            let full = Profile {
+            let full = UserProfile {
                 phone: text("+49 1"),
                 company: text("Größe 賭"),
                 vat_id: text("DE1"),
                 country: text("DE"),
                 address: Some(address),
                 notifications: wishes(bits),
+                language: Some(PageLanguage::ALL[usize::from(bits) % 4]),
                 ..fresh.clone()
             };
             store.write(|tx| profile::write(tx, org.no, ann.id, &full).scope_boxed()).await.unwrap();
             assert_eq!(read().await, full);
         }
         store.write(|tx| profile::write(tx, org.no, ann.id, &fresh).scope_boxed()).await.unwrap();
-        for identity in Identity::ALL.map(Some).into_iter().chain([None]) {
+        for identity in IdentityCheck::ALL.map(Some).into_iter().chain([None]) {
             store.write(|tx| profile::set_identity(tx, org.no, ann.id, identity).scope_boxed()).await.unwrap();
-            assert_eq!(read().await, Profile { identity, ..fresh.clone() });
+            assert_eq!(read().await, UserProfile { identity, ..fresh.clone() });
         }
         store.write(|tx| second_factor::begin(tx, org.no, ann.id, &[1]).scope_boxed()).await.unwrap();
         assert_eq!(read().await, fresh, "begun is not asked for");
         store.write(|tx| second_factor::confirm(tx, (org.no, ann.id), &[1], &[], NOW).scope_boxed()).await.unwrap();
-        assert_eq!(read().await, Profile { second_factor: true, ..fresh });
+        assert_eq!(read().await, UserProfile { second_factor: true, ..fresh });
         let nobody = store.write(|tx| profile::lock(tx, OrgNo(7), ann.id).scope_boxed()).await;
         assert!(matches!(nobody, Err(StoreError::NotFound)), "{nobody:?}");
     })
@@ -237,10 +244,10 @@ async fn profiles_come_back_as_they_went_in() {
 async fn a_link_works_once_and_for_a_time() {
     for_each_database(async |store| {
         let org = add_org(&store, 1).await;
-        let ann = User { status: UserStatus::Invited, ..user(&org, 1, "ann@example.org") };
+        let ann = TeamMember { status: UserStatus::Invited, ..user(&org, 1, "ann@example.org") };
         add(&store, &ann).await.unwrap();
         invite(&store, &ann, 1, false).await;
-        let found = Found {
+        let found = LinkTarget {
             user: ann.clone(),
             org_id: org.id,
             org_name: org.name.clone(),
@@ -255,14 +262,14 @@ async fn a_link_works_once_and_for_a_time() {
         let at_once = futures_util::future::join_all((0..5).map(|_| redeem(&store, 1, NOW + 1))).await;
         let (done, refused): (Vec<_>, Vec<_>) = at_once.into_iter().partition(Result::is_ok);
         assert!(refused.iter().all(|one| matches!(one, Err(StoreError::NotFound))), "{refused:?}");
-        let joined = User { status: UserStatus::Active, ..ann.clone() };
+        let joined = TeamMember { status: UserStatus::Active, ..ann.clone() };
         assert_eq!(done.into_iter().map(Result::unwrap).collect::<Vec<_>>(), std::slice::from_ref(&joined));
         assert_eq!(by_id(&store, &ann).await.unwrap(), joined);
         let mut conn = store.read().await.unwrap();
         let events = timeline::newest_events(&mut conn, org.no, NOW, NOW + DAY, 10).await.unwrap();
         assert_eq!(events.len(), 1, "{events:?}");
-        assert_eq!(events[0].what, What::Account(AccountEvent::MemberJoined));
-        assert_eq!(events[0].actor, Some(Actor::User(ann.id)));
+        assert_eq!(events[0].what, AccountChange::Account(AccountEventKind::MemberJoined, None));
+        assert_eq!(events[0].actor, Some(EventActor::User(ann.id)));
         let profile = profile::read(&mut conn, org.no, ann.id).await.unwrap();
         assert!(!profile.email_verified, "a link that was shown proves no address");
     })
@@ -285,7 +292,7 @@ async fn a_link_of_a_member_changes_nothing_but_what_its_user_does_with_it() {
         invite(&store, &ann, 3, true).await;
         assert!(look(&store, 2, NOW).await.is_none(), "a new one ends the one before");
         assert!(look(&store, 103, NOW).await.unwrap().by_mail);
-        let paused = User { status: UserStatus::Paused, ..ann };
+        let paused = TeamMember { status: UserStatus::Paused, ..ann };
         store.write(|tx| users::write(tx, &paused).scope_boxed()).await.unwrap();
         assert!(look(&store, 3, NOW).await.is_none());
         assert!(matches!(redeem(&store, 3, NOW).await, Err(StoreError::NotFound)));
@@ -293,7 +300,7 @@ async fn a_link_of_a_member_changes_nothing_but_what_its_user_does_with_it() {
     .await;
 }
 
-async fn claim(store: &Store, now: Millis, run: &'static str) -> Vec<mail::Claimed> {
+async fn claim(store: &Store, now: Millis, run: &'static str) -> Vec<mail::ClaimedLinkMail> {
     store.write(|tx| mail::claim(tx, now, 1_000, run, 10).scope_boxed()).await.unwrap()
 }
 
@@ -317,23 +324,23 @@ async fn mail_is_one_runs_until_its_lease_ends() {
         assert!(held.iter().all(|one| one.email == format!("a{}@example.org", one.seed[0])));
         assert!(!due(NOW + 999).await && claim(&store, NOW + 999, "b").await.is_empty());
         assert_eq!(claim(&store, NOW + 1_000, "b").await.len(), 2);
-        let record = |one: &mail::Claimed, outcome| {
+        let record = |one: &mail::ClaimedLinkMail, outcome| {
             let one = one.clone();
             let store = store.clone();
             async move { store.write(|tx| mail::record(tx, &one, outcome, NOW).scope_boxed()).await }
         };
-        let late = record(&held[0], Outcome::Sent).await;
+        let late = record(&held[0], LinkMailOutcome::Sent).await;
         assert!(matches!(late, Err(StoreError::LeaseLost)), "{late:?}");
         let again = claim(&store, NOW + 2_000, "c").await;
-        record(&again[0], Outcome::Again(NOW + 5_000)).await.unwrap();
-        record(&again[1], Outcome::Failed).await.unwrap();
+        record(&again[0], LinkMailOutcome::Again(NOW + 5_000)).await.unwrap();
+        record(&again[1], LinkMailOutcome::Failed).await.unwrap();
         assert!(!due(NOW + 4_999).await);
         let last = claim(&store, NOW + 5_000, "d").await;
         assert_eq!((last.len(), last[0].user, last[0].attempts), (1, again[0].user, 1));
-        record(&last[0], Outcome::Sent).await.unwrap();
+        record(&last[0], LinkMailOutcome::Sent).await.unwrap();
         assert!(!due(NOW + DAY).await);
         // A new invitation waits anew, whatever became of the one before.
-        let failed = User { id: again[1].user, ..user(&org, 1, "") };
+        let failed = TeamMember { id: again[1].user, ..user(&org, 1, "") };
         invite(&store, &failed, 9, true).await;
         assert!(!due(NOW + 599_999).await, "and for a while, as the one before is young");
         assert_eq!(claim(&store, NOW + 600_000, "e").await[0].attempts, 0);

@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use probity_account::id::{DeliveryId, EventId};
 use probity_mail::time::Millis;
-use probity_store::outbox::{self, Content, Delivery};
-use probity_store::wake::{Bell, Listener};
-use probity_store::{OrgNo, Place, ScopedFutureExt as _, Store, StoreConfig, StoreError};
-use probity_trialdb::{Cluster, Database, postgres};
+use probity_store::nodes::wake::{self, WakeUp, WakeUpListener};
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery};
+use probity_store::{DatabasePlace, OrgNo, ScopedFutureExt as _, Store, StoreConfig, StoreError};
+use probity_trialdb::{Cluster, TrialDatabase, postgres};
 
 use crate::databases::{file_in, open};
 
 /// What no test should ever have to wait for.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-fn message(n: u128) -> Delivery {
-    Delivery {
+fn message(n: u128) -> NewDelivery {
+    NewDelivery {
         org: OrgNo(1),
         id: DeliveryId::from_bits(n),
         event: EventId::from_bits(n),
         kind: "job.finished".into(),
         url: "https://example.org/".into(),
-        content: Content::Bytes(Vec::new()),
+        content: DeliveryContent::Bytes(Vec::new()),
         job: None,
         signer: String::new(),
         created_at: Millis(1),
@@ -33,20 +33,20 @@ async fn put(store: &Store, n: u128) {
     store.write(|tx| outbox::put(tx, &message).scope_boxed()).await.unwrap();
 }
 
-async fn heard(listener: &mut Listener) -> Result<Bell, StoreError> {
+async fn heard(listener: &mut WakeUpListener) -> Result<WakeUp, StoreError> {
     tokio::time::timeout(PATIENCE, listener.next()).await.expect("a bell or an end")
 }
 
-async fn on_postgres() -> Option<(Database, Store)> {
+async fn on_postgres() -> Option<(TrialDatabase, Store)> {
     let database = postgres()?.create_database();
-    let store = open(StoreConfig::new(Place::Postgres(database.url().to_owned()))).await;
+    let store = open(StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()))).await;
     Some((database, store))
 }
 
 #[tokio::test]
 async fn a_bell_is_heard_when_its_transaction_is_committed_and_only_then() {
     let Some((database, store)) = on_postgres().await else { return };
-    let mut listener = store.listen().await.unwrap().unwrap();
+    let mut listener = wake::listen(&store).await.unwrap().unwrap();
     let rolled_back = message(1);
     let failed: Result<(), _> = store
         .write(|tx| {
@@ -59,24 +59,24 @@ async fn a_bell_is_heard_when_its_transaction_is_committed_and_only_then() {
         .await;
     assert!(failed.is_err());
     database.query("NOTIFY probity, 'work'; NOTIFY probity, 'of a newer program'; NOTIFY other, 'import'").unwrap();
-    assert_eq!(heard(&mut listener).await.unwrap(), Bell::Work, "nothing of what was rolled back");
+    assert_eq!(heard(&mut listener).await.unwrap(), WakeUp::Work, "nothing of what was rolled back");
     put(&store, 2).await;
-    assert_eq!(heard(&mut listener).await.unwrap(), Bell::Outbox, "and nothing that is not known");
+    assert_eq!(heard(&mut listener).await.unwrap(), WakeUp::Outbox, "and nothing that is not known");
     store.close().await;
 }
 
 #[tokio::test]
 async fn a_listener_that_is_cut_off_says_so_and_another_can_follow() {
     let Some((database, store)) = on_postgres().await else { return };
-    let mut listener = store.listen().await.unwrap().unwrap();
+    let mut listener = wake::listen(&store).await.unwrap().unwrap();
     let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE application_name = 'probity listener' AND datname = current_database()";
     assert_eq!(database.query(cut).unwrap(), "t");
     assert!(matches!(heard(&mut listener).await, Err(StoreError::Unavailable { .. })));
     drop(listener);
-    let mut listener = store.listen().await.unwrap().unwrap();
+    let mut listener = wake::listen(&store).await.unwrap().unwrap();
     put(&store, 1).await;
-    assert_eq!(heard(&mut listener).await.unwrap(), Bell::Outbox);
+    assert_eq!(heard(&mut listener).await.unwrap(), WakeUp::Outbox);
     store.close().await;
 }
 
@@ -94,13 +94,13 @@ async fn silence<T>(listening: &tokio::task::JoinHandle<T>) {
 async fn a_listener_asks_a_silent_server_whether_it_is_there() {
     let Some(cluster) = Cluster::private() else { return };
     let database = cluster.create_database();
-    let store = open(StoreConfig::new(Place::Postgres(database.url().to_owned()))).await;
-    let mut listener = store.listen().await.unwrap().unwrap();
+    let store = open(StoreConfig::new(DatabasePlace::Postgres(database.url().to_owned()))).await;
+    let mut listener = wake::listen(&store).await.unwrap().unwrap();
     let listening = tokio::spawn(async move { (heard(&mut listener).await, listener) });
     silence(&listening).await;
     put(&store, 1).await;
     let (bell, mut listener) = listening.await.unwrap();
-    assert_eq!(bell.unwrap(), Bell::Outbox, "it is there");
+    assert_eq!(bell.unwrap(), WakeUp::Outbox, "it is there");
     cluster.pause();
     let listening = tokio::spawn(async move { heard(&mut listener).await });
     silence(&listening).await;
@@ -112,7 +112,7 @@ async fn a_listener_asks_a_silent_server_whether_it_is_there() {
 #[tokio::test]
 async fn on_sqlite_nobody_listens() {
     let directory = tempfile::tempdir().unwrap();
-    let store = open(StoreConfig::new(Place::Sqlite(file_in(&directory)))).await;
-    assert!(store.listen().await.unwrap().is_none());
+    let store = open(StoreConfig::new(DatabasePlace::Sqlite(file_in(&directory)))).await;
+    assert!(wake::listen(&store).await.unwrap().is_none());
     put(&store, 1).await;
 }

@@ -5,8 +5,8 @@ use probity_account::webhook::{ContactChange, Topic};
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Reason, Status};
 use probity_store::jobs::{self, JobNo, NewJob};
-use probity_store::outbox::{self, Content, Delivery, Room, State};
-use probity_store::webhooks::{self, Failing, Webhook};
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery, OutboxState, SenderCapacity};
+use probity_store::webhooks::{self, WebhookEndpoint, WebhookFailures};
 use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use crate::databases::for_each_database;
@@ -19,8 +19,8 @@ async fn org(store: &Store, n: u8) -> OrgNo {
     organizations::add_nth(store, n, NOW).await
 }
 
-fn webhook(org: OrgNo, n: u8) -> Webhook {
-    Webhook {
+fn webhook(org: OrgNo, n: u8) -> WebhookEndpoint {
+    WebhookEndpoint {
         org,
         id: WebhookId::new(NOW, [n; 10]),
         test: false,
@@ -33,11 +33,11 @@ fn webhook(org: OrgNo, n: u8) -> Webhook {
     }
 }
 
-async fn insert(store: &Store, webhook: &Webhook, at_most: i64) -> bool {
+async fn insert(store: &Store, webhook: &WebhookEndpoint, at_most: i64) -> bool {
     store.write(|tx| webhooks::insert(tx, webhook, b"secret", at_most).scope_boxed()).await.unwrap()
 }
 
-async fn by_id(store: &Store, webhook: &Webhook) -> Result<Webhook, StoreError> {
+async fn by_id(store: &Store, webhook: &WebhookEndpoint) -> Result<WebhookEndpoint, StoreError> {
     webhooks::by_id(&mut store.read().await?, webhook.org, webhook.id, webhook.test).await
 }
 
@@ -57,19 +57,19 @@ async fn webhooks_come_back_as_they_went_in_and_to_their_own_sort_of_key() {
             Topic::Contact(ContactChange::Tagged),
             Topic::JobFinished,
         ];
-        let full = Webhook { events, active: false, ..webhook(own, 1) };
-        let of_tests = Webhook { test: true, ..webhook(own, 2) };
+        let full = WebhookEndpoint { events, active: false, ..webhook(own, 1) };
+        let of_tests = WebhookEndpoint { test: true, ..webhook(own, 2) };
         for one in [&full, &of_tests, &webhook(other, 3)] {
             assert!(insert(&store, one, MANY).await);
             assert_eq!(by_id(&store, one).await.unwrap(), *one);
         }
         for foreign in [
-            Webhook { org: other, ..full.clone() },
-            Webhook { test: true, ..full.clone() },
-            Webhook { test: false, ..of_tests.clone() },
+            WebhookEndpoint { org: other, ..full.clone() },
+            WebhookEndpoint { test: true, ..full.clone() },
+            WebhookEndpoint { test: false, ..of_tests.clone() },
         ] {
             assert!(matches!(by_id(&store, &foreign).await, Err(StoreError::NotFound)));
-            let Webhook { org, id, test, .. } = foreign;
+            let WebhookEndpoint { org, id, test, .. } = foreign;
             let removed = store.write(|tx| webhooks::remove(tx, org, id, test).scope_boxed()).await;
             assert!(matches!(removed, Err(StoreError::NotFound)), "{removed:?}");
             let rotated = store.write(|tx| webhooks::rotate(tx, org, id, test, b"x", (NOW, NOW)).scope_boxed()).await;
@@ -89,7 +89,7 @@ async fn an_organization_has_so_many_and_no_more_and_they_come_in_pages() {
     for_each_database(async |store| {
         let (own, other) = (org(&store, 1).await, org(&store, 2).await);
         for n in 1..=3 {
-            assert!(insert(&store, &Webhook { created_at: NOW, ..webhook(own, n) }, 3).await);
+            assert!(insert(&store, &WebhookEndpoint { created_at: NOW, ..webhook(own, n) }, 3).await);
         }
         assert!(!insert(&store, &webhook(own, 4), 3).await, "of whatever sort");
         assert!(insert(&store, &webhook(other, 5), 3).await);
@@ -124,8 +124,8 @@ async fn several_that_make_one_at_once_keep_to_the_number() {
 async fn a_job_is_told_to_active_webhooks_of_its_sort() {
     for_each_database(async |store| {
         let (own, other) = (org(&store, 1).await, org(&store, 2).await);
-        let idle = Webhook { active: false, ..webhook(own, 3) };
-        let of_tests = Webhook { test: true, ..webhook(own, 2) };
+        let idle = WebhookEndpoint { active: false, ..webhook(own, 3) };
+        let of_tests = WebhookEndpoint { test: true, ..webhook(own, 2) };
         for one in [&webhook(own, 1), &of_tests, &idle, &webhook(other, 4)] {
             insert(&store, one, MANY).await;
         }
@@ -150,7 +150,8 @@ async fn changes_count_when_a_message_is_sent() {
         let own = org(&store, 1).await;
         let before = webhook(own, 1);
         insert(&store, &before, MANY).await;
-        let after = Webhook { url: "https://b.example/".into(), active: false, name: "b".into(), ..before.clone() };
+        let after =
+            WebhookEndpoint { url: "https://b.example/".into(), active: false, name: "b".into(), ..before.clone() };
         let changed = store.write(|tx| {
             async {
                 let standing = webhooks::lock(tx, own, before.id, false).await?;
@@ -200,27 +201,27 @@ async fn how_it_fares_is_counted_since_it_last_took_something() {
         let failed = async |at: i64, given_up| {
             store.write(|tx| webhooks::failed(tx, own, one.id, NOW + at, given_up).scope_boxed()).await.unwrap()
         };
-        assert_eq!(failed(1, false).await, Some(Failing { since: NOW + 1, given_up: 0 }));
-        assert_eq!(failed(9, true).await, Some(Failing { since: NOW + 1, given_up: 1 }));
+        assert_eq!(failed(1, false).await, Some(WebhookFailures { since: NOW + 1, given_up: 0 }));
+        assert_eq!(failed(9, true).await, Some(WebhookFailures { since: NOW + 1, given_up: 1 }));
         store.write(|tx| webhooks::delivered(tx, own, one.id, NOW + 10).scope_boxed()).await.unwrap();
         assert_eq!(by_id(&store, &one).await.unwrap().last_delivery_at, Some(NOW + 10));
-        assert_eq!(failed(11, true).await, Some(Failing { since: NOW + 11, given_up: 1 }));
+        assert_eq!(failed(11, true).await, Some(WebhookFailures { since: NOW + 11, given_up: 1 }));
         let disable = async || store.write(|tx| webhooks::disable(tx, own, one.id).scope_boxed()).await.unwrap();
         assert!(disable().await);
         assert!(!disable().await, "once");
         let disabled = by_id(&store, &one).await.unwrap();
         assert!(!disabled.active);
-        let enabled = Webhook { active: true, ..disabled.clone() };
+        let enabled = WebhookEndpoint { active: true, ..disabled.clone() };
         store.write(|tx| webhooks::write(tx, &disabled, &enabled).scope_boxed()).await.unwrap();
-        assert_eq!(failed(12, false).await, Some(Failing { since: NOW + 12, given_up: 0 }), "it began anew");
+        assert_eq!(failed(12, false).await, Some(WebhookFailures { since: NOW + 12, given_up: 0 }), "it began anew");
         let gone = store.write(|tx| webhooks::failed(tx, own, webhook(own, 2).id, NOW, true).scope_boxed()).await;
         assert_eq!(gone.unwrap(), None);
     })
     .await;
 }
 
-fn message(webhook: &Webhook, n: u8, event: u8, content: Content) -> Delivery {
-    Delivery {
+fn message(webhook: &WebhookEndpoint, n: u8, event: u8, content: DeliveryContent) -> NewDelivery {
+    NewDelivery {
         org: webhook.org,
         id: DeliveryId::new(NOW, [n; 10]),
         event: EventId::new(NOW, [event; 10]),
@@ -237,29 +238,30 @@ fn message(webhook: &Webhook, n: u8, event: u8, content: Content) -> Delivery {
 async fn an_event_is_put_once_for_each_webhook_and_holds_no_rows_but_their_numbers() {
     for_each_database(async |store| {
         let (one, other) = (webhook(OrgNo(1), 1), webhook(OrgNo(1), 2));
-        let put = async |messages: &[Delivery]| {
+        let put = async |messages: &[NewDelivery]| {
             store.write(|tx| outbox::put_quietly(tx, messages).scope_boxed()).await.unwrap()
         };
-        let rows = || Content::Rows(vec![3, 1, 1_000_000]);
+        let rows = || DeliveryContent::Rows(vec![3, 1, 1_000_000]);
         assert_eq!(put(&[]).await, 0);
         let both = [message(&one, 1, 1, rows()), message(&other, 2, 1, rows())];
         assert_eq!(put(&both).await, 2, "they share a URL, and are two");
-        let moved = Webhook { url: "https://elsewhere.example/".into(), ..one.clone() };
-        let again = [message(&moved, 3, 1, rows()), message(&one, 4, 2, Content::Bytes(vec![0, 255]))];
+        let moved = WebhookEndpoint { url: "https://elsewhere.example/".into(), ..one.clone() };
+        let again = [message(&moved, 3, 1, rows()), message(&one, 4, 2, DeliveryContent::Bytes(vec![0, 255]))];
         assert_eq!(put(&again).await, 1, "its URL is another, it is the same webhook");
-        let claimed = store.write(|tx| outbox::claim(tx, NOW, 1, "run", Room::of(10)).scope_boxed()).await.unwrap();
+        let claimed =
+            store.write(|tx| outbox::claim(tx, NOW, 1, "run", SenderCapacity::of(10)).scope_boxed()).await.unwrap();
         assert_eq!(claimed.len(), 3);
         assert_eq!((&claimed[0].content, claimed[0].job), (&rows(), both[0].job));
-        assert_eq!(claimed[2].content, Content::Bytes(vec![0, 255]));
+        assert_eq!(claimed[2].content, DeliveryContent::Bytes(vec![0, 255]));
         let mut conn = store.read().await.unwrap();
-        let of = async |conn: &mut _, webhook: &Webhook, state, after| {
+        let of = async |conn: &mut _, webhook: &WebhookEndpoint, state, after| {
             let page = outbox::of_webhook(conn, OrgNo(1), webhook.id, state, after, 10).await.unwrap();
             page.iter().map(|one| one.id).collect::<Vec<_>>()
         };
         assert_eq!(of(&mut conn, &one, None, None).await, [again[1].id, both[0].id]);
         assert_eq!(of(&mut conn, &one, None, Some((NOW, again[1].id))).await, [both[0].id]);
-        assert_eq!(of(&mut conn, &one, Some(State::Delivered), None).await, []);
-        assert_eq!(of(&mut conn, &other, Some(State::Waiting), None).await, [both[1].id]);
+        assert_eq!(of(&mut conn, &one, Some(OutboxState::Delivered), None).await, []);
+        assert_eq!(of(&mut conn, &other, Some(OutboxState::Waiting), None).await, [both[1].id]);
     })
     .await;
 }
@@ -268,26 +270,26 @@ async fn an_event_is_put_once_for_each_webhook_and_holds_no_rows_but_their_numbe
 async fn the_tests_that_wait_for_a_webhook_are_counted_up_to_a_number() {
     for_each_database(async |store| {
         let (one, other) = (webhook(OrgNo(1), 1), webhook(OrgNo(1), 2));
-        let foreign = Webhook { org: OrgNo(2), ..one.clone() };
-        let test = |webhook: &Webhook, n: u8| Delivery {
+        let foreign = WebhookEndpoint { org: OrgNo(2), ..one.clone() };
+        let test = |webhook: &WebhookEndpoint, n: u8| NewDelivery {
             kind: outbox::TEST.into(),
-            ..message(webhook, n, n, Content::Bytes(Vec::new()))
+            ..message(webhook, n, n, DeliveryContent::Bytes(Vec::new()))
         };
         let messages = [
             test(&one, 1),
             test(&one, 2),
             test(&one, 3),
-            message(&one, 4, 4, Content::Bytes(Vec::new())),
+            message(&one, 4, 4, DeliveryContent::Bytes(Vec::new())),
             test(&other, 5),
             test(&foreign, 6),
         ];
         store.write(|tx| outbox::put_quietly(tx, &messages).scope_boxed()).await.unwrap();
-        let waiting = async |webhook: &Webhook, at_most| {
+        let waiting = async |webhook: &WebhookEndpoint, at_most| {
             outbox::tests_waiting(&mut store.read().await.unwrap(), webhook.org, webhook.id, at_most).await.unwrap()
         };
         assert_eq!((waiting(&one, 10).await, waiting(&one, 2).await), (3, 2));
         assert_eq!((waiting(&other, 10).await, waiting(&foreign, 10).await), (1, 1));
-        store.write(|tx| outbox::claim(tx, NOW, 1, "run", Room::of(10)).scope_boxed()).await.unwrap();
+        store.write(|tx| outbox::claim(tx, NOW, 1, "run", SenderCapacity::of(10)).scope_boxed()).await.unwrap();
         assert_eq!(waiting(&one, 10).await, 3, "what is being sent waits");
         let sent = [(one.org, messages[0].id)];
         store.write(|tx| outbox::cancel(tx, "run", &sent).scope_boxed()).await.unwrap();
@@ -300,18 +302,23 @@ async fn the_tests_that_wait_for_a_webhook_are_counted_up_to_a_number() {
 async fn what_tells_of_rows_is_forgotten_sooner() {
     for_each_database(async |store| {
         let one = webhook(OrgNo(1), 1);
-        let messages = [message(&one, 1, 1, Content::Rows(vec![1])), message(&one, 2, 2, Content::Bytes(Vec::new()))];
+        let messages = [
+            message(&one, 1, 1, DeliveryContent::Rows(vec![1])),
+            message(&one, 2, 2, DeliveryContent::Bytes(Vec::new())),
+        ];
         store.write(|tx| outbox::put_quietly(tx, &messages).scope_boxed()).await.unwrap();
         let purge = async |at: i64| store.write(|tx| outbox::purge_rows(tx, NOW + at, 10).scope_boxed()).await.unwrap();
         assert_eq!(purge(1).await, 0, "it waits");
-        for claimed in store.write(|tx| outbox::claim(tx, NOW, 1, "run", Room::of(10)).scope_boxed()).await.unwrap() {
-            let attempt = outbox::Attempt {
+        for claimed in
+            store.write(|tx| outbox::claim(tx, NOW, 1, "run", SenderCapacity::of(10)).scope_boxed()).await.unwrap()
+        {
+            let attempt = outbox::AttemptResult {
                 at: NOW,
                 took_ms: 1,
                 status: Some(200),
                 error: None,
                 answer: Vec::new(),
-                state: State::Delivered,
+                state: OutboxState::Delivered,
                 next_at: NOW,
             };
             store.write(|tx| outbox::record(tx, &claimed, &attempt).scope_boxed()).await.unwrap();

@@ -12,8 +12,11 @@ use probity_account::id::{DeliveryId, EventId, JobId};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::credits;
-use probity_store::jobs::{self, Claimed, Closed, Fence, Job, JobNo, Kind, NewChunk, RowResult, Settled, State, Stay};
-use probity_store::outbox::{self, Content, Delivery, Room};
+use probity_store::jobs::{
+    self, ChunkFence, ChunkRelease, ClaimedChunk, ClosedJob, Job, JobNo, JobState, NewChunk, OutcomeKind, RowResult,
+    SettledPart,
+};
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery, SenderCapacity};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 
 use crate::organizations;
@@ -140,8 +143,8 @@ impl Story {
 
     /// A chunk in two parts. The second and the third address of a job are put off at first, and the fourth held back in its
     /// chunk, from which the third goes in the same part; the second job is cancelled in between.
-    async fn work_on(&mut self, claimed: &Claimed) -> Result<()> {
-        let Fence { job, epoch, .. } = claimed.fence;
+    async fn work_on(&mut self, claimed: &ClaimedChunk) -> Result<()> {
+        let ChunkFence { job, epoch, .. } = claimed.fence;
         let mut rows: Vec<Row> = serde_json::from_slice(&claimed.body).unwrap();
         if claimed.left_rows.is_some() {
             rows.retain(|row| row.0 == 3);
@@ -159,16 +162,21 @@ impl Story {
         let mut results: Vec<RowResult> = rows.iter().map(|(idx, copies, _)| result(*idx, *copies)).collect();
         let rest = results.split_off(results.len().min(1));
         let (fences, until) = ([claimed.fence], self.now + LEASE_MS);
-        self.settle(claimed, Settled { results, ..Settled::default() }).await?;
+        self.settle(claimed, SettledPart { results, ..SettledPart::default() }).await?;
         self.store.write(|tx| jobs::extend(tx, &fences, until).scope_boxed()).await?;
         self.cancel(job).await;
         let since = self.now;
-        let stay = (!held.is_empty()).then(|| Stay { ready_at: since + 5_000, size: 1, left_rows: vec![0b10], since });
-        self.settle(claimed, Settled { results: rest, put_off, done: stay.is_none(), part: 1, stay }).await
+        let stay =
+            (!held.is_empty()).then(|| ChunkRelease { ready_at: since + 5_000, size: 1, left_rows: vec![0b10], since });
+        self.settle(
+            claimed,
+            SettledPart { results: rest, put_off, done: stay.is_none(), part: 1, stay, ..SettledPart::default() },
+        )
+        .await
     }
 
     /// A worker writes its part again where it does not know whether it stands.
-    async fn settle(&mut self, claimed: &Claimed, settled: Settled) -> Result<()> {
+    async fn settle(&mut self, claimed: &ClaimedChunk, settled: SettledPart) -> Result<()> {
         let message = DeliveryId::new(self.now, self.next());
         let now = self.now;
         let mut tries = 0;
@@ -211,19 +219,20 @@ impl Story {
     /// What is due is sent, and that is recorded.
     async fn deliver(&mut self) -> Result<()> {
         let (run, now) = (format!("run {:?}", self.next()), self.now);
-        if !outbox::any_due(&mut self.store.read().await?, now, Room::of(1)).await? {
+        if !outbox::any_due(&mut self.store.read().await?, now, SenderCapacity::of(1)).await? {
             return Ok(());
         }
-        let claimed = self.store.write(|tx| outbox::claim(tx, now, LEASE_MS, &run, Room::of(10)).scope_boxed()).await?;
+        let claimed =
+            self.store.write(|tx| outbox::claim(tx, now, LEASE_MS, &run, SenderCapacity::of(10)).scope_boxed()).await?;
         for one in claimed {
             *self.told.entry(one.event).or_default() += 1;
-            let attempt = outbox::Attempt {
+            let attempt = outbox::AttemptResult {
                 at: now,
                 took_ms: 1,
                 status: Some(200),
                 error: None,
                 answer: vec![],
-                state: outbox::State::Delivered,
+                state: outbox::OutboxState::Delivered,
                 next_at: now,
             };
             self.store.write(|tx| outbox::record(tx, &one, &attempt).scope_boxed()).await?;
@@ -247,7 +256,7 @@ impl Story {
     async fn is_over(&self) -> Result<bool> {
         let open = self.read_all().await?.iter().any(|job| !job.state.is_closed());
         let later = self.now + 100 * LEASE_MS;
-        let due = outbox::any_due(&mut self.store.read().await?, later, Room::of(1)).await?;
+        let due = outbox::any_due(&mut self.store.read().await?, later, SenderCapacity::of(1)).await?;
         let probe = self.store.write(|tx| {
             // What is held is seen when the leases have ended; that it was looked for does not stand.
             async move {
@@ -281,11 +290,11 @@ impl Story {
         assert!(left.len() <= 1, "{what}: {} submissions are left", left.len());
         let swept = self.store.write(|tx| jobs::sweep(tx, &left, self.now).scope_boxed()).await.unwrap();
         assert_eq!(swept, left.len(), "{what}");
-        let listed = jobs::page(&mut conn, self.org, &jobs::Filter::default(), None, 10).await.unwrap();
+        let listed = jobs::page(&mut conn, self.org, &jobs::JobFilter::default(), None, 10).await.unwrap();
         assert_eq!(listed.len(), 3, "{what}: each key made one job");
         let all = self.read_all().await.unwrap();
-        let states: Vec<State> = all.iter().map(|job| job.state).collect();
-        assert_eq!(states, [State::Completed, State::Cancelled, State::ForceStopped], "{what}");
+        let states: Vec<JobState> = all.iter().map(|job| job.state).collect();
+        assert_eq!(states, [JobState::Completed, JobState::Cancelled, JobState::ForceStopped], "{what}");
         let first = &all[0];
         assert_eq!((first.counts.processed, first.counts.passed, first.charged), (6, 4, 2), "{what}");
         assert_eq!(all[2].counts.processed, 0, "{what}");
@@ -302,16 +311,16 @@ impl Story {
 }
 
 /// The message of a closed job, in the transaction that closes it.
-async fn announce(tx: &mut Tx, closed: Option<&Closed>, id: DeliveryId, now: Millis) -> Result<()> {
+async fn announce(tx: &mut Tx, closed: Option<&ClosedJob>, id: DeliveryId, now: Millis) -> Result<()> {
     let Some(closed) = closed else { return Ok(()) };
     let job = jobs::by_no(tx, closed.org, closed.job).await?;
-    let message = Delivery {
+    let message = NewDelivery {
         org: closed.org,
         id,
         event: event(job.id),
         kind: "job.finished".into(),
         url: URL.into(),
-        content: Content::Bytes(Vec::new()),
+        content: DeliveryContent::Bytes(Vec::new()),
         job: None,
         signer: String::new(),
         created_at: now,
@@ -335,7 +344,7 @@ fn result(idx: i64, copies: i64) -> RowResult {
     let charged = idx % 2 == 0;
     let reason = if charged { Reason::Valid } else { Reason::Nonexistent };
     let findings = if charged { vec![] } else { vec![reason] };
-    let kind = Kind {
+    let kind = OutcomeKind {
         reason,
         findings,
         meta: "m".into(),

@@ -2,21 +2,23 @@
 
 use probity_account::id::NodeId;
 use probity_mail::time::Millis;
-use probity_store::ahead::{self, Longest, When};
-use probity_store::attempts::{self, Backoff, Slot};
-use probity_store::facts::{self, Fact};
-use probity_store::idempotency::{self, Attempt, Begun};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, erasures, jobs, nodes};
+use probity_store::accounts::people::attempts::{self, AttemptSlot, Backoff};
+use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt};
+use probity_store::nodes::ahead::{self, ClockCorrection, ClockLimits};
+use probity_store::nodes::facts::{self, StoredDomainFact};
+use probity_store::privacy::erasures;
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, jobs, nodes};
 
 use super::{LEASE_MS, NOW, chunk_at, claim, claim_import, import, new_job, org, settle, submit};
 use crate::databases::for_each_database;
 
 const DAY_MS: i64 = 86_400_000;
 const YEAR_MS: i64 = 365 * DAY_MS;
-const LONGEST: Longest = Longest { node_ms: 30_000, work_ms: LEASE_MS, lock_ms: LEASE_MS, facts_ms: 90 * DAY_MS };
+const LONGEST: ClockLimits =
+    ClockLimits { node_ms: 30_000, work_ms: LEASE_MS, lock_ms: LEASE_MS, facts_ms: 90 * DAY_MS };
 
-async fn set_right(store: &Store, when: When) {
-    ahead::set_right(store, NOW, &LONGEST, when).await.unwrap();
+async fn correct_times(store: &Store, when: ClockCorrection) {
+    ahead::correct_times(store, NOW, &LONGEST, when).await.unwrap();
 }
 
 #[tokio::test]
@@ -27,21 +29,22 @@ async fn a_list_is_gone_on_with() {
         let no = submit(&store, &new_job(org, 1), 6).await.unwrap();
         claim_import(&store, ahead).await.unwrap();
         assert!(claim_import(&store, NOW).await.is_none());
-        set_right(&store, When::Running).await;
+        correct_times(&store, ClockCorrection::Running).await;
         import(&store, &claim_import(&store, NOW).await.unwrap(), 6).await.unwrap();
 
         assert_eq!(claim(&store, org, no, ahead, 2).await.len(), 2);
         assert!(claim(&store, org, no, NOW, 2).await.is_empty());
-        set_right(&store, When::Running).await;
+        correct_times(&store, ClockCorrection::Running).await;
         let claimed = claim(&store, org, no, NOW, 2).await;
         assert_eq!(claimed.len(), 2);
-        set_right(&store, When::Running).await;
+        correct_times(&store, ClockCorrection::Running).await;
         assert!(claim(&store, org, no, NOW, 2).await.is_empty(), "these leases are as long as they may be");
 
         // Rows that were put off until next year.
-        let put_off = super::Settled { put_off: vec![chunk_at(ahead)], done: true, ..super::Settled::default() };
+        let put_off =
+            super::SettledPart { put_off: vec![chunk_at(ahead)], done: true, ..super::SettledPart::default() };
         settle(&store, &claimed[0], &put_off).await.unwrap();
-        set_right(&store, When::Running).await;
+        correct_times(&store, ClockCorrection::Running).await;
         assert_eq!(claim(&store, org, no, NOW, 2).await.len(), 1);
     })
     .await;
@@ -55,15 +58,15 @@ async fn beside_sqlite_a_start_ends_all_leases_on_work() {
         let no = submit(&store, &new_job(org, 1), 6).await.unwrap();
         import(&store, &claim_import(&store, NOW).await.unwrap(), 6).await.unwrap();
         let first = claim(&store, org, no, NOW, 2).await;
-        set_right(&store, When::AtStart).await;
-        let alone = store.dialect() == probity_store::Dialect::Sqlite;
+        correct_times(&store, ClockCorrection::AtStart).await;
+        let alone = store.dialect() == probity_store::SqlDialect::Sqlite;
         assert_eq!(claim(&store, org, no, NOW, 2).await.len(), if alone { first.len() } else { 0 });
     })
     .await;
 }
 
-fn attempt(run: &str, now: Millis) -> Attempt {
-    Attempt {
+fn attempt(run: &str, now: Millis) -> IdempotentAttempt {
+    IdempotentAttempt {
         org: OrgNo(3),
         key_hash: [0xAB; 32],
         body_hash: [1; 32],
@@ -74,7 +77,7 @@ fn attempt(run: &str, now: Millis) -> Attempt {
     }
 }
 
-async fn begin(store: &Store, attempt: &Attempt) -> Begun {
+async fn begin(store: &Store, attempt: &IdempotentAttempt) -> IdempotencyOutcome {
     store.write(|tx| idempotency::begin(tx, attempt).scope_boxed()).await.unwrap()
 }
 
@@ -83,26 +86,30 @@ async fn keys_and_the_leases_of_nodes_come_free() {
     for_each_database(async |store| {
         store.failpoints().go_by_callers_clock();
         let (ahead, right) = (attempt("ahead", NOW + YEAR_MS), attempt("right", NOW));
-        assert_eq!(begin(&store, &ahead).await, Begun::Run);
-        assert_eq!(begin(&store, &right).await, Begun::InProgress);
+        assert_eq!(begin(&store, &ahead).await, IdempotencyOutcome::Run);
+        assert_eq!(begin(&store, &right).await, IdempotencyOutcome::InProgress);
         let take = async |n: u128, now: Millis| {
             let holder = NodeId::from_bits(n);
             let taken = store.write(|tx| nodes::take(tx, "schedule", holder, now, now + 30_000).scope_boxed()).await;
             taken.unwrap().holder == holder
         };
         assert!(take(1, NOW + YEAR_MS).await && !take(2, NOW).await);
-        set_right(&store, When::Running).await;
-        assert_eq!(begin(&store, &right).await, Begun::Run);
+        correct_times(&store, ClockCorrection::Running).await;
+        assert_eq!(begin(&store, &right).await, IdempotencyOutcome::Run);
         assert!(take(2, NOW).await);
-        set_right(&store, When::Running).await;
-        assert_eq!(begin(&store, &attempt("another", NOW)).await, Begun::InProgress, "this one is held rightly");
+        correct_times(&store, ClockCorrection::Running).await;
+        assert_eq!(
+            begin(&store, &attempt("another", NOW)).await,
+            IdempotencyOutcome::InProgress,
+            "this one is held rightly"
+        );
         assert!(!take(1, NOW).await);
     })
     .await;
 }
 
-async fn answer(store: &Store, attempt: &Attempt) {
-    assert_eq!(begin(store, attempt).await, Begun::Run);
+async fn answer(store: &Store, attempt: &IdempotentAttempt) {
+    assert_eq!(begin(store, attempt).await, IdempotencyOutcome::Run);
     let kept = store.write(|tx| idempotency::keep_answer(tx, attempt.held(), 200, b"{}", true).scope_boxed());
     kept.await.unwrap();
 }
@@ -116,13 +123,16 @@ async fn a_start_whose_clock_is_behind_costs_nothing_that_has_happened() {
         submit(&store, &job, 6).await.unwrap();
         store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
         answer(&store, &attempt("answered", NOW)).await;
-        let slots = [Slot { no: 1, backoff: Backoff { free: 0, longest_ms: 300_000, forget_ms: 3_600_000 } }];
+        let slots = [AttemptSlot {
+            no: 1,
+            backoff: Backoff { free: 0, first_ms: 1_000, longest_ms: 300_000, forget_ms: 3_600_000 },
+        }];
         let tries = async |at| store.write(|tx| attempts::begin(tx, &slots, at).scope_boxed()).await.unwrap();
         assert_eq!(tries(NOW).await, Ok(()));
 
-        for when in [When::AtStart, When::Running] {
+        for when in [ClockCorrection::AtStart, ClockCorrection::Running] {
             for behind in [NOW + -60 * DAY_MS, Millis(0)] {
-                ahead::set_right(&store, behind, &LONGEST, when).await.unwrap();
+                ahead::correct_times(&store, behind, &LONGEST, when).await.unwrap();
             }
         }
 
@@ -130,7 +140,7 @@ async fn a_start_whose_clock_is_behind_costs_nothing_that_has_happened() {
         let purged = store.write(|tx| idempotency::purge(tx, NOW + -DAY_MS, 10).scope_boxed()).await.unwrap();
         assert_eq!((purged, store.write(|tx| attempts::purge(tx, NOW, 10).scope_boxed()).await.unwrap()), (0, 0));
         let repeated = begin(&store, &attempt("repeated", NOW + 1)).await;
-        assert!(matches!(repeated, Begun::Replay { status: 200, .. }), "{repeated:?}");
+        assert!(matches!(repeated, IdempotencyOutcome::Replay { status: 200, .. }), "{repeated:?}");
         assert_eq!(tries(NOW + 1).await, Err(NOW + 1_000), "a failure that counts still");
     })
     .await;
@@ -150,7 +160,7 @@ async fn an_erasure_drops_answers_of_a_clock_that_was_ahead() {
 async fn facts_are_believed_for_as_long_as_is_configured_and_no_longer() {
     for_each_database(async |store| {
         store.failpoints().go_by_callers_clock();
-        let fact = |domain: &str, until| Fact {
+        let fact = |domain: &str, until| StoredDomainFact {
             domain: domain.into(),
             host: "mx.example".into(),
             catch_all: Some((true, until)),
@@ -159,7 +169,7 @@ async fn facts_are_believed_for_as_long_as_is_configured_and_no_longer() {
         let (longest, ahead) = (fact("a.example", NOW + 90 * DAY_MS), fact("b.example", NOW + YEAR_MS));
         let both = [longest.clone(), ahead];
         store.write(|tx| facts::remember(tx, &both).scope_boxed()).await.unwrap();
-        set_right(&store, When::Running).await;
+        correct_times(&store, ClockCorrection::Running).await;
         let wanted = [("a.example", "mx.example"), ("b.example", "mx.example")];
         let mut left = facts::recall(&mut store.read().await.unwrap(), &wanted).await.unwrap();
         left.retain(|fact| fact.catch_all.is_some_and(|(_, until)| until > NOW));

@@ -2,10 +2,10 @@
 
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-#[cfg(debug_assertions)]
-use probity_store::failpoint::When;
-use probity_store::jobs::{self, JobNo, NewChunk, NewJob, Settled};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, settings};
+use probity_store::accounts::settings;
+use probity_store::failpoint::FailpointSide;
+use probity_store::jobs::{self, JobNo, NewChunk, NewJob, SettledPart};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use super::{
     LEASE_MS, NOW, audited, chunk_at, claim, claim_import, import, new_job, org, result, settle, submit, taken_up,
@@ -13,7 +13,7 @@ use super::{
 use crate::databases::for_each_database;
 
 /// Everything of a job's first rows, in whatever form it is kept.
-async fn outcomes(store: &Store, org: OrgNo, job: JobNo, from: i64, to: i64) -> Vec<(i64, jobs::Standing)> {
+async fn outcomes(store: &Store, org: OrgNo, job: JobNo, from: i64, to: i64) -> Vec<(i64, jobs::SettledResult)> {
     jobs::outcomes(&mut store.read().await.unwrap(), org, job, from, to).await.unwrap()
 }
 
@@ -31,7 +31,7 @@ async fn packed_results_read_as_the_rows_did_after_each_step() {
         let reasons = [Reason::Valid, Reason::Nonexistent, Reason::Unverified];
         let results = (0..6_000).zip(reasons.into_iter().cycle());
         let results = results.map(|(idx, reason)| result(idx, if idx == 0 { 301 } else { 1 }, reason));
-        let settled = Settled { results: results.collect(), ..Settled::default() };
+        let settled = SettledPart { results: results.collect(), ..SettledPart::default() };
         settle(&store, &claimed[0], &settled).await.unwrap();
         let packing = store.write(|tx| jobs::claim_packing(tx, NOW, LEASE_MS).scope_boxed());
         assert_eq!(packing.await.unwrap(), None, "the job is open");
@@ -74,7 +74,7 @@ const DAY_MS: i64 = 86_400_000;
 async fn packed(store: &Store, org: OrgNo) -> (NewJob, JobNo) {
     let (no, claimed) = taken_up(store, org, 10).await;
     let job = new_job(org, 1);
-    let settled = Settled { results: vec![result(0, 1, Reason::Valid)], ..Settled::default() };
+    let settled = SettledPart { results: vec![result(0, 1, Reason::Valid)], ..SettledPart::default() };
     settle(store, &claimed, &settled).await.unwrap();
     store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
     let mut left = store.write(|tx| jobs::claim_packing(tx, NOW, LEASE_MS).scope_boxed()).await.unwrap();
@@ -97,7 +97,7 @@ async fn rows_go_after_as_many_days_as_their_organization_wishes() {
         let org = org(&store, 10).await;
         let (job, no) = packed(&store, org).await;
         assert_eq!(mark_due(&store, NOW + 30 * DAY_MS - 1).await, 0);
-        let wish = |days| settings::Settings { retention_days: days, ..settings::Settings::default() };
+        let wish = |days| settings::OrgSettings { retention_days: days, ..settings::OrgSettings::default() };
         let week = wish(Some(7));
         store.write(|tx| settings::write(tx, org, &week, NOW).scope_boxed()).await.unwrap();
         assert_eq!(mark_due(&store, NOW + 7 * DAY_MS - 1).await, 0);
@@ -126,6 +126,43 @@ async fn rows_go_after_as_many_days_as_their_organization_wishes() {
 }
 
 #[tokio::test]
+async fn a_deleted_list_is_gone_at_once_and_its_rows_soon() {
+    for_each_database(async |store| {
+        let org = org(&store, 20).await;
+        let delete = |id, now| store.write(move |tx| jobs::delete(tx, org, id, false, now).scope_boxed());
+        let (job, no) = packed(&store, org).await;
+        let open = new_job(org, 2);
+        submit(&store, &open, 3).await.unwrap();
+        assert_eq!(delete(open.id, NOW).await.unwrap(), Err(jobs::JobState::Queued), "it is verified");
+        store.write(|tx| jobs::cancel(tx, org, open.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+
+        delete(job.id, NOW).await.unwrap().unwrap();
+        assert!(matches!(delete(job.id, NOW).await, Err(StoreError::NotFound)), "once");
+        assert!(matches!(
+            jobs::by_id(&mut store.read().await.unwrap(), org, job.id, false).await,
+            Err(StoreError::NotFound)
+        ));
+        let listed =
+            jobs::page(&mut store.read().await.unwrap(), org, &jobs::JobFilter::default(), None, 10).await.unwrap();
+        assert_eq!(listed.iter().map(|job| job.id).collect::<Vec<_>>(), [open.id]);
+
+        // One that is not packed waits for that.
+        delete(open.id, NOW).await.unwrap().unwrap();
+        let deleted = jobs::deleted(&mut store.read().await.unwrap(), 10).await.unwrap();
+        assert_eq!(deleted, [(org, no)]);
+        assert_eq!(store.write(|tx| jobs::mark_deleted(tx, &deleted, NOW).scope_boxed()).await.unwrap(), 1);
+        let purge = || store.write(|tx| jobs::purge_rows(tx).scope_boxed());
+        assert_eq!([purge().await.unwrap(), purge().await.unwrap()], [true, false]);
+        let mut conn = store.read().await.unwrap();
+        assert_eq!(jobs::blocks(&mut conn, org, no, 0, 10).await.unwrap(), []);
+        assert_eq!(jobs::deleted(&mut conn, 10).await.unwrap(), []);
+        drop(conn);
+        audited(&store).await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_an_organization_wishes_by_now_counts_when_a_job_is_marked() {
     for_each_database(async |store| {
         let org = org(&store, 10).await;
@@ -133,7 +170,7 @@ async fn what_an_organization_wishes_by_now_counts_when_a_job_is_marked() {
         let now = NOW + 30 * DAY_MS;
         let due = jobs::due(&mut store.read().await.unwrap(), now, 30, 10).await.unwrap();
         assert_eq!(due.len(), 1);
-        let longer = settings::Settings { retention_days: Some(31), ..settings::Settings::default() };
+        let longer = settings::OrgSettings { retention_days: Some(31), ..settings::OrgSettings::default() };
         store.write(|tx| settings::write(tx, org, &longer, now).scope_boxed()).await.unwrap();
         assert_eq!(store.write(|tx| jobs::mark_due(tx, &due, now, 30).scope_boxed()).await.unwrap(), 0);
     })
@@ -238,21 +275,20 @@ async fn chunks_of_a_stopped_job_go_in_parts_when_it_is_packed() {
 }
 
 /// How often each statement of sheets was passed.
-#[cfg(debug_assertions)]
 fn reads(store: &Store) -> Vec<(String, u32)> {
     let traced = store.failpoints().traced().into_iter();
-    let reads = traced.filter(|(point, _)| point.when == When::Before && point.name.starts_with("jobs::sheet::"));
-    reads.map(|(point, passes)| (point.name.trim_start_matches("jobs::sheet::").to_owned(), passes)).collect()
+    let reads = traced
+        .filter(|(point, _)| point.when == FailpointSide::Before && point.name.starts_with("jobs::results::sheet::"));
+    reads.map(|(point, passes)| (point.name.trim_start_matches("jobs::results::sheet::").to_owned(), passes)).collect()
 }
 
-#[cfg(debug_assertions)]
 #[tokio::test]
 async fn rows_that_were_settled_lately_are_found_without_reading_the_whole_job() {
     for_each_database(async |store| {
         let org = org(&store, 100).await;
         let (no, claimed) = taken_up(&store, org, 60).await;
         for (part, idx) in (0..).zip(0..30) {
-            let settled = Settled { results: vec![result(idx, 1, Reason::Valid)], part, ..Settled::default() };
+            let settled = SettledPart { results: vec![result(idx, 1, Reason::Valid)], part, ..SettledPart::default() };
             settle(&store, &claimed, &settled).await.unwrap();
         }
         let picked = async |rows: &[i64]| {

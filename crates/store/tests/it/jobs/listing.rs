@@ -1,8 +1,9 @@
 //! Jobs as they are listed and counted.
 
 use probity_account::id::JobId;
+use probity_store::ScopedFutureExt as _;
+use probity_store::activity::timeline;
 use probity_store::jobs::{self, NewJob};
-use probity_store::{ScopedFutureExt as _, timeline};
 
 use super::{NOW, new_job, org, submit};
 use crate::databases::for_each_database;
@@ -15,7 +16,7 @@ async fn lists_are_newest_first_and_filtered() {
             submit(&store, &new_job(org, n), 1).await.unwrap();
         }
         let mut conn = store.read().await.unwrap();
-        let filter = jobs::Filter::default();
+        let filter = jobs::JobFilter::default();
         let first = jobs::page(&mut conn, org, &filter, None, 3).await.unwrap();
         assert_eq!(first.len(), 3);
         let last = &first[2];
@@ -23,10 +24,10 @@ async fn lists_are_newest_first_and_filtered() {
         assert_eq!(rest.len(), 2);
         assert!(first.iter().chain(&rest).is_sorted_by_key(|job| std::cmp::Reverse(job.no)));
         for (status, n) in [("queued", 5), ("processing", 0), ("completed", 0), ("cancelled", 0)] {
-            let filter = jobs::Filter { status: Some(status.into()), ..jobs::Filter::default() };
+            let filter = jobs::JobFilter { status: Some(status.into()), ..jobs::JobFilter::default() };
             assert_eq!(jobs::page(&mut conn, org, &filter, None, 10).await.unwrap().len(), n, "{status}");
         }
-        let test = jobs::Filter { test: true, ..jobs::Filter::default() };
+        let test = jobs::JobFilter { test: true, ..jobs::JobFilter::default() };
         assert_eq!(jobs::page(&mut conn, org, &test, None, 10).await.unwrap(), []);
     })
     .await;

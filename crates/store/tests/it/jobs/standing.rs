@@ -1,8 +1,8 @@
 //! Jobs that wait: whose turn it is not, which ones stand still, and which ones are to be stopped.
 
 use probity_mail::time::Millis;
-use probity_store::jobs::{self, Fence, JobNo, NewChunk, Settled};
-use probity_store::organization::{self, OrgStatus};
+use probity_store::accounts::organization::{self, OrgState};
+use probity_store::jobs::{self, ChunkFence, JobNo, NewChunk, SettledPart};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError};
 
 use super::{LEASE_MS, NOW, claim, claim_import, import, new_job, nth_org, org, result, submit};
@@ -33,7 +33,7 @@ async fn stalled(store: &Store, now: Millis) -> Vec<JobNo> {
     stalled
 }
 
-async fn settle(store: &Store, fence: Fence, settled: Settled, now: Millis) {
+async fn settle(store: &Store, fence: ChunkFence, settled: SettledPart, now: Millis) {
     store.write(|tx| jobs::settle(tx, &fence, &settled, now).scope_boxed()).await.unwrap();
 }
 
@@ -47,7 +47,7 @@ async fn in_hand(store: &Store) -> (OrgNo, [JobNo; 2]) {
     (org, [imported, importing])
 }
 
-async fn set_status(store: &Store, org: OrgNo, status: OrgStatus, now: Millis) {
+async fn set_status(store: &Store, org: OrgNo, status: OrgState, now: Millis) {
     let set = store.write(|tx| {
         async {
             organization::set_status(tx, org, status).await?;
@@ -63,7 +63,7 @@ async fn jobs_of_stopped_organizations_wait_and_are_in_nobodys_way() {
     for_each_database(async |store| {
         let mut running = Vec::new();
         for (n, status) in
-            (1..).zip([OrgStatus::Banned, OrgStatus::Paused, OrgStatus::Suspended].iter().chain(&OrgStatus::ALL))
+            (1..).zip([OrgState::Banned, OrgState::Paused, OrgState::Suspended].iter().chain(&OrgState::ALL))
         {
             let org = nth_org(&store, n, 100).await;
             store.write(|tx| organization::set_status(tx, org, *status).scope_boxed()).await.unwrap();
@@ -106,7 +106,7 @@ async fn only_what_comes_on_counts_as_progress() {
                 [NewChunk { ready_at: NOW, size: 2, body: vec![7], destination: String::new(), source: String::new() }];
             store.write(|tx| jobs::add_chunks(tx, &import, &chunk, &[], now, LEASE_MS).scope_boxed()).await.unwrap();
             let claimed = claim(&store, org, imported, now, 1).await.remove(0);
-            settle(&store, claimed.fence, Settled::default(), now).await;
+            settle(&store, claimed.fence, SettledPart::default(), now).await;
         }
         now = now + 3_600_000;
         let mut expected = both;
@@ -114,7 +114,8 @@ async fn only_what_comes_on_counts_as_progress() {
         assert_eq!(stalled(&store, now).await, expected);
         // A result is progress, and so is an address that is put off.
         let claimed = claim(&store, org, imported, now, 1).await.remove(0);
-        let part = Settled { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..Settled::default() };
+        let part =
+            SettledPart { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..SettledPart::default() };
         settle(&store, claimed.fence, part, now).await;
         assert_eq!(stalled(&store, now).await, [importing]);
     })
@@ -146,8 +147,9 @@ async fn a_job_that_waits_for_its_turn_does_not_stand_still() {
         let org = org(&store, 100).await;
         let job = ready(&store, org, 1).await;
         let first = claim(&store, org, job, NOW, 1).await.remove(0);
-        let part = Settled { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..Settled::default() };
-        settle(&store, first.fence, Settled { done: true, ..part }, NOW).await;
+        let part =
+            SettledPart { results: vec![result(0, 1, probity_mail::verdict::Reason::Valid)], ..SettledPart::default() };
+        settle(&store, first.fence, SettledPart { done: true, ..part }, NOW).await;
         // Others are before it, for longer than a job may stand still.
         let turn = NOW + 2 * WEEK;
         assert_eq!(stalled(&store, turn).await, []);
@@ -168,14 +170,14 @@ async fn a_job_that_waits_for_its_turn_does_not_stand_still() {
 #[tokio::test]
 async fn the_time_of_a_stopped_organizations_jobs_begins_with_the_stop() {
     for_each_database(async |store| {
-        for (n, status) in (1..).zip([OrgStatus::Paused, OrgStatus::Suspended]) {
+        for (n, status) in (1..).zip([OrgState::Paused, OrgState::Suspended]) {
             let org = nth_org(&store, n, 100).await;
             let job = ready(&store, org, n).await;
             let stop = NOW + 6 * DAY;
             set_status(&store, org, status, stop).await;
             assert_eq!(stalled(&store, stop + WEEK).await, []);
             assert_eq!(stalled(&store, stop + WEEK + 1).await, [job]);
-            set_status(&store, org, OrgStatus::Active, stop + WEEK + 1).await;
+            set_status(&store, org, OrgState::Active, stop + WEEK + 1).await;
             assert_eq!(stalled(&store, stop + 3 * WEEK).await, []);
         }
     })

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use probity_account::id::{DeliveryId, EventId};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_store::jobs::{self, Closed, Kind, NewChunk, RowResult};
-use probity_store::outbox::{self, Content, Delivery, Room};
+use probity_store::jobs::{self, ClosedJob, NewChunk, OutcomeKind, RowResult};
+use probity_store::webhooks::outbox::{self, DeliveryContent, NewDelivery, SenderCapacity};
 use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, StoreError, Tx};
 
 /// How long every lease is.
@@ -37,16 +37,16 @@ pub(super) fn broken() -> StoreError {
     StoreError::Unavailable { source: "the connection broke".into(), contended: false }
 }
 
-pub(super) async fn announce(tx: &mut Tx, closed: Option<Closed>, id: DeliveryId, now: Millis) -> Result<()> {
+pub(super) async fn announce(tx: &mut Tx, closed: Option<ClosedJob>, id: DeliveryId, now: Millis) -> Result<()> {
     let Some(closed) = closed else { return Ok(()) };
     let job = jobs::by_no(tx, closed.org, closed.job).await?;
-    let message = Delivery {
+    let message = NewDelivery {
         org: closed.org,
         id,
         event: event(&job),
         kind: "job.finished".into(),
         url: URL.into(),
-        content: Content::Bytes(Vec::new()),
+        content: DeliveryContent::Bytes(Vec::new()),
         job: None,
         signer: String::new(),
         created_at: now,
@@ -62,7 +62,10 @@ pub(super) fn event(job: &jobs::Job) -> EventId {
 
 /// How often each event of an organization is about to be sent.
 pub(super) async fn messages(store: &Store, org: OrgNo, now: Millis) -> BTreeMap<EventId, u32> {
-    let due = store.write(|tx| outbox::claim(tx, now, LEASE_MS, "all", Room::of(1_000)).scope_boxed()).await.unwrap();
+    let due = store
+        .write(|tx| outbox::claim(tx, now, LEASE_MS, "all", SenderCapacity::of(1_000)).scope_boxed())
+        .await
+        .unwrap();
     let mut told = BTreeMap::new();
     for message in due.iter().filter(|message| message.org == org) {
         *told.entry(message.event).or_default() += 1;
@@ -77,7 +80,7 @@ pub(super) fn packed(rows: &[Row], ready_at: Millis) -> NewChunk {
 
 pub(super) fn result((idx, copies): Row, salt: u8) -> RowResult {
     let reason = REASONS[(usize::try_from(idx).unwrap() + usize::from(salt)) % REASONS.len()];
-    let kind = Kind {
+    let kind = OutcomeKind {
         reason,
         findings: vec![],
         meta: String::new(),

@@ -12,7 +12,7 @@ use probity_account::id::JobId;
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
 use probity_store::credits;
-use probity_store::jobs::{self, Counts, Fence, ImportClaim, JobNo, State};
+use probity_store::jobs::{self, ChunkFence, ImportClaim, JobCounts, JobNo, JobState};
 use probity_store::{OrgNo, Store};
 
 use super::acts::{LEASE_MS, Row, among};
@@ -40,8 +40,8 @@ struct Job {
     created_at: Millis,
     rows: i64,
     distinct: i64,
-    state: State,
-    counts: Counts,
+    state: JobState,
+    counts: JobCounts,
     charged: i64,
     held: i64,
     /// The results of distinct addresses: what came first counts.
@@ -61,7 +61,7 @@ struct Job {
 #[derive(Debug)]
 struct Holder {
     job: usize,
-    fence: Fence,
+    fence: ChunkFence,
     left: Vec<Row>,
     parts: u32,
 }
@@ -120,8 +120,8 @@ impl World {
             Op::Die { holder } => {
                 among(holder, self.holders.len()).map(|place| self.holders.remove(place));
             }
-            Op::Cancel { job } => self.stop(job, State::Cancelled).await,
-            Op::ForceStop { job } => self.stop(job, State::ForceStopped).await,
+            Op::Cancel { job } => self.stop(job, JobState::Cancelled).await,
+            Op::ForceStop { job } => self.stop(job, JobState::ForceStopped).await,
             Op::Call => self.call().await,
             Op::Wait { ms } => self.now = self.now + ms,
             Op::Sweep => self.sweep().await,

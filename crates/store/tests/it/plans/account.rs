@@ -1,16 +1,18 @@
 //! An organization on a plan of the catalogue, and what happens to it.
 
-use probity_account::credits::{Bucket, Split};
+use probity_account::credits::{CreditBucket, Split};
 use probity_account::id::{OrgId, UserId};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Reason;
-use probity_store::credits::booked::{self, Booked, Kind};
-use probity_store::credits::{Booking, hold};
-use probity_store::events::{AccountEvent, Actor, Event, What};
-use probity_store::organization::{Org, OrgStatus};
-use probity_store::usage::Delta;
-use probity_store::users::{Role, User, UserStatus};
-use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, credits, organization, plans, timeline, usage, users};
+use probity_store::accounts::organization::{OrgRecord, OrgState};
+use probity_store::accounts::users::{MemberRole, TeamMember, UserStatus};
+use probity_store::accounts::{organization, plans, users};
+use probity_store::activity::events::{AccountChange, AccountEventKind, EventActor, StoredAccountEvent};
+use probity_store::activity::timeline;
+use probity_store::credits::booked::{self, BookingKind, LedgerBooking};
+use probity_store::credits::usage::UsageDelta;
+use probity_store::credits::{CreditBooking, hold, usage};
+use probity_store::{OrgNo, Result, ScopedFutureExt as _, Store, credits};
 
 use super::catalogue;
 
@@ -23,28 +25,28 @@ pub(super) struct Account<'a> {
 impl<'a> Account<'a> {
     /// The `n`th of the database begins on a plan.
     pub(super) async fn begin(store: &'a Store, n: u8, plan: &str, at: Millis) -> Self {
-        let (plans, org) = (catalogue(), Org::new(OrgId::new(at, [n; 10]), None, plan.into(), at));
+        let (plans, org) = (catalogue(), OrgRecord::new(OrgId::new(at, [n; 10]), None, plan.into(), at));
         let begun = store.write(|tx| plans::open(tx, &org, plans.get(plan).unwrap()).scope_boxed()).await.unwrap();
         Self { store, no: begun.no, begun: at }
     }
 
     /// As it stands.
-    pub(super) async fn org(&self) -> Org {
+    pub(super) async fn org(&self) -> OrgRecord {
         organization::by_no(&mut self.store.read().await.unwrap(), self.no).await.unwrap()
     }
 
-    pub(super) async fn set_status(&self, status: OrgStatus) {
+    pub(super) async fn set_status(&self, status: OrgState) {
         self.store.write(|tx| organization::set_status(tx, self.no, status).scope_boxed()).await.unwrap();
     }
 
     /// Its owner, who is told of things.
     pub(super) async fn add_owner(&self) {
-        let user = User {
+        let user = TeamMember {
             org: self.no,
             id: UserId::new(self.begun, [3; 10]),
             email: Some("owner@example.com".into()),
             name: None,
-            role: Role::Administrator,
+            role: MemberRole::Administrator,
             is_primary: true,
             status: UserStatus::Active,
             created_at: self.begun,
@@ -58,11 +60,11 @@ impl<'a> Account<'a> {
         self.store.write(|tx| plans::renew(tx, self.no, &plans, now).scope_boxed()).await.unwrap()
     }
 
-    pub(super) async fn change(&self, to: &str, now: Millis) -> Org {
+    pub(super) async fn change(&self, to: &str, now: Millis) -> OrgRecord {
         self.try_change(to, now).await.unwrap()
     }
 
-    pub(super) async fn try_change(&self, to: &str, now: Millis) -> Result<Org> {
+    pub(super) async fn try_change(&self, to: &str, now: Millis) -> Result<OrgRecord> {
         let plans = catalogue();
         let to = plans.get(to).unwrap();
         self.store.write(|tx| plans::change(tx, self.no, &plans, to, now).scope_boxed()).await
@@ -72,13 +74,20 @@ impl<'a> Account<'a> {
         credits::available(&mut self.store.read().await.unwrap(), self.no).await.unwrap()
     }
 
-    pub(super) async fn grant(&self, bucket: Bucket, amount: i64, cause: &str, until: Option<Millis>, at: Millis) {
-        let booking = Booking { org: self.no, bucket, amount, cause, at };
+    pub(super) async fn grant(
+        &self,
+        bucket: CreditBucket,
+        amount: i64,
+        cause: &str,
+        until: Option<Millis>,
+        at: Millis,
+    ) {
+        let booking = CreditBooking { org: self.no, bucket, amount, cause, at };
         self.store.write(|tx| credits::grant(tx, &booking, until).scope_boxed()).await.unwrap();
     }
 
-    pub(super) async fn adjust(&self, bucket: Bucket, amount: i64, cause: &str, at: Millis) {
-        let booking = Booking { org: self.no, bucket, amount, cause, at };
+    pub(super) async fn adjust(&self, bucket: CreditBucket, amount: i64, cause: &str, at: Millis) {
+        let booking = CreditBooking { org: self.no, bucket, amount, cause, at };
         self.store.write(|tx| credits::adjust(tx, &booking).scope_boxed()).await.unwrap();
     }
 
@@ -89,12 +98,14 @@ impl<'a> Account<'a> {
 
     /// Takes what a part of a job cost out of what was set aside for it, and gives what it did not cost back.
     pub(super) async fn settle(&self, job: &str, cause: &str, captured: i64, released: i64, at: Millis) {
-        let part = hold::Part { org: self.no, id: job, captured, released, cause, at };
-        let used = [Delta {
+        let part = hold::HoldPart { org: self.no, id: job, captured, released, cause, at };
+        let used = [UsageDelta {
             org: self.no,
             day: at.utc_day(),
             source: "api".into(),
             connection: None,
+            key: None,
+            domain: None,
             provider: None,
             reason: Reason::Valid,
             verified: captured,
@@ -116,20 +127,20 @@ impl<'a> Account<'a> {
         self.settle(job, job, amount, 0, at).await;
     }
 
-    pub(super) async fn bookings(&self, kind: Kind) -> Vec<Booked> {
+    pub(super) async fn bookings(&self, kind: BookingKind) -> Vec<LedgerBooking> {
         let mut conn = self.store.read().await.unwrap();
         let all = booked::page(&mut conn, self.no, Millis(i64::MAX), 1_000).await.unwrap();
         all.into_iter().filter(|row| row.kind == kind).collect()
     }
 
     /// What the system did to it, newest first.
-    pub(super) async fn events(&self) -> Vec<AccountEvent> {
+    pub(super) async fn events(&self) -> Vec<AccountEventKind> {
         let mut conn = self.store.read().await.unwrap();
         let all = timeline::newest_events(&mut conn, self.no, Millis(0), Millis(i64::MAX), 100).await.unwrap();
-        let kind = |event: Event| match event.what {
-            What::Account(kind) => kind,
-            other @ What::SettingsChange { .. } => panic!("{other:?}"),
+        let kind = |event: StoredAccountEvent| match event.what {
+            AccountChange::Account(kind, None) => kind,
+            other => panic!("{other:?}"),
         };
-        all.into_iter().map(|event| (assert_eq!(event.actor, Some(Actor::System)), kind(event)).1).collect()
+        all.into_iter().map(|event| (assert_eq!(event.actor, Some(EventActor::System)), kind(event)).1).collect()
     }
 }

@@ -1,13 +1,14 @@
 //! Balances that become low, and the notices of it.
 
 use futures_util::future::join_all;
-use probity_account::credits::Bucket;
+use probity_account::credits::CreditBucket;
 use probity_account::plans::Plans;
 use probity_mail::time::Millis;
-use probity_store::events::AccountEvent;
-use probity_store::notices::{self, Claimed, Notice};
-use probity_store::organization::{Org, Own};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, organization, plans};
+use probity_store::accounts::organization::{OrgRecord, OwnTerms};
+use probity_store::accounts::{organization, plans};
+use probity_store::activity::events::AccountEventKind;
+use probity_store::activity::notices::{self, ClaimedNotice, NoticeKind};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError};
 
 use super::account::Account;
 use super::{catalogue, day, for_each_books};
@@ -41,7 +42,7 @@ impl<'a> Watched<'a> {
     }
 
     async fn adjust(&self, n: i64, amount: i64) {
-        self.account.adjust(Bucket::Subscription, amount, &n.to_string(), self.now).await;
+        self.account.adjust(CreditBucket::Subscription, amount, &n.to_string(), self.now).await;
     }
 
     async fn any_notice(&self) -> bool {
@@ -83,7 +84,7 @@ async fn a_balance_that_becomes_low_is_told_once_a_crossing() {
         assert!(!watched.any_notice().await, "what is over is not told");
         watched.adjust(5, -500).await;
         assert_eq!(watched.cross().await, Some(true));
-        assert_eq!(watched.account.events().await, [AccountEvent::LowBalance; 2]);
+        assert_eq!(watched.account.events().await, [AccountEventKind::LowBalance; 2]);
     })
     .await;
 }
@@ -96,11 +97,11 @@ async fn the_organizations_own_threshold_counts_and_another_one_tells_again() {
         watched.adjust(1, -951).await;
         assert_eq!(watched.cross().await, Some(true));
 
-        let own = Own { low_balance: Some(10), ..Own::default() };
+        let own = OwnTerms { low_balance: Some(10), ..OwnTerms::default() };
         let write = store.write(|tx| {
             async {
                 let org = organization::lock(tx, org).await?;
-                organization::write(tx, &Org { own, ..org }).await
+                organization::write(tx, &OrgRecord { own, ..org }).await
             }
             .scope_boxed()
         });
@@ -130,7 +131,7 @@ async fn a_notice_waits_until_it_is_sent() {
         let now = day(2027, 2, 11);
         let account = Account::begin(store, 1, "team", now).await;
         let put = async || {
-            let put = store.write(|tx| notices::put(tx, account.no, Notice::LowBalance, now).scope_boxed());
+            let put = store.write(|tx| notices::put(tx, account.no, NoticeKind::LowBalance, now).scope_boxed());
             put.await.unwrap();
         };
         let claim = async |at: Millis, run: &'static str| {
@@ -145,7 +146,7 @@ async fn a_notice_waits_until_it_is_sent() {
         assert_eq!(claim(now, "c").await, []);
         let again = claim(now + 1_000, "d").await;
         let record =
-            async |claimed: &Claimed, at| store.write(|tx| notices::record(tx, claimed, at).scope_boxed()).await;
+            async |claimed: &ClaimedNotice, at| store.write(|tx| notices::record(tx, claimed, at).scope_boxed()).await;
         assert!(matches!(record(&first[0], None).await, Err(StoreError::LeaseLost)));
         record(&again[0], Some(now + 5_000)).await.unwrap();
         assert_eq!(claim(now + 4_999, "e").await, []);

@@ -2,9 +2,10 @@
 
 use futures_util::future::{join, join_all};
 use probity_account::plans::{Period, Plans};
-use probity_store::credits::booked::Kind;
-use probity_store::organization::OrgStatus;
-use probity_store::{ScopedFutureExt as _, plans};
+use probity_store::ScopedFutureExt as _;
+use probity_store::accounts::organization::OrgState;
+use probity_store::accounts::plans;
+use probity_store::credits::booked::BookingKind;
 
 use super::account::Account;
 use super::{HOUR_MS, catalogue, day, due, for_each_books, split};
@@ -29,8 +30,8 @@ async fn a_year_from_31_january_has_twelve_months() {
             [(2, 28), (3, 31), (4, 30), (5, 31), (6, 30), (7, 31), (8, 31), (9, 30), (10, 31), (11, 30), (12, 31)];
         let expected = expected.map(|(month, at)| day(2027, month, at)).into_iter().chain([day(2028, 1, 31)]);
         assert_eq!(starts, expected.collect::<Vec<_>>());
-        assert_eq!(account.bookings(Kind::Grant).await.len(), 13);
-        assert_eq!(account.bookings(Kind::Expire).await.len(), 12);
+        assert_eq!(account.bookings(BookingKind::Grant).await.len(), 13);
+        assert_eq!(account.bookings(BookingKind::Expire).await.len(), 12);
     })
     .await;
 }
@@ -76,12 +77,12 @@ async fn a_stopped_account_waits_for_its_month() {
     for_each_books(async |store| {
         let account = Account::begin(store, 1, "team", day(2027, 2, 10)).await;
         let now = day(2027, 9, 1);
-        for status in OrgStatus::ALL.into_iter().filter(|status| status.is_stopped()) {
+        for status in OrgState::ALL.into_iter().filter(|status| status.is_stopped()) {
             account.set_status(status).await;
             assert_eq!(due(store, &catalogue(), now).await, []);
             assert_eq!(account.renew(now).await, 0);
         }
-        account.set_status(OrgStatus::UnderReview).await;
+        account.set_status(OrgState::UnderReview).await;
         assert_eq!(account.renew(now).await, 1_000);
         assert_eq!(account.available().await, split(1_000, 0));
     })

@@ -1,10 +1,11 @@
 //! Whatever fails once while plans go by, each month and each refill is granted once.
 
 use probity_account::plans::Plans;
-use probity_store::credits::booked::Kind;
-use probity_store::events::AccountEvent;
-use probity_store::failpoint::{Action, Armed};
-use probity_store::{OrgNo, ScopedFutureExt as _, Store, plans};
+use probity_store::accounts::plans;
+use probity_store::activity::events::AccountEventKind;
+use probity_store::credits::booked::BookingKind;
+use probity_store::failpoint::{ArmedFailpoint, FailpointAction};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store};
 
 use super::account::Account;
 use super::{catalogue, day, for_each_books, split};
@@ -32,10 +33,10 @@ async fn whatever_fails_once_each_month_and_each_refill_is_granted_once() {
         story(store, first.no, &plans).await;
         let passed = failpoints.traced();
         let all = passed.iter().flat_map(|(point, times)| {
-            let armed = |action| move |nth| Armed { point: point.clone(), nth, action };
-            (1..=*times).map(armed(Action::Error)).chain((1..=*times).map(armed(Action::Race)))
+            let armed = |action| move |nth| ArmedFailpoint { point: point.clone(), nth, action };
+            (1..=*times).map(armed(FailpointAction::Error)).chain((1..=*times).map(armed(FailpointAction::Race)))
         });
-        let all: Vec<Armed> = all.collect();
+        let all: Vec<ArmedFailpoint> = all.collect();
         assert!(all.len() > 50, "{}", all.len());
         for (n, armed) in (1..).zip(all) {
             let account = Account::begin(store, n, "team", day(2027, 1, 31)).await;
@@ -43,8 +44,8 @@ async fn whatever_fails_once_each_month_and_each_refill_is_granted_once() {
             story(store, account.no, &plans).await;
             assert_eq!(failpoints.disarm(), 1, "{armed:?}");
             assert_eq!(account.available().await, split(0, 20), "{armed:?}");
-            assert_eq!(account.bookings(Kind::Grant).await.len(), 3, "{armed:?}");
-            assert_eq!(account.events().await, [AccountEvent::AutoRefill], "{armed:?}");
+            assert_eq!(account.bookings(BookingKind::Grant).await.len(), 3, "{armed:?}");
+            assert_eq!(account.events().await, [AccountEventKind::AutoRefill], "{armed:?}");
         }
     })
     .await;

@@ -1,8 +1,9 @@
 //! Credits that come by themselves when an organization has too few.
 
 use futures_util::future::join_all;
-use probity_store::events::AccountEvent;
-use probity_store::{ScopedFutureExt as _, plans};
+use probity_store::ScopedFutureExt as _;
+use probity_store::accounts::plans;
+use probity_store::activity::events::AccountEventKind;
 
 use super::account::Account;
 use super::{catalogue, day, for_each_books, split};
@@ -35,7 +36,7 @@ async fn refills_are_as_many_as_it_takes_and_no_more_than_agreed() {
         let next = day(2027, 3, 10);
         assert!(would(31, next).await);
         assert!(cover(31, next).await);
-        assert_eq!(account.events().await, [AccountEvent::AutoRefill; 3]);
+        assert_eq!(account.events().await, [AccountEventKind::AutoRefill; 3]);
     })
     .await;
 }

@@ -1,6 +1,6 @@
 //! The unlimited plan takes with it what it gave, and nothing else.
 
-use probity_account::credits::Bucket;
+use probity_account::credits::CreditBucket;
 use probity_account::plans::Period;
 use probity_store::StoreError;
 
@@ -51,7 +51,7 @@ async fn what_was_bought_outlives_the_unlimited_plan_whatever_was_spent_under_it
         let now = day(2027, 2, 10);
         // Bought under the plan.
         let account = Account::begin(store, 1, "unlimited", now).await;
-        account.grant(Bucket::Prepaid, 25_000, "bought", None, now).await;
+        account.grant(CreditBucket::Prepaid, 25_000, "bought", None, now).await;
         account.spend("one", 25_004, now).await;
         account.change("metered", now).await;
         assert_eq!(account.available().await, split(0, 25_000));
@@ -66,7 +66,7 @@ async fn what_was_bought_outlives_the_unlimited_plan_whatever_was_spent_under_it
         }
         // What an operator takes out by hand is not taken out again.
         account.change("unlimited", now).await;
-        account.adjust(Bucket::Prepaid, -GIVEN, "by hand", now).await;
+        account.adjust(CreditBucket::Prepaid, -GIVEN, "by hand", now).await;
         account.change("metered", now).await;
         assert_eq!(account.available().await, split(0, 0));
     })

@@ -1,7 +1,7 @@
 //! Who submits jobs, and repeats a request under the same key until it is answered.
 
 use probity_account::id::JobId;
-use probity_store::idempotency::{self, Attempt, Begun};
+use probity_store::idempotency::{self, IdempotencyOutcome, IdempotentAttempt};
 use probity_store::jobs::{self, JobNo, NewJob};
 use probity_store::{Result, ScopedFutureExt as _, StoreError};
 
@@ -46,7 +46,7 @@ impl Story {
     async fn submit_once(&self, key: u8, rows: i64, new: &NewJob) -> Result<Option<JobId>> {
         let no = self.store.write(|tx| jobs::begin(tx, new).scope_boxed()).await?;
         self.store.write(|tx| jobs::add_block(tx, new.org, no, 0, b"addresses").scope_boxed()).await?;
-        let attempt = Attempt {
+        let attempt = IdempotentAttempt {
             org: self.org,
             key_hash: [key; 32],
             body_hash: [key; 32],
@@ -56,9 +56,11 @@ impl Story {
             keep_ms: 1_000 * LEASE_MS,
         };
         match self.store.write(|tx| idempotency::begin(tx, &attempt).scope_boxed()).await? {
-            Begun::Run => {}
-            Begun::Replay { answer, .. } => return Ok(Some(String::from_utf8(answer).unwrap().parse().unwrap())),
-            Begun::InProgress => return Ok(None),
+            IdempotencyOutcome::Run => {}
+            IdempotencyOutcome::Replay { answer, .. } => {
+                return Ok(Some(String::from_utf8(answer).unwrap().parse().unwrap()));
+            }
+            IdempotencyOutcome::InProgress => return Ok(None),
             begun => panic!("{begun:?}"),
         }
         let answer = new.id.to_string();

@@ -2,8 +2,8 @@
 
 use probity_account::id::WindowId;
 use probity_mail::verdict::Reason;
-use probity_store::credits::{self, Charges, Window};
-use probity_store::usage::Delta;
+use probity_store::credits::usage::UsageDelta;
+use probity_store::credits::{self, ChargeWindow, ChargesByOrg, CountedCalls};
 use probity_store::{ScopedFutureExt as _, jobs};
 
 use super::super::acts::LEASE_MS;
@@ -12,19 +12,22 @@ use super::World;
 impl World {
     pub(super) async fn call(&mut self) {
         let id = WindowId::new(self.now, self.bytes());
-        let window = Window { id, at: self.now, calls: [(self.org, 1)].into(), witness: self.org };
+        let window = ChargeWindow { id, at: self.now, calls: [(self.org, 1)].into(), witness: self.org };
         let (org, day) = (self.org, self.now.utc_day());
-        let used = |charged: &Charges| {
-            vec![Delta {
+        let used = |charged: &ChargesByOrg| {
+            let usage = vec![UsageDelta {
                 org,
                 day,
                 source: "api".into(),
                 connection: None,
+                key: None,
+                domain: None,
                 provider: None,
                 reason: Reason::Valid,
                 verified: 1,
                 charged: charged[&org].spent.total(),
-            }]
+            }];
+            CountedCalls { usage, ..CountedCalls::default() }
         };
         let charged = self.store.write(|tx| credits::charge(tx, &window, used).scope_boxed());
         let charged = charged.await.unwrap()[&org];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity_account::id::{DeliveryId, EventId};
 use probity_store::ScopedFutureExt as _;
-use probity_store::jobs::{self, Closed, JobNo, State};
+use probity_store::jobs::{self, ClosedJob, JobNo, JobState};
 
 use super::super::acts::{LEASE_MS, among, announce, messages};
 use super::super::ops::DAY_MS;
@@ -12,23 +12,23 @@ use super::{Job, World};
 
 impl World {
     /// Closes a job in the model.
-    pub(super) fn closed(&mut self, no: JobNo, state: State) -> Closed {
+    pub(super) fn closed(&mut self, no: JobNo, state: JobState) -> ClosedJob {
         let job = self.jobs.iter_mut().find(|job| job.no == no).unwrap();
         let released = std::mem::take(&mut job.held);
         self.available += released;
         job.state = state;
         job.finished_at = Some(self.now);
         job.chunks.clear();
-        Closed { org: self.org, job: no, state, released }
+        ClosedJob { org: self.org, job: no, state, released }
     }
 
-    pub(super) async fn stop(&mut self, job: u8, state: State) {
+    pub(super) async fn stop(&mut self, job: u8, state: JobState) {
         let Some(place) = among(job, self.jobs.len()) else { return };
         let (org, now, message) = (self.org, self.now, DeliveryId::new(self.now, self.bytes()));
         let Job { id, no, state: stood, .. } = self.jobs[place];
         let stopped = self.store.write(|tx| {
             async {
-                let closed = if state == State::Cancelled {
+                let closed = if state == JobState::Cancelled {
                     jobs::cancel(tx, org, id, false, now).await?
                 } else {
                     jobs::force_stop(tx, org, no, now).await?.ok_or(stood)

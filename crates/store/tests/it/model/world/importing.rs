@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use probity_account::id::JobId;
 use probity_store::ScopedFutureExt as _;
 use probity_store::StoreError;
-use probity_store::jobs::{self, Counts, ImportClaim, JobNo, NewChunk, NewJob, State};
+use probity_store::jobs::{self, ImportClaim, JobCounts, JobNo, JobState, NewChunk, NewJob};
 
 use super::super::acts::{LEASE_MS, Row, URL, among, holds_or_lost, packed};
 use super::{Job, World};
@@ -35,8 +35,8 @@ impl World {
             created_at: now,
             rows,
             distinct,
-            state: State::Queued,
-            counts: Counts::default(),
+            state: JobState::Queued,
+            counts: JobCounts::default(),
             charged: 0,
             held: rows,
             settled: BTreeMap::new(),
@@ -71,8 +71,8 @@ impl World {
         let now = self.now;
         let claimed = self.store.write(|tx| jobs::claim_import(tx, now, LEASE_MS).scope_boxed()).await.unwrap();
         let waits = |job: &Job| match job.state {
-            State::Queued => true,
-            State::Importing => job.leased_until.is_some_and(|until| until <= now),
+            JobState::Queued => true,
+            JobState::Importing => job.leased_until.is_some_and(|until| until <= now),
             _ => false,
         };
         let all = 0..self.jobs.len();
@@ -83,7 +83,7 @@ impl World {
         let expected = first.map(|place| {
             let job = &mut self.jobs[place];
             job.epoch += 1;
-            job.state = State::Importing;
+            job.state = JobState::Importing;
             job.leased_until = Some(now + LEASE_MS);
             let claim = ImportClaim { org: self.org, job: job.no, epoch: job.epoch, rows: job.rows };
             self.imports.push((place, claim.clone()));
@@ -97,7 +97,7 @@ impl World {
         let (store, now) = (self.store.clone(), self.now);
         let (job, claim) = self.imports[place].clone();
         let job = &mut self.jobs[job];
-        let holds = job.state == State::Importing && job.epoch == claim.epoch;
+        let holds = job.state == JobState::Importing && job.epoch == claim.epoch;
         let distinct = usize::try_from(job.distinct).unwrap();
         let duplicates: Vec<(i64, i64)> = (job.distinct..job.rows).map(|idx| (idx, idx % job.distinct)).collect();
         let copies = |first: i64| (0..job.rows).filter(|idx| idx % job.distinct == first).count();
@@ -126,7 +126,7 @@ impl World {
         if finish {
             let repeated = job.rows - job.distinct;
             store.write(|tx| jobs::imported(tx, &claim, repeated, now).scope_boxed()).await.unwrap();
-            job.state = State::Ready;
+            job.state = JobState::Ready;
             job.held -= repeated;
             self.available += repeated;
         }

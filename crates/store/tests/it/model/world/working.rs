@@ -4,7 +4,9 @@ use std::collections::btree_map::Entry;
 
 use probity_account::id::DeliveryId;
 use probity_mail::time::Millis;
-use probity_store::jobs::{self, Claimed, Closed, Fence, Head, NewChunk, Settled, State, Stay};
+use probity_store::jobs::{
+    self, ChunkFence, ChunkGroup, ChunkRelease, ClaimedChunk, ClosedJob, JobState, NewChunk, SettledPart,
+};
 use probity_store::{Result, ScopedFutureExt as _};
 
 use super::super::acts::{LEASE_MS, Row, among, announce, broken, holds_or_lost, packed, result};
@@ -12,7 +14,7 @@ use super::super::ops::{Fate, Rest};
 use super::{Chunk, Holder, World};
 
 /// What settling comes to: a job's end, or nothing yet; an error where the lease is lost.
-type Settling = std::result::Result<Option<Closed>, ()>;
+type Settling = std::result::Result<Option<ClosedJob>, ()>;
 
 impl World {
     pub(super) async fn claim(&mut self, job: u8, at_most: i64) {
@@ -28,12 +30,12 @@ impl World {
         let (now, org) = (self.now, self.org);
         let job = &mut self.jobs[place];
         let no = job.no;
-        let head = Head { org, job: no, destination: String::new(), source: String::new() };
+        let head = ChunkGroup { org, job: no, destination: String::new(), source: String::new() };
         let head = &head;
         let claim = self.store.write(|tx| jobs::claim_chunks(tx, head, now, LEASE_MS, at_most).scope_boxed());
         let claimed = claim.await.unwrap();
         let mut free: Vec<(Millis, i64)> = Vec::new();
-        if matches!(job.state, State::Ready | State::Processing) {
+        if matches!(job.state, JobState::Ready | JobState::Processing) {
             let is_free = |chunk: &Chunk| chunk.ready_at <= now && chunk.leased_until.is_none_or(|until| until <= now);
             free.extend(job.chunks.iter().filter(|(_, chunk)| is_free(chunk)).map(|(no, chunk)| (chunk.ready_at, *no)));
         }
@@ -44,13 +46,13 @@ impl World {
             let chunk = job.chunks.get_mut(&number).unwrap();
             chunk.epoch += 1;
             chunk.leased_until = Some(now + LEASE_MS);
-            job.state = State::Processing;
-            let fence = Fence { org, job: no, chunk: number, epoch: chunk.epoch };
+            job.state = JobState::Processing;
+            let fence = ChunkFence { org, job: no, chunk: number, epoch: chunk.epoch };
             expected.push((fence, chunk.rows.clone()));
             self.holders.push(Holder { job: place, fence, left: chunk.rows.clone(), parts: 0 });
         }
-        let rows = |one: &Claimed| serde_json::from_slice(one.left_rows.as_ref().unwrap_or(&one.body)).unwrap();
-        let claimed: Vec<(Fence, Vec<Row>)> = claimed.iter().map(|one| (one.fence, rows(one))).collect();
+        let rows = |one: &ClaimedChunk| serde_json::from_slice(one.left_rows.as_ref().unwrap_or(&one.body)).unwrap();
+        let claimed: Vec<(ChunkFence, Vec<Row>)> = claimed.iter().map(|one| (one.fence, rows(one))).collect();
         assert_eq!(claimed, expected);
     }
 
@@ -98,11 +100,15 @@ impl World {
         let since = self.now;
         let waiting = |rows: Vec<Row>| (!rows.is_empty()).then(|| packed(&rows, since + 5_000));
         let put_off: Vec<NewChunk> = waiting(later).into_iter().collect();
-        let stay =
-            waiting(held).map(|NewChunk { ready_at, size, body, .. }| Stay { ready_at, size, left_rows: body, since });
+        let stay = waiting(held).map(|NewChunk { ready_at, size, body, .. }| ChunkRelease {
+            ready_at,
+            size,
+            left_rows: body,
+            since,
+        });
         let done = then != Rest::IsWorkedOn && stay.is_none();
         let results = kept.iter().map(|row| result(*row, salt)).collect();
-        let settled = Settled { results, put_off, done, part: *parts, stay };
+        let settled = SettledPart { results, put_off, done, part: *parts, stay, ..SettledPart::default() };
         *parts += 1;
         if fate == Fate::Lost {
             let lost = self.write_part(fence, &settled, true).await;
@@ -127,7 +133,7 @@ impl World {
     }
 
     /// A part as the service writes it: with the message of the job's end, if it is that.
-    async fn write_part(&mut self, fence: Fence, part: &Settled, lose: bool) -> Result<Option<Closed>> {
+    async fn write_part(&mut self, fence: ChunkFence, part: &SettledPart, lose: bool) -> Result<Option<ClosedJob>> {
         let (now, message) = (self.now, DeliveryId::new(self.now, self.bytes()));
         let written = self.store.write(|tx| {
             async {
@@ -141,11 +147,11 @@ impl World {
     }
 
     /// What the model makes of a part; an error where the lease is lost.
-    fn settled(&mut self, job: usize, fence: Fence, settled: &Settled) -> Settling {
+    fn settled(&mut self, job: usize, fence: ChunkFence, settled: &SettledPart) -> Settling {
         let rows = |body: &[u8]| serde_json::from_slice::<Vec<Row>>(body).unwrap();
         let job = &mut self.jobs[job];
         let held = job.chunks.get(&fence.chunk).is_some_and(|chunk| chunk.epoch == fence.epoch);
-        if job.state != State::Processing || !held {
+        if job.state != JobState::Processing || !held {
             return Err(());
         }
         for row in &settled.results {
@@ -168,7 +174,7 @@ impl World {
             job.chunks.remove(&fence.chunk);
             if job.chunks.is_empty() {
                 assert_eq!((job.held, job.counts.processed), (0, job.rows), "the model itself");
-                return Ok(Some(self.closed(fence.job, State::Completed)));
+                return Ok(Some(self.closed(fence.job, JobState::Completed)));
             }
         }
         Ok(None)

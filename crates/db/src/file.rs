@@ -1,0 +1,4 @@
+//! Files of SQLite databases.
+
+mod shrink;
+mod snapshot;

@@ -1,0 +1,11 @@
+//! Accounts of customers: organizations with their settings, plans and keys, and the people who sign in.
+
+pub mod keys;
+pub(crate) mod language;
+pub mod limits;
+pub mod organization;
+pub mod people;
+pub mod plans;
+pub mod settings;
+pub mod sso;
+pub mod users;

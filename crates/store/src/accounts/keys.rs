@@ -1,0 +1,203 @@
+//! API keys: only a keyed hash of each is stored, with the parts that may be shown.
+
+use probity_account::api_key::KeyKind;
+use probity_account::id::{KeyId, OrgId, UserId};
+use probity_account::scope::Scopes;
+use probity_mail::time::Millis;
+
+use crate::accounts::organization::OrgState;
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// API key without its secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredKey {
+    pub org: OrgNo,
+    /// Public id.
+    pub id: KeyId,
+    /// User who created it, or for whom it acts.
+    pub user: Option<UserId>,
+    pub name: String,
+    pub kind: KeyKind,
+    pub scopes: Scopes,
+    /// Origins from which a `pub` key may be used.
+    pub origins: Vec<String>,
+    /// Visible beginning.
+    pub prefix: String,
+    /// Visible end.
+    pub last4: String,
+    /// The whole key, for `pub` keys since this is stored: it stands in public pages.
+    pub public_key: Option<String>,
+    /// Requests per minute; `None` for the instance's limit.
+    pub rate_limit_per_minute: Option<i64>,
+    /// Credits that a `pub` key may spend per day; `None` for the instance's limit.
+    pub daily_cap: Option<i64>,
+    pub created_at: Millis,
+    /// Expiry.
+    pub expires_at: Option<Millis>,
+    pub revoked_at: Option<Millis>,
+    /// Key that replaced it by rotation.
+    pub replaced_by: Option<KeyId>,
+    /// Last use, to the minute.
+    pub last_used_at: Option<Millis>,
+}
+
+impl StoredKey {
+    /// Whether it is neither revoked nor expired.
+    pub fn is_valid(&self, now: Millis) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now)
+    }
+}
+
+/// A key, and what requests need to know about its organization.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownKey {
+    pub key: StoredKey,
+    pub org_id: OrgId,
+    /// State of the organization.
+    pub org_status: OrgState,
+    pub org_plan: String,
+    /// Operator's limit for all keys of the organization, in requests per minute.
+    pub org_rate_limit_per_minute: Option<i64>,
+    /// Organization's own limit for all its keys, in requests per minute.
+    pub org_wished_per_minute: Option<i64>,
+}
+
+statements! {
+    // Each concurrent creation waits for the one before, and then counts its key, too.
+    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM api_key WHERE org_no = $1 AND revoked_at IS NULL \
+             AND (expires_at IS NULL OR expires_at > $2) LIMIT $3) AS part) AS n";
+    INSERT = "INSERT INTO api_key (org_no, id, user_id, name, kind, scopes, origins, hash, prefix, last4, \
+              rate_limit_per_minute, daily_cap, created_at, expires_at, public_key) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)";
+    BY_HASH = "SELECT k.org_no, k.id, k.user_id, k.name, k.kind, k.scopes, k.origins, k.prefix, k.last4, k.public_key, \
+               k.rate_limit_per_minute, k.daily_cap, k.created_at, k.expires_at, k.revoked_at, k.replaced_by, k.last_used_at, o.id AS org_id, \
+               o.status AS org_status, o.plan AS org_plan, o.rate_limit_per_minute AS org_rate, s.rate_limit_per_minute AS org_wish \
+               FROM api_key k JOIN org o ON o.org_no = k.org_no \
+               LEFT JOIN org_settings s ON s.org_no = k.org_no WHERE k.hash = $1";
+    BY_ID = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, public_key, rate_limit_per_minute, daily_cap, \
+             created_at, expires_at, revoked_at, replaced_by, last_used_at FROM api_key WHERE org_no = $1 AND id = $2";
+    // Newest first; ids of the same millisecond differ in their random part.
+    PAGE = "SELECT org_no, id, user_id, name, kind, scopes, origins, prefix, last4, public_key, rate_limit_per_minute, daily_cap, \
+            created_at, expires_at, revoked_at, replaced_by, last_used_at FROM api_key \
+            WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3)) \
+            ORDER BY created_at DESC, id DESC LIMIT $4";
+    REVOKE = "UPDATE api_key SET revoked_at = $3 WHERE org_no = $1 AND id = $2 AND revoked_at IS NULL";
+    // An end is only brought forward.
+    REPLACE = "UPDATE api_key SET replaced_by = $4, expires_at = CASE WHEN expires_at < $3 THEN expires_at ELSE $3 END \
+               WHERE org_no = $1 AND id = $2 AND replaced_by IS NULL AND revoked_at IS NULL";
+    RENAME = "UPDATE api_key SET name = $3 WHERE org_no = $1 AND id = $2";
+    TOUCH = "UPDATE api_key SET last_used_at = d.at FROM (SELECT CAST(each.value ->> 'o' AS BIGINT) AS o, \
+             each.value ->> 'k' AS k, CAST(each.value ->> 'at' AS BIGINT) AS at FROM {each:$1}) AS d \
+             WHERE org_no = d.o AND id = d.k AND (last_used_at IS NULL OR last_used_at < d.at)";
+}
+
+/// Whether an organization has fewer than `at_most` valid keys. It stays so until the transaction ends.
+pub async fn has_room(tx: &mut Tx, org: OrgNo, now: Millis, at_most: i64) -> Result<bool> {
+    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
+    let counted = tx.first(&COUNT, args![org, now, at_most]).await?;
+    Ok(counted.map_or(Ok(0), |row| row.get::<i64>("n"))? < at_most)
+}
+
+/// Adds a key. [`StoreError::Conflict`]: its hash or its id exists.
+pub async fn insert(tx: &mut Tx, key: &StoredKey, hash: &[u8; 32]) -> Result<()> {
+    let origins = serde_json::to_string(&key.origins).map_err(|error| StoreError::Corrupt(error.into()))?;
+    let values = args![
+        key.org,
+        key.id.to_string(),
+        key.user.map(|user| user.to_string()),
+        key.name.as_str(),
+        key.kind.as_str(),
+        key.scopes.bits(),
+        origins,
+        hash,
+        key.prefix.as_str(),
+        key.last4.as_str(),
+        key.rate_limit_per_minute,
+        key.daily_cap,
+        key.created_at,
+        key.expires_at,
+        key.public_key.as_deref(),
+    ];
+    tx.execute(&INSERT, values).await?;
+    Ok(())
+}
+
+/// The key with a hash, including expired and revoked keys: the caller checks validity.
+pub async fn by_hash(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<KnownKey>> {
+    let Some(row) = conn.first(&BY_HASH, args![hash]).await? else { return Ok(None) };
+    Ok(Some(KnownKey {
+        key: read(&row)?,
+        org_id: row.parse("org_id")?,
+        org_status: row.parse("org_status")?,
+        org_plan: row.get("org_plan")?,
+        org_rate_limit_per_minute: row.get("org_rate")?,
+        org_wished_per_minute: row.get("org_wish")?,
+    }))
+}
+
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: KeyId) -> Result<StoredKey> {
+    conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Keys of an organization, newest first, after the last one of a page; at most `at_most`.
+pub async fn page(conn: &mut Conn, org: OrgNo, after: Option<(Millis, KeyId)>, at_most: i64) -> Result<Vec<StoredKey>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    conn.rows(&PAGE, args![org, at, id, at_most]).await?.iter().map(read).collect()
+}
+
+/// Revokes a key permanently. [`StoreError::NotFound`]: it does not exist, or is already revoked.
+pub async fn revoke(tx: &mut Tx, org: OrgNo, id: KeyId, now: Millis) -> Result<()> {
+    let rows = tx.execute(&REVOKE, args![org, id.to_string(), now]).await?;
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Gives a key its successor, and has it expire at a time, unless it ends earlier. [`StoreError::NotFound`]: it does not exist,
+/// is revoked, or has a successor.
+pub async fn replace(tx: &mut Tx, org: OrgNo, id: KeyId, by: KeyId, end: Millis) -> Result<()> {
+    let rows = tx.execute(&REPLACE, args![org, id.to_string(), end, by.to_string()]).await?;
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Renames a key. [`StoreError::NotFound`]: it does not exist.
+pub async fn rename(tx: &mut Tx, org: OrgNo, id: KeyId, name: &str) -> Result<()> {
+    let rows = tx.execute(&RENAME, args![org, id.to_string(), name]).await?;
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Records the last use of keys.
+pub async fn touch(tx: &mut Tx, used: &[(OrgNo, KeyId, Millis)]) -> Result<()> {
+    let rows: Vec<_> =
+        used.iter().map(|(org, key, at)| serde_json::json!({ "o": org.0, "k": key.to_string(), "at": at.0 })).collect();
+    tx.execute(&TOUCH, args![serde_json::Value::from(rows).to_string()]).await?;
+    Ok(())
+}
+
+fn read(row: &ResultRow) -> Result<StoredKey> {
+    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
+    let kind: String = row.get("kind")?;
+    let origins: String = row.get("origins")?;
+    let (user, successor): (Option<String>, Option<String>) = (row.get("user_id")?, row.get("replaced_by")?);
+    let successor = successor.map(|id| id.parse()).transpose();
+    Ok(StoredKey {
+        org: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        user: user.map(|id| id.parse()).transpose().map_err(|_| StoreError::corrupt("a key's user_id"))?,
+        name: row.get("name")?,
+        kind: KeyKind::from_name(&kind).ok_or_else(|| StoreError::corrupt("a key's kind"))?,
+        scopes: Scopes::from_bits(row.get("scopes")?),
+        origins: serde_json::from_str(&origins).map_err(|error| StoreError::Corrupt(error.into()))?,
+        prefix: row.get("prefix")?,
+        last4: row.get("last4")?,
+        public_key: row.get("public_key")?,
+        rate_limit_per_minute: row.get("rate_limit_per_minute")?,
+        daily_cap: row.get("daily_cap")?,
+        created_at: Millis(row.get("created_at")?),
+        expires_at: at("expires_at")?,
+        revoked_at: at("revoked_at")?,
+        replaced_by: successor.map_err(|_| StoreError::corrupt("a key's replaced_by"))?,
+        last_used_at: at("last_used_at")?,
+    })
+}

@@ -1,0 +1,296 @@
+//! Organizations: the customers, which own all other data.
+//!
+//! A row has the plan, the state of the account and its own terms. Functions that change a part read the row under its lock
+//! ([`lock`]) and write it whole ([`write()`]), so concurrent changes do not undo each other. Lock the organization before its
+//! accounts. A restricted organization keeps its data; callers check the status before they act for it. Organizations are never
+//! removed.
+
+use probity_account::credits::CreditCount;
+use probity_account::id::OrgId;
+use probity_account::plans::{EntitlementSet, Period, Plan};
+use probity_mail::time::Millis;
+
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, StatementArgs, StatementArgument as _, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// State of an account. `Suspended`, `Paused` and `Banned` stop the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrgState {
+    /// No restriction.
+    Active,
+    /// Restricted by the operator, to be lifted.
+    Suspended,
+    /// Restricted for a while.
+    Paused,
+    /// Restricted permanently.
+    Banned,
+    /// Works; the operator is reviewing it.
+    UnderReview,
+    /// Works; the owner has yet to verify their identity.
+    NeedsIdentityVerification,
+}
+
+impl OrgState {
+    pub const ALL: [Self; 6] =
+        [Self::Active, Self::Suspended, Self::Paused, Self::Banned, Self::UnderReview, Self::NeedsIdentityVerification];
+
+    /// Name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Suspended => "suspended",
+            Self::Paused => "paused",
+            Self::Banned => "banned",
+            Self::UnderReview => "under_review",
+            Self::NeedsIdentityVerification => "needs_identity_verification",
+        }
+    }
+
+    /// Whether requests are rejected.
+    pub fn is_stopped(self) -> bool {
+        matches!(self, Self::Suspended | Self::Paused | Self::Banned)
+    }
+}
+
+impl std::str::FromStr for OrgState {
+    type Err = ();
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name).ok_or(())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrgRecord {
+    /// Internal number.
+    pub no: OrgNo,
+    /// Public id.
+    pub id: OrgId,
+    pub name: Option<String>,
+    pub plan: String,
+    pub status: OrgState,
+    /// Beginning and end of its trial, if it has one.
+    pub trial: Option<(Millis, Millis)>,
+    /// Requests per minute for all its keys; `None` for the instance's limit.
+    pub rate_limit_per_minute: Option<i64>,
+    /// Maximum team members; `None` for no limit.
+    pub seats_max: Option<i64>,
+    /// Position within its plan.
+    pub term: Term,
+    /// Terms that override its plan.
+    pub own: OwnTerms,
+    /// Operator's reason for a restriction or review.
+    pub hold_reason: Option<String>,
+    pub created_at: Millis,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Term {
+    /// Day from which its months are counted; `None` for calendar months.
+    pub since: Option<Millis>,
+    /// Number of earlier plans.
+    pub plan_no: i64,
+    /// Time of the next grant; `None` if the plan grants none.
+    pub renews_at: Option<Millis>,
+    /// Beginning of the month of the last refill, and the number of refills in it.
+    pub refilled: Option<(Millis, i64)>,
+    /// Whether its balance is low, and that was reported.
+    pub is_low: bool,
+    /// Prepaid credits spent before this plan.
+    pub spent_before: CreditCount,
+}
+
+/// Terms of one organization that override its plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnTerms {
+    /// Additional entitlements.
+    pub entitled: EntitlementSet,
+    /// Withdrawn entitlements; they override the additional ones.
+    pub unentitled: EntitlementSet,
+    /// Low-balance threshold in credits; `None` for the plan's.
+    pub low_balance: Option<CreditCount>,
+}
+
+impl OrgRecord {
+    /// Entitlements on a plan.
+    pub fn entitlements(&self, plan: &Plan) -> EntitlementSet {
+        plan.entitlements.and(self.own.entitled).without(self.own.unentitled)
+    }
+
+    /// Maximum team members on a plan; `None` for no limit.
+    pub fn seats(&self, plan: &Plan) -> Option<i64> {
+        self.seats_max.or(plan.seats)
+    }
+
+    /// Low-balance threshold on a plan.
+    pub fn low_balance(&self, plan: &Plan) -> Option<CreditCount> {
+        self.own.low_balance.or(plan.low_balance)
+    }
+
+    /// Whether it is in its trial.
+    pub fn on_trial(&self, now: Millis) -> bool {
+        self.trial.is_some_and(|(from, to)| from <= now && now < to)
+    }
+
+    /// Period in which its use and its credits are counted: the trial while it runs, then a month of its plan or of the calendar.
+    /// The first day counts in full, because usage is counted by day.
+    pub fn period(&self, now: Millis) -> Period {
+        match (self.trial, self.term.since) {
+            (Some((from, end)), _) if self.on_trial(now) => Period { start: Millis::from_utc_day(from.utc_day()), end },
+            (_, Some(since)) => Period::month_of(since, now),
+            _ => Period::calendar_month(now),
+        }
+    }
+
+    /// Creates an active organization.
+    pub fn new(id: OrgId, name: Option<String>, plan: String, now: Millis) -> Self {
+        let no = OrgNo::of_id(id.bits());
+        let status = OrgState::Active;
+        Self {
+            no,
+            id,
+            name,
+            plan,
+            status,
+            trial: None,
+            rate_limit_per_minute: None,
+            seats_max: None,
+            term: Term::default(),
+            own: OwnTerms::default(),
+            hold_reason: None,
+            created_at: now,
+        }
+    }
+}
+
+/// Columns that [`read`] needs.
+macro_rules! columns {
+    () => {
+        "org_no, id, name, plan, status, trial_started_at, trial_ends_at, rate_limit_per_minute, seats_max, plan_since, plan_no, \
+         renews_at, refilled_in, refills, entitled, unentitled, low_balance, is_low, hold_reason, spent_before, created_at"
+    };
+}
+
+statements! {
+    INSERT = "INSERT INTO org (org_no, name, plan, status, trial_started_at, trial_ends_at, rate_limit_per_minute, \
+              seats_max, plan_since, plan_no, renews_at, refilled_in, refills, entitled, unentitled, low_balance, is_low, \
+              hold_reason, spent_before, id, created_at) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)";
+    INSERT_ACCOUNT = "INSERT INTO account (org_no, bucket, available, held, spent) VALUES ($1, $2, 0, 0, 0)";
+    BY_NO = concat!("SELECT ", columns!(), " FROM org WHERE org_no = $1");
+    LOCK = concat!("SELECT ", columns!(), " FROM org WHERE org_no = $1 {for_update}");
+    BY_ID = concat!("SELECT ", columns!(), " FROM org WHERE id = $1");
+    PAGE = concat!("SELECT ", columns!(), " FROM org WHERE org_no > $1 ORDER BY org_no LIMIT $2");
+    WRITE = "UPDATE org SET name = $2, plan = $3, status = $4, trial_started_at = $5, trial_ends_at = $6, \
+             rate_limit_per_minute = $7, seats_max = $8, plan_since = $9, plan_no = $10, renews_at = $11, \
+             refilled_in = $12, refills = $13, entitled = $14, unentitled = $15, low_balance = $16, is_low = $17, \
+             hold_reason = $18, spent_before = $19 WHERE org_no = $1";
+}
+
+/// Its number and all changeable columns, in the order of both statements that write them.
+fn changeable(org: &OrgRecord) -> StatementArgs {
+    let (trial_start, trial_end) = org.trial.unzip();
+    let (refilled_in, refills) = org.term.refilled.unzip();
+    args![
+        org.no,
+        org.name.as_deref(),
+        org.plan.as_str(),
+        org.status.as_str(),
+        trial_start,
+        trial_end,
+        org.rate_limit_per_minute,
+        org.seats_max,
+        org.term.since,
+        org.term.plan_no,
+        org.term.renews_at,
+        refilled_in,
+        refills.unwrap_or(0),
+        org.own.entitled.bits(),
+        org.own.unentitled.bits(),
+        org.own.low_balance,
+        i64::from(org.term.is_low),
+        org.hold_reason.as_deref(),
+        org.term.spent_before,
+    ]
+}
+
+/// Adds an organization with empty accounts.
+pub async fn insert(tx: &mut Tx, org: &OrgRecord) -> Result<()> {
+    let mut values = changeable(org);
+    org.id.to_string().add(&mut values);
+    org.created_at.add(&mut values);
+    tx.execute(&INSERT, values).await?;
+    for bucket in ["subscription", "prepaid"] {
+        tx.execute(&INSERT_ACCOUNT, args![org.no, bucket]).await?;
+    }
+    Ok(())
+}
+
+pub async fn by_no(conn: &mut Conn, no: OrgNo) -> Result<OrgRecord> {
+    conn.first(&BY_NO, args![no]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+pub async fn by_id(conn: &mut Conn, id: OrgId) -> Result<OrgRecord> {
+    conn.first(&BY_ID, args![id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Organizations in creation order, after a given one; at most `at_most`.
+pub async fn page(conn: &mut Conn, after: Option<OrgNo>, at_most: i64) -> Result<Vec<OrgRecord>> {
+    let after = after.unwrap_or(OrgNo(i64::MIN));
+    conn.rows(&PAGE, args![after, at_most]).await?.iter().map(read).collect()
+}
+
+/// The organization with a number, locked until the transaction ends.
+pub async fn lock(tx: &mut Tx, no: OrgNo) -> Result<OrgRecord> {
+    tx.first(&LOCK, args![no]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Writes the changeable columns of an organization, which must be locked.
+pub async fn write(tx: &mut Tx, org: &OrgRecord) -> Result<()> {
+    if tx.execute(&WRITE, changeable(org)).await? == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Changes an organization's status; returns the former one. Clears the reason.
+pub async fn set_status(tx: &mut Tx, no: OrgNo, status: OrgState) -> Result<OrgState> {
+    set_hold(tx, no, status, None).await
+}
+
+/// As [`set_status`], with a reason for operators only.
+pub async fn set_hold(tx: &mut Tx, no: OrgNo, status: OrgState, reason: Option<&str>) -> Result<OrgState> {
+    let org = lock(tx, no).await?;
+    let before = org.status;
+    write(tx, &OrgRecord { status, hold_reason: reason.map(str::to_owned), ..org }).await?;
+    Ok(before)
+}
+
+fn read(row: &ResultRow) -> Result<OrgRecord> {
+    let started: Option<i64> = row.get("trial_started_at")?;
+    let ends: Option<i64> = row.get("trial_ends_at")?;
+    let refilled_in: Option<i64> = row.get("refilled_in")?;
+    let refills: i64 = row.get("refills")?;
+    Ok(OrgRecord {
+        no: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        name: row.get("name")?,
+        plan: row.get("plan")?,
+        status: row.parse("status")?,
+        trial: started.zip(ends).map(|(from, to)| (Millis(from), Millis(to))),
+        rate_limit_per_minute: row.get("rate_limit_per_minute")?,
+        seats_max: row.get("seats_max")?,
+        term: Term {
+            since: row.get::<Option<i64>>("plan_since")?.map(Millis),
+            plan_no: row.get("plan_no")?,
+            renews_at: row.get::<Option<i64>>("renews_at")?.map(Millis),
+            refilled: refilled_in.map(|start| (Millis(start), refills)),
+            is_low: row.get::<i64>("is_low")? == 1,
+            spent_before: row.get("spent_before")?,
+        },
+        own: OwnTerms {
+            entitled: EntitlementSet::from_bits(row.get("entitled")?),
+            unentitled: EntitlementSet::from_bits(row.get("unentitled")?),
+            low_balance: row.get("low_balance")?,
+        },
+        hold_reason: row.get("hold_reason")?,
+        created_at: Millis(row.get("created_at")?),
+    })
+}

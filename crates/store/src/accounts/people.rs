@@ -1,0 +1,7 @@
+//! How people sign in: passwords, second factors, sessions, and the limits on attempts.
+
+pub mod attempts;
+pub mod forgotten;
+pub mod passwords;
+pub mod second_factor;
+pub mod sessions;

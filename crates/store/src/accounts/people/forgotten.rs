@@ -1,0 +1,82 @@
+//! Forgotten passwords: requests for a mailed link, and the links that are issued for them.
+//!
+//! A request is stored by the keyed hash of its address, with the same work for every address; [`take`] removes a request to
+//! serve it. Anybody can ask for anybody, so a request never ends a link that works: a mailed link stands
+//! beside the operator's, and is mailed again while it works; all end when one is used ([`super::super::users::invitations::redeem`]).
+
+use probity_account::id::UserId;
+use probity_account::language::PageLanguage;
+use probity_mail::time::Millis;
+
+use crate::accounts::language;
+use crate::accounts::people::passwords::{SecretHash, hash};
+use crate::db::error::Result;
+use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// Request for a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForgottenPassword {
+    /// Keyed hash of the address.
+    pub who: SecretHash,
+    /// Language of the page that asked.
+    pub language: Option<PageLanguage>,
+    pub asked_at: Millis,
+}
+
+/// Link of a member that works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StandingLink {
+    /// Hash of the link that was not mailed.
+    pub hash: SecretHash,
+    /// Whether a link was mailed.
+    pub by_mail: bool,
+    pub created_at: Millis,
+    pub expires_at: Millis,
+}
+
+statements! {
+    ASK = "INSERT INTO forgotten_password (who, language, asked_at) VALUES ($1, $2, $3) \
+           ON CONFLICT (who) DO UPDATE SET language = excluded.language, asked_at = excluded.asked_at";
+    ANY = "SELECT 1 AS one FROM forgotten_password WHERE asked_at <= $1 LIMIT 1";
+    TAKE = "WITH next AS MATERIALIZED (
+            SELECT who FROM forgotten_password WHERE asked_at <= $1 ORDER BY asked_at LIMIT 1 {skip_locked})
+        DELETE FROM forgotten_password WHERE who IN (SELECT who FROM next) RETURNING who, language, asked_at";
+    STANDING = "SELECT hash, mailed_hash, created_at, expires_at FROM invitation \
+                WHERE org_no = $1 AND user_id = $2 AND expires_at > $3";
+    AGAIN = "UPDATE invitation SET mail_state = 'waiting', mail_attempts = 0, mail_next_at = $3, mail_lease_until = NULL, \
+             mail_run = NULL, created_at = $3, expires_at = $4 WHERE org_no = $1 AND user_id = $2 AND mailed_hash IS NOT NULL";
+}
+
+/// Stores a request; one of the same address takes its place.
+pub async fn ask(tx: &mut Tx, asked: &ForgottenPassword) -> Result<()> {
+    tx.execute(&ASK, args![&asked.who, asked.language.map(PageLanguage::tag), asked.asked_at]).await.map(drop)
+}
+
+/// Whether [`take`] would find a request: reads only.
+pub async fn any(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY, args![now]).await?.is_some())
+}
+
+/// Removes the earliest request and returns it, to be served in this transaction.
+pub async fn take(tx: &mut Tx, now: Millis) -> Result<Option<ForgottenPassword>> {
+    let asked = |row: &ResultRow| {
+        let asked_at = Millis(row.get("asked_at")?);
+        Ok(ForgottenPassword { who: hash(row, "who")?, language: language::of(row)?, asked_at })
+    };
+    tx.first(&TAKE, args![now]).await?.as_ref().map(asked).transpose()
+}
+
+/// The links of a member that work now.
+pub async fn standing(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis) -> Result<Option<StandingLink>> {
+    let Some(row) = tx.first(&STANDING, args![org, user.to_string(), now]).await? else { return Ok(None) };
+    let by_mail = row.get::<Option<Vec<u8>>>("mailed_hash")?.is_some();
+    let hash = hash(&row, "hash")?;
+    let (created_at, expires_at) = (Millis(row.get("created_at")?), Millis(row.get("expires_at")?));
+    Ok(Some(StandingLink { hash, by_mail, created_at, expires_at }))
+}
+
+/// Has a member's mailed link mailed once more; it then works until `expires_at`.
+pub async fn mail_again(tx: &mut Tx, org: OrgNo, user: UserId, now: Millis, expires_at: Millis) -> Result<()> {
+    tx.execute(&AGAIN, args![org, user.to_string(), now, expires_at]).await.map(drop)
+}

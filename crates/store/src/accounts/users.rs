@@ -1,0 +1,235 @@
+//! Users: the team members of an organization.
+//!
+//! [`TeamMember`] has what every list shows of a user; [`profile`] has their own details, and [`invitations`] the one-time links of
+//! their first sign-in. The store enforces the team rules that must hold for every writer: no two members have the same address,
+//! and the owner is never removed. Callers lock the team before they check ([`lock_team`]), so of two invitations for the last
+//! seat, one is rejected.
+
+pub mod invitations;
+pub mod mail;
+pub mod profile;
+
+use std::str::FromStr;
+use std::sync::LazyLock;
+
+use probity_account::id::UserId;
+pub use probity_account::role::MemberRole;
+use probity_mail::address::Address;
+use probity_mail::domain::SpecialUse;
+use probity_mail::time::Millis;
+
+use crate::accounts::people::{passwords, second_factor, sessions};
+use crate::accounts::sso;
+use crate::activity::report_mail;
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// State of a team member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserStatus {
+    /// They may sign in.
+    Active,
+    /// They have yet to accept.
+    Invited,
+    /// They may not sign in until they are reactivated.
+    Paused,
+}
+
+impl UserStatus {
+    pub const ALL: [Self; 3] = [Self::Active, Self::Invited, Self::Paused];
+
+    /// Name in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Invited => "invited",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+impl FromStr for UserStatus {
+    type Err = ();
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name).ok_or(())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamMember {
+    pub org: OrgNo,
+    /// Public id.
+    pub id: UserId,
+    /// Their address as entered; the owner of a new installation has none yet.
+    pub email: Option<String>,
+    pub name: Option<String>,
+    pub role: MemberRole,
+    /// Whether they are the owner, who cannot be removed.
+    pub is_primary: bool,
+    pub status: UserStatus,
+    pub created_at: Millis,
+}
+
+statements! {
+    INSERT = "INSERT INTO users (org_no, id, email, email_key, name, role, is_primary, status, created_at) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+    PRIMARY = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+               WHERE org_no = $1 AND is_primary = 1";
+    BY_ID = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+             WHERE org_no = $1 AND id = $2";
+    ANYWHERE = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users WHERE id = $1 LIMIT 1";
+    MEMBER = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+              WHERE org_no = $1 AND email_key = $2";
+    // Across all organizations: an address may have a user in several.
+    BY_EMAIL = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+                WHERE email_key = $1 ORDER BY created_at, id LIMIT 100";
+    // Newest first; ids of the same millisecond differ in their random part.
+    PAGE = "SELECT org_no, id, email, name, role, is_primary, status, created_at FROM users \
+            WHERE org_no = $1 AND (created_at < $2 OR (created_at = $2 AND id < $3)) \
+            ORDER BY created_at DESC, id DESC LIMIT $4";
+    SEATS = "SELECT COUNT(*) AS seats FROM users WHERE org_no = $1";
+    LOCK_TEAM = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    WRITE = "UPDATE users SET name = $3, role = $4, status = $5 WHERE org_no = $1 AND id = $2";
+    SET_EMAIL = "UPDATE users SET email = $3, email_key = $4, email_verified = 0 WHERE org_no = $1 AND id = $2";
+    REMOVE = "DELETE FROM users WHERE org_no = $1 AND id = $2 AND is_primary = 0";
+    RELEASE_KEYS = "UPDATE api_key SET user_id = NULL WHERE org_no = $1 AND user_id = $2";
+}
+
+/// All statements about users.
+pub(crate) fn all_statements() -> Vec<&'static Statement> {
+    [STATEMENTS, profile::STATEMENTS, invitations::STATEMENTS, mail::STATEMENTS].concat()
+}
+
+/// Key for comparing addresses, ignoring case. `None` if it is not an address. Names of private networks are allowed: a team may
+/// have its mail there.
+pub fn email_key(email: &str) -> Option<Vec<u8>> {
+    static PRIVATE: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
+    Address::parse_with(email, &PRIVATE).ok().map(|address| address.normalized().into_bytes())
+}
+
+/// Domain of an address in the form in which domains are compared; `None` if it is not an address.
+pub fn email_domain(email: &str) -> Option<String> {
+    let key = String::from_utf8(email_key(email)?).ok()?;
+    key.rsplit_once('@').map(|(_, domain)| domain.to_owned())
+}
+
+/// Adds a user. [`StoreError::Conflict`]: another member has their address, or their id exists. [`StoreError::Corrupt`]: their
+/// address is invalid.
+pub async fn insert(tx: &mut Tx, user: &TeamMember) -> Result<()> {
+    let (email, key) = stored_email(user.email.as_deref())?;
+    let values = args![
+        user.org,
+        user.id.to_string(),
+        email,
+        key,
+        user.name.as_deref(),
+        user.role.as_str(),
+        user.is_primary,
+        user.status.as_str(),
+        user.created_at,
+    ];
+    tx.execute(&INSERT, values).await?;
+    Ok(())
+}
+
+type Bytes = Option<Vec<u8>>;
+
+fn stored_email(email: Option<&str>) -> Result<(Bytes, Bytes)> {
+    let Some(email) = email else { return Ok((None, None)) };
+    let key = email_key(email).ok_or_else(|| StoreError::corrupt("a member's address is none"))?;
+    Ok((Some(email.as_bytes().to_vec()), Some(key)))
+}
+
+/// The owner of an organization.
+pub async fn primary(conn: &mut Conn, org: OrgNo) -> Result<TeamMember> {
+    conn.first(&PRIMARY, args![org]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: UserId) -> Result<TeamMember> {
+    conn.first(&BY_ID, args![org, id.to_string()]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// The user with an id, in any organization: for operators. Scans all users.
+pub async fn anywhere(conn: &mut Conn, id: UserId) -> Result<Option<TeamMember>> {
+    conn.first(&ANYWHERE, args![id.to_string()]).await?.as_ref().map(read).transpose()
+}
+
+/// The member with an address, however it is written.
+pub async fn member(conn: &mut Conn, org: OrgNo, email: &str) -> Result<Option<TeamMember>> {
+    let Some(key) = email_key(email) else { return Ok(None) };
+    conn.first(&MEMBER, args![org, key]).await?.as_ref().map(read).transpose()
+}
+
+/// All users with an address, of any organization and status, oldest first; at most 100.
+pub async fn by_email(conn: &mut Conn, email: &str) -> Result<Vec<TeamMember>> {
+    let Some(key) = email_key(email) else { return Ok(Vec::new()) };
+    conn.rows(&BY_EMAIL, args![key]).await?.iter().map(read).collect()
+}
+
+/// Members of an organization, newest first, after the last one of a page; at most `at_most`.
+pub async fn page(
+    conn: &mut Conn,
+    org: OrgNo,
+    after: Option<(Millis, UserId)>,
+    at_most: i64,
+) -> Result<Vec<TeamMember>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    conn.rows(&PAGE, args![org, at, id, at_most]).await?.iter().map(read).collect()
+}
+
+/// Number of members, including invited and paused ones.
+pub async fn seats_used(conn: &mut Conn, org: OrgNo) -> Result<i64> {
+    conn.first(&SEATS, args![org]).await?.ok_or(StoreError::NotFound)?.get("seats")
+}
+
+/// Locks the team until the transaction ends.
+pub async fn lock_team(tx: &mut Tx, org: OrgNo) -> Result<()> {
+    tx.first(&LOCK_TEAM, args![org]).await?.map(drop).ok_or(StoreError::NotFound)
+}
+
+/// Writes a member's name, role and status; the rest stays unchanged. Lock the team before reading the member, so that none of the
+/// three is outdated.
+pub async fn write(tx: &mut Tx, user: &TeamMember) -> Result<()> {
+    let (name, role, status) = (user.name.as_deref(), user.role.as_str(), user.status.as_str());
+    changed(tx.execute(&WRITE, args![user.org, user.id.to_string(), name, role, status]).await?)
+}
+
+/// Changes a member's address, which is unverified then. [`StoreError::Conflict`]: another member has it.
+pub async fn set_email(tx: &mut Tx, org: OrgNo, id: UserId, email: &str) -> Result<()> {
+    let (email, key) = stored_email(Some(email))?;
+    changed(tx.execute(&SET_EMAIL, args![org, id.to_string(), email, key]).await?)
+}
+
+/// Removes a member with their link and all their sign-in data. Their API keys stay and act for the owner.
+/// [`StoreError::NotFound`]: there is no such member, or they are the owner.
+pub async fn remove(tx: &mut Tx, org: OrgNo, id: UserId) -> Result<()> {
+    changed(tx.execute(&REMOVE, args![org, id.to_string()]).await?)?;
+    tx.execute(&RELEASE_KEYS, args![org, id.to_string()]).await?;
+    sessions::revoke_all(tx, org, id, None).await?;
+    passwords::forget(tx, org, id).await?;
+    sso::forget(tx, org, id).await?;
+    second_factor::forget(tx, org, id).await?;
+    report_mail::forget(tx, org, id).await?;
+    invitations::withdraw(tx, org, id).await
+}
+
+fn changed(rows: u64) -> Result<()> {
+    if rows == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+fn read(row: &ResultRow) -> Result<TeamMember> {
+    let email: Option<Vec<u8>> = row.get("email")?;
+    let email = email.map(String::from_utf8).transpose().map_err(|error| StoreError::Corrupt(error.into()))?;
+    let role: String = row.get("role")?;
+    Ok(TeamMember {
+        org: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        email,
+        name: row.get("name")?,
+        role: MemberRole::from_name(&role).ok_or_else(|| StoreError::corrupt("a role"))?,
+        is_primary: row.get::<i64>("is_primary")? == 1,
+        status: row.parse("status")?,
+        created_at: Millis(row.get("created_at")?),
+    })
+}

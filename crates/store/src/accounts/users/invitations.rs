@@ -1,0 +1,150 @@
+//! Invitations: one-time links for a user's first sign-in and password.
+//!
+//! A user has at most one invitation; a new one replaces it and ends its links. One link is shown to the inviter. If mail is sent,
+//! the mail contains a separate link, whose use proves that the address is the user's. Only keyed hashes of links are stored.
+//! [`redeem`] ends both links, so a link works once, in the transaction that sets the password: either both happen or neither.
+
+use probity_account::id::{OrgId, UserId};
+use probity_mail::time::Millis;
+
+use super::{TeamMember, UserStatus};
+use crate::activity::events::{self, AccountChange, AccountEventKind, EventActor};
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// Minimum time between a mailed invitation and the mail of its replacement, in milliseconds: repeated invitations must not fill a
+/// mailbox.
+const MAIL_AGAIN_MS: i64 = 10 * 60_000;
+
+/// Invitation to issue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    pub org: OrgNo,
+    /// Invited user.
+    pub user: UserId,
+    /// Keyed hash of the displayed link.
+    pub hash: [u8; 32],
+    /// Mailed link; `None` if no mail is sent.
+    pub mailed: Option<MailedLink>,
+    pub created_at: Millis,
+    /// Expiry of its links.
+    pub expires_at: Millis,
+}
+
+/// Link that only the mail contains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MailedLink {
+    pub hash: [u8; 32],
+    /// Seed from which the link is derived, with a secret outside the database.
+    pub seed: [u8; 16],
+}
+
+/// Target of a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkTarget {
+    /// User of the link: invited, or a member who is to set a password.
+    pub user: TeamMember,
+    pub org_id: OrgId,
+    pub org_name: Option<String>,
+    /// Expiry of the link.
+    pub expires_at: Millis,
+    /// Whether it is the mailed link.
+    pub by_mail: bool,
+}
+
+statements! {
+    ISSUE = "INSERT INTO invitation (org_no, user_id, hash, mailed_hash, mail_seed, mail_state, mail_attempts, \
+             mail_next_at, created_at, expires_at) VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $7, $8) \
+             ON CONFLICT (org_no, user_id) DO UPDATE SET hash = excluded.hash, mailed_hash = excluded.mailed_hash, \
+             mail_seed = excluded.mail_seed, mail_state = excluded.mail_state, mail_attempts = 0, mail_next_at = CASE \
+             WHEN invitation.mailed_hash IS NOT NULL AND invitation.created_at <= excluded.created_at AND invitation.created_at + $9 > excluded.created_at \
+             THEN invitation.created_at + $9 ELSE excluded.mail_next_at END, mail_lease_until = NULL, mail_run = NULL, \
+             created_at = excluded.created_at, expires_at = excluded.expires_at";
+    LOOK = "SELECT u.org_no, u.id, u.email, u.name, u.role, u.is_primary, u.status, u.created_at, o.id AS org_id, \
+            o.name AS org_name, i.hash, i.expires_at FROM invitation i \
+            JOIN users u ON u.org_no = i.org_no AND u.id = i.user_id JOIN org o ON o.org_no = i.org_no \
+            WHERE (i.hash = $1 OR i.mailed_hash = $1) AND i.expires_at > $2 AND u.status <> 'paused'";
+    SPEND = "DELETE FROM invitation WHERE (hash = $1 OR mailed_hash = $1) AND expires_at > $2";
+    // Only the status: concurrent changes by an administrator stay.
+    ACCEPT = "UPDATE users SET status = 'active' WHERE org_no = $1 AND id = $2 AND status = 'invited'";
+    VERIFY = "UPDATE users SET email_verified = 1 WHERE org_no = $1 AND id = $2";
+    WITHDRAW = "DELETE FROM invitation WHERE org_no = $1 AND user_id = $2";
+}
+
+/// Issues an invitation and ends the former one. If that was mailed recently, the new mail waits for some minutes.
+pub async fn issue(tx: &mut Tx, invitation: &Invitation) -> Result<()> {
+    let (hash, seed) = match &invitation.mailed {
+        Some(mailed) => (Some(mailed.hash.to_vec()), Some(mailed.seed.to_vec())),
+        None => (None, None),
+    };
+    let state = if hash.is_some() { "waiting" } else { "none" };
+    let values = args![
+        invitation.org,
+        invitation.user.to_string(),
+        &invitation.hash,
+        hash,
+        seed,
+        state,
+        invitation.created_at,
+        invitation.expires_at,
+        MAIL_AGAIN_MS,
+    ];
+    tx.execute(&ISSUE, values).await?;
+    Ok(())
+}
+
+/// Target of the link with this hash, without using it; `None` if it is unknown, used or expired, or its user is paused.
+pub async fn look(conn: &mut Conn, hash: &[u8; 32], now: Millis) -> Result<Option<LinkTarget>> {
+    conn.first(&LOOK, args![hash, now]).await?.map(|row| found(&row, hash)).transpose()
+}
+
+/// Redeems a link: its user is a member from now on, and is returned. [`StoreError::NotFound`]: [`look`] would find nothing, or
+/// another request was faster.
+pub async fn redeem(tx: &mut Tx, hash: &[u8; 32], now: Millis) -> Result<TeamMember> {
+    let LinkTarget { mut user, by_mail, .. } = look(tx, hash, now).await?.ok_or(StoreError::NotFound)?;
+    // Of two concurrent calls, the second waits here and finds nothing left to remove.
+    super::changed(tx.execute(&SPEND, args![hash, now]).await?)?;
+    if by_mail {
+        tx.execute(&VERIFY, args![user.org, user.id.to_string()]).await?;
+    }
+    if tx.execute(&ACCEPT, args![user.org, user.id.to_string()]).await? == 1 {
+        user.status = UserStatus::Active;
+        joined(tx, &user, now).await?;
+    }
+    Ok(user)
+}
+
+/// Accepts an invitation without its link, for a user who has proven their address otherwise; ends their links. No effect on
+/// members.
+pub async fn accept(tx: &mut Tx, user: &TeamMember, now: Millis) -> Result<()> {
+    let (org, id) = (user.org, user.id.to_string());
+    tx.execute(&VERIFY, args![org, id.as_str()]).await?;
+    if tx.execute(&ACCEPT, args![org, id]).await? == 1 {
+        withdraw(tx, org, user.id).await?;
+        joined(tx, user, now).await?;
+    }
+    Ok(())
+}
+
+/// Records that a user has become a member.
+pub async fn joined(tx: &mut Tx, user: &TeamMember, now: Millis) -> Result<()> {
+    let joined = [AccountChange::Account(AccountEventKind::MemberJoined, None)];
+    events::add(tx, user.org, now, Some(EventActor::User(user.id)), &joined).await
+}
+
+/// Ends a user's links, if they have any.
+pub async fn withdraw(tx: &mut Tx, org: OrgNo, user: UserId) -> Result<()> {
+    tx.execute(&WITHDRAW, args![org, user.to_string()]).await?;
+    Ok(())
+}
+
+fn found(row: &ResultRow, hash: &[u8; 32]) -> Result<LinkTarget> {
+    Ok(LinkTarget {
+        user: super::read(row)?,
+        org_id: row.parse("org_id")?,
+        org_name: row.get("org_name")?,
+        expires_at: Millis(row.get("expires_at")?),
+        by_mail: row.get::<Vec<u8>>("hash")? != hash,
+    })
+}

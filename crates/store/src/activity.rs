@@ -1,0 +1,9 @@
+//! What happened in an account: its events, its timeline, its reports, and the mail about them.
+
+pub mod events;
+pub mod list_mail;
+pub mod notices;
+pub mod report_mail;
+pub mod reports;
+pub mod requests;
+pub mod timeline;

@@ -1,0 +1,128 @@
+//! Mail to members who want to know when a list is over: it waits here for the list, then for a relay.
+//!
+//! As with other mail, [`claim`] leases what is due to one run, and [`record`] is fenced by the run's name.
+
+use probity_account::id::{JobId, UserId};
+use probity_account::language::PageLanguage;
+use probity_mail::time::Millis;
+
+use crate::accounts::language;
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::jobs::JobNo;
+use crate::number::OrgNo;
+
+/// Mail about a list, claimed by a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedListMail {
+    pub org: OrgNo,
+    pub job: JobNo,
+    /// Member who asked for it, and their address.
+    pub user: UserId,
+    pub email: String,
+    /// Their language, if it is known.
+    pub language: Option<PageLanguage>,
+    pub id: JobId,
+    /// Name of the list.
+    pub title: Option<String>,
+    pub rows: i64,
+    pub processed: i64,
+    pub passed: i64,
+    /// End of the list.
+    pub finished_at: Millis,
+    /// Finished attempts.
+    pub attempts: i64,
+    /// Name of the run.
+    pub run: String,
+}
+
+statements! {
+    ASK = "INSERT INTO list_mail (org_no, job_no, user_id, created_at, attempts) VALUES ($1, $2, $3, $4, 0) \
+           ON CONFLICT (org_no, job_no, user_id) DO NOTHING";
+    UNASK = "DELETE FROM list_mail WHERE org_no = $1 AND job_no = $2 AND user_id = $3";
+    ASKED = "SELECT 1 AS one FROM list_mail WHERE org_no = $1 AND job_no = $2 AND user_id = $3";
+    DUE = "UPDATE list_mail SET next_at = $3 WHERE org_no = $1 AND job_no = $2";
+    ANY_DUE = "SELECT 1 AS one FROM list_mail WHERE next_at IS NOT NULL AND next_at <= $1 \
+               AND (lease_until IS NULL OR lease_until <= $1) LIMIT 1";
+    CLAIM = "WITH due AS MATERIALIZED (
+            SELECT org_no, job_no, user_id FROM list_mail WHERE next_at IS NOT NULL AND next_at <= $1
+            AND (lease_until IS NULL OR lease_until <= $1) ORDER BY next_at LIMIT $2 {skip_locked})
+        UPDATE list_mail SET lease_until = $3, run = $4 WHERE (org_no, job_no, user_id) IN (SELECT org_no, job_no, user_id FROM due)";
+    HELD = "SELECT m.org_no, m.job_no, m.user_id, m.attempts, u.email, u.language, j.id, j.title, j.rows_total, j.processed, j.passed, \
+            j.finished_at FROM list_mail m JOIN users u ON u.org_no = m.org_no AND u.id = m.user_id \
+            JOIN job j ON j.org_no = m.org_no AND j.job_no = m.job_no WHERE m.next_at IS NOT NULL AND m.run = $1 \
+            AND u.email IS NOT NULL AND u.status = 'active' AND j.deleted_at IS NULL AND j.finished_at IS NOT NULL ORDER BY m.next_at LIMIT $2";
+    // The member or the list is gone.
+    DROP = "DELETE FROM list_mail WHERE next_at IS NOT NULL AND run = $1 AND NOT EXISTS (SELECT 1 FROM users u JOIN job j \
+            ON j.org_no = list_mail.org_no AND j.job_no = list_mail.job_no WHERE u.org_no = list_mail.org_no \
+            AND u.id = list_mail.user_id AND u.email IS NOT NULL AND u.status = 'active' AND j.deleted_at IS NULL)";
+    AGAIN = "UPDATE list_mail SET attempts = attempts + 1, next_at = $5, lease_until = NULL, run = NULL \
+             WHERE org_no = $1 AND job_no = $2 AND user_id = $3 AND run = $4";
+    OVER = "DELETE FROM list_mail WHERE org_no = $1 AND job_no = $2 AND user_id = $3 AND run = $4";
+}
+
+/// Has a member told when a list is over.
+pub async fn ask(tx: &mut Tx, org: OrgNo, job: JobNo, user: UserId, now: Millis) -> Result<()> {
+    tx.execute(&ASK, args![org, job, user.to_string(), now]).await.map(drop)
+}
+
+/// Has a member not told.
+pub async fn unask(tx: &mut Tx, org: OrgNo, job: JobNo, user: UserId) -> Result<()> {
+    tx.execute(&UNASK, args![org, job, user.to_string()]).await.map(drop)
+}
+
+/// Whether a member is told when a list is over.
+pub async fn asked(conn: &mut Conn, org: OrgNo, job: JobNo, user: UserId) -> Result<bool> {
+    Ok(conn.first(&ASKED, args![org, job, user.to_string()]).await?.is_some())
+}
+
+/// Has the mail about a list sent, which is over.
+pub(crate) async fn due(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
+    tx.execute(&DUE, args![org, job, now]).await.map(drop)
+}
+
+/// Whether [`claim`] would find work: reads only, so that an idle sender never takes the writer's turn.
+pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+}
+
+/// Leases up to `at_most` due mails to a run. `run` must be a text that no other claim uses: a random one. Mail about lists that were
+/// deleted, and to members who left, is dropped.
+pub async fn claim(tx: &mut Tx, now: Millis, lease_ms: i64, run: &str, at_most: u32) -> Result<Vec<ClaimedListMail>> {
+    let at_most = i64::from(at_most);
+    if tx.execute(&CLAIM, args![now, at_most, now + lease_ms, run]).await? == 0 {
+        return Ok(Vec::new());
+    }
+    tx.execute(&DROP, args![run]).await?;
+    tx.rows(&HELD, args![run, at_most]).await?.iter().map(|row| read(row, run)).collect()
+}
+
+fn read(row: &ResultRow, run: &str) -> Result<ClaimedListMail> {
+    let email: Vec<u8> = row.get("email")?;
+    Ok(ClaimedListMail {
+        org: OrgNo(row.get("org_no")?),
+        job: JobNo(row.get("job_no")?),
+        user: row.parse("user_id")?,
+        email: String::from_utf8(email).map_err(|error| StoreError::Corrupt(error.into()))?,
+        language: language::of(row)?,
+        id: row.parse("id")?,
+        title: row.get("title")?,
+        rows: row.get("rows_total")?,
+        processed: row.get("processed")?,
+        passed: row.get("passed")?,
+        finished_at: Millis(row.get("finished_at")?),
+        attempts: row.get("attempts")?,
+        run: run.to_owned(),
+    })
+}
+
+/// Records the outcome of an attempt: retried at `again`, or finished if that is `None`. [`StoreError::LeaseLost`]: it was dropped
+/// meanwhile, or another run has it.
+pub async fn record(tx: &mut Tx, claimed: &ClaimedListMail, again: Option<Millis>) -> Result<()> {
+    let ClaimedListMail { org, job, user, run, .. } = claimed;
+    let rows = match again {
+        Some(at) => tx.execute(&AGAIN, args![*org, *job, user.to_string(), run.as_str(), at]).await?,
+        None => tx.execute(&OVER, args![*org, *job, user.to_string(), run.as_str()]).await?,
+    };
+    if rows == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}

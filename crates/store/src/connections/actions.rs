@@ -1,0 +1,319 @@
+//! Actions on contacts, each on one row of a run.
+//!
+//! The settlement of a row plans its action ([`plan`]). A user or the brake makes it due; the node that holds the run
+//! performs it and records the outcome ([`settle`]). A row has one action, and only a due one can be settled, so no action
+//! takes effect twice. Counters change in the same transactions: rows are never counted.
+
+mod counting;
+mod review;
+mod settling;
+
+use probity_account::connections::ContactAction;
+use probity_account::id::ConnId;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
+use serde_json::json;
+
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::jobs::JobNo;
+use crate::number::OrgNo;
+use crate::privacy::sealing::SealedField;
+
+pub(crate) use counting::forget;
+pub use counting::{ActionCount, counts};
+
+pub use review::{PlannedReview, ReviewDecision, Undecidable, decide, examples, page, planned, values_before, waiting};
+pub(crate) use settling::TAKEN;
+pub use settling::{PARTLY, begin, record, settle};
+
+/// State of an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ActionState {
+    /// Planned; a user or the brake decides.
+    Planned,
+    /// Due.
+    Due,
+    Done,
+    /// Already in the requested state, or no longer present.
+    Gone,
+    /// Suggested address belongs to another contact.
+    Taken,
+    /// Refused by the platform for this contact.
+    Refused,
+    /// Request rejected by the platform as invalid.
+    Parked,
+    /// Dropped.
+    Ignored,
+}
+
+impl ActionState {
+    pub const ALL: [Self; 8] =
+        [Self::Planned, Self::Due, Self::Done, Self::Gone, Self::Taken, Self::Refused, Self::Parked, Self::Ignored];
+
+    /// Returns the name in the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Planned => "planned",
+            Self::Due => "due",
+            Self::Done => "done",
+            Self::Gone => "gone",
+            Self::Taken => "taken",
+            Self::Refused => "refused",
+            Self::Parked => "parked",
+            Self::Ignored => "ignored",
+        }
+    }
+}
+
+impl std::str::FromStr for ActionState {
+    type Err = ();
+
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        Self::ALL.into_iter().find(|state| state.as_str() == name).ok_or(())
+    }
+}
+
+/// Action to plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedAction {
+    /// Row of the job.
+    pub idx: i64,
+    pub kind: ContactAction,
+    pub reason: Reason,
+    /// Settlement time of the verdict.
+    pub verified_at: Millis,
+}
+
+/// Action of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowAction {
+    /// Row of the job.
+    pub idx: i64,
+    pub kind: ContactAction,
+    pub reason: Reason,
+    pub state: ActionState,
+    /// Settlement time of the verdict.
+    pub verified_at: Millis,
+    /// Time at which the verdict was confirmed or, for a fix, the suggestion was verified.
+    pub checked_at: Option<Millis>,
+    pub attempts: i64,
+    /// Platform's message, without addresses and credentials.
+    pub message: Option<String>,
+    pub settled_at: Option<Millis>,
+}
+
+impl RowAction {
+    /// Returns whether the contact is in the state that the action requests.
+    pub fn is_done(&self) -> bool {
+        Self::leaves_as_wanted(self.kind, self.state)
+    }
+
+    /// Returns whether the action has changed the contact: in all of its lists, or in some.
+    pub fn has_changed(&self) -> bool {
+        self.is_done() || self.is_partly_done()
+    }
+
+    /// Returns whether the action was performed in some of the contact's lists, but not in all.
+    pub fn is_partly_done(&self) -> bool {
+        self.message.as_deref().is_some_and(|message| message.starts_with(PARTLY))
+    }
+
+    /// Returns whether an action in this state leaves the contact as requested. A deleted contact has no tag.
+    pub fn leaves_as_wanted(kind: ContactAction, state: ActionState) -> bool {
+        let by_absence = matches!(kind, ContactAction::Unsubscribe | ContactAction::Delete);
+        state == ActionState::Done || (state == ActionState::Gone && by_absence)
+    }
+}
+
+/// Outcome of a due action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettledAction {
+    pub idx: i64,
+    pub state: ActionState,
+    /// Platform's message, without addresses and credentials.
+    pub message: Option<String>,
+    /// Values before the action (JSON).
+    pub undo: Option<Vec<u8>>,
+    /// Keyed hash of the contact's ID.
+    pub mark: [u8; 16],
+    /// Keyed hash of what the action does, and to which address.
+    pub effect: Option<[u8; 16]>,
+}
+
+/// Columns of an action.
+macro_rules! columns {
+    () => {
+        "idx, kind, reason, state, verified_at, checked_at, attempts, message, settled_at"
+    };
+}
+pub(crate) use columns;
+
+statements! {
+    PLAN = "INSERT INTO contact_action (org_no, job_no, idx, connection_id, kind, reason, verified_at, state, attempts) \
+            SELECT CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST(each.value ->> 0 AS BIGINT), CAST($4 AS TEXT), each.value ->> 1, \
+            each.value ->> 2, CAST(each.value ->> 3 AS BIGINT), 'planned', 0 FROM {each:$1} WHERE 1 = 1 \
+            ON CONFLICT (org_no, job_no, idx) DO NOTHING RETURNING kind, reason";
+    COPIES = "SELECT idx, first_idx FROM job_duplicate WHERE org_no = $1 AND job_no = $2 \
+              AND first_idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3})";
+    DUE = concat!("SELECT ", columns!(), " FROM contact_action WHERE org_no = $1 AND job_no = $2 AND idx >= $3 AND state = 'due' \
+          ORDER BY idx LIMIT $4");
+    UNCHECKED = concat!("SELECT ", columns!(), " FROM contact_action WHERE org_no = $1 AND job_no = $2 AND idx >= $3 \
+                AND state = 'planned' AND kind = 'fix' AND checked_at IS NULL ORDER BY idx LIMIT $4");
+    STANDING = concat!("SELECT ", columns!(), " FROM contact_action WHERE org_no = $1 AND job_no = $2 AND idx >= $3 AND idx < $4 \
+               ORDER BY idx");
+    REPLACE_KIND = "UPDATE contact_action SET kind = $4, checked_at = NULL, attempts = attempts + 1 \
+                    WHERE org_no = $1 AND job_no = $2 AND idx = $3 AND state = $5 AND kind = $6 RETURNING reason";
+    DROP_PLANNED = "UPDATE contact_action SET state = 'ignored', message = $5, settled_at = $4 \
+                    WHERE org_no = $1 AND job_no = $2 AND idx = $3 AND state = 'planned' AND kind = $6 RETURNING reason";
+    CHECKED = "UPDATE contact_action SET checked_at = $4 WHERE org_no = $1 AND job_no = $2 AND idx = $3 \
+               AND state IN ('planned', 'due')";
+    TRIED = "UPDATE contact_action SET attempts = attempts + 1 WHERE org_no = $1 AND job_no = $2 AND idx = $3 AND state = 'due'";
+    MOVE = "UPDATE contact_action SET state = $4 WHERE org_no = $1 AND job_no = $2 AND state = $3";
+    DROP_ROWS = "UPDATE contact_action SET state = 'ignored' WHERE org_no = $1 AND job_no = $2 AND state = $4 \
+                 AND idx IN (SELECT CAST(each.value ->> 0 AS BIGINT) FROM {each:$3}) RETURNING kind, reason";
+    DROP_OPEN = "UPDATE contact_action SET state = 'ignored', settled_at = $3 WHERE org_no = $1 AND job_no = $2 \
+                 AND state IN ('planned', 'due')";
+}
+
+/// Returns all statements of actions, including submodules.
+pub(crate) fn all_statements() -> Vec<&'static Statement> {
+    [STATEMENTS, counting::STATEMENTS, review::STATEMENTS, settling::STATEMENTS].concat()
+}
+
+/// Plans actions in the transaction that settles their rows; the job's row is locked. Rows with an action keep it.
+pub async fn plan(
+    tx: &mut Tx,
+    (org, job): (OrgNo, JobNo),
+    connection: ConnId,
+    planned: &[PlannedAction],
+) -> Result<()> {
+    if planned.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<_> = planned
+        .iter()
+        .map(|action| json!([action.idx, action.kind.as_str(), Reason::as_str(action.reason), action.verified_at.0]))
+        .collect();
+    let added = tx.rows(&PLAN, args![json!(rows).to_string(), org, job, connection.to_string()]).await?;
+    let added = added.iter().map(kind_and_reason).collect::<Result<Vec<_>>>()?;
+    counting::add(tx, org, job, added.into_iter().map(|(kind, reason)| (kind, reason, ActionState::Planned, 1))).await
+}
+
+/// Returns the rows that share the results of these rows: each row, and the row that it repeats.
+pub async fn copies(conn: &mut Conn, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<Vec<(i64, i64)>> {
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: Vec<[i64; 1]> = rows.iter().map(|idx| [*idx]).collect();
+    let found = conn.rows(&COPIES, args![org, job, json!(rows).to_string()]).await?;
+    found.iter().map(|row| Ok((row.get("idx")?, row.get("first_idx")?))).collect()
+}
+
+/// Returns due actions from a row on, in row order.
+pub async fn due(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<RowAction>> {
+    conn.rows(&DUE, args![org, job, from, at_most]).await?.iter().map(read).collect()
+}
+
+/// Returns planned fixes from a row on whose suggestions are not verified.
+pub async fn unchecked(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, at_most: i64) -> Result<Vec<RowAction>> {
+    conn.rows(&UNCHECKED, args![org, job, from, at_most]).await?.iter().map(read).collect()
+}
+
+/// Returns the actions of the rows in `from..to`.
+pub async fn standing(conn: &mut Conn, org: OrgNo, job: JobNo, from: i64, to: i64) -> Result<Vec<RowAction>> {
+    conn.rows(&STANDING, args![org, job, from, to]).await?.iter().map(read).collect()
+}
+
+/// Returns the place of the values before an action.
+pub(crate) fn undo_of(job: JobNo, idx: i64) -> SealedField<'static> {
+    SealedField::numbered("contact_action.undo", job.0, idx)
+}
+
+/// Replaces an impossible fix by another action, or ignores it if there is none. No effect if the fix is in another state.
+pub async fn replace_fix(
+    tx: &mut Tx,
+    (org, job, idx): (OrgNo, JobNo, i64),
+    state: ActionState,
+    by: Option<ContactAction>,
+    now: Millis,
+) -> Result<()> {
+    let fix = ContactAction::Fix;
+    let counted = if let Some(kind) = by {
+        let values = args![org, job, idx, kind.as_str(), state.as_str(), fix.as_str()];
+        let Some(row) = tx.first(&REPLACE_KIND, values).await? else { return Ok(()) };
+        let reason = reason_of(&row)?;
+        [(fix, reason, state, -1), (kind, reason, state, 1)]
+    } else {
+        let why = "the suggested address could not be verified";
+        let values = args![org, job, idx, now, why, fix.as_str()];
+        let Some(row) = tx.first(&DROP_PLANNED, values).await? else { return Ok(()) };
+        let reason = reason_of(&row)?;
+        [(fix, reason, ActionState::Planned, -1), (fix, reason, ActionState::Ignored, 1)]
+    };
+    counting::add(tx, org, job, counted).await
+}
+
+/// Records that the verdict of an action, or the suggestion of a fix, was confirmed.
+pub async fn checked(tx: &mut Tx, org: OrgNo, job: JobNo, idx: i64, now: Millis) -> Result<()> {
+    tx.execute(&CHECKED, args![org, job, idx, now]).await.map(drop)
+}
+
+/// Counts an attempt at due actions that are retried later.
+pub async fn tried(tx: &mut Tx, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<()> {
+    for idx in rows {
+        tx.execute(&TRIED, args![org, job, *idx]).await?;
+    }
+    Ok(())
+}
+
+/// Moves all actions of a locked run from one state to another.
+pub(crate) async fn move_all(tx: &mut Tx, org: OrgNo, job: JobNo, from: ActionState, to: ActionState) -> Result<()> {
+    tx.execute(&MOVE, args![org, job, from.as_str(), to.as_str()]).await?;
+    counting::move_all(tx, org, job, from, to).await
+}
+
+/// Ignores the planned and due actions of a locked run.
+pub(crate) async fn drop_open(tx: &mut Tx, org: OrgNo, job: JobNo, now: Millis) -> Result<()> {
+    tx.execute(&DROP_OPEN, args![org, job, now]).await?;
+    counting::move_all(tx, org, job, ActionState::Planned, ActionState::Ignored).await?;
+    counting::move_all(tx, org, job, ActionState::Due, ActionState::Ignored).await
+}
+
+/// Ignores the planned and due actions of these rows.
+pub(crate) async fn drop_rows(tx: &mut Tx, org: OrgNo, job: JobNo, rows: &[i64]) -> Result<()> {
+    let rows = json!(rows.iter().map(|idx| [*idx]).collect::<Vec<_>>()).to_string();
+    for state in [ActionState::Planned, ActionState::Due] {
+        let mut counted = Vec::new();
+        for row in tx.rows(&DROP_ROWS, args![org, job, &*rows, state.as_str()]).await? {
+            let (kind, reason) = kind_and_reason(&row)?;
+            counted.push((kind, reason, state, -1));
+            counted.push((kind, reason, ActionState::Ignored, 1));
+        }
+        counting::add(tx, org, job, counted).await?;
+    }
+    Ok(())
+}
+
+pub(crate) fn reason_of(row: &ResultRow) -> Result<Reason> {
+    Reason::from_name(&row.get::<String>("reason")?).ok_or_else(|| StoreError::corrupt("an action's reason"))
+}
+
+fn kind_and_reason(row: &ResultRow) -> Result<(ContactAction, Reason)> {
+    Ok((row.parse("kind")?, reason_of(row)?))
+}
+
+pub(crate) fn read(row: &ResultRow) -> Result<RowAction> {
+    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
+    Ok(RowAction {
+        idx: row.get("idx")?,
+        kind: row.parse("kind")?,
+        reason: reason_of(row)?,
+        state: row.parse("state")?,
+        verified_at: Millis(row.get("verified_at")?),
+        checked_at: at("checked_at")?,
+        attempts: row.get("attempts")?,
+        message: row.get("message")?,
+        settled_at: at("settled_at")?,
+    })
+}

@@ -1,0 +1,313 @@
+//! Connections: their settings, their credentials, and whether they are active.
+//!
+//! Callers encrypt the credentials, and only [`credentials`] reads them. New credentials may belong to another account of
+//! the platform, so [`reconnect`] then removes what runs have stored about the earlier one.
+
+use std::collections::BTreeMap;
+
+use probity_account::connections::ConnectionSettings;
+use probity_account::id::ConnId;
+use probity_mail::time::Millis;
+
+use super::{hooks, schedule, tokens};
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// Keyed hash of a platform and the credentials of an account.
+pub type AccountTag = [u8; 16];
+
+/// Connection without its credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredConnection {
+    pub org: OrgNo,
+    pub id: ConnId,
+    /// Whether a test key created it.
+    pub test: bool,
+    /// Canonical name of the platform.
+    pub provider: String,
+    pub name: String,
+    /// Time and reason of the disconnection; `None` for an active connection.
+    pub disconnected: Option<(Millis, Disconnection)>,
+    pub account_tag: AccountTag,
+    pub settings: ConnectionSettings,
+    /// IDs of tags and fields at the platform.
+    pub memory: BTreeMap<String, String>,
+    pub blacklist_count: i64,
+    pub whitelist_count: i64,
+    /// Creation time up to which the last complete run saw every contact.
+    pub watermark: Option<Millis>,
+    /// Time at which a user first let a run act.
+    pub trusted_at: Option<Millis>,
+    pub created_at: Millis,
+    /// End of the last complete run.
+    pub last_synced_at: Option<Millis>,
+}
+
+/// Reason of a disconnection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disconnection {
+    /// Deleted by a user or a key.
+    Deleted,
+    /// Credentials refused by the platform.
+    Credential,
+}
+
+impl Disconnection {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::Credential => "credential",
+        }
+    }
+}
+
+/// Memory of a connection that has not run (JSON).
+const NOTHING_LEARNED: &str = "{}";
+
+/// Columns of a connection.
+macro_rules! columns {
+    () => {
+        "org_no, id, test, provider, name, disconnected_why, disconnected_at, account_tag, settings, memory, \
+         blacklist_count, whitelist_count, watermark, trusted_at, created_at, last_synced_at"
+    };
+}
+
+statements! {
+    // Concurrent creations wait for each other, so each counts the connections before it.
+    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM connection WHERE org_no = $1 \
+             AND (disconnected_why IS NULL OR disconnected_why <> 'deleted') LIMIT $2) AS part) AS n";
+    INSERT = "INSERT INTO connection (org_no, id, test, provider, name, status, credentials, account_tag, settings, memory, \
+              blacklist_count, whitelist_count, created_at) VALUES ($1, $2, $3, $4, $5, 'active', $6, $7, $8, $10, 0, 0, $9)";
+    BY_ID = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3");
+    LOCK = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND id = $2 AND test = $3 {for_update}");
+    // Limited by the maximum number of connections of an organization.
+    ACTIVE = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND test = $2 AND status = 'active' \
+             ORDER BY created_at DESC, id DESC LIMIT $3");
+    ACTIVE_OF = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND test = $2 AND provider = $3 \
+                AND status = 'active' ORDER BY created_at DESC, id DESC LIMIT $4");
+    FORMER_OF = concat!("SELECT ", columns!(), " FROM connection WHERE org_no = $1 AND test = $2 AND provider = $3 \
+                AND status = 'disconnected' ORDER BY created_at DESC, id DESC LIMIT $4");
+    FORMER = "SELECT provider FROM connection WHERE org_no = $1 AND test = $2 AND status = 'disconnected' \
+              ORDER BY created_at DESC, id DESC LIMIT $3";
+    OF_ACCOUNT = "SELECT id FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3";
+    OTHER_LOST = "SELECT 1 AS one FROM connection WHERE org_no = $1 AND account_tag = $2 AND id <> $3 \
+                  AND disconnected_why = 'credential' LIMIT 1";
+    WRITE = "UPDATE connection SET name = $3, settings = $4, watermark = $5 WHERE org_no = $1 AND id = $2";
+    RECONNECT = "UPDATE connection SET status = 'active', disconnected_why = NULL, disconnected_at = NULL, credentials = $3, \
+                 account_tag = $4, memory = $5, watermark = NULL, trusted_at = NULL WHERE org_no = $1 AND id = $2";
+    DISCONNECT = "UPDATE connection SET status = 'disconnected', disconnected_why = $3, disconnected_at = $4 \
+                  WHERE org_no = $1 AND id = $2 AND status = 'active'";
+    TAG = "SELECT account_tag FROM connection WHERE org_no = $1 AND id = $2";
+    DELETE = "UPDATE connection SET status = 'disconnected', disconnected_why = 'deleted', disconnected_at = $3, \
+              credentials = NULL, memory = $4 WHERE org_no = $1 AND id = $2";
+    REMEMBER = "UPDATE connection SET memory = $4 WHERE org_no = $1 AND id = $2 AND account_tag = $3";
+    CREDENTIALS = "SELECT credentials FROM connection WHERE org_no = $1 AND id = $2";
+    OLDEST_DELETED = "SELECT org_no, id FROM connection WHERE disconnected_why = 'deleted' AND disconnected_at < $1 \
+                      ORDER BY disconnected_at LIMIT 1 {skip_locked}";
+    DROP_RULES = "DELETE FROM connection_rule WHERE org_no = $1 AND id IN (SELECT id FROM connection_rule \
+                  WHERE org_no = $1 AND connection_id = $2 LIMIT $3)";
+    DROP_MARKS = "DELETE FROM contact_mark WHERE org_no = $1 AND connection_id = $2 AND contact IN \
+                  (SELECT contact FROM contact_mark WHERE org_no = $1 AND connection_id = $2 LIMIT $3)";
+    DROP_SCHEDULES = "DELETE FROM connection_schedule WHERE org_no = $1 AND connection_id = $2 AND cause IN \
+                      (SELECT cause FROM connection_schedule WHERE org_no = $1 AND connection_id = $2 LIMIT $3)";
+    DROP = "DELETE FROM connection WHERE org_no = $1 AND id = $2";
+}
+
+/// Creates a connection with its encrypted credentials. Returns false if its organization already has `at_most`, not
+/// counting deleted ones.
+pub async fn insert(tx: &mut Tx, new: &StoredConnection, credentials: &[u8], at_most: i64) -> Result<bool> {
+    if !has_room(tx, new.org, at_most).await? {
+        return Ok(false);
+    }
+    let StoredConnection { org, id, test, provider, name, account_tag, settings, created_at, .. } = new;
+    let (provider, name, settings) = (provider.as_str(), name.as_str(), json(settings)?);
+    let (id, tag) = (id.to_string(), account_tag.as_slice());
+    let values = args![*org, id, *test, provider, name, credentials, tag, settings, *created_at, NOTHING_LEARNED];
+    tx.execute(&INSERT, values).await?;
+    Ok(true)
+}
+
+async fn has_room(tx: &mut Tx, org: OrgNo, at_most: i64) -> Result<bool> {
+    tx.first(&LOCK_ORG, args![org]).await?.ok_or(StoreError::NotFound)?;
+    let counted = tx.first(&COUNT, args![org, at_most]).await?;
+    Ok(counted.map_or(Ok(0), |row| row.get::<i64>("n"))? < at_most)
+}
+
+/// Returns a connection, for keys of its mode (live or test).
+pub async fn by_id(conn: &mut Conn, org: OrgNo, id: ConnId, test: bool) -> Result<StoredConnection> {
+    conn.first(&BY_ID, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Returns a connection like [`by_id`], locked until the transaction ends.
+pub async fn lock(tx: &mut Tx, org: OrgNo, id: ConnId, test: bool) -> Result<StoredConnection> {
+    tx.first(&LOCK, args![org, id.to_string(), test]).await?.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Returns active connections to all platforms, newest first.
+pub async fn active(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<StoredConnection>> {
+    conn.rows(&ACTIVE, args![org, test, at_most]).await?.iter().map(read).collect()
+}
+
+/// Returns the organization's other connections to the account of a connection.
+pub async fn others_of_account(conn: &mut Conn, org: OrgNo, account: &[u8], id: ConnId) -> Result<Vec<ConnId>> {
+    let rows = conn.rows(&OF_ACCOUNT, args![org, account, id.to_string()]).await?;
+    rows.iter().map(|row| row.parse("id")).collect()
+}
+
+/// Returns active connections to a platform, newest first.
+pub async fn active_of(
+    conn: &mut Conn,
+    org: OrgNo,
+    test: bool,
+    provider: &str,
+    at_most: i64,
+) -> Result<Vec<StoredConnection>> {
+    conn.rows(&ACTIVE_OF, args![org, test, provider, at_most]).await?.iter().map(read).collect()
+}
+
+/// Returns disconnected connections to a platform, newest first.
+pub async fn former_of(
+    conn: &mut Conn,
+    org: OrgNo,
+    test: bool,
+    provider: &str,
+    at_most: i64,
+) -> Result<Vec<StoredConnection>> {
+    conn.rows(&FORMER_OF, args![org, test, provider, at_most]).await?.iter().map(read).collect()
+}
+
+/// Returns the platform of each disconnected connection, newest first.
+pub async fn former_providers(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<String>> {
+    conn.rows(&FORMER, args![org, test, at_most]).await?.iter().map(|row| row.get("provider")).collect()
+}
+
+/// Replaces name, settings and watermark of a locked connection.
+pub async fn write(tx: &mut Tx, connection: &StoredConnection) -> Result<()> {
+    let StoredConnection { org, id, name, settings, watermark, .. } = connection;
+    tx.execute(&WRITE, args![*org, id.to_string(), name.as_str(), json(settings)?, *watermark]).await.map(drop)
+}
+
+/// Replaces the credentials of a locked connection and activates it. Returns false if the connection was deleted and its
+/// organization has `at_most` others.
+pub async fn reconnect(
+    tx: &mut Tx,
+    connection: &StoredConnection,
+    credentials: &[u8],
+    tag: &AccountTag,
+    at_most: i64,
+) -> Result<bool> {
+    let was_deleted = connection.disconnected.is_some_and(|(_, why)| why == Disconnection::Deleted);
+    if was_deleted && !has_room(tx, connection.org, at_most).await? {
+        return Ok(false);
+    }
+    let id = connection.id.to_string();
+    tx.execute(&RECONNECT, args![connection.org, &*id, credentials, tag.as_slice(), NOTHING_LEARNED]).await?;
+    tokens::drop_unused(tx, connection.org, &connection.account_tag).await?;
+    schedule::resume(tx, connection.org, &id).await?;
+    hooks::resume(tx, connection.org, &id).await?;
+    Ok(true)
+}
+
+/// Disconnects an active connection because the platform refuses its credentials, which are kept. Returns false if it was
+/// not active.
+pub async fn disconnect(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Result<bool> {
+    let id = id.to_string();
+    // First, because every change of a connection locks it before its schedules.
+    let is_active = tx.execute(&DISCONNECT, args![org, &*id, Disconnection::Credential.as_str(), at]).await? == 1;
+    schedule::pause(tx, org, &id).await?;
+    hooks::pause(tx, org, &id).await?;
+    Ok(is_active)
+}
+
+/// Returns whether the platform refuses the same credentials in another connection of the organization.
+pub async fn is_other_lost(conn: &mut Conn, of: &StoredConnection) -> Result<bool> {
+    let values = args![of.org, of.account_tag.as_slice(), of.id.to_string()];
+    Ok(conn.first(&OTHER_LOST, values).await?.is_some())
+}
+
+/// Deletes a locked connection and erases its credentials.
+pub async fn delete(tx: &mut Tx, org: OrgNo, id: ConnId, at: Millis) -> Result<()> {
+    schedule::pause(tx, org, &id.to_string()).await?;
+    hooks::remove(tx, org, id).await?;
+    tx.execute(&DELETE, args![org, id.to_string(), at, NOTHING_LEARNED]).await?;
+    let row = tx.first(&TAG, args![org, id.to_string()]).await?.ok_or(StoreError::NotFound)?;
+    tokens::drop_unused(tx, org, &account_tag(&row)?).await
+}
+
+/// Stores what a run has found or created in an account, unless the connection has another account now.
+pub async fn remember(
+    tx: &mut Tx,
+    org: OrgNo,
+    id: ConnId,
+    tag: &AccountTag,
+    memory: &BTreeMap<String, String>,
+) -> Result<()> {
+    let memory = serde_json::json!(memory).to_string();
+    tx.execute(&REMEMBER, args![org, id.to_string(), tag.as_slice(), memory]).await.map(drop)
+}
+
+/// Returns the encrypted credentials; `None` if there are none.
+pub async fn credentials(conn: &mut Conn, org: OrgNo, id: ConnId) -> Result<Option<Vec<u8>>> {
+    conn.first(&CREDENTIALS, args![org, id.to_string()]).await?.map_or(Ok(None), |row| row.get("credentials"))
+}
+
+/// Removes up to `at_most` rows of the connection that was deleted first, before a time, itself last, or else tokens of
+/// connections that were never made. Returns their number.
+pub async fn purge(tx: &mut Tx, before: Millis, at_most: u32) -> Result<u64> {
+    let Some(row) = tx.first(&OLDEST_DELETED, args![before]).await? else { return tokens::purge(tx, before).await };
+    let (org, id): (i64, String) = (row.get("org_no")?, row.get("id")?);
+    let mut removed = 0;
+    for part in [&DROP_RULES, &DROP_MARKS, &DROP_SCHEDULES] {
+        let left = i64::from(at_most).saturating_sub(i64::try_from(removed).unwrap_or(i64::MAX));
+        if left == 0 {
+            return Ok(removed);
+        }
+        removed += tx.execute(part, args![org, id.as_str(), left]).await?;
+    }
+    if removed < u64::from(at_most) {
+        removed += tx.execute(&DROP, args![org, id.as_str()]).await?;
+    }
+    Ok(removed)
+}
+
+fn json(settings: &ConnectionSettings) -> Result<String> {
+    serde_json::to_string(settings).map_err(|error| StoreError::Corrupt(error.into()))
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| StoreError::Corrupt(error.into()))
+}
+
+fn account_tag(row: &ResultRow) -> Result<AccountTag> {
+    let tag: Vec<u8> = row.get("account_tag")?;
+    tag.try_into().map_err(|_| StoreError::corrupt("the tag of an account"))
+}
+
+fn read(row: &ResultRow) -> Result<StoredConnection> {
+    let why: Option<String> = row.get("disconnected_why")?;
+    let why = why.map(|why| match why.as_str() {
+        "deleted" => Ok(Disconnection::Deleted),
+        "credential" => Ok(Disconnection::Credential),
+        _ => Err(StoreError::corrupt("why a connection is disconnected")),
+    });
+    let time = |column| Ok::<_, StoreError>(row.get::<Option<i64>>(column)?.map(Millis));
+    Ok(StoredConnection {
+        org: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        test: row.get::<i64>("test")? == 1,
+        provider: row.get("provider")?,
+        name: row.get("name")?,
+        disconnected: time("disconnected_at")?.zip(why.transpose()?),
+        account_tag: account_tag(row)?,
+        settings: parsed(&row.get::<String>("settings")?)?,
+        memory: parsed(&row.get::<String>("memory")?)?,
+        blacklist_count: row.get("blacklist_count")?,
+        whitelist_count: row.get("whitelist_count")?,
+        watermark: time("watermark")?,
+        trusted_at: time("trusted_at")?,
+        created_at: Millis(row.get("created_at")?),
+        last_synced_at: time("last_synced_at")?,
+    })
+}

@@ -1,0 +1,89 @@
+//! Contacts that become rows of an automatic run: those that were never verified, or those with the oldest verdicts.
+//!
+//! A mark has the time at which its address was last read for a verdict. It is written while a run reads, and taken back if the
+//! run ends without verdicts ([`forget_reading`]).
+
+use std::collections::HashMap;
+
+use probity_account::connections::DecayShare;
+use probity_account::id::ConnId;
+use probity_mail::time::Millis;
+
+use super::{ReadContact, hash, hashes};
+use crate::connections::runs::{ConnectionRun, ContactPick};
+use crate::db::error::Result;
+use crate::db::{ResultRow, Tx, args, statements};
+use crate::jobs::JobNo;
+use crate::number::OrgNo;
+use crate::privacy::suppressions::SuppressionTag;
+
+statements! {
+    FORGET_READING = "UPDATE contact_mark SET verified_at = before_at WHERE org_no = $1 AND connection_id = $2 AND job_no = $3";
+    // Contacts of the share that were not read have left. They count as verified, so that others get their turn.
+    RETIRE = "UPDATE contact_mark SET verified_at = $4 WHERE org_no = $1 AND connection_id = $2 AND job_no <> $3 \
+              AND (verified_at < $5 OR (verified_at = $5 AND contact <= $6))";
+}
+
+/// What is known of a contact on a page.
+pub(super) struct KnownContact {
+    pub(super) address: SuppressionTag,
+    /// Last run that read it, and its row.
+    pub(super) job: JobNo,
+    pub(super) idx: i64,
+    verified_at: Option<Millis>,
+}
+
+/// Returns what is known of these contacts.
+pub(super) async fn known(
+    tx: &mut Tx,
+    (org, connection): (OrgNo, ConnId),
+    contacts: &[ReadContact],
+) -> Result<HashMap<[u8; 16], KnownContact>> {
+    if contacts.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let marks = hashes(contacts.iter().map(|one| one.mark));
+    let rows = tx.rows(&super::KNOWN, args![org, connection.to_string(), marks]).await?;
+    let known = |row: &ResultRow| {
+        let known = KnownContact {
+            address: hash(row, "address")?,
+            job: JobNo(row.get("job_no")?),
+            idx: row.get("idx")?,
+            verified_at: row.get::<Option<i64>>("verified_at")?.map(Millis),
+        };
+        Ok((hash(row, "contact")?, known))
+    };
+    rows.iter().map(known).collect()
+}
+
+/// Returns whether a contact becomes a row of a run, or is one.
+pub(super) fn picks(run: &ConnectionRun, contact: &ReadContact, known: Option<&KnownContact>) -> bool {
+    let known = known.filter(|known| known.job == run.job || known.address == contact.address);
+    if known.is_some_and(|known| known.job == run.job) {
+        return true;
+    }
+    let verified_at = known.and_then(|known| known.verified_at);
+    match &run.pick {
+        ContactPick::All => true,
+        ContactPick::Unverified => verified_at.is_none(),
+        ContactPick::Oldest { cut, fresh_ppm } => match verified_at {
+            Some(at) => cut.as_ref().is_some_and(|(cut, last)| (at, &contact.mark[..]) <= (*cut, &last[..])),
+            None => DecayShare::has_fresh(*fresh_ppm, &contact.mark),
+        },
+    }
+}
+
+/// Takes back what a run has noted that ends without verdicts.
+pub(crate) async fn forget_reading(tx: &mut Tx, run: &ConnectionRun) -> Result<()> {
+    if run.rows == 0 {
+        return Ok(());
+    }
+    tx.execute(&FORGET_READING, args![run.org, run.connection.to_string(), run.job]).await.map(drop)
+}
+
+/// Retires the contacts of a complete run's share that it has not met.
+pub(crate) async fn retire(tx: &mut Tx, run: &ConnectionRun, now: Millis) -> Result<()> {
+    let ContactPick::Oldest { cut: Some((at, last)), .. } = &run.pick else { return Ok(()) };
+    let connection = run.connection.to_string();
+    tx.execute(&RETIRE, args![run.org, connection, run.job, now, *at, &last[..]]).await.map(drop)
+}

@@ -1,0 +1,228 @@
+//! Webhooks of connections at their platforms: what is registered, and the events that make a poll due.
+//!
+//! A row exists while polls are switched on, and afterwards until the registration is removed at the platform. A worker takes a row up
+//! with a new version and a time by which it is done ([`claim`]); writes of an earlier holder are rejected. An event stores nothing but
+//! its time: it moves the next poll ([`hasten`]), so repeated, lost and forged ones do no harm.
+//!
+//! The row is locked after its connection's and its schedule's.
+
+use probity_account::id::ConnId;
+use probity_mail::time::Millis;
+
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// Webhook of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionHook {
+    pub org: OrgNo,
+    pub connection: ConnId,
+    /// Whether it is to be registered; otherwise it is to be removed.
+    pub is_wanted: bool,
+    /// Secrets and registrations, encrypted by the caller; `None` before the first.
+    pub keys: Option<Vec<u8>>,
+    /// Why the last attempt to register failed.
+    pub fault: Option<String>,
+    /// Attempts in a row that failed.
+    pub failures: i64,
+    /// Time of the current registration.
+    pub registered_at: Option<Millis>,
+    pub last_event_at: Option<Millis>,
+}
+
+/// Webhook that a worker has taken up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedHook {
+    pub hook: ConnectionHook,
+    version: i64,
+    until: Millis,
+}
+
+impl ClaimedHook {
+    /// Notes the stored time by which the work is done.
+    pub fn held_until(&mut self, until: Millis) {
+        self.until = until;
+    }
+}
+
+/// State after a step of the work on a webhook.
+#[derive(Clone, Copy, Debug)]
+pub struct HookProgress<'a> {
+    pub keys: &'a [u8],
+    pub fault: Option<&'a str>,
+    pub failures: i64,
+    pub registered_at: Option<Millis>,
+    /// Next look. While the work goes on, the time by which it is done ([`ClaimedHook::held_until`]).
+    pub next_at: Millis,
+}
+
+/// How soon an event makes a poll due, in milliseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct PollHaste {
+    /// From the event.
+    pub after_ms: i64,
+    /// Shortest time between the starts of two polls.
+    pub apart_ms: i64,
+}
+
+/// Columns of a webhook.
+macro_rules! columns {
+    () => {
+        "h.org_no, h.connection_id, h.wanted, h.keys, h.fault, h.failures, h.registered_at, h.last_event_at"
+    };
+}
+
+/// Time that an event gives to a poll. $3: after the event. $4: shortest time between polls.
+macro_rules! hastened {
+    () => {
+        "CASE WHEN COALESCE(done_at, 0) + CAST($4 AS BIGINT) > CAST($3 AS BIGINT) \
+         THEN COALESCE(done_at, 0) + CAST($4 AS BIGINT) ELSE CAST($3 AS BIGINT) END"
+    };
+}
+
+statements! {
+    WANT = "INSERT INTO connection_hook (org_no, connection_id, wanted, failures, version, next_at) VALUES ($1, $2, 1, 0, 0, $3) \
+            ON CONFLICT (org_no, connection_id) DO UPDATE SET wanted = 1, failures = 0, fault = NULL, \
+            next_at = excluded.next_at WHERE connection_hook.wanted = 0";
+    // A worker may remove the registration from now on, so it no longer stands.
+    UNWANT = "UPDATE connection_hook SET wanted = 0, failures = 0, fault = NULL, registered_at = NULL, next_at = $3 \
+              WHERE org_no = $1 AND connection_id = $2 AND wanted = 1";
+    RENEW = "UPDATE connection_hook SET failures = 0, fault = NULL, registered_at = NULL, next_at = $3 \
+             WHERE org_no = $1 AND connection_id = $2 AND wanted = 1";
+    PAUSE = "UPDATE connection_hook SET next_at = NULL WHERE org_no = $1 AND connection_id = $2";
+    // Rows to be removed are included.
+    LOOK_NOW = "UPDATE connection_hook SET next_at = 0, failures = 0 WHERE org_no = $1 AND connection_id = $2";
+    // The row is gone if the connection was deleted.
+    RESUME = "INSERT INTO connection_hook (org_no, connection_id, wanted, failures, version, next_at) \
+              SELECT s.org_no, s.connection_id, 1, 0, 0, 0 FROM connection_schedule s \
+              JOIN connection c ON c.org_no = s.org_no AND c.id = s.connection_id AND c.test = 0 \
+              WHERE s.org_no = $1 AND s.connection_id = $2 AND s.cause = 'instafloss' \
+              ON CONFLICT (org_no, connection_id) DO NOTHING";
+    REMOVE_UNWANTED = "DELETE FROM connection_hook WHERE org_no = $1 AND connection_id = $2 AND wanted = 0";
+    LOOK = "UPDATE connection_hook SET next_at = $3 WHERE org_no = $1 AND connection_id = $2";
+    REMOVE = "DELETE FROM connection_hook WHERE org_no = $1 AND connection_id = $2";
+    OF = concat!("SELECT ", columns!(), " FROM connection_hook h WHERE h.org_no = $1 AND h.connection_id = $2");
+    ADDRESSED = concat!("SELECT ", columns!(), ", c.provider FROM connection_hook h \
+                JOIN connection c ON c.org_no = h.org_no AND c.id = h.connection_id WHERE h.connection_id = $1");
+    ANY_DUE = "SELECT 1 AS one FROM connection_hook h WHERE h.next_at <= $1 LIMIT 1";
+    DUE = concat!("SELECT ", columns!(), ", h.version FROM connection_hook h WHERE h.next_at <= $1 \
+          ORDER BY h.next_at LIMIT 1 {skip_locked}");
+    TAKE = "UPDATE connection_hook SET version = version + 1, next_at = $3 WHERE org_no = $1 AND connection_id = $2";
+    // If `next_at` has moved meanwhile, somebody has asked for another look, and may want something else than is registered.
+    WRITE = "UPDATE connection_hook SET keys = $4, fault = $5, \
+             failures = CASE WHEN next_at = $8 THEN CAST($6 AS BIGINT) ELSE failures END, \
+             registered_at = CASE WHEN next_at = $8 THEN CAST($7 AS BIGINT) ELSE NULL END, \
+             next_at = CASE WHEN next_at = $8 THEN CAST($9 AS BIGINT) ELSE next_at END \
+             WHERE org_no = $1 AND connection_id = $2 AND version = $3";
+    // A poll that waits after a failure, or for credits, waits on.
+    HASTEN = concat!("UPDATE connection_schedule SET due_at = ", hastened!(), ", next_at = ", hastened!(),
+             " WHERE org_no = $1 AND connection_id = $2 AND cause = 'instafloss' AND waits_for IS NULL AND next_at > ", hastened!());
+    NEXT_POLL = "SELECT next_at FROM connection_schedule WHERE org_no = $1 AND connection_id = $2 AND cause = 'instafloss'";
+    HEARD = "UPDATE connection_hook SET last_event_at = $3 WHERE org_no = $1 AND connection_id = $2";
+}
+
+/// Has a locked connection's webhook registered, or removed at the platform. No effect if that is so.
+pub async fn want(tx: &mut Tx, (org, connection): (OrgNo, ConnId), is_wanted: bool, now: Millis) -> Result<()> {
+    let statement = if is_wanted { &WANT } else { &UNWANT };
+    tx.execute(statement, args![org, connection.to_string(), now]).await.map(drop)
+}
+
+/// Has the webhook of a locked connection registered again, if it is wanted: its lists have changed.
+pub async fn renew(tx: &mut Tx, (org, connection): (OrgNo, ConnId), now: Millis) -> Result<()> {
+    tx.execute(&RENEW, args![org, connection.to_string(), now]).await.map(drop)
+}
+
+/// Stops the work on a connection that is disconnected.
+pub(super) async fn pause(tx: &mut Tx, org: OrgNo, connection: &str) -> Result<()> {
+    tx.execute(&PAUSE, args![org, connection]).await.map(drop)
+}
+
+/// Looks at the webhook of a reconnected connection at once: the account may be another one.
+pub(super) async fn resume(tx: &mut Tx, org: OrgNo, connection: &str) -> Result<()> {
+    tx.execute(&LOOK_NOW, args![org, connection]).await?;
+    tx.execute(&RESUME, args![org, connection]).await.map(drop)
+}
+
+/// Forgets a webhook: events are rejected.
+pub async fn remove(tx: &mut Tx, org: OrgNo, connection: ConnId) -> Result<()> {
+    tx.execute(&REMOVE, args![org, connection.to_string()]).await.map(drop)
+}
+
+/// Forgets a webhook that was removed at the platform. If it is wanted again, it is looked at again.
+pub async fn remove_unwanted(tx: &mut Tx, org: OrgNo, connection: ConnId, now: Millis) -> Result<()> {
+    let id = connection.to_string();
+    if tx.execute(&REMOVE_UNWANTED, args![org, &*id]).await? == 0 {
+        tx.execute(&LOOK, args![org, &*id, now]).await?;
+    }
+    Ok(())
+}
+
+/// Returns a connection's webhook.
+pub async fn of_connection(conn: &mut Conn, org: OrgNo, connection: ConnId) -> Result<Option<ConnectionHook>> {
+    conn.first(&OF, args![org, connection.to_string()]).await?.as_ref().map(read).transpose()
+}
+
+/// Returns the webhook of any organization's connection, with the name of its platform.
+pub async fn addressed(conn: &mut Conn, connection: ConnId) -> Result<Option<(ConnectionHook, String)>> {
+    let Some(row) = conn.first(&ADDRESSED, args![connection.to_string()]).await? else { return Ok(None) };
+    Ok(Some((read(&row)?, row.get("provider")?)))
+}
+
+/// Returns whether [`claim`] would find work, without writing.
+pub async fn any_due(conn: &mut Conn, now: Millis) -> Result<bool> {
+    Ok(conn.first(&ANY_DUE, args![now]).await?.is_some())
+}
+
+/// Takes up the webhook that has been due longest, until a time.
+pub async fn claim(tx: &mut Tx, now: Millis, until: Millis) -> Result<Option<ClaimedHook>> {
+    let Some(row) = tx.first(&DUE, args![now]).await? else { return Ok(None) };
+    let hook = read(&row)?;
+    tx.execute(&TAKE, args![hook.org, hook.connection.to_string(), until]).await?;
+    Ok(Some(ClaimedHook { hook, version: row.get::<i64>("version")? + 1, until }))
+}
+
+/// Stores a step of the work. Fails with [`StoreError::LeaseLost`] if somebody else has taken it up, or it was removed.
+pub async fn write(tx: &mut Tx, claimed: &ClaimedHook, to: HookProgress<'_>) -> Result<()> {
+    let ClaimedHook { hook, version, until } = claimed;
+    let values = args![
+        hook.org,
+        hook.connection.to_string(),
+        *version,
+        to.keys,
+        to.fault,
+        to.failures,
+        to.registered_at,
+        *until,
+        to.next_at,
+    ];
+    if tx.execute(&WRITE, values).await? == 1 { Ok(()) } else { Err(StoreError::LeaseLost) }
+}
+
+/// Records an event, and makes the next poll due soon, unless it is due earlier. Returns the time of the next poll.
+pub async fn hasten(
+    tx: &mut Tx,
+    (org, connection): (OrgNo, ConnId),
+    haste: PollHaste,
+    now: Millis,
+) -> Result<Option<Millis>> {
+    let id = connection.to_string();
+    tx.execute(&HASTEN, args![org, &*id, now + haste.after_ms, haste.apart_ms]).await?;
+    tx.execute(&HEARD, args![org, &*id, now]).await?;
+    let Some(row) = tx.first(&NEXT_POLL, args![org, &*id]).await? else { return Ok(None) };
+    Ok(row.get::<Option<i64>>("next_at")?.map(Millis))
+}
+
+fn read(row: &ResultRow) -> Result<ConnectionHook> {
+    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
+    Ok(ConnectionHook {
+        org: OrgNo(row.get("org_no")?),
+        connection: row.parse("connection_id")?,
+        is_wanted: row.get::<i64>("wanted")? == 1,
+        keys: row.get("keys")?,
+        fault: row.get("fault")?,
+        failures: row.get("failures")?,
+        registered_at: at("registered_at")?,
+        last_event_at: at("last_event_at")?,
+    })
+}

@@ -1,0 +1,295 @@
+//! Runs of connections: the properties that a run has in addition to its job.
+//!
+//! ```text
+//! reading            contacts are read; the job is staged
+//! verifying          the job is accepted; rows plan actions as they are settled
+//! needs_confirmation a user decides about the planned actions
+//! acting             due actions are performed
+//! ```
+//!
+//! A node claims a run under a lease with an epoch ([`claim`]); writes of an earlier holder are rejected
+//! ([`StoreError::LeaseLost`]). A unique index ensures that a connection has only one run at a time that is reading,
+//! verifying or acting. Of the others, at most one that covers all contacts waits for a user: the newest.
+
+mod claiming;
+mod ending;
+mod polls;
+mod replacing;
+mod watch;
+
+use probity_account::connections::{BrakeReason, RunCause};
+use probity_account::id::{ConnId, JobId};
+use probity_mail::time::Millis;
+
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Statement, Tx, args, statements};
+use crate::jobs::{self, JobNo, NewJob};
+use crate::nodes::wake::{self, WakeUp};
+use crate::number::OrgNo;
+
+pub use claiming::{ClaimedRun, RunFence, RunSetback, accept, any_due, claim, extend, leave, set_back};
+pub(crate) use claiming::{RunAdvance, advance, held};
+pub use ending::{
+    Confirmation, RunEnd, any_old, cancel, conclude, confirm, fail, finish_acting, finish_empty, forget, of_banned,
+    put_back,
+};
+pub(crate) use ending::{act, closed_job, finish_if_decided, is_acting, lock, purged};
+pub use polls::end_poll;
+pub use watch::{RunWatch, watch};
+
+/// State of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunState {
+    Reading,
+    Verifying,
+    NeedsConfirmation,
+    Acting,
+    Finished,
+    Failed,
+    Cancelled,
+}
+
+impl RunState {
+    pub const ALL: [Self; 7] = [
+        Self::Reading,
+        Self::Verifying,
+        Self::NeedsConfirmation,
+        Self::Acting,
+        Self::Finished,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// Returns the name in the contract.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reading => "reading",
+            Self::Verifying => "verifying",
+            Self::NeedsConfirmation => "needs_confirmation",
+            Self::Acting => "acting",
+            Self::Finished => "finished",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Returns whether a node works on a run in this state.
+    pub fn is_going(self) -> bool {
+        matches!(self, Self::Reading | Self::Verifying | Self::Acting)
+    }
+
+    /// Returns whether the state is final.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Finished | Self::Failed | Self::Cancelled)
+    }
+}
+
+impl std::str::FromStr for RunState {
+    type Err = ();
+
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        Self::ALL.into_iter().find(|state| state.as_str() == name).ok_or(())
+    }
+}
+
+/// Run to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRun {
+    /// Job of the run, with the same ID.
+    pub job: NewJob,
+    pub connection: ConnId,
+    pub cause: RunCause,
+    /// Whether the run only shows what would happen.
+    pub is_dry: bool,
+    /// Settings of the connection (JSON), which apply to the whole run.
+    pub settings: String,
+    /// Creation date from which contacts are read; `None` for all.
+    pub since: Option<Millis>,
+}
+
+/// Contacts that become rows of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ContactPick {
+    All,
+    /// Contacts whose address was never verified.
+    Unverified,
+    /// Those up to a place in the order of verdicts, and a share of the others.
+    Oldest {
+        cut: Option<(Millis, Vec<u8>)>,
+        fresh_ppm: i64,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionRun {
+    pub org: OrgNo,
+    pub id: JobId,
+    pub job: JobNo,
+    pub connection: ConnId,
+    pub cause: RunCause,
+    /// Whether the run only shows what would happen.
+    pub is_dry: bool,
+    pub state: RunState,
+    /// Reason of a failure or a setback, without addresses and credentials.
+    pub fault: Option<String>,
+    /// Reason why the run waits for confirmation.
+    pub brake: Option<BrakeReason>,
+    /// Settings of the connection at the start (JSON).
+    pub settings: String,
+    /// Tag of the account that was read. Actions in another account are impossible.
+    pub account_tag: Vec<u8>,
+    /// Creation date from which contacts are read; `None` for all.
+    pub since: Option<Millis>,
+    /// Slot of the schedule that it stands for; `None` if a person started it.
+    pub due_at: Option<Millis>,
+    /// Contacts that become rows.
+    pub pick: ContactPick,
+    /// Number of contacts read.
+    pub contacts: i64,
+    /// Number of records without an address or an ID.
+    pub skipped: i64,
+    /// Number of contacts that became rows of the job.
+    pub rows: i64,
+    /// Time of the next work, which a platform may have delayed.
+    pub next_at: Millis,
+    /// Consecutive failed calls.
+    pub failures: i64,
+    /// Time of the first consecutive refusal of the credentials.
+    pub refused_at: Option<Millis>,
+    /// Of a poll: time from the creation of its oldest new contact to the verdicts, in milliseconds.
+    pub delay_ms: Option<i64>,
+    pub created_at: Millis,
+    pub confirmed_at: Option<Millis>,
+    pub finished_at: Option<Millis>,
+}
+
+/// Columns that [`read`] needs.
+macro_rules! columns {
+    () => {
+        "org_no, id, job_no, connection_id, cause, dry, state, fault, brake, settings, account_tag, since, contacts, \
+         skipped, rows_total, next_at, failures, refused_at, created_at, confirmed_at, finished_at, due_at, cut_at, \
+         cut_contact, fresh_ppm, delay_ms"
+    };
+}
+pub(crate) use columns;
+
+statements! {
+    // Only for an active connection of the caller's mode.
+    START = "INSERT INTO connection_run (org_no, id, job_no, connection_id, cause, dry, state, settings, account_tag, since, \
+             contacts, skipped, rows_total, epoch, next_at, failures, created_at) \
+             SELECT c.org_no, CAST($3 AS TEXT), CAST($4 AS BIGINT), c.id, CAST($5 AS TEXT), CAST($6 AS BIGINT), 'reading', \
+             CAST($7 AS TEXT), c.account_tag, CAST($8 AS BIGINT), 0, 0, 0, 0, CAST($9 AS BIGINT), 0, CAST($9 AS BIGINT) \
+             FROM connection c WHERE c.org_no = $1 AND c.id = $2 AND c.test = $10 AND c.status = 'active'";
+    OF_CONNECTION = "UPDATE job SET connection_id = $3, integration = (SELECT c.provider FROM connection c \
+                     WHERE c.org_no = $1 AND c.id = $3) WHERE org_no = $1 AND job_no = $2";
+    BY_ID = concat!("SELECT ", columns!(), " FROM connection_run WHERE org_no = $1 AND id = $2 AND connection_id = $3");
+    BY_JOB = concat!("SELECT ", columns!(), " FROM connection_run WHERE org_no = $1 AND job_no = $2");
+    GOING = concat!("SELECT ", columns!(), " FROM connection_run WHERE org_no = $1 AND connection_id = $2 \
+            AND state IN ('reading', 'verifying', 'acting')");
+    PAGE = concat!("SELECT ", columns!(), " FROM connection_run WHERE org_no = $1 AND connection_id = $2 \
+           AND (created_at < $3 OR (created_at = $3 AND id < $4)) ORDER BY created_at DESC, id DESC LIMIT $5");
+}
+
+/// Returns all statements of runs, including submodules.
+pub(crate) fn all_statements() -> Vec<&'static Statement> {
+    [STATEMENTS, claiming::STATEMENTS, ending::STATEMENTS, polls::STATEMENTS, replacing::STATEMENTS, watch::STATEMENTS]
+        .concat()
+}
+
+/// Starts a run with its staged job. Fails with [`StoreError::NotFound`] if the connection does not exist or is
+/// disconnected, and with [`StoreError::Conflict`] if another run of the connection is active.
+pub async fn start(tx: &mut Tx, new: &NewRun) -> Result<ConnectionRun> {
+    let NewJob { org, id, test, at, .. } = new.job;
+    let job = jobs::begin(tx, &new.job).await?;
+    let connection = new.connection.to_string();
+    let values = args![
+        org,
+        &*connection,
+        id.to_string(),
+        job,
+        new.cause.as_str(),
+        new.is_dry,
+        &*new.settings,
+        new.since,
+        at,
+        test,
+    ];
+    if tx.execute(&START, values).await? != 1 {
+        return Err(StoreError::NotFound);
+    }
+    tx.execute(&OF_CONNECTION, args![org, job, &*connection]).await?;
+    wake::ring(tx, WakeUp::Runs).await?;
+    by_job(tx, org, job).await?.ok_or(StoreError::NotFound)
+}
+
+/// Returns a run of a connection.
+pub async fn by_id(conn: &mut Conn, org: OrgNo, connection: ConnId, id: JobId) -> Result<ConnectionRun> {
+    let row = conn.first(&BY_ID, args![org, id.to_string(), connection.to_string()]).await?;
+    row.as_ref().map_or(Err(StoreError::NotFound), read)
+}
+
+/// Returns the run of a job; `None` if the job is not a run.
+pub async fn by_job(conn: &mut Conn, org: OrgNo, job: JobNo) -> Result<Option<ConnectionRun>> {
+    conn.first(&BY_JOB, args![org, job]).await?.as_ref().map(read).transpose()
+}
+
+/// Returns the active run of a connection, if any.
+pub async fn going(conn: &mut Conn, org: OrgNo, connection: ConnId) -> Result<Option<ConnectionRun>> {
+    conn.first(&GOING, args![org, connection.to_string()]).await?.as_ref().map(read).transpose()
+}
+
+/// Returns runs of a connection, newest first, after the last one of a page, at most `at_most`.
+pub async fn page(
+    conn: &mut Conn,
+    org: OrgNo,
+    connection: ConnId,
+    after: Option<(Millis, JobId)>,
+    at_most: i64,
+) -> Result<Vec<ConnectionRun>> {
+    let (at, id) = after.map_or((Millis(i64::MAX), String::new()), |(at, id)| (at, id.to_string()));
+    conn.rows(&PAGE, args![org, connection.to_string(), at, id, at_most]).await?.iter().map(read).collect()
+}
+
+fn pick(row: &ResultRow) -> Result<ContactPick> {
+    Ok(match row.parse("cause")? {
+        RunCause::Manual => ContactPick::All,
+        RunCause::Autofloss | RunCause::Instafloss => ContactPick::Unverified,
+        RunCause::DecayProtection => {
+            let at = row.get::<Option<i64>>("cut_at")?.map(Millis);
+            let cut = at.zip(row.get::<Option<Vec<u8>>>("cut_contact")?);
+            ContactPick::Oldest { cut, fresh_ppm: row.get::<Option<i64>>("fresh_ppm")?.unwrap_or(0) }
+        }
+    })
+}
+
+pub(crate) fn read(row: &ResultRow) -> Result<ConnectionRun> {
+    let at = |column: &str| row.get::<Option<i64>>(column).map(|at| at.map(Millis));
+    let brake: Option<String> = row.get("brake")?;
+    let brake = brake.map(|name| name.parse().map_err(|()| StoreError::corrupt("a run's brake"))).transpose()?;
+    Ok(ConnectionRun {
+        org: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        job: JobNo(row.get("job_no")?),
+        connection: row.parse("connection_id")?,
+        cause: row.parse("cause")?,
+        is_dry: row.get::<i64>("dry")? == 1,
+        state: row.parse("state")?,
+        fault: row.get("fault")?,
+        brake,
+        settings: row.get("settings")?,
+        account_tag: row.get("account_tag")?,
+        since: at("since")?,
+        due_at: at("due_at")?,
+        pick: pick(row)?,
+        contacts: row.get("contacts")?,
+        skipped: row.get("skipped")?,
+        rows: row.get("rows_total")?,
+        next_at: Millis(row.get("next_at")?),
+        failures: row.get("failures")?,
+        refused_at: at("refused_at")?,
+        delay_ms: row.get("delay_ms")?,
+        created_at: Millis(row.get("created_at")?),
+        confirmed_at: at("confirmed_at")?,
+        finished_at: at("finished_at")?,
+    })
+}

@@ -1,0 +1,117 @@
+//! Sources of outcomes: sending services that post events to a URL of their own.
+
+use probity_account::id::OutcomeSourceId;
+use probity_account::outcome::OutcomeSource;
+use probity_mail::time::Millis;
+
+use crate::db::error::{Result, StoreError};
+use crate::db::{Conn, ResultRow, Tx, args, statements};
+use crate::number::OrgNo;
+
+/// Source without its secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeSourceRecord {
+    pub org: OrgNo,
+    pub id: OutcomeSourceId,
+    /// Whether a test key created it. Its events are stored as those of test keys.
+    pub test: bool,
+    pub service: OutcomeSource,
+    pub name: String,
+    pub created_at: Millis,
+    pub last_event_at: Option<Millis>,
+}
+
+/// Secrets of a source.
+#[derive(Clone, PartialEq, Eq)]
+pub struct OutcomeSourceSecrets {
+    /// Keyed hash of the secret in the URL.
+    pub hash: Vec<u8>,
+    /// Key with which the service signs, encrypted by the caller.
+    pub signing_key: Option<Vec<u8>>,
+}
+
+/// Columns of a source.
+macro_rules! columns {
+    () => {
+        "org_no, id, test, service, name, created_at, last_event_at"
+    };
+}
+
+statements! {
+    // Each concurrent creation waits for the one before, and then counts its source, too.
+    LOCK_ORG = "SELECT org_no FROM org WHERE org_no = $1 {for_update}";
+    COUNT = "SELECT (SELECT COUNT(*) FROM (SELECT 1 AS one FROM outcome_source WHERE org_no = $1 LIMIT $2) AS part) AS n";
+    INSERT = "INSERT INTO outcome_source (org_no, id, test, service, name, hash, signing_key, created_at) \
+              VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    ALL = concat!("SELECT ", columns!(), " FROM outcome_source WHERE org_no = $1 AND test = $2 ORDER BY created_at DESC, id DESC \
+          LIMIT $3");
+    BY_ID = concat!("SELECT ", columns!(), ", hash, signing_key FROM outcome_source WHERE id = $1");
+    REMOVE = "DELETE FROM outcome_source WHERE org_no = $1 AND id = $2 AND test = $3";
+    TOUCH = "UPDATE outcome_source SET last_event_at = $3 WHERE org_no = $1 AND id = $2";
+}
+
+/// Creates a source. False: its organization has `at_most` already.
+pub async fn insert(
+    tx: &mut Tx,
+    source: &OutcomeSourceRecord,
+    secrets: &OutcomeSourceSecrets,
+    at_most: i64,
+) -> Result<bool> {
+    let OutcomeSourceRecord { org, id, test, service, name, created_at, .. } = source;
+    tx.first(&LOCK_ORG, args![*org]).await?.ok_or(StoreError::NotFound)?;
+    let counted = tx.first(&COUNT, args![*org, at_most]).await?;
+    if counted.map_or(Ok(0), |row| row.get::<i64>("n"))? >= at_most {
+        return Ok(false);
+    }
+    let values = args![
+        *org,
+        id.to_string(),
+        *test,
+        service.as_str(),
+        name.as_str(),
+        &secrets.hash[..],
+        secrets.signing_key.clone(),
+        *created_at
+    ];
+    tx.execute(&INSERT, values).await?;
+    Ok(true)
+}
+
+/// Returns an organization's sources of a mode, newest first, at most `at_most`.
+pub async fn all(conn: &mut Conn, org: OrgNo, test: bool, at_most: i64) -> Result<Vec<OutcomeSourceRecord>> {
+    conn.rows(&ALL, args![org, test, at_most]).await?.iter().map(read).collect()
+}
+
+/// Returns a source of any organization, with its secrets.
+pub async fn by_id(
+    conn: &mut Conn,
+    id: OutcomeSourceId,
+) -> Result<Option<(OutcomeSourceRecord, OutcomeSourceSecrets)>> {
+    let Some(row) = conn.first(&BY_ID, args![id.to_string()]).await? else { return Ok(None) };
+    let secrets = OutcomeSourceSecrets { hash: row.get("hash")?, signing_key: row.get("signing_key")? };
+    Ok(Some((read(&row)?, secrets)))
+}
+
+/// Removes a source. Its outcomes stay.
+pub async fn remove(tx: &mut Tx, org: OrgNo, id: OutcomeSourceId, test: bool) -> Result<()> {
+    let removed = tx.execute(&REMOVE, args![org, id.to_string(), test]).await?;
+    if removed == 0 { Err(StoreError::NotFound) } else { Ok(()) }
+}
+
+/// Notes that a source has posted. False: it was removed meanwhile.
+pub async fn touch(tx: &mut Tx, org: OrgNo, id: OutcomeSourceId, now: Millis) -> Result<bool> {
+    Ok(tx.execute(&TOUCH, args![org, id.to_string(), now]).await? == 1)
+}
+
+fn read(row: &ResultRow) -> Result<OutcomeSourceRecord> {
+    let service: String = row.get("service")?;
+    Ok(OutcomeSourceRecord {
+        org: OrgNo(row.get("org_no")?),
+        id: row.parse("id")?,
+        test: row.get::<i64>("test")? == 1,
+        service: OutcomeSource::from_name(&service).ok_or_else(|| StoreError::corrupt("the service of a source"))?,
+        name: row.get("name")?,
+        created_at: Millis(row.get("created_at")?),
+        last_event_at: row.get::<Option<i64>>("last_event_at")?.map(Millis),
+    })
+}

@@ -1,0 +1,28 @@
+//! Looks up outcomes of addresses. States that platforms show have no day, so each is stored only if it is not known.
+
+use std::collections::{BTreeSet, HashSet};
+
+use probity_account::outcome::OutcomeClass;
+
+use super::{class, tag};
+use crate::db::error::Result;
+use crate::db::{Conn, args, statements};
+use crate::number::OrgNo;
+use crate::privacy::suppressions::{SuppressionTag, texts};
+
+statements! {
+    KNOWN = "SELECT DISTINCT tag, class FROM outcome WHERE org_no = $1 AND test = $2 AND tag IN (SELECT {unhex:each.value ->> 0} FROM {each:$3})";
+}
+
+/// Returns which outcomes of these addresses are stored, of any day and source.
+pub async fn known(
+    conn: &mut Conn,
+    (org, test): (OrgNo, bool),
+    addresses: &BTreeSet<SuppressionTag>,
+) -> Result<HashSet<(SuppressionTag, OutcomeClass)>> {
+    if addresses.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let rows = conn.rows(&KNOWN, args![org, test, texts(addresses)]).await?;
+    rows.iter().map(|row| Ok((tag(row)?, class(row)?))).collect()
+}

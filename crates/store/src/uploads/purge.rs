@@ -1,0 +1,78 @@
+//! Removes uploads: marks them as gone first, then removes their rows a part at a time.
+
+use probity_mail::time::{DAY_MS, Millis};
+
+use super::UploadNo;
+use crate::db::error::Result;
+use crate::db::{Tx, args, statements};
+use crate::number::OrgNo;
+
+/// Rows removed in one transaction: 50 blocks or more.
+const ROWS_AT_ONCE: i64 = 50_000;
+
+statements! {
+    GO = "UPDATE upload SET state = 'gone', about = NULL, domains = NULL WHERE org_no = $1 AND upload_no = $2 AND state <> 'gone'";
+    ABANDON = "UPDATE upload SET state = 'gone', about = NULL, domains = NULL WHERE org_no = $1 AND upload_no = $2 AND state = 'arriving'";
+    REPLACE = "UPDATE upload SET state = 'gone', about = NULL, domains = NULL WHERE org_no = $1 AND upload_no = $2 AND state = 'ready'";
+    // Each organization's own uploads, by age: those that are kept are not read again and again.
+    DUE = "SELECT u.org_no, u.upload_no FROM org o LEFT JOIN org_settings s ON s.org_no = o.org_no CROSS JOIN upload u \
+           WHERE u.org_no = o.org_no AND u.state IN ('ready', 'started') AND u.touched_at <= $1 - $3 * \
+           CASE WHEN s.retention_days < $2 THEN s.retention_days ELSE $2 END ORDER BY o.org_no, u.touched_at LIMIT $4";
+    BROKEN_OFF = "SELECT org_no, upload_no FROM upload WHERE state = 'arriving' AND touched_at <= $1 \
+                  ORDER BY touched_at LIMIT $2";
+    GONE = "SELECT org_no, upload_no FROM upload WHERE state = 'gone' ORDER BY touched_at LIMIT 1 {skip_locked}";
+    FIRST = "SELECT first_idx FROM upload_block WHERE org_no = $1 AND upload_no = $2 ORDER BY first_idx LIMIT 1";
+    DROP_BLOCKS = "DELETE FROM upload_block WHERE org_no = $1 AND upload_no = $2 AND first_idx < $3";
+    DROP_UPLOAD = "DELETE FROM upload WHERE org_no = $1 AND upload_no = $2 AND state = 'gone'";
+}
+
+/// Hides an upload; its rows are removed later. Returns whether it existed.
+pub async fn mark_gone(tx: &mut Tx, org: OrgNo, no: UploadNo) -> Result<bool> {
+    Ok(tx.execute(&GO, args![org, no]).await? == 1)
+}
+
+/// Hides an upload that has not arrived. One that has, by a commit whose answer was lost, stays: the one that it replaced is gone.
+pub async fn mark_abandoned(tx: &mut Tx, org: OrgNo, no: UploadNo) -> Result<bool> {
+    Ok(tx.execute(&ABANDON, args![org, no]).await? == 1)
+}
+
+/// Hides an upload that another one replaces. One that has a job stays: the downloads of the job need it.
+pub(super) async fn mark_replaced(tx: &mut Tx, org: OrgNo, no: UploadNo) -> Result<()> {
+    tx.execute(&REPLACE, args![org, no]).await.map(drop)
+}
+
+/// Marks uploads as gone after `keep_days`, or their organization's job retention if that is shorter; also those that began to
+/// arrive before `broken_off` and never finished. Returns the number of each.
+pub async fn mark_due(
+    tx: &mut Tx,
+    now: Millis,
+    keep_days: i64,
+    broken_off: Millis,
+    at_most: i64,
+) -> Result<(usize, usize)> {
+    let due = tx.rows(&DUE, args![now, keep_days, DAY_MS, at_most]).await?;
+    let broken = tx.rows(&BROKEN_OFF, args![broken_off, at_most]).await?;
+    for row in &due {
+        mark_gone(tx, OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?)).await?;
+    }
+    for row in &broken {
+        mark_abandoned(tx, OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?)).await?;
+    }
+    Ok((due.len(), broken.len()))
+}
+
+/// Removes a part of the rows of one gone upload, finally the upload. False if there is none left.
+pub async fn purge(tx: &mut Tx) -> Result<bool> {
+    let Some(row) = tx.first(&GONE, args![]).await? else { return Ok(false) };
+    let (org, no) = (OrgNo(row.get("org_no")?), UploadNo(row.get("upload_no")?));
+    match tx.first(&FIRST, args![org, no]).await? {
+        Some(first) => {
+            let end = first.get::<i64>("first_idx")? + ROWS_AT_ONCE;
+            tx.execute(&DROP_BLOCKS, args![org, no, end]).await?;
+        }
+        None => {
+            tx.execute(&DROP_UPLOAD, args![org, no]).await?;
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,85 @@
+//! Mail to members when their list is over.
+
+use probity_account::id::UserId;
+use probity_account::role::MemberRole;
+use probity_store::accounts::users::{self, TeamMember, UserStatus};
+use probity_store::activity::list_mail::{self, ClaimedListMail};
+use probity_store::{OrgNo, ScopedFutureExt as _, Store, StoreError, jobs};
+
+use super::{NOW, new_job, org, submit};
+use crate::databases::for_each_database;
+
+async fn member(store: &Store, org: OrgNo, n: u8) -> UserId {
+    let user = TeamMember {
+        org,
+        id: UserId::new(NOW, [n; 10]),
+        email: Some(format!("user{n}@example.com")),
+        name: None,
+        role: MemberRole::Contributor,
+        is_primary: false,
+        status: UserStatus::Active,
+        created_at: NOW,
+    };
+    store.write(|tx| users::insert(tx, &user).scope_boxed()).await.unwrap();
+    user.id
+}
+
+async fn claim(store: &Store, after_ms: i64, run: &str) -> Vec<ClaimedListMail> {
+    let now = NOW + after_ms;
+    let any = list_mail::any_due(&mut store.read().await.unwrap(), now).await.unwrap();
+    let claimed = store.write(|tx| list_mail::claim(tx, now, 1_000, run, 10).scope_boxed()).await.unwrap();
+    assert!(any || claimed.is_empty());
+    claimed
+}
+
+#[tokio::test]
+async fn mail_about_a_list_waits_for_its_end_and_goes_to_those_who_asked() {
+    for_each_database(async |store| {
+        let org = org(&store, 20).await;
+        let (ann, bob) = (member(&store, org, 1).await, member(&store, org, 2).await);
+        let job = new_job(org, 1);
+        let no = submit(&store, &job, 3).await.unwrap();
+        for user in [ann, ann, bob] {
+            store.write(|tx| list_mail::ask(tx, org, no, user, NOW).scope_boxed()).await.unwrap();
+        }
+        store.write(|tx| list_mail::unask(tx, org, no, bob).scope_boxed()).await.unwrap();
+        let asked = async |user| list_mail::asked(&mut store.read().await.unwrap(), org, no, user).await.unwrap();
+        assert_eq!([asked(ann).await, asked(bob).await], [true, false]);
+        assert_eq!(claim(&store, 0, "early").await, []);
+
+        store.write(|tx| jobs::name(tx, org, no, Some("Kunden"), &[]).scope_boxed()).await.unwrap();
+        store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+        let claimed = claim(&store, 0, "first").await;
+        let [mail] = &claimed[..] else { panic!("one: {claimed:?}") };
+        assert_eq!((mail.email.as_str(), mail.title.as_deref(), mail.rows), ("user1@example.com", Some("Kunden"), 3));
+        assert_eq!(claim(&store, 0, "second").await, [], "another has it");
+        let record = |mail: ClaimedListMail, again| {
+            let store = &store;
+            async move { store.write(|tx| list_mail::record(tx, &mail, again).scope_boxed()).await }
+        };
+        record(mail.clone(), Some(NOW + 500)).await.unwrap();
+        assert_eq!(claim(&store, 499, "third").await, []);
+        let later = claim(&store, 500, "fourth").await;
+        assert_eq!(later[0].attempts, 1);
+        assert!(matches!(record(mail.clone(), None).await, Err(StoreError::LeaseLost)));
+        record(later[0].clone(), None).await.unwrap();
+        assert!(!asked(ann).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_gets_mail_about_a_list_that_was_deleted() {
+    for_each_database(async |store| {
+        let org = org(&store, 20).await;
+        let ann = member(&store, org, 1).await;
+        let job = new_job(org, 1);
+        let no = submit(&store, &job, 3).await.unwrap();
+        store.write(|tx| list_mail::ask(tx, org, no, ann, NOW).scope_boxed()).await.unwrap();
+        store.write(|tx| jobs::cancel(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+        store.write(|tx| jobs::delete(tx, org, job.id, false, NOW).scope_boxed()).await.unwrap().unwrap();
+        assert_eq!(claim(&store, 0, "run").await, []);
+        assert!(!list_mail::any_due(&mut store.read().await.unwrap(), NOW + 60_000).await.unwrap(), "dropped");
+    })
+    .await;
+}
