@@ -1,9 +1,9 @@
 //! The clock: the only code that reads one.
 //!
-//! All other code receives a [`Clock`] or a [`Millis`]. Time passes by tokio's clock, so a test or a simulation that pauses that
-//! clock controls time. The wall clock is read once, at the start, and only sets the origin. So a step of the wall clock (NTP, an
-//! operator) never moves deadlines, cache times or pacing. In exchange, a long-lived process may differ from the wall clock by the
-//! drift since its start. Time while the machine was suspended counts: what would have expired has expired, though no timer has
+//! All other code receives a [`EngineClock`] or a [`Millis`]. Time passes by tokio's clock, so a test or a simulation that pauses
+//! that clock controls time. The wall clock is read once, at the start, and only sets the origin. So a step of the wall clock (NTP,
+//! an operator) never moves deadlines, cache times or pacing. In exchange, a long-lived process may differ from the wall clock by
+//! the drift since its start. Time while the machine was suspended counts: what would have expired has expired, though no timer has
 //! run.
 
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,13 +12,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use probity_mail::time::Millis;
 use tokio::time::Instant;
 
-/// Starts a debug build with a clock that is ahead by this many milliseconds, or behind if negative.
-#[cfg(debug_assertions)]
+/// Starts a program that is built for tests with a clock that is ahead by this many milliseconds, or behind if negative.
+#[cfg(feature = "failpoints")]
 const AHEAD_VARIABLE: &str = "PROBITY_CLOCK_AHEAD_MS";
 
 /// A clock that counts milliseconds from a chosen origin. Copies agree with each other.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct EngineClock {
     origin: Millis,
     start: Instant,
     suspended: Suspended,
@@ -34,14 +34,14 @@ enum Suspended {
     Told(&'static AtomicI64),
 }
 
-impl Clock {
+impl EngineClock {
     /// A clock that counts from the Unix epoch, set by the system's clock.
     #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the system's clock")]
     pub fn system() -> Self {
         // A system clock before 1970 counts as 1970: only displayed times suffer, no interval does.
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let origin = Millis(whole_ms(since_epoch));
-        #[cfg(debug_assertions)]
+        #[cfg(feature = "failpoints")]
         let origin = origin + std::env::var(AHEAD_VARIABLE).ok().and_then(|ms| ms.parse::<i64>().ok()).unwrap_or(0);
         // A thread that pauses between the two clocks of one reading gets too little, and later readings would count the difference
         // as suspended. The largest of three readings is right unless the thread pauses in each.
@@ -85,6 +85,11 @@ impl Clock {
         let after_start = u64::try_from(point.since(self.origin) - self.slept_ms()).unwrap_or_default();
         self.start + Duration::from_millis(after_start)
     }
+
+    /// Waits until this clock reads `at`.
+    pub async fn wait_until(&self, at: Millis) {
+        tokio::time::sleep_until(self.instant(at)).await;
+    }
 }
 
 /// Time that this machine was suspended since it started, in milliseconds. Never goes backwards.
@@ -116,7 +121,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn follows_the_runtimes_clock() {
-        let clock = Clock::starting_at(Millis(1_000));
+        let clock = EngineClock::starting_at(Millis(1_000));
         let copy = clock;
         assert_eq!(clock.now(), Millis(1_000));
         tokio::time::advance(Duration::from_millis(250)).await;
@@ -128,7 +133,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn counts_the_time_for_which_the_machine_was_suspended() {
         let told: &'static AtomicI64 = Box::leak(Box::default());
-        let clock = Clock::starting_at(Millis(0)).suspended(told);
+        let clock = EngineClock::starting_at(Millis(0)).suspended(told);
         tokio::time::advance(Duration::from_millis(10)).await;
         told.store(60_000, Ordering::Relaxed);
         assert_eq!((clock.now(), clock.elapsed()), (Millis(60_010), Duration::from_millis(10)));
@@ -138,7 +143,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_system_clock_stands_still_with_a_runtime_that_does() {
-        let clock = Clock::system();
+        let clock = EngineClock::system();
         let began = clock.now();
         assert!(clock.now().since(began) < 60_000, "this machine may have slept long before");
         tokio::time::advance(Duration::from_hours(1)).await;
@@ -147,7 +152,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn sleeps_until_a_point() {
-        let clock = Clock::starting_at(Millis(50));
+        let clock = EngineClock::starting_at(Millis(50));
         tokio::time::sleep_until(clock.instant(Millis(1_050))).await;
         assert_eq!(clock.now(), Millis(1_050));
         assert_eq!(clock.instant(Millis(-7)), clock.instant(Millis(50)));
@@ -156,7 +161,7 @@ mod tests {
     #[tokio::test]
     async fn the_system_clock_counts_from_1970() {
         // 2024-01-01 and 2100-01-01: a confused unit would fall outside.
-        let now = Clock::system().now();
+        let now = EngineClock::system().now();
         assert!(now > Millis(1_704_067_200_000) && now < Millis(4_102_444_800_000), "{now:?}");
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use probity_mail::classify::Rules;
-use probity_mail::lists::Lists;
+use probity_mail::facts::lists::Lists;
 use probity_mail::policy::Policies;
 use probity_mail::time::Millis;
 
-use crate::egress::{Guard, GuardConfig};
-use crate::net::Source;
+use crate::net::ProbeSource;
+use crate::net::egress::{EgressGuard, GuardConfig};
 
-pub use probity_mail::policy::Profile;
+pub use probity_mail::policy::PaceProfile;
 
 /// Deadlines of one kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,11 @@ pub struct CacheTimes {
 #[derive(Clone, Debug)]
 pub struct EngineConfig {
     /// Identities to probe from; at least one.
-    pub sources: Vec<Arc<Source>>,
+    pub sources: Vec<Arc<ProbeSource>>,
     /// MAIL FROM: an operator's address that accepts mail; `""` is the null sender `<>`.
     pub mail_from: String,
     /// Probing limits.
-    pub profile: Profile,
+    pub profile: PaceProfile,
     /// Port of the MX hosts: 25 outside tests.
     pub port: u16,
     /// Whether to use STARTTLS if offered.
@@ -121,11 +121,11 @@ impl Default for EngineConfig {
     /// Polite limits, one source without a fixed address, and the deadlines and lifetimes that public mail servers expect.
     fn default() -> Self {
         const HOUR_MS: i64 = 3_600_000;
-        let source = Source { bind: None, public: None, helo: "localhost.localdomain".into(), proxy: None };
+        let source = ProbeSource { bind: None, public: None, helo: "localhost.localdomain".into(), proxy: None };
         Self {
             sources: vec![Arc::new(source)],
             mail_from: String::new(),
-            profile: Profile::Polite,
+            profile: PaceProfile::Polite,
             port: 25,
             starttls: true,
             live: Deadlines { connect_ms: 5_000, banner_ms: 8_000, command_ms: 8_000, session_ms: 20_000 },
@@ -133,7 +133,7 @@ impl Default for EngineConfig {
             patience_ms: HOUR_MS,
             held_back_ms: 24 * HOUR_MS,
             attempts_max: 3,
-            sessions_max: crate::descriptors::sessions_max(crate::descriptors::descriptor_limit()),
+            sessions_max: crate::net::descriptors::sessions_max(crate::net::descriptors::descriptor_limit()),
             domains_max: 2_000,
             cache: CacheTimes {
                 good_ms: 24 * HOUR_MS,
@@ -165,11 +165,11 @@ impl EngineConfig {
     }
 
     /// Egress guard for this configuration.
-    pub fn guard(&self) -> Result<Guard, ConfigError> {
+    pub fn guard(&self) -> Result<EgressGuard, ConfigError> {
         let network = |text: &String| text.parse::<IpNet>().map_err(|_| ConfigError::Network(text.clone()));
-        Ok(Guard::new(GuardConfig {
+        Ok(EgressGuard::new(GuardConfig {
             allow_networks: self.networks_allowed.iter().map(network).collect::<Result<_, _>>()?,
-            own_addresses: crate::inner::own_addresses(self),
+            own_addresses: crate::pace::sources::own_addresses(&self.sources),
             port: self.port,
         }))
     }
@@ -218,9 +218,4 @@ fn speakable(what: &'static str, value: &str, lengths: RangeInclusive<usize>) ->
         return Ok(());
     };
     Err(ConfigError::Unspeakable { what, value: value.to_owned(), why })
-}
-
-/// Draws a seed from the system's entropy; 0 if there is none, which only makes random choices predictable.
-pub(crate) fn drawn_seed() -> u64 {
-    getrandom::u64().unwrap_or_default()
 }

@@ -4,14 +4,22 @@
 //! implementation looks up and dials; it neither caches nor judges. The egress guard precedes [`Net::connect`]: the engine passes
 //! only addresses that the guard allows, and an implementation over a real network checks again.
 
+mod answer;
+pub mod descriptors;
+mod dial;
+mod dns;
+pub mod egress;
+pub(crate) mod link;
+mod names;
 pub mod real;
+pub mod tls;
 
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use probity_mail::dns::{Kind, Lookup};
+use probity_mail::dns::{DnsLookup, QueryKind};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Boxed future, for trait objects.
@@ -23,7 +31,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// An identity that probes: what mail servers see of us.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Source {
+pub struct ProbeSource {
     /// Local address to bind; `None` lets the system choose.
     pub bind: Option<IpAddr>,
     /// Public address, by which pacing counts. Differs from `bind` behind NAT.
@@ -34,7 +42,7 @@ pub struct Source {
     pub proxy: Option<Proxy>,
 }
 
-impl Source {
+impl ProbeSource {
     /// Name of this source across machines: its public address or, if none is configured, the HELO name.
     pub fn name(&self) -> std::sync::Arc<str> {
         match self.public.or(self.bind) {
@@ -61,13 +69,13 @@ impl std::fmt::Debug for Proxy {
 }
 
 #[derive(Clone, Debug)]
-pub struct Dial {
+pub struct DialRequest {
     /// Address of the MX host, allowed by the egress guard.
     pub address: IpAddr,
     /// Port of the MX host: 25 outside tests.
     pub port: u16,
     /// Identity to dial from.
-    pub source: Arc<Source>,
+    pub source: Arc<ProbeSource>,
     /// Maximum time to connect, in milliseconds.
     pub timeout_ms: u64,
 }
@@ -88,8 +96,8 @@ pub enum ConnectFailure {
 }
 
 pub trait Net: Send + Sync + 'static {
-    /// Looks a name up. `name` is absolute, in lower-case A-labels without the last dot (for [`Kind::Ptr`] the reverse name).
-    fn lookup<'a>(&'a self, name: &'a str, kind: Kind) -> BoxFuture<'a, Lookup>;
+    /// Looks a name up. `name` is absolute, in lower-case A-labels without the last dot (for [`QueryKind::Ptr`] the reverse name).
+    fn lookup<'a>(&'a self, name: &'a str, kind: QueryKind) -> BoxFuture<'a, DnsLookup>;
 
-    fn connect(&self, dial: Dial) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>>;
+    fn connect(&self, dial: DialRequest) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>>;
 }

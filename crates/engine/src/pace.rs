@@ -10,8 +10,11 @@ pub(crate) mod breaker;
 mod budget;
 mod drops;
 mod governor;
+pub(crate) mod pacing;
 mod presence;
+mod reach;
 mod site;
+pub(crate) mod sources;
 mod warmth;
 pub(crate) mod watch;
 
@@ -21,45 +24,29 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use probity_mail::policy::Policy;
 
-pub(crate) use budget::{Hold, WAIT_MS};
-pub(crate) use presence::Presence;
-pub(crate) use site::{Site, Slot};
+pub(crate) use budget::SiteHold;
+pub(crate) use presence::SitePresence;
+pub(crate) use site::{Site, SiteSlot};
 pub(crate) use warmth::percent as warmth_percent;
 
-use watch::Watch;
+use watch::SiteWatch;
 
 /// Maximum sites remembered; the least recently used one is forgotten with its state. A site takes about 1 KiB.
 const SITES_MAX: usize = 65_536;
 /// Maximum domains remembered with the site that takes their mail.
 const HOMES_MAX: usize = 16_384;
 
-/// Kind of work that probes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Effort {
-    /// A caller is waiting.
-    Live,
-    /// Nobody is waiting.
-    Batch,
-}
-
-/// Kind of work, and its customer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asker {
-    pub(crate) effort: Effort,
-    pub(crate) customer: u64,
-}
-
 /// Source, and the name of the MX host or provider.
-pub(crate) type Key = (u16, Arc<str>);
+pub(crate) type SiteKey = (u16, Arc<str>);
 
-pub(crate) struct Pace {
-    sites: Mutex<LruCache<Key, Arc<Site>>>,
+pub(crate) struct SiteTable {
+    sites: Mutex<LruCache<SiteKey, Arc<Site>>>,
     /// Sites of domains with many probed addresses.
     homes: Mutex<LruCache<Arc<str>, Arc<str>>>,
-    watch: Arc<Watch>,
+    watch: Arc<SiteWatch>,
 }
 
-impl Pace {
+impl SiteTable {
     pub(crate) fn new() -> Self {
         let size = |entries| NonZeroUsize::new(entries).expect("not zero");
         Self {
@@ -99,7 +86,7 @@ impl Pace {
     }
 
     /// Sites in trouble, and the count of warm sessions.
-    pub(crate) fn watch(&self) -> &Watch {
+    pub(crate) fn watch(&self) -> &SiteWatch {
         &self.watch
     }
 }

@@ -11,28 +11,32 @@
 
 mod count;
 mod dial;
+pub(crate) mod redact;
+pub(crate) mod sessions;
 mod steps;
+pub(crate) mod unmatched;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use probity_mail::address::Address;
-use probity_mail::classify::Parties;
-use probity_mail::plan::{Action, Fate, Heard, Known, Plan, Reader};
+use probity_mail::classify::DialogParties;
+use probity_mail::plan::{FlightFindings, FlightReader, KnownDomain, ProbeAction, ProbePlan, RecipientFate};
 use probity_mail::policy::Policy;
 use probity_mail::smtp::session::{Flight, Recipient};
 use probity_mail::time::Millis;
-use probity_mail::verdict::{CatchAll, Mailbox, NotAsked, ProbeStep, Timings};
+use probity_mail::verdict::{Mailbox, NotAsked, ProbeStep, Timings};
 
-use self::count::{Count, is_refusal};
+use self::count::{ReplyCount, is_refusal};
 use crate::destination::Destination;
-use crate::facts::DomainFacts;
-use crate::held;
-use crate::inner::Inner;
-use crate::line::Permit;
-use crate::link::{Goodbye, Link};
-use crate::pace::{Asker, Effort, Hold, Presence, WAIT_MS};
+use crate::knowledge::facts::DomainFacts;
+use crate::limits::held::{self, WAIT_MS};
+use crate::limits::line::QueuePermit;
+use crate::net::link::{MailSession, SessionEnding};
+use crate::pace::{SiteHold, SitePresence};
+use crate::parts::EngineParts;
+use crate::request::{Asker, Effort};
 
 /// Time that a job keeps a connection while other customers wait for it, in milliseconds.
 const TURN_MS: i64 = 5_000;
@@ -45,7 +49,7 @@ const IDLE_MS: u64 = 10_000;
 
 /// Where a fate was decided.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct ProbeRecord {
     pub(crate) address: Option<IpAddr>,
     pub(crate) tls: bool,
     pub(crate) source: Option<u16>,
@@ -58,52 +62,52 @@ pub(crate) struct Asked {
 
 /// One run of a plan.
 pub(crate) struct Probe<'a> {
-    inner: &'a Arc<Inner>,
+    parts: &'a Arc<EngineParts>,
     destination: &'a Destination,
     recipients: &'a [Address],
     asker: Asker,
     /// Permit for a domain of a job; released while the plan queues for a connection.
-    domain: Option<Permit>,
+    domain: Option<QueuePermit>,
     source: u16,
     source_fixed: bool,
-    plan: Plan,
-    known: Known,
+    plan: ProbePlan,
+    known: KnownDomain,
     began: Millis,
     /// Number of missing recipients.
     missing: u32,
-    site: Option<Presence>,
-    link: Option<(Link, crate::pace::Slot)>,
+    site: Option<SitePresence>,
+    link: Option<(MailSession, crate::pace::SiteSlot)>,
     /// Time when the connection was acquired.
     turn_since: Millis,
     /// Whether another plan wants the connection.
     wanted: bool,
-    asked: Asked,
+    asked: ProbeRecord,
     /// Fates of the open session that wait for its end.
-    held: Vec<(Vec<(u32, Fate)>, Asked)>,
-    session: Count,
+    held: Vec<(Vec<(u32, RecipientFate)>, ProbeRecord)>,
+    session: ReplyCount,
 }
 
 impl<'a> Probe<'a> {
     /// A probe of `recipients`, all of the destination's domain. `source` must be kept if greylisting recognizes us by it.
     pub(crate) async fn new(
-        inner: &'a Arc<Inner>,
+        parts: &'a Arc<EngineParts>,
         destination: &'a Destination,
         recipients: &'a [Address],
         asker: Asker,
         source: Option<u16>,
     ) -> Self {
-        let began = inner.clock.now();
-        let mut rng = inner.rng(&destination.domain);
-        let known = known(inner, destination).await;
+        let began = parts.clock.now();
+        let mut rng = parts.random.of_probe(&destination.domain);
+        let known = known(parts, destination).await;
         let count = u32::try_from(recipients.len()).unwrap_or(u32::MAX);
-        let plan = Plan::new(&destination.exchangers, destination.policies.clone(), count, known, &mut rng);
+        let plan = ProbePlan::new(&destination.exchangers, destination.policies.clone(), count, known, &mut rng);
         Self {
-            inner,
+            parts,
             destination,
             recipients,
             asker,
             domain: None,
-            source: source.unwrap_or_else(|| inner.first_source(&destination.domain)),
+            source: source.unwrap_or_else(|| parts.sources.first(&destination.domain)),
             source_fixed: source.is_some(),
             plan,
             known,
@@ -113,19 +117,19 @@ impl<'a> Probe<'a> {
             link: None,
             turn_since: Millis::default(),
             wanted: false,
-            asked: Asked::default(),
+            asked: ProbeRecord::default(),
             held: Vec::new(),
-            session: Count::Fine,
+            session: ReplyCount::Fine,
         }
     }
 
     /// Runs the probe under a domain permit.
-    pub(crate) fn under(self, domain: Permit) -> Self {
+    pub(crate) fn under(self, domain: QueuePermit) -> Self {
         Self { domain: Some(domain), ..self }
     }
 
     /// Runs until each recipient has its fate; `tell` receives them with where they were decided.
-    pub(crate) async fn run(mut self, mut tell: impl FnMut(Vec<(u32, Fate)>, &Asked)) {
+    pub(crate) async fn run(mut self, mut tell: impl FnMut(Vec<(u32, RecipientFate)>, &ProbeRecord)) {
         match &self.destination.settled {
             // The DNS may answer later; its silence is no verdict about anybody.
             Some(Mailbox::NotAsked(why @ NotAsked::Dns)) => self.plan.defer(*why, DNS_AGAIN_MS),
@@ -136,15 +140,15 @@ impl<'a> Probe<'a> {
         loop {
             let room = self.room().await;
             match self.plan.next(room) {
-                Action::Resolve { exchanger } => self.resolve(exchanger).await,
-                Action::Dial { exchanger, address, clear } => self.dial(exchanger, address, clear).await,
-                Action::Ask { recipients, random } => self.ask(&recipients, random).await,
-                Action::Leave => {
+                ProbeAction::Resolve { exchanger } => self.resolve(exchanger).await,
+                ProbeAction::Dial { exchanger, address, clear } => self.dial(exchanger, address, clear).await,
+                ProbeAction::Ask { recipients, random } => self.ask(&recipients, random).await,
+                ProbeAction::Leave => {
                     let giving_up = std::mem::take(&mut self.wanted);
                     self.release(giving_up, false).await;
                     self.plan.left();
                 }
-                Action::Done => {
+                ProbeAction::Done => {
                     self.hand_out(&mut tell);
                     self.release(true, true).await;
                     if !self.hand_out(&mut tell) {
@@ -159,24 +163,24 @@ impl<'a> Probe<'a> {
 
     /// Returns the certain fates. Discards those from a session whose server cannot count; true if some recipients are probed
     /// again.
-    fn hand_out(&mut self, tell: &mut impl FnMut(Vec<(u32, Fate)>, &Asked)) -> bool {
+    fn hand_out(&mut self, tell: &mut impl FnMut(Vec<(u32, RecipientFate)>, &ProbeRecord)) -> bool {
         let fates = self.plan.take_fates();
         if !fates.is_empty() {
             self.held.push((fates, self.asked.clone()));
         }
-        if self.session == Count::Open && self.link.is_some() {
+        if self.session == ReplyCount::Open && self.link.is_some() {
             return false;
         }
         let mut again = false;
-        let count = std::mem::replace(&mut self.session, Count::Fine);
+        let count = std::mem::replace(&mut self.session, ReplyCount::Fine);
         for (mut fates, asked) in std::mem::take(&mut self.held) {
-            if count == Count::Unknown {
-                let settled = fates.extract_if(.., |(_, fate)| matches!(fate, Fate::Settled(_)));
+            if count == ReplyCount::Unknown {
+                let settled = fates.extract_if(.., |(_, fate)| matches!(fate, RecipientFate::Settled(_)));
                 let settled: Vec<u32> = settled.map(|(recipient, _)| recipient).collect();
                 again |= !settled.is_empty();
                 self.plan.ask_again_alone(&settled);
-            } else if count == Count::Wrong {
-                let settled = fates.iter_mut().filter(|(_, fate)| matches!(fate, Fate::Settled(_)));
+            } else if count == ReplyCount::Wrong {
+                let settled = fates.iter_mut().filter(|(_, fate)| matches!(fate, RecipientFate::Settled(_)));
                 settled.for_each(|(_, fate)| *fate = self.plan.withdrawn());
             }
             if !fates.is_empty() {
@@ -194,7 +198,7 @@ impl<'a> Probe<'a> {
         let (link, _) = self.link.as_ref()?;
         let site = self.site.as_ref()?.site().clone();
         let policy = self.plan.policy()?.clone();
-        let now = self.inner.clock.now();
+        let now = self.parts.clock.now();
         self.plan.note_misses(site.misses(now));
         if site.drops_after_refusal(now) {
             self.plan.ask_alone();
@@ -212,11 +216,11 @@ impl<'a> Probe<'a> {
             return Some(0);
         }
         loop {
-            let now = self.inner.clock.now();
-            match site.admit(now, want, self.asker.effort, self.inner.warmth(self.source)) {
+            let now = self.parts.clock.now();
+            match site.admit(now, want, self.asker.effort, self.parts.sources.warmth(self.source, now)) {
                 Ok(granted) => return Some(granted),
                 Err(hold) if hold.why == NotAsked::Budget && hold.until.since(now) <= WAIT_MS => {
-                    held::wait(self.inner.wait_until(hold.until)).await;
+                    held::wait(self.parts.clock.wait_until(hold.until)).await;
                 }
                 Err(hold) => {
                     self.hold(hold);
@@ -226,8 +230,8 @@ impl<'a> Probe<'a> {
         }
     }
 
-    fn hold(&mut self, hold: Hold) {
-        let after_ms = hold.until.since(self.inner.clock.now());
+    fn hold(&mut self, hold: SiteHold) {
+        let after_ms = hold.until.since(self.parts.clock.now());
         self.plan.defer(hold.why, after_ms);
     }
 
@@ -235,8 +239,8 @@ impl<'a> Probe<'a> {
         let flight = self.flight(recipients, random);
         let keeps_steps = self.keeps_steps();
         let Some((link, _)) = self.link.as_mut() else { return };
-        let started = self.inner.clock.now();
-        self.inner.ground.tally.random_rcpts.fetch_add(u64::from(random), Ordering::Relaxed);
+        let started = self.parts.clock.now();
+        self.parts.tally().random_rcpts.fetch_add(u64::from(random), Ordering::Relaxed);
         if keeps_steps {
             link.transcribe();
         }
@@ -244,12 +248,12 @@ impl<'a> Probe<'a> {
         let refused_before = link.refusals() > 0;
         let (answers, end) = link.ask(flight).await;
         let said = link.take_transcript();
-        self.said_of(said, &answers, random, end.as_ref());
-        let now = self.inner.clock.now();
+        self.record_flight(said, &answers, random, end.as_ref());
+        let now = self.parts.clock.now();
         add(&mut self.asked.timings.smtp, now.since(started));
         let refused = refused_before || answers.iter().any(is_refusal);
         let policy = self.plan.policy().cloned();
-        let reader = Reader { rules: &self.inner.rules, us: self.us(), recipients: &asked };
+        let reader = FlightReader { rules: &self.parts.knowledge.rules, us: self.us(), recipients: &asked };
         let heard = self.plan.answered(recipients, answers, random, end.as_ref(), &reader);
         self.book(&heard, policy.as_deref(), now);
         if recipients.len() > 1 || (refused_before && self.waits_for_goodbye()) {
@@ -261,14 +265,15 @@ impl<'a> Probe<'a> {
     }
 
     /// Books the observations of a flight about the MX host.
-    fn book(&mut self, heard: &Heard, policy: Option<&Policy>, now: Millis) {
-        self.inner.note_unmatched(&heard.unmatched);
+    fn book(&mut self, heard: &FlightFindings, policy: Option<&Policy>, now: Millis) {
+        self.parts.tally().unmatched.fetch_add(heard.unmatched.len() as u64, Ordering::Relaxed);
+        self.parts.unmatched.note(&heard.unmatched, &self.parts.sources);
         if let Some((link, _)) = self.link.as_mut() {
             link.refused(heard.refused);
         }
         self.missing += heard.missing;
         if let (Some(site), Some(policy)) = (&self.site, policy) {
-            site.site().heard(now, heard, policy);
+            site.site().record_findings(now, heard, policy);
         }
     }
 
@@ -277,10 +282,10 @@ impl<'a> Probe<'a> {
     }
 
     /// Our names, as a reply may repeat them.
-    fn us(&self) -> Parties<'a> {
-        let config = &self.inner.config;
-        let helo = &config.sources[usize::from(self.source)].helo;
-        Parties { recipient: "", sender: &config.mail_from, helo, addresses: &self.inner.own_addresses }
+    fn us(&self) -> DialogParties<'a> {
+        let EngineParts { config, sources, .. } = &**self.parts;
+        let helo = &sources.at(self.source).helo;
+        DialogParties { recipient: "", sender: &config.mail_from, helo, addresses: sources.own_addresses() }
     }
 
     fn flight(&self, recipients: &[u32], random: bool) -> Flight {
@@ -295,7 +300,7 @@ impl<'a> Probe<'a> {
             push(self.address(*recipient));
         }
         if random {
-            let local = self.inner.random_local(&self.destination.domain, self.plan.random_number());
+            let local = self.parts.random.local_part(&self.destination.domain, self.plan.random_number());
             push(&self.recipients[0].with_local(&local).expect("a made-up local part is a dot-atom"));
         }
         Flight { recipients: all, rset: true }
@@ -305,69 +310,49 @@ impl<'a> Probe<'a> {
     /// site. If fates depend on the server's count, waits for the reply to QUIT.
     async fn release(&mut self, kept: bool, leaving: bool) {
         let site = self.site.as_ref().map(|here| here.site().clone());
-        let company = self.site.as_ref().is_some_and(Presence::has_company);
+        let company = self.site.as_ref().is_some_and(SitePresence::has_company);
         if leaving {
             self.site = None;
         }
         let Some((link, slot)) = self.link.take() else { return };
-        if self.session == Count::Open {
-            self.session = match self.inner.part(site.as_deref(), link).await {
-                Goodbye::Said => Count::Fine,
-                Goodbye::Missing => Count::Unknown,
-                Goodbye::Miscounted => Count::Wrong,
+        if self.session == ReplyCount::Open {
+            self.session = match self.parts.sessions.part(site.as_deref(), link).await {
+                SessionEnding::Said => ReplyCount::Fine,
+                SessionEnding::Missing => ReplyCount::Unknown,
+                SessionEnding::Miscounted => ReplyCount::Wrong,
             };
-            if self.session != Count::Fine {
+            if self.session != ReplyCount::Fine {
                 self.plan.distrust();
             }
             return;
         }
         let wanted = kept && (company || self.asker.effort == Effort::Live);
         let dropped = self.plan.asks_alone() && link.refusals() > 0;
-        let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.inner.clock.now()) > 0);
+        let spare = self.plan.policy().is_some_and(|policy| link.room(policy, self.parts.clock.now()) > 0);
         match site {
             Some(site) if wanted && spare && !dropped => {
-                self.inner.keep_warm(site, link, IDLE_MS);
+                self.parts.sessions.keep_warm(site, link, IDLE_MS);
                 drop(slot);
             }
-            site => self.inner.end_holding(site, link, slot),
+            site => self.parts.sessions.end_holding(site, link, slot),
         }
     }
 
     /// Stores the plan's facts about its domain. A contradicted fact is removed.
     async fn remember(&mut self) {
-        let (now, cache) = (self.inner.clock.now(), &self.inner.config.cache);
-        let (before, after) = (self.known, self.plan.catch_all());
-        let catch_all = match after {
-            // A recipient was refused, so it is not a catch-all.
-            CatchAll::Yes if self.missing > 0 => Some((true, now)),
-            CatchAll::Suspect => Some((false, now)),
-            CatchAll::Yes if before.catch_all != after => Some((true, now + cache.catch_all_yes_ms)),
-            CatchAll::No if before.catch_all != after => Some((false, now + cache.catch_all_no_ms)),
-            CatchAll::Yes | CatchAll::No | CatchAll::Unknown => None,
-        };
-        let newly_accepts = self.plan.accepts_others() && !before.accepts_others;
-        let accepted_until = newly_accepts.then_some(now + cache.accepted_ms);
         let Some(asked) = self.plan.current() else { return };
-        if catch_all.is_some() || accepted_until.is_some() {
-            let facts = DomainFacts { catch_all, accepted_until };
-            self.inner.facts.remember(&self.destination.domain, &asked.host, facts).await;
+        let (knowledge, now) = (&self.parts.knowledge, self.parts.clock.now());
+        let (catch_all, accepts_others) = (self.plan.catch_all(), self.plan.accepts_others());
+        let facts = knowledge.learned(self.known, catch_all, self.missing > 0, accepts_others, now);
+        if facts != DomainFacts::default() {
+            knowledge.facts.remember(&self.destination.domain, &asked.host, facts).await;
         }
     }
 }
 
-async fn known(inner: &Arc<Inner>, destination: &Destination) -> Known {
-    let Some(first) = destination.exchangers.first() else { return Known::default() };
-    let now = inner.clock.now();
-    let facts = inner.facts.recall(&destination.domain, &first.host).await;
-    let remembered = match facts.catch_all {
-        Some((yes, until)) if until > now => Some(if yes { CatchAll::Yes } else { CatchAll::No }),
-        _ => None,
-    };
-    let shipped = inner.lists.known_not_catch_all(&destination.domain).then_some(CatchAll::No);
-    Known {
-        catch_all: shipped.or(remembered).unwrap_or_default(),
-        accepts_others: facts.accepted_until.is_some_and(|until| until > now),
-    }
+async fn known(parts: &EngineParts, destination: &Destination) -> KnownDomain {
+    let Some(first) = destination.exchangers.first() else { return KnownDomain::default() };
+    parts.knowledge.of_domain(&destination.domain, &first.host, parts.clock.now()).await
 }
 
 fn add(total: &mut u32, ms: i64) {

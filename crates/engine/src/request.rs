@@ -8,46 +8,64 @@ use probity_mail::verdict::Verification;
 
 /// Parameters of a live call.
 #[derive(Clone, Copy, Debug)]
-pub struct Live {
+pub struct LiveCall {
     /// Deadline of the verdict, in milliseconds.
     pub timeout_ms: u64,
     /// Customer whose cached verdicts may be used and filled: one number each.
     pub scope: u64,
 }
 
-/// Earlier attempts at an item. [`Tries::default`] for a new one; pass back the value from [`Outcome::PutOff`].
+/// Earlier attempts at an item. [`PriorAttempts::default`] for a new one; pass back the value from [`AddressOutcome::PutOff`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tries {
+pub struct PriorAttempts {
     /// Number of probes of the address.
     pub count: u32,
     /// Start of the first attempt.
     pub since: Option<Millis>,
-    /// Name ([`Source::name`](crate::net::Source::name)) of the source that must retry: greylisting recognizes us by it. An engine
-    /// without a source of that name uses any.
+    /// Name ([`Source::name`](crate::net::ProbeSource::name)) of the source that must retry: greylisting recognizes us by it. An
+    /// engine without a source of that name uses any.
     pub source: Option<Arc<str>>,
+    /// Whether this attempt is the last one: its outcome is a verdict, whatever the server says.
+    pub last: bool,
 }
 
 /// One address of a job.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct JobAddress {
     /// The caller's key; returned with the outcome.
     pub key: u64,
     pub email: Arc<str>,
     /// Customer, for fair queueing; the number has no other meaning here.
     pub customer: u64,
-    pub tries: Tries,
+    pub tries: PriorAttempts,
+}
+
+/// Kind of work that probes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// A caller is waiting.
+    Live,
+    /// Nobody is waiting.
+    Batch,
+}
+
+/// Kind of work, and its customer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Asker {
+    pub(crate) effort: Effort,
+    pub(crate) customer: u64,
 }
 
 /// Capacity of a destination in the near future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum DestinationCapacity {
     /// Addresses within about a minute; `u32::MAX` if no limit is known.
     Now(u32),
     /// None before that time.
     At(Millis),
 }
 
-impl Room {
+impl DestinationCapacity {
     /// Better the more there is, and the sooner.
     fn rank(self) -> (u32, std::cmp::Reverse<Millis>) {
         match self {
@@ -57,13 +75,13 @@ impl Room {
     }
 }
 
-impl Ord for Room {
+impl Ord for DestinationCapacity {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.rank().cmp(&other.rank())
     }
 }
 
-impl PartialOrd for Room {
+impl PartialOrd for DestinationCapacity {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
@@ -71,34 +89,34 @@ impl PartialOrd for Room {
 
 /// Outcome of an item.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum AddressOutcome {
     /// It has its verdict.
     Settled(Verification),
     /// It must be retried, not before `not_before`.
     PutOff {
         not_before: Millis,
         /// To pass back with the item.
-        tries: Tries,
+        tries: PriorAttempts,
         /// Reason, as a short token (`greylisted`, `budget`, `blocked`, ...).
         why: &'static str,
         /// Set if nothing was probed, because our own limits or an open circuit throttled it.
-        held: Option<HeldBack>,
+        held: Option<Throttled>,
     },
 }
 
 /// Throttled address: its count of attempts is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldBack {
+pub struct Throttled {
     /// Destination whose limits throttled it, as for [`Engine::room`](crate::Engine::room); `None` for other limits.
     pub at: Option<Arc<str>>,
 }
 
 /// Receives outcomes as they are ready: groups of (key, outcome). Called from the engine's tasks; must not block.
-pub type Sink = Arc<dyn Fn(Vec<(u64, Outcome)>) + Send + Sync>;
+pub type OutcomeSink = Arc<dyn Fn(Vec<(u64, AddressOutcome)>) + Send + Sync>;
 
 /// Totals since the engine was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct EngineCounters {
     /// Connections opened.
     pub connections: u64,
     /// Connections that failed to open.
@@ -122,7 +140,7 @@ pub struct Counters {
 
 /// Running counts of the engine.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct EngineTally {
     pub(crate) connections: AtomicU64,
     pub(crate) connect_failures: AtomicU64,
     pub(crate) rcpts: AtomicU64,
@@ -133,11 +151,11 @@ pub(crate) struct Tally {
     pub(crate) sessions_open: AtomicU64,
 }
 
-impl Tally {
+impl EngineTally {
     /// Current counts; `(queries, queries_cached)` are the resolver's.
-    pub(crate) fn counters(&self, (queries, queries_cached): (u64, u64)) -> Counters {
+    pub(crate) fn counters(&self, (queries, queries_cached): (u64, u64)) -> EngineCounters {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counters {
+        EngineCounters {
             connections: count(&self.connections),
             connect_failures: count(&self.connect_failures),
             rcpts: count(&self.rcpts),

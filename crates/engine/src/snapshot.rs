@@ -4,15 +4,17 @@
 //! is not one instant: its parts are read in turn, so sums may be slightly off. It names MX hosts and quotes masked replies, and is
 //! therefore for the operator only; it contains no mailbox and no network address.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use probity_mail::time::Millis;
 
-use crate::BACKGROUND_MAX;
-use crate::inner::Inner;
-use crate::pace::breaker::Phase;
-use crate::pace::watch::{Spent, View};
-use crate::request::Counters;
+use crate::limits::permits::SessionLimits;
+use crate::limits::work::BACKGROUND_MAX;
+use crate::pace::breaker::BreakerPhase;
+use crate::pace::watch::{LimitUse, SiteView};
+use crate::parts::EngineParts;
+use crate::probe::unmatched::UnmatchedTexts;
+use crate::request::EngineCounters;
 
 /// Maximum sites in each list of a snapshot.
 pub const SITES_MAX: usize = 50;
@@ -21,31 +23,31 @@ pub const TEXTS_MAX: usize = 20;
 
 /// Use of a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct LimitUsage {
     pub used: usize,
     pub limit: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sessions {
+pub struct SessionUsage {
     /// All sessions.
-    pub all: Usage,
+    pub all: LimitUsage,
     /// Sessions of jobs, including those queued.
-    pub batch: Usage,
+    pub batch: LimitUsage,
     /// Sessions kept open for the next probe.
-    pub idle: Usage,
+    pub idle: LimitUsage,
 }
 
 /// Reason for the pause of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum PauseCause {
     /// It refused us.
     Blocked,
     /// Too many of its recipients did not exist.
     MissingShare,
 }
 
-impl Held {
+impl PauseCause {
     /// Name in snapshots and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -57,21 +59,21 @@ impl Held {
 
 /// A paused site.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HeldSite {
+pub struct PausedSite {
     /// MX host name, or the id of a known provider.
     pub site: Arc<str>,
     /// Whether `site` is a known provider's id.
     pub is_provider: bool,
     /// Paused source (index into the configuration's).
     pub source: u16,
-    pub why: Held,
+    pub why: PauseCause,
     /// End of the pause, in milliseconds since the Unix epoch.
     pub until: Millis,
 }
 
 /// Number of circuit breakers by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Breakers {
+pub struct BreakerCounts {
     /// Sites without a pause.
     pub closed: usize,
     /// Sites probed again after a pause; their next refusal costs a longer one.
@@ -84,14 +86,14 @@ pub struct Breakers {
 
 /// Limit of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum SiteLimit {
     /// Recipients that may be probed at once.
     Rate,
     /// Missing recipients per hour.
     Missing,
 }
 
-impl Limit {
+impl SiteLimit {
     /// Name in snapshots and metrics.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -111,7 +113,7 @@ pub struct TightBudget {
     /// Source that it applies to (index into the configuration's).
     pub source: u16,
     /// The limit.
-    pub budget: Limit,
+    pub budget: SiteLimit,
     /// Amount used.
     pub used: u32,
     pub limit: u32,
@@ -119,7 +121,7 @@ pub struct TightBudget {
 
 /// Cache entries of the engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Caches {
+pub struct CacheSizes {
     pub verdicts: usize,
     /// Facts about domains; `None` if their store does not count them.
     pub facts: Option<usize>,
@@ -130,7 +132,7 @@ pub struct Caches {
 
 /// Replies that matched no rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unmatched {
+pub struct UnmatchedReplies {
     /// Total number.
     pub replies: u64,
     /// Distinct texts remembered; bounded, so a full memory means "at least".
@@ -141,97 +143,98 @@ pub struct Unmatched {
 
 /// State of a running engine.
 #[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    pub sessions: Sessions,
-    pub breakers: Breakers,
+pub struct EngineSnapshot {
+    pub sessions: SessionUsage,
+    pub breakers: BreakerCounts,
     /// Sites paused now: at most [`SITES_MAX`], longest pauses first.
-    pub held: Vec<HeldSite>,
+    pub held: Vec<PausedSite>,
     /// Number of site limits that are nearly used up.
     pub tight: usize,
     /// Site limits that are nearly used up: at most [`SITES_MAX`], known providers first, then the fullest.
     pub budgets: Vec<TightBudget>,
     /// Probes that continue after the verdict was returned.
-    pub background: Usage,
+    pub background: LimitUsage,
     /// Domains that jobs are working on.
-    pub domains: Usage,
+    pub domains: LimitUsage,
     /// Tasks in progress: live probes, background probes, sessions that are ending or idle.
     pub tasks: usize,
-    pub counters: Counters,
-    pub caches: Caches,
+    pub counters: EngineCounters,
+    pub caches: CacheSizes,
     /// Replies that matched no rule.
-    pub unmatched: Unmatched,
+    pub unmatched: UnmatchedReplies,
 }
 
-impl Snapshot {
-    pub(crate) fn of(inner: &Inner) -> Self {
-        let now = inner.clock.now();
-        let counters = inner.ground.tally.counters(inner.resolver.counts());
-        let views = inner.pace.watch().views(now);
-        let sites = inner.pace.sites();
-        let mut held: Vec<HeldSite> = views.iter().filter_map(|(key, view)| held_site(key, view)).collect();
+impl EngineSnapshot {
+    pub(crate) fn of(parts: &EngineParts) -> Self {
+        let EngineParts { work, knowledge, pacing, names, .. } = parts;
+        let counters = parts.counters();
+        let views = pacing.sites.watch().views(parts.clock.now());
+        let sites = pacing.sites.sites();
+        let mut held: Vec<PausedSite> = views.iter().filter_map(|(key, view)| held_site(key, view)).collect();
         held.sort_by_key(|held| std::cmp::Reverse(held.until));
         held.truncate(SITES_MAX);
         let (tight, budgets) = budgets(&views);
         Self {
-            sessions: sessions(inner, counters.sessions_open),
+            sessions: sessions(parts, counters.sessions_open),
             breakers: breakers(sites, &views),
             held,
             tight,
             budgets,
-            background: usage(inner.background.available_permits(), BACKGROUND_MAX),
-            domains: usage(inner.domains.free(), inner.config.domains_max.max(1)),
-            tasks: inner.tasks.len(),
+            background: usage(work.background_free(), BACKGROUND_MAX),
+            domains: usage(work.domains_free(), work.domains_max),
+            tasks: work.tasks(),
             counters,
-            caches: Caches {
-                verdicts: inner.verdicts.held(),
-                facts: inner.facts.held(),
-                dns: inner.resolver.held(),
-                addresses: inner.reach.held(),
+            caches: CacheSizes {
+                verdicts: knowledge.verdicts.held(),
+                facts: knowledge.facts.held(),
+                dns: names.resolver().held(),
+                addresses: pacing.reach.held(),
             },
-            unmatched: unmatched(inner, counters.unmatched),
+            unmatched: unmatched(&parts.unmatched, counters.unmatched),
         }
     }
 }
 
-fn usage(free: usize, limit: usize) -> Usage {
-    Usage { used: limit.saturating_sub(free), limit }
+fn usage(free: usize, limit: usize) -> LimitUsage {
+    LimitUsage { used: limit.saturating_sub(free), limit }
 }
 
-fn sessions(inner: &Inner, open: u64) -> Sessions {
-    let [all, batch, idle] = Inner::session_limits(inner.config.sessions_max);
-    Sessions {
-        all: Usage { used: usize::try_from(open).unwrap_or(usize::MAX), limit: all },
-        batch: usage(inner.sessions_batch.free(), batch),
-        idle: Usage { used: inner.pace.watch().idle(), limit: idle },
+fn sessions(parts: &EngineParts, open: u64) -> SessionUsage {
+    let permits = &parts.sessions.permits;
+    let SessionLimits { all, batch, idle } = permits.limits;
+    SessionUsage {
+        all: LimitUsage { used: usize::try_from(open).unwrap_or(usize::MAX), limit: all },
+        batch: usage(permits.batch_free(), batch),
+        idle: LimitUsage { used: parts.pacing.sites.watch().idle(), limit: idle },
     }
 }
 
 /// If a site has both, an open breaker says more than a pause.
-fn held_site((source, site): &(u16, Arc<str>), view: &View) -> Option<HeldSite> {
+fn held_site((source, site): &(u16, Arc<str>), view: &SiteView) -> Option<PausedSite> {
     let (why, until) = match (view.phase, view.paused_until) {
-        (Phase::Open(until), _) => (Held::Blocked, until),
-        (_, Some(until)) => (Held::MissingShare, until),
+        (BreakerPhase::Open(until), _) => (PauseCause::Blocked, until),
+        (_, Some(until)) => (PauseCause::MissingShare, until),
         _ => return None,
     };
-    Some(HeldSite { site: site.clone(), is_provider: view.is_provider, source: *source, why, until })
+    Some(PausedSite { site: site.clone(), is_provider: view.is_provider, source: *source, why, until })
 }
 
-fn breakers(sites: usize, views: &[((u16, Arc<str>), View)]) -> Breakers {
-    let count = |wanted: fn(&View) -> bool| views.iter().filter(|(_, view)| wanted(view)).count();
-    let open = count(|view| matches!(view.phase, Phase::Open(_)));
-    let half_open = count(|view| view.phase == Phase::HalfOpen);
+fn breakers(sites: usize, views: &[((u16, Arc<str>), SiteView)]) -> BreakerCounts {
+    let count = |wanted: fn(&SiteView) -> bool| views.iter().filter(|(_, view)| wanted(view)).count();
+    let open = count(|view| matches!(view.phase, BreakerPhase::Open(_)));
+    let half_open = count(|view| view.phase == BreakerPhase::HalfOpen);
     let paused = count(|view| view.paused_until.is_some());
-    Breakers { closed: sites.saturating_sub(open + half_open), half_open, open, paused }
+    BreakerCounts { closed: sites.saturating_sub(open + half_open), half_open, open, paused }
 }
 
-fn budgets(views: &[((u16, Arc<str>), View)]) -> (usize, Vec<TightBudget>) {
-    let tight = |spent: Option<Spent>| spent.filter(|spent| spent.is_tight());
+fn budgets(views: &[((u16, Arc<str>), SiteView)]) -> (usize, Vec<TightBudget>) {
+    let tight = |spent: Option<LimitUse>| spent.filter(|spent| spent.is_tight());
     let mut all: Vec<TightBudget> = views
         .iter()
         .flat_map(|((source, site), view)| {
-            let limits = [(Limit::Rate, tight(view.rate)), (Limit::Missing, tight(view.missing))];
+            let limits = [(SiteLimit::Rate, tight(view.rate)), (SiteLimit::Missing, tight(view.missing))];
             limits.into_iter().filter_map(move |(budget, spent)| {
-                let Spent { used, limit } = spent?;
+                let LimitUse { used, limit } = spent?;
                 let site = site.clone();
                 Some(TightBudget { site, is_provider: view.is_provider, source: *source, budget, used, limit })
             })
@@ -243,8 +246,7 @@ fn budgets(views: &[((u16, Arc<str>), View)]) -> (usize, Vec<TightBudget>) {
     (count, all)
 }
 
-fn unmatched(inner: &Inner, replies: u64) -> Unmatched {
-    let texts = inner.unmatched.lock().unwrap_or_else(PoisonError::into_inner);
-    let sample = texts.iter().take(TEXTS_MAX).map(|(text, ())| text.clone()).collect();
-    Unmatched { replies, distinct: texts.len(), sample }
+fn unmatched(texts: &UnmatchedTexts, replies: u64) -> UnmatchedReplies {
+    let (distinct, sample) = texts.sample(TEXTS_MAX);
+    UnmatchedReplies { replies, distinct, sample }
 }

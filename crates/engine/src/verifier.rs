@@ -4,29 +4,35 @@
 //! simulated outcomes, and tests of the surrounding code use a rule-based one. It is defined here, below all of them, so that each
 //! can implement it. No method fails: a verdict that cannot be obtained is `unknown` with its reason.
 
+mod answer;
+pub(crate) mod live;
+pub(crate) mod many;
+
 use std::sync::Arc;
 
 use probity_mail::time::Millis;
 use probity_mail::verdict::Verification;
 
 use crate::net::BoxFuture;
-use crate::snapshot::Snapshot;
-use crate::{Counters, Engine, Forgotten, Item, Live, Manners, Room, Sink};
+use crate::snapshot::EngineSnapshot;
+use crate::{
+    DestinationCapacity, Engine, EngineCounters, ForgetRequest, JobAddress, LiveCall, OutcomeSink, ProbingLimits,
+};
 
 /// Verifies addresses. The methods are those of [`Engine`].
 pub trait Verifier: Send + Sync + 'static {
     /// Verifies one address, within `live.timeout_ms`.
-    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification>;
+    fn verify<'a>(&'a self, email: &'a str, live: LiveCall) -> BoxFuture<'a, Verification>;
     /// Verifies many addresses; each key reaches the sink exactly once.
-    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()>;
+    fn verify_many(&self, items: Vec<JobAddress>, sink: OutcomeSink) -> BoxFuture<'_, ()>;
     /// Capacity of a destination in the near future.
-    fn room(&self, _destination: &str, _source: Option<&str>) -> Room {
-        Room::Now(u32::MAX)
+    fn room(&self, _destination: &str, _source: Option<&str>) -> DestinationCapacity {
+        DestinationCapacity::Now(u32::MAX)
     }
     /// Forgets addresses of one customer.
-    fn forget(&self, _scope: u64, _which: &Forgotten) {}
+    fn forget(&self, _scope: u64, _which: &ForgetRequest) {}
     /// Probing limits of this MX host; `None` if there is no network.
-    fn manners(&self, _exchanger: &str) -> Option<Manners> {
+    fn manners(&self, _exchanger: &str) -> Option<ProbingLimits> {
         None
     }
     /// Time for which servers may defer an address of a job, in milliseconds.
@@ -38,9 +44,9 @@ pub trait Verifier: Send + Sync + 'static {
     fn now(&self) -> Millis;
     /// Waits until a time.
     fn wait_until(&self, at: Millis) -> BoxFuture<'_, ()>;
-    fn counters(&self) -> Counters;
+    fn counters(&self) -> EngineCounters;
     /// State of the engine that probes real servers; `None` if there is no such engine.
-    fn snapshot(&self) -> Option<Snapshot> {
+    fn snapshot(&self) -> Option<EngineSnapshot> {
         None
     }
     /// Ends idle sessions and waits for work in progress, at most `timeout_ms`.
@@ -48,23 +54,23 @@ pub trait Verifier: Send + Sync + 'static {
 }
 
 impl Verifier for Engine {
-    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
+    fn verify<'a>(&'a self, email: &'a str, live: LiveCall) -> BoxFuture<'a, Verification> {
         Box::pin(Engine::verify(self, email, live))
     }
 
-    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
+    fn verify_many(&self, items: Vec<JobAddress>, sink: OutcomeSink) -> BoxFuture<'_, ()> {
         Box::pin(Engine::verify_many(self, items, sink))
     }
 
-    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+    fn room(&self, destination: &str, source: Option<&str>) -> DestinationCapacity {
         Engine::room(self, destination, source)
     }
 
-    fn forget(&self, scope: u64, which: &Forgotten) {
+    fn forget(&self, scope: u64, which: &ForgetRequest) {
         Engine::forget(self, scope, which);
     }
 
-    fn manners(&self, exchanger: &str) -> Option<Manners> {
+    fn manners(&self, exchanger: &str) -> Option<ProbingLimits> {
         Some(Engine::manners(self, exchanger))
     }
 
@@ -84,11 +90,11 @@ impl Verifier for Engine {
         Box::pin(Engine::wait_until(self, at))
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> EngineCounters {
         Engine::counters(self)
     }
 
-    fn snapshot(&self) -> Option<Snapshot> {
+    fn snapshot(&self) -> Option<EngineSnapshot> {
         Some(Engine::snapshot(self))
     }
 

@@ -4,9 +4,9 @@ use tokio::time::Instant;
 
 /// Start of a run, from which its milliseconds are counted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock(Instant);
+pub(crate) struct RunClock(Instant);
 
-impl Clock {
+impl RunClock {
     #[expect(clippy::disallowed_methods, reason = "the world's own clock; it follows tokio's paused time")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())

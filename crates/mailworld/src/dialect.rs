@@ -92,9 +92,9 @@ enum Piece {
 
 /// A reply with placeholders, in CRLF lines.
 #[derive(Clone, Debug)]
-pub(crate) struct Text(Vec<Piece>);
+pub(crate) struct ReplyTemplate(Vec<Piece>);
 
-impl Text {
+impl ReplyTemplate {
     /// Parses `"550-5.1.1 no {rcpt}\n550 5.1.1 here"`. Unknown words in braces stay unchanged.
     pub(crate) fn parse(source: &str) -> Self {
         let mut pieces = Vec::new();
@@ -154,9 +154,9 @@ fn placeholder(word: &str) -> Option<Piece> {
 
 /// All phrases of one kind of server.
 #[derive(Debug)]
-pub struct Dialect(BTreeMap<Phrase, Text>);
+pub struct ServerDialect(BTreeMap<Phrase, ReplyTemplate>);
 
-impl Dialect {
+impl ServerDialect {
     /// A dialect of `data/dialects.toml`.
     pub fn named(name: &str) -> Option<Arc<Self>> {
         dialects().get(name).cloned()
@@ -167,7 +167,7 @@ impl Dialect {
         dialects().keys().map(String::as_str)
     }
 
-    pub(crate) fn text(&self, phrase: Phrase) -> &Text {
+    pub(crate) fn text(&self, phrase: Phrase) -> &ReplyTemplate {
         self.0.get(&phrase).expect("every dialect is completed from the default one, which has every phrase")
     }
 }
@@ -181,14 +181,14 @@ impl Phrase {
 
 type Table = BTreeMap<String, BTreeMap<Phrase, String>>;
 
-fn dialects() -> &'static BTreeMap<String, Arc<Dialect>> {
-    static DIALECTS: OnceLock<BTreeMap<String, Arc<Dialect>>> = OnceLock::new();
+fn dialects() -> &'static BTreeMap<String, Arc<ServerDialect>> {
+    static DIALECTS: OnceLock<BTreeMap<String, Arc<ServerDialect>>> = OnceLock::new();
     DIALECTS.get_or_init(|| {
         let table: Table = toml::from_str(include_str!("../data/dialects.toml")).expect("the embedded table parses");
         let default = table.get("default").expect("the embedded table has a default");
         let compile = |phrases: &BTreeMap<Phrase, String>| {
             let complete = default.iter().chain(phrases);
-            Arc::new(Dialect(complete.map(|(phrase, text)| (*phrase, Text::parse(text))).collect()))
+            Arc::new(ServerDialect(complete.map(|(phrase, text)| (*phrase, ReplyTemplate::parse(text))).collect()))
         };
         table.iter().map(|(name, phrases)| (name.clone(), compile(phrases))).collect()
     })
@@ -196,7 +196,7 @@ fn dialects() -> &'static BTreeMap<String, Arc<Dialect>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dialect, Phrase, Scene, Table, Text};
+    use super::{Phrase, ReplyTemplate, Scene, ServerDialect, Table};
 
     const SCENE: Scene<'_> = Scene {
         host: "mx.a.test",
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn texts_are_cut_and_rendered() {
         let mut out = Vec::new();
-        Text::parse("450-4.2.0 {rcpt} {nothing}\n450 {minutes} {").render(&SCENE, &mut out);
+        ReplyTemplate::parse("450-4.2.0 {rcpt} {nothing}\n450 {minutes} {").render(&SCENE, &mut out);
         assert_eq!(out, b"450-4.2.0 anna@a.test {nothing}\r\n450 5 {\r\n");
     }
 
@@ -253,6 +253,6 @@ mod tests {
     fn phrases_have_names() {
         assert_eq!(Phrase::named("blocked_for_now"), Some(Phrase::BlockedForNow));
         assert_eq!(Phrase::named("550 no"), None);
-        assert!(Dialect::named("google").is_some() && Dialect::named("klingon").is_none());
+        assert!(ServerDialect::named("google").is_some() && ServerDialect::named("klingon").is_none());
     }
 }

@@ -10,6 +10,7 @@
 
 mod clock;
 mod dialect;
+mod dns;
 pub mod load;
 mod loopback;
 mod mailbox;
@@ -17,20 +18,18 @@ mod memory;
 mod personality;
 mod record;
 pub mod sandbox;
-mod serve;
 mod session;
-mod tls;
 mod world;
 mod zone;
 
-pub use dialect::{Dialect, Phrase};
+pub use dialect::{Phrase, ServerDialect};
 pub use loopback::{Bind, LoopbackWorld};
 pub use mailbox::{MailboxState, Mailboxes};
 pub use memory::MemoryNet;
 pub use personality::{
-    AfterMisses, AfterRefusal, At, Fault, FaultKind, Greylist, Limits, Misbehaviour, Pace, Personality, Pipelining,
-    Recipients, Refusal, Tls,
+    AfterMisses, AfterRefusal, At, ClientRefusal, FaultKind, Greylist, Misbehaviour, Personality, Pipelining,
+    Recipients, ReplyFault, ServerLimits, ServerPace, Tls,
 };
-pub use record::{Event, Happening, HostCounts, Trace, TraceHash};
-pub use world::{Builder, Host, HostPlan, Reach, World, WorldError};
+pub use record::{Happening, HostCounts, RecordedEvent, Trace, TraceHash};
+pub use world::{Builder, Host, HostPlan, HostReach, World, WorldError};
 pub use zone::{DnsFault, Mx, Zone};

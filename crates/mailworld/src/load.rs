@@ -7,12 +7,12 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use probity_mail::dns::{Answer, Kind, Record};
+use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 
-use crate::dialect::Dialect;
+use crate::dialect::ServerDialect;
 use crate::mailbox::{MailboxState, Mailboxes};
 use crate::personality::Personality;
-use crate::world::{Host, Reach, World};
+use crate::world::{Host, HostReach, World};
 use crate::zone::Zone;
 
 /// Maximum domains: half of an /8, above the addresses of other hosts.
@@ -37,9 +37,9 @@ impl Family {
             addresses: Vec::new(),
             personality: Arc::new(Personality::default()),
             latency_ms: 0,
-            reach: Reach::Open,
+            reach: HostReach::Open,
             ptr: None,
-            dialect: Dialect::named("postfix").expect("the embedded dialects have postfix"),
+            dialect: ServerDialect::named("postfix").expect("the embedded dialects have postfix"),
         };
         let zone = Zone::default().with_mailboxes(Mailboxes::percent_of(PREFIX, exists_percent));
         Self { domains: domains.min(MAX_DOMAINS), zone: Arc::new(zone), host: Arc::new(host) }
@@ -75,17 +75,17 @@ impl Family {
     }
 
     /// Answer to a query about one of these names; `None` for other names.
-    pub(crate) fn answer(&self, name: &str, kind: Kind) -> Option<Answer> {
+    pub(crate) fn answer(&self, name: &str, kind: QueryKind) -> Option<DnsAnswer> {
         if name == "load.test" {
-            return Some(Answer::Empty);
+            return Some(DnsAnswer::Empty);
         }
         if let Some(number) = name.strip_prefix("mx.").and_then(|domain| self.number(domain)) {
-            let address = Record::Address(Ipv4Addr::from(BASE + number).into());
-            return Some(if kind == Kind::A { Answer::Records(vec![address]) } else { Answer::Empty });
+            let address = DnsRecord::Address(Ipv4Addr::from(BASE + number).into());
+            return Some(if kind == QueryKind::A { DnsAnswer::Records(vec![address]) } else { DnsAnswer::Empty });
         }
         self.number(name)?;
-        let exchanger = Record::Mx { preference: 10, host: format!("mx.{name}") };
-        Some(if kind == Kind::Mx { Answer::Records(vec![exchanger]) } else { Answer::Empty })
+        let exchanger = DnsRecord::Mx { preference: 10, host: format!("mx.{name}") };
+        Some(if kind == QueryKind::Mx { DnsAnswer::Records(vec![exchanger]) } else { DnsAnswer::Empty })
     }
 }
 
@@ -117,7 +117,7 @@ pub fn world(domains: u32, exists_percent: u8) -> Arc<World> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use probity_mail::dns::{Answer, Kind, Record};
+    use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 
     use super::{address, domain, exists, world};
 
@@ -126,14 +126,14 @@ mod tests {
         let world = world(20_000, 70);
         for number in [0, 9, 9_999, 10_000, 19_999] {
             let domain = domain(number);
-            let Answer::Records(mx) = world.find(&domain, Kind::Mx, 0).answer else { panic!("{domain}") };
-            let Record::Mx { host, .. } = &mx[0] else { panic!("{mx:?}") };
-            let Answer::Records(found) = world.find(host, Kind::A, 0).answer else { panic!("{host}") };
-            let Record::Address(ip) = found[0] else { panic!("{found:?}") };
+            let DnsAnswer::Records(mx) = world.find(&domain, QueryKind::Mx, 0).answer else { panic!("{domain}") };
+            let DnsRecord::Mx { host, .. } = &mx[0] else { panic!("{mx:?}") };
+            let DnsAnswer::Records(found) = world.find(host, QueryKind::A, 0).answer else { panic!("{host}") };
+            let DnsRecord::Address(ip) = found[0] else { panic!("{found:?}") };
             assert_eq!(&*world.host_at(ip).unwrap().1, host);
         }
         for wrong in ["d20000.load.test", "d1.load.test", "d00001.load.test", "d+001.load.test", "x.load.test"] {
-            assert_eq!(world.find(wrong, Kind::Mx, 0).answer, Answer::NoName, "{wrong}");
+            assert_eq!(world.find(wrong, QueryKind::Mx, 0).answer, DnsAnswer::NoName, "{wrong}");
         }
     }
 

@@ -7,26 +7,24 @@
 //! 127.2.0.0/16. Addresses without a host are announced unchanged (a zone that points to 10.0.0.1 exists to be rejected). There is
 //! no IPv6: AAAA is always empty.
 
-mod answer;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_mail::dns::{Answer, DnsFailure, Kind, Record as DnsRecord};
+use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream, UdpSocket};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use self::answer::{Transport, respond};
-use crate::clock::Clock;
+use crate::clock::RunClock;
+use crate::dns::{QueryTransport, respond};
 use crate::memory::admit;
-use crate::record::{HostCounts, Record};
-use crate::serve::{Ending, Wire, serve};
-use crate::world::{Found, Reach, World, reverse};
+use crate::record::{HostCounts, RunRecord};
+use crate::session::serve::{ConnectionContext, Ending, serve};
+use crate::world::{HostReach, World, ZoneAnswer, reverse};
 
 /// Maximum connections waiting to be accepted; the system's own limit may be lower.
 const BACKLOG: u32 = 4_096;
@@ -63,8 +61,8 @@ pub struct LoopbackWorld {
 #[derive(Debug)]
 struct Shared {
     world: Arc<World>,
-    record: Arc<Record>,
-    clock: Clock,
+    record: Arc<RunRecord>,
+    clock: RunClock,
     /// Loopback addresses of hosts outside the block that maps by rule.
     there: BTreeMap<IpAddr, Ipv4Addr>,
     back: BTreeMap<Ipv4Addr, IpAddr>,
@@ -127,7 +125,14 @@ impl Shared {
         let there: BTreeMap<_, _> =
             others.zip(0x7f02_0001u32..=0x7f02_ffff).map(|(from, to)| (*from, Ipv4Addr::from(to))).collect();
         let back = there.iter().map(|(from, to)| (*to, *from)).collect();
-        Self { world, record: Arc::new(Record::new(false)), clock: Clock::start(), there, back, command_latency_ms }
+        Self {
+            world,
+            record: Arc::new(RunRecord::new(false)),
+            clock: RunClock::start(),
+            there,
+            back,
+            command_latency_ms,
+        }
     }
 
     /// A world's address as the loopback DNS announces it.
@@ -151,16 +156,16 @@ impl Shared {
     }
 
     /// Answers a query in terms of loopback addresses.
-    fn find(&self, name: &str, kind: Kind) -> Found {
+    fn find(&self, name: &str, kind: QueryKind) -> ZoneAnswer {
         let turn = self.record.query(name, kind);
         let mut found = match reverse(name) {
             Some(IpAddr::V4(v4)) if v4.is_loopback() => self.world.find(&reverse_name(self.meant(v4)), kind, turn),
             _ => self.world.find(name, kind, turn),
         };
-        if kind == Kind::Aaaa && matches!(found.answer, Answer::Records(_)) {
-            found.answer = Answer::Empty;
+        if kind == QueryKind::Aaaa && matches!(found.answer, DnsAnswer::Records(_)) {
+            found.answer = DnsAnswer::Empty;
         }
-        if let Answer::Records(records) = &mut found.answer {
+        if let DnsAnswer::Records(records) = &mut found.answer {
             for record in records {
                 if let DnsRecord::Address(address) = record {
                     *address = self.announced(*address);
@@ -245,12 +250,12 @@ impl Shared {
             return;
         };
         match host.reach {
-            Reach::Open => {}
-            Reach::Refused | Reach::Unreachable => {
+            HostReach::Open => {}
+            HostReach::Refused | HostReach::Unreachable => {
                 reset(&stream);
                 return;
             }
-            Reach::Silent => {
+            HostReach::Silent => {
                 let mut stream = stream;
                 while let Ok(1..) = stream.read(&mut [0; 512]).await {}
                 return;
@@ -258,7 +263,7 @@ impl Shared {
         }
         // Otherwise a reply could wait for the acknowledgment of the one before.
         let _best_effort = stream.set_nodelay(true);
-        let wire = Wire {
+        let wire = ConnectionContext {
             clock: self.clock,
             connection: self.record.connection(),
             record: Arc::clone(&self.record),
@@ -287,7 +292,7 @@ async fn serve_udp(shared: Arc<Shared>, socket: Arc<UdpSocket>) {
             continue;
         };
         let find = |name: &str, kind| shared.find(name, kind);
-        let Some(answer) = respond(&query[..length], Transport::Udp, find) else {
+        let Some(answer) = respond(&query[..length], QueryTransport::Udp, find) else {
             continue;
         };
         if shared.world.dns_latency_ms == 0 {
@@ -324,7 +329,7 @@ impl Shared {
                 return;
             }
             self.dns_latency().await;
-            let Some(answer) = respond(&query, Transport::Tcp, |name, kind| self.find(name, kind)) else {
+            let Some(answer) = respond(&query, QueryTransport::Tcp, |name, kind| self.find(name, kind)) else {
                 continue;
             };
             let Ok(length) = u16::try_from(answer.len()) else {
@@ -336,9 +341,4 @@ impl Shared {
             }
         }
     }
-}
-
-/// Whether a failure means sending nothing.
-fn is_silence(answer: &Answer) -> bool {
-    *answer == Answer::Failed(DnsFailure::TimedOut)
 }

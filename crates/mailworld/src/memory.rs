@@ -11,19 +11,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use probity_engine::net::{BoxFuture, ConnectFailure, Dial, Net, Stream};
-use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup};
+use probity_engine::net::{BoxFuture, ConnectFailure, DialRequest, Net, Stream};
+use probity_mail::dns::{DnsAnswer, DnsFailure, DnsLookup, QueryKind};
 use probity_mail::rng::Rng;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::time::sleep;
 
-use crate::clock::Clock;
-use crate::dialect::Dialect;
+use crate::clock::RunClock;
+use crate::dialect::ServerDialect;
 use crate::personality::Personality;
-use crate::record::{Event, Happening, HostCounts, OpenConnection, Record, Trace, lock};
-use crate::serve::{Ending, Wire, serve};
-use crate::session::{Parties, Session};
-use crate::world::{Host, Reach, World};
+use crate::record::{Happening, HostCounts, OpenConnection, RecordedEvent, RunRecord, Trace, lock};
+use crate::session::serve::{ConnectionContext, Ending, serve};
+use crate::session::{ConnectionParties, ServerSession};
+use crate::world::{Host, HostReach, World};
 
 /// Capacity of a pipe in each direction, in bytes: about a socket's buffer.
 const PIPE_BYTES: usize = 64 * 1024;
@@ -41,8 +41,8 @@ const ANONYMOUS: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 51, 100, 1));
 #[derive(Debug)]
 pub struct MemoryNet {
     world: Arc<World>,
-    record: Arc<Record>,
-    clock: Clock,
+    record: Arc<RunRecord>,
+    clock: RunClock,
     seed: u64,
 }
 
@@ -58,8 +58,8 @@ impl World {
     }
 
     fn run(self: &Arc<Self>, seed: u64, traced: bool) -> Arc<MemoryNet> {
-        let record = Arc::new(Record::new(traced));
-        Arc::new(MemoryNet { world: Arc::clone(self), record, clock: Clock::start(), seed })
+        let record = Arc::new(RunRecord::new(traced));
+        Arc::new(MemoryNet { world: Arc::clone(self), record, clock: RunClock::start(), seed })
     }
 }
 
@@ -79,7 +79,7 @@ impl MemoryNet {
     }
 
     /// Number of queries for this name and kind.
-    pub fn queries(&self, name: &str, kind: Kind) -> u64 {
+    pub fn queries(&self, name: &str, kind: QueryKind) -> u64 {
         self.record.queries(name, kind)
     }
 
@@ -98,36 +98,36 @@ impl MemoryNet {
         *lock(&self.record.host(&host.into()).retuned) = Some(Arc::new(personality));
     }
 
-    async fn dial(&self, dial: Dial) -> Result<Box<dyn Stream>, ConnectFailure> {
+    async fn dial(&self, dial: DialRequest) -> Result<Box<dyn Stream>, ConnectFailure> {
         let client = dial.source.public.or(dial.source.bind).unwrap_or(ANONYMOUS);
         let connection = self.record.connection();
         let found = self.world.host_at(dial.address);
         let name = found.as_ref().map_or_else(|| dial.address.to_string().into(), |(_, name)| Arc::clone(name));
-        self.record.note(|| Event {
+        self.record.note(|| RecordedEvent {
             at_ms: self.clock.now_ms(),
             connection,
             name: Arc::clone(&name),
             what: Happening::Connect(client),
         });
-        let reach = found.as_ref().map_or(Reach::Silent, |(host, _)| host.reach);
+        let reach = found.as_ref().map_or(HostReach::Silent, |(host, _)| host.reach);
         let latency_ms = found.as_ref().map_or(0, |(host, _)| u64::from(host.latency_ms));
-        if reach == Reach::Silent || latency_ms >= dial.timeout_ms {
+        if reach == HostReach::Silent || latency_ms >= dial.timeout_ms {
             sleep(Duration::from_millis(dial.timeout_ms)).await;
             return Err(ConnectFailure::TimedOut);
         }
         sleep(Duration::from_millis(latency_ms)).await;
         match (reach, found) {
-            (Reach::Open, Some((host, name))) if dial.port == SMTP_PORT => {
+            (HostReach::Open, Some((host, name))) if dial.port == SMTP_PORT => {
                 Ok(self.accept(&host, name, client, connection))
             }
-            (Reach::Unreachable, _) => Err(ConnectFailure::Unreachable),
+            (HostReach::Unreachable, _) => Err(ConnectFailure::Unreachable),
             _ => Err(ConnectFailure::Refused),
         }
     }
 
     /// Starts the host's side of a connection; returns the client's.
     fn accept(&self, host: &Host, name: Arc<str>, client: IpAddr, connection: u64) -> Box<dyn Stream> {
-        let wire = Wire {
+        let wire = ConnectionContext {
             clock: self.clock,
             record: Arc::clone(&self.record),
             connection,
@@ -147,16 +147,16 @@ impl MemoryNet {
         Box::new(Pipe { inner: theirs, reset, _open: open })
     }
 
-    async fn ask(&self, name: &str, kind: Kind) -> Lookup {
+    async fn ask(&self, name: &str, kind: QueryKind) -> DnsLookup {
         let turn = self.record.query(name, kind);
-        self.record.note(|| Event {
+        self.record.note(|| RecordedEvent {
             at_ms: self.clock.now_ms(),
             connection: 0,
             name: name.into(),
             what: Happening::Query(kind),
         });
         let lookup = self.world.find(name, kind, turn).lookup();
-        let wait_ms = if lookup.answer == Answer::Failed(DnsFailure::TimedOut) {
+        let wait_ms = if lookup.answer == DnsAnswer::Failed(DnsFailure::TimedOut) {
             DNS_TIMEOUT_MS
         } else {
             u64::from(self.world.dns_latency_ms)
@@ -172,16 +172,16 @@ impl MemoryNet {
 pub(crate) fn admit(
     world: &Arc<World>,
     host: &Host,
-    wire: &Wire,
+    wire: &ConnectionContext,
     client: IpAddr,
     seed: u64,
-) -> (Session, OpenConnection) {
+) -> (ServerSession, OpenConnection) {
     // The hosts of a load test share one state: nobody reads their individual counters.
     let state = wire.record.host(&host.name);
     let retuned = lock(&state.retuned).clone();
     let personality = retuned.unwrap_or_else(|| Arc::clone(&host.personality));
-    let dialect = Dialect::named(&personality.dialect).unwrap_or_else(|| Arc::clone(&host.dialect));
-    let parties = Parties {
+    let dialect = ServerDialect::named(&personality.dialect).unwrap_or_else(|| Arc::clone(&host.dialect));
+    let parties = ConnectionParties {
         world: Arc::clone(world),
         open: state.open(client),
         state: Arc::clone(&state),
@@ -191,15 +191,15 @@ pub(crate) fn admit(
         client,
     };
     let rng = Rng::new(seed ^ wire.connection.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    (Session::new(parties, rng), OpenConnection { state, source: client })
+    (ServerSession::new(parties, rng), OpenConnection { state, source: client })
 }
 
 impl Net for MemoryNet {
-    fn lookup<'a>(&'a self, name: &'a str, kind: Kind) -> BoxFuture<'a, Lookup> {
+    fn lookup<'a>(&'a self, name: &'a str, kind: QueryKind) -> BoxFuture<'a, DnsLookup> {
         Box::pin(self.ask(name, kind))
     }
 
-    fn connect(&self, dial: Dial) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
+    fn connect(&self, dial: DialRequest) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
         Box::pin(self.dial(dial))
     }
 }

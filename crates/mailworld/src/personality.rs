@@ -61,18 +61,18 @@ pub struct Greylist {
 /// Refusal of the client, whatever its command.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Refusal {
+pub struct ClientRefusal {
     /// Point of the refusal.
     pub at: At,
     /// Name of a phrase of the dialect (`blocked`, `blocked_for_now`), or a whole reply that starts with its code.
-    #[serde(default = "Refusal::usual_text")]
+    #[serde(default = "ClientRefusal::usual_text")]
     pub text: String,
     /// Whether the server closes the connection afterwards.
     #[serde(default)]
     pub close: bool,
 }
 
-impl Refusal {
+impl ClientRefusal {
     fn usual_text() -> String {
         "blocked".to_owned()
     }
@@ -120,7 +120,7 @@ pub enum AfterRefusal {
 /// Protocol violation in one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Fault {
+pub struct ReplyFault {
     /// Reply that has it.
     pub at: At,
     pub kind: FaultKind,
@@ -197,7 +197,7 @@ pub enum Pipelining {
 /// Delays of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Pace {
+pub struct ServerPace {
     /// Before the banner, in milliseconds.
     pub banner_ms: u64,
     /// Before each reply, in milliseconds.
@@ -209,7 +209,7 @@ pub struct Pace {
 /// Limits of the server. 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+pub struct ServerLimits {
     /// Recipients per transaction; beyond, 452 4.5.3.
     pub rcpt_per_transaction: u32,
     /// Recipients per connection; beyond, 421.
@@ -243,13 +243,13 @@ pub struct Personality {
     pub callout_s: u32,
     /// Seconds after its first probe until a recipient is new again to greylisting and call-outs. 0: never.
     pub forget_s: u32,
-    pub refusals: Vec<Refusal>,
+    pub refusals: Vec<ClientRefusal>,
     pub after_misses: Option<AfterMisses>,
     /// Fate of a session in which a recipient was refused.
     pub after_refusal: AfterRefusal,
-    pub faults: Vec<Fault>,
-    pub pace: Pace,
-    pub limits: Limits,
+    pub faults: Vec<ReplyFault>,
+    pub pace: ServerPace,
+    pub limits: ServerLimits,
     pub tls: Tls,
     pub pipelining: Pipelining,
     /// Whether it supports EHLO; else 502, and HELO works.
@@ -272,8 +272,8 @@ impl Default for Personality {
             after_misses: None,
             after_refusal: AfterRefusal::GoesOn,
             faults: Vec::new(),
-            pace: Pace::default(),
-            limits: Limits::default(),
+            pace: ServerPace::default(),
+            limits: ServerLimits::default(),
             tls: Tls::Offered,
             pipelining: Pipelining::Offered,
             ehlo: true,
@@ -302,14 +302,14 @@ impl Personality {
     /// Adds a protocol violation.
     #[must_use]
     pub fn with_fault(mut self, at: At, kind: FaultKind) -> Self {
-        self.faults.push(Fault { at, kind });
+        self.faults.push(ReplyFault { at, kind });
         self
     }
 
     /// Adds a refusal; `text` is a phrase's name or a reply.
     #[must_use]
     pub fn refusing(mut self, at: At, text: &str) -> Self {
-        self.refusals.push(Refusal { at, text: text.to_owned(), close: false });
+        self.refusals.push(ClientRefusal { at, text: text.to_owned(), close: false });
         self
     }
 }
@@ -342,7 +342,7 @@ mod tests {
         assert!(names.len() > 40, "{names:?}");
         for name in names {
             let preset = Personality::preset(name).unwrap();
-            assert!(crate::dialect::Dialect::named(&preset.dialect).is_some(), "{name}: {}", preset.dialect);
+            assert!(crate::dialect::ServerDialect::named(&preset.dialect).is_some(), "{name}: {}", preset.dialect);
         }
         assert_eq!(Personality::preset("honest"), Some(Personality::default()));
         assert_eq!(Personality::preset("tls_only").unwrap().tls, Tls::Required);

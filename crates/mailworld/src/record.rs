@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use probity_mail::dns::Kind;
+use probity_mail::dns::QueryKind;
 
 use crate::mailbox::Hash64;
 use crate::personality::Personality;
@@ -50,7 +50,7 @@ pub struct HostCounts {
 }
 
 /// Counters of one session since they were last added to the host's.
-pub(crate) type Tally = HostCounts;
+pub(crate) type SessionTally = HostCounts;
 
 /// State of a host beyond one connection.
 #[derive(Debug, Default)]
@@ -141,7 +141,7 @@ impl HostState {
         now_ms - *first
     }
 
-    pub(crate) fn add(&self, tally: &mut Tally) {
+    pub(crate) fn add(&self, tally: &mut SessionTally) {
         let now = std::mem::take(tally);
         let counts = &self.counts;
         for (counter, n) in [
@@ -195,7 +195,7 @@ impl Drop for OpenConnection {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Happening {
     /// DNS query.
-    Query(Kind),
+    Query(QueryKind),
     /// Connection attempt, from this address.
     Connect(IpAddr),
     /// Command received.
@@ -209,7 +209,7 @@ pub enum Happening {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct RecordedEvent {
     /// Milliseconds since the start of the run.
     pub at_ms: i64,
     /// Number of the connection, counted from 1; 0 for DNS queries.
@@ -223,7 +223,7 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub struct Trace {
     hash: Hash64,
-    events: Vec<Event>,
+    events: Vec<RecordedEvent>,
     total: u64,
 }
 
@@ -232,7 +232,7 @@ impl Trace {
         Self { hash: Hash64::new(), events: Vec::new(), total: 0 }
     }
 
-    pub(crate) fn push(&mut self, event: Event) {
+    pub(crate) fn push(&mut self, event: RecordedEvent) {
         self.hash.write(&event.at_ms.to_le_bytes());
         self.hash.write(&event.connection.to_le_bytes());
         self.hash.write(event.name.as_bytes());
@@ -249,7 +249,7 @@ impl Trace {
     }
 
     /// The first events, at most 100,000.
-    pub fn events(&self) -> &[Event] {
+    pub fn events(&self) -> &[RecordedEvent] {
         &self.events
     }
 
@@ -265,16 +265,16 @@ pub struct TraceHash(pub u64);
 
 /// Record of a run.
 #[derive(Debug)]
-pub(crate) struct Record {
+pub(crate) struct RunRecord {
     hosts: Mutex<BTreeMap<Arc<str>, Arc<HostState>>>,
-    queries: Mutex<BTreeMap<(Kind, String), u64>>,
+    queries: Mutex<BTreeMap<(QueryKind, String), u64>>,
     query_total: AtomicU64,
     connections: AtomicU64,
     /// `None` if nobody reads it: on loopback, under load.
     trace: Option<Mutex<Trace>>,
 }
 
-impl Record {
+impl RunRecord {
     pub(crate) fn new(traced: bool) -> Self {
         Self {
             hosts: Mutex::default(),
@@ -317,14 +317,14 @@ impl Record {
     }
 
     /// Counts a query; returns the number of earlier ones. Names are counted individually only in traced runs.
-    pub(crate) fn query(&self, name: &str, kind: Kind) -> u64 {
+    pub(crate) fn query(&self, name: &str, kind: QueryKind) -> u64 {
         if self.trace.is_some() {
             *lock(&self.queries).entry((kind, name.to_owned())).or_default() += 1;
         }
         self.query_total.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn queries(&self, name: &str, kind: Kind) -> u64 {
+    pub(crate) fn queries(&self, name: &str, kind: QueryKind) -> u64 {
         lock(&self.queries).get(&(kind, name.to_owned())).copied().unwrap_or(0)
     }
 
@@ -333,7 +333,7 @@ impl Record {
     }
 
     /// Adds an event; `event` is called only in traced runs.
-    pub(crate) fn note(&self, event: impl FnOnce() -> Event) {
+    pub(crate) fn note(&self, event: impl FnOnce() -> RecordedEvent) {
         if let Some(trace) = &self.trace {
             lock(trace).push(event());
         }

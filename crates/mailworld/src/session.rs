@@ -1,13 +1,15 @@
 //! One SMTP connection from the MX host's side: lines in, replies out, no I/O.
 //!
-//! [`Session::line`] appends the reply to a buffer and returns what follows ([`Flow`]); `serve` owns the socket, waits and sends.
-//! So the replies to a flight of pipelined commands are sent in one write, and the honest path allocates nothing per recipient.
-//! Protocol violations are applied to a finished reply (`fault`), so that the honest server stays readable.
+//! [`ServerSession::line`] appends the reply to a buffer and returns what follows ([`Flow`]); `serve` owns the socket, waits and
+//! sends. So the replies to a flight of pipelined commands are sent in one write, and the honest path allocates nothing per
+//! recipient. Protocol violations are applied to a finished reply (`fault`), so that the honest server stays readable.
 
 mod fault;
 mod greeting;
 mod path;
 mod recipient;
+pub(crate) mod serve;
+mod tls;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,9 +17,9 @@ use std::sync::Arc;
 use probity_mail::rng::Rng;
 
 use self::path::Path;
-use crate::dialect::{Dialect, Phrase, Scene, Text};
+use crate::dialect::{Phrase, ReplyTemplate, Scene, ServerDialect};
 use crate::personality::{AfterRefusal, At, FaultKind, Personality, Pipelining, Tls};
-use crate::record::{HostState, Tally};
+use crate::record::{HostState, SessionTally};
 use crate::world::{Responsible, World};
 
 /// Server's action after a reply.
@@ -60,11 +62,11 @@ const ERROR_DELAY_MS: u64 = 1_000;
 
 /// Parties of a connection.
 #[derive(Debug)]
-pub(crate) struct Parties {
+pub(crate) struct ConnectionParties {
     pub world: Arc<World>,
     pub state: Arc<HostState>,
     pub personality: Arc<Personality>,
-    pub dialect: Arc<Dialect>,
+    pub dialect: Arc<ServerDialect>,
     pub host: Arc<str>,
     pub client: IpAddr,
     /// Open connections of this client, including this one.
@@ -84,8 +86,8 @@ struct Transaction {
 }
 
 #[derive(Debug)]
-pub(crate) struct Session {
-    parties: Parties,
+pub(crate) struct ServerSession {
+    parties: ConnectionParties,
     rng: Rng,
     tls: bool,
     helo: String,
@@ -98,7 +100,7 @@ pub(crate) struct Session {
     known: Option<(String, Responsible)>,
     local: String,
     domain: String,
-    pub(crate) tally: Tally,
+    pub(crate) tally: SessionTally,
     commands: u32,
     /// Recipients refused permanently.
     refusals: u32,
@@ -106,8 +108,8 @@ pub(crate) struct Session {
     pub(crate) said_421: bool,
 }
 
-impl Session {
-    pub(crate) fn new(parties: Parties, rng: Rng) -> Self {
+impl ServerSession {
+    pub(crate) fn new(parties: ConnectionParties, rng: Rng) -> Self {
         Self {
             parties,
             rng,
@@ -120,7 +122,7 @@ impl Session {
             known: None,
             local: String::new(),
             domain: String::new(),
-            tally: Tally::default(),
+            tally: SessionTally::default(),
             commands: 0,
             refusals: 0,
             said_421: false,
@@ -301,7 +303,7 @@ impl Session {
         let start = out.len();
         match Phrase::named(&refusal.text) {
             Some(phrase) => self.say(phrase, out),
-            None => Text::parse(&refusal.text).render(&self.scene(0), out),
+            None => ReplyTemplate::parse(&refusal.text).render(&self.scene(0), out),
         }
         self.note_421(start, out);
         Some(if refusal.close || self.said_421 { CLOSE } else { CONTINUE })

@@ -16,8 +16,8 @@ use serde::Deserialize;
 
 pub use self::build::{Builder, HostPlan, WorldError};
 use self::lookup::MAX_CHAIN;
-pub(crate) use self::lookup::{Found, reverse};
-use crate::dialect::Dialect;
+pub(crate) use self::lookup::{ZoneAnswer, reverse};
+use crate::dialect::ServerDialect;
 use crate::load::Family;
 use crate::mailbox::MailboxState;
 use crate::personality::Personality;
@@ -26,7 +26,7 @@ use crate::zone::Zone;
 /// Reachability of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reach {
+pub enum HostReach {
     /// It listens.
     #[default]
     Open,
@@ -47,10 +47,10 @@ pub struct Host {
     pub personality: Arc<Personality>,
     /// Round-trip time in milliseconds, waited once per flight of commands.
     pub latency_ms: u32,
-    pub reach: Reach,
+    pub reach: HostReach,
     /// Name in the PTR record of its addresses; `None` for its own.
     pub ptr: Option<String>,
-    pub(crate) dialect: Arc<Dialect>,
+    pub(crate) dialect: Arc<ServerDialect>,
 }
 
 /// A simulated internet.

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use probity_mail::dns::Kind;
+use probity_mail::dns::QueryKind;
 use serde::Deserialize;
 
 use crate::mailbox::Mailboxes;
@@ -124,11 +124,11 @@ impl Zone {
     }
 
     /// How a query of this kind fails, if it does.
-    pub(crate) fn fault(&self, kind: Kind) -> Option<DnsFault> {
+    pub(crate) fn fault(&self, kind: QueryKind) -> Option<DnsFault> {
         let of_kind = match kind {
-            Kind::Mx => self.mx_fails,
-            Kind::A | Kind::Aaaa => self.address_fails,
-            Kind::Txt | Kind::Ptr => None,
+            QueryKind::Mx => self.mx_fails,
+            QueryKind::A | QueryKind::Aaaa => self.address_fails,
+            QueryKind::Txt | QueryKind::Ptr => None,
         };
         self.fails.or(of_kind)
     }

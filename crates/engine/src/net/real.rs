@@ -5,24 +5,19 @@
 //! cannot work (no name server).
 //!
 //! Names are resolved by `dns` only: never by the hosts file, a search list or mDNS. Addresses pass the [egress
-//! guard](crate::egress) again here, immediately before the socket connects.
+//! guard](crate::net::egress) again here, immediately before the socket connects.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use probity_mail::dns::{Kind, Lookup};
+use probity_mail::dns::{DnsLookup, QueryKind};
 
-use super::{BoxFuture, ConnectFailure, Dial, Net, Stream};
-use crate::descriptors;
-use crate::egress::Guard;
+use super::{BoxFuture, ConnectFailure, DialRequest, Net, Stream};
+use crate::net::descriptors;
+use crate::net::egress::EgressGuard;
 
-mod answer;
-mod dial;
-mod dns;
-mod names;
-
-pub use names::reverse_name;
+pub use crate::net::names::reverse_name;
 
 /// Configuration of the real network.
 #[derive(Clone, Debug)]
@@ -38,7 +33,7 @@ pub struct RealNetConfig {
     /// Maximum queries waiting or in flight; more are answered as our own overload.
     pub queued_max: usize,
     /// Guard of outgoing addresses.
-    pub guard: Arc<Guard>,
+    pub guard: Arc<EgressGuard>,
 }
 
 /// Maximum name servers used; more only delay a failure.
@@ -47,7 +42,7 @@ pub const NAME_SERVERS_MAX: usize = 8;
 impl RealNetConfig {
     /// Defaults with this guard: the system's name servers, 2 rounds of 5 s, as many queries in flight as descriptors allow (1,024
     /// at most), and 65,536 in all.
-    pub fn new(guard: Arc<Guard>) -> Self {
+    pub fn new(guard: Arc<EgressGuard>) -> Self {
         Self {
             name_servers: Vec::new(),
             timeout_ms: 5_000,
@@ -61,23 +56,23 @@ impl RealNetConfig {
 
 /// The real network.
 pub struct RealNet {
-    resolver: dns::Resolver,
-    guard: Arc<Guard>,
+    resolver: crate::net::dns::DnsClient,
+    guard: Arc<EgressGuard>,
 }
 
 impl RealNet {
     /// Sets the network up, without sending a packet. Fails if no name server is known. Call within a tokio runtime.
     pub fn new(config: RealNetConfig) -> io::Result<Self> {
-        Ok(Self { resolver: dns::Resolver::new(&config)?, guard: config.guard })
+        Ok(Self { resolver: crate::net::dns::DnsClient::new(&config)?, guard: config.guard })
     }
 }
 
 impl Net for RealNet {
-    fn lookup<'a>(&'a self, name: &'a str, kind: Kind) -> BoxFuture<'a, Lookup> {
+    fn lookup<'a>(&'a self, name: &'a str, kind: QueryKind) -> BoxFuture<'a, DnsLookup> {
         Box::pin(self.resolver.lookup(name, kind))
     }
 
-    fn connect(&self, dial: Dial) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
-        Box::pin(dial::connect(&self.guard, dial))
+    fn connect(&self, dial: DialRequest) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
+        Box::pin(crate::net::dial::connect(&self.guard, dial))
     }
 }

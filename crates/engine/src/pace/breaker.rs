@@ -9,7 +9,7 @@ const ASKED_MAX_MS: i64 = 86_400_000;
 const FORGET_AFTER: i64 = 4;
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Breaker {
+pub(crate) struct CircuitBreaker {
     open_until: Option<Millis>,
     strikes: u32,
     /// Time when the strikes are forgotten, unless there is another one.
@@ -18,7 +18,7 @@ pub(crate) struct Breaker {
 
 /// State of a breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum BreakerPhase {
     /// Allows everything; no strike is remembered.
     Closed,
     /// Allows everything, but the next refusal costs a longer pause.
@@ -27,7 +27,7 @@ pub(crate) enum Phase {
     Open(Millis),
 }
 
-impl Breaker {
+impl CircuitBreaker {
     /// Time when the site may be probed again, if it is paused.
     pub(crate) fn open_until(&self, now: Millis) -> Option<Millis> {
         self.open_until.filter(|until| *until > now)
@@ -51,47 +51,47 @@ impl Breaker {
     }
 
     /// Current state.
-    pub(crate) fn phase(&self, now: Millis) -> Phase {
+    pub(crate) fn phase(&self, now: Millis) -> BreakerPhase {
         match (self.open_until(now), self.forgotten_at) {
-            (Some(until), _) => Phase::Open(until),
-            (None, Some(at)) if at >= now => Phase::HalfOpen,
-            _ => Phase::Closed,
+            (Some(until), _) => BreakerPhase::Open(until),
+            (None, Some(at)) if at >= now => BreakerPhase::HalfOpen,
+            _ => BreakerPhase::Closed,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use probity_mail::policy::{Policies, Profile};
+    use probity_mail::policy::{PaceProfile, Policies};
 
     use super::*;
 
     #[test]
     fn pauses_double_up_to_the_longest_and_are_forgotten() {
-        let policy = Policies::embedded().for_exchanger("mx.example.com", Profile::Polite);
+        let policy = Policies::embedded().for_exchanger("mx.example.com", PaceProfile::Polite);
         let (first, longest) = (policy.breaker_ms_min, policy.breaker_ms_max);
-        let mut breaker = Breaker::default();
+        let mut breaker = CircuitBreaker::default();
         let mut now = Millis(0);
         let mut expected = first;
         for _ in 0..12 {
             breaker.strike(now, None, &policy);
             breaker.strike(now, None, &policy);
             assert_eq!(breaker.open_until(now), Some(now + expected));
-            assert_eq!(breaker.phase(now), Phase::Open(now + expected));
+            assert_eq!(breaker.phase(now), BreakerPhase::Open(now + expected));
             now = now + expected;
-            assert_eq!((breaker.open_until(now), breaker.phase(now)), (None, Phase::HalfOpen));
+            assert_eq!((breaker.open_until(now), breaker.phase(now)), (None, BreakerPhase::HalfOpen));
             expected = (expected * 2).min(longest);
         }
         now = now + longest * FORGET_AFTER + 1;
-        assert_eq!(breaker.phase(now), Phase::Closed);
+        assert_eq!(breaker.phase(now), BreakerPhase::Closed);
         breaker.strike(now, None, &policy);
         assert_eq!(breaker.open_until(now), Some(now + first));
     }
 
     #[test]
     fn the_pause_that_a_reply_asks_for_is_kept_within_reason() {
-        let policy = Policies::embedded().for_exchanger("mx.example.com", Profile::Polite);
-        let mut breaker = Breaker::default();
+        let policy = Policies::embedded().for_exchanger("mx.example.com", PaceProfile::Polite);
+        let mut breaker = CircuitBreaker::default();
         breaker.strike(Millis(0), Some(i64::MAX), &policy);
         assert_eq!(breaker.open_until(Millis(0)), Some(Millis(ASKED_MAX_MS)));
     }

@@ -4,39 +4,38 @@ use probity_mail::limits::Gcra;
 use probity_mail::time::Millis;
 use probity_mail::verdict::NotAsked;
 
-use super::Effort;
-use super::breaker::Breaker;
-use super::drops::Drops;
-use super::governor::Governor;
-use super::watch::Spent;
+use super::breaker::CircuitBreaker;
+use super::drops::SessionDrops;
+use super::governor::MissingShareGovernor;
+use super::watch::LimitUse;
+use crate::limits::held::WAIT_MS;
+use crate::request::Effort;
 
 /// Divisor of a site's rate and hourly budget: jobs leave a quarter to live calls.
 const LIVE_SHARE: u32 = 4;
-/// Longest wait for a limit on the spot, in milliseconds; beyond it, work is deferred.
-pub(crate) const WAIT_MS: i64 = 3_000;
 
 /// Throttled for now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hold {
+pub(crate) struct SiteHold {
     pub(crate) why: NotAsked,
     pub(crate) until: Millis,
 }
 
 /// Limits of a site, and its recent experience with us.
-pub(super) struct State {
+pub(super) struct SiteState {
     pub(super) rate: Option<Gcra>,
     pub(super) missing: Option<Gcra>,
-    pub(super) governor: Option<Governor>,
-    pub(super) breaker: Breaker,
+    pub(super) governor: Option<MissingShareGovernor>,
+    pub(super) breaker: CircuitBreaker,
     /// Refused recipients that did not exist, including random ones, and the time of the last.
     pub(super) misses: u32,
     pub(super) misses_since: Millis,
-    pub(super) drops: Drops,
+    pub(super) drops: SessionDrops,
 }
 
-impl State {
+impl SiteState {
     /// Books as many of `want` recipients as the limits allow.
-    pub(super) fn admit(&mut self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
+    pub(super) fn admit(&mut self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, SiteHold> {
         let mut granted = want;
         if let Some(missing) = &self.missing {
             granted = granted.min(missing_left(missing, now, effort, warmth)?);
@@ -48,7 +47,7 @@ impl State {
             let cost = cost.min(rate.burst() - kept);
             granted = granted.min(rate.available(now).saturating_sub(kept) / cost);
             if granted == 0 {
-                return Err(Hold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
+                return Err(SiteHold { why: NotAsked::Budget, until: rate.ready_at(kept + cost) });
             }
             rate.charge(now, granted * cost);
         }
@@ -57,7 +56,7 @@ impl State {
 
     /// Cost of a recipient against the rate: higher for a cold source, and for one with too many missing recipients.
     pub(super) fn cost(&self, warmth: u32) -> u32 {
-        (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, Governor::cost)
+        (100 / warmth.clamp(1, 100)) * self.governor.as_ref().map_or(1, MissingShareGovernor::cost)
     }
 
     /// Time until which a job must wait for a limit, if that exceeds its wait on the spot.
@@ -71,15 +70,15 @@ impl State {
         (until.since(now) > WAIT_MS).then_some(until)
     }
 
-    pub(super) fn spent(limit: Option<&Gcra>, now: Millis) -> Option<Spent> {
-        limit.map(|limit| Spent { used: limit.burst() - limit.available(now), limit: limit.burst() })
+    pub(super) fn spent(limit: Option<&Gcra>, now: Millis) -> Option<LimitUse> {
+        limit.map(|limit| LimitUse { used: limit.burst() - limit.available(now), limit: limit.burst() })
     }
 
     /// Whether little is left of a limit.
     pub(super) fn is_tight(&self, now: Millis) -> bool {
         [&self.rate, &self.missing]
             .into_iter()
-            .any(|limit| Self::spent(limit.as_ref(), now).is_some_and(Spent::is_tight))
+            .any(|limit| Self::spent(limit.as_ref(), now).is_some_and(LimitUse::is_tight))
     }
 
     pub(super) fn paused_until(&self, now: Millis) -> Option<Millis> {
@@ -89,13 +88,13 @@ impl State {
 
 /// Missing recipients left in the hour's budget: jobs leave a part to live calls, and a cold source uses only a part. At least one,
 /// if none has been used.
-fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Result<u32, Hold> {
+fn missing_left(missing: &Gcra, now: Millis, effort: Effort, warmth: u32) -> Result<u32, SiteHold> {
     let burst = missing.burst();
     let usable = if effort == Effort::Batch { burst - burst / LIVE_SHARE } else { burst };
     let usable = (u64::from(usable) * u64::from(warmth.min(100)) / 100).max(1);
     let kept = burst - u32::try_from(usable).unwrap_or(burst).min(burst);
     match missing.available(now).saturating_sub(kept) {
-        0 => Err(Hold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
+        0 => Err(SiteHold { why: NotAsked::Budget, until: missing.ready_at(kept + 1) }),
         left => Ok(left),
     }
 }

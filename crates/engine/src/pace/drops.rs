@@ -12,12 +12,12 @@ const REMEMBERED_MS: i64 = 6 * HOUR_MS;
 
 /// Recent outcomes of sessions with a refusal.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Drops {
+pub(crate) struct SessionDrops {
     in_a_row: u32,
     last: Millis,
 }
 
-impl Drops {
+impl SessionDrops {
     /// Records the end of a session with a refusal; `dropped` if the server left silently.
     pub(crate) fn parted(&mut self, now: Millis, dropped: bool) {
         let before = if self.is_remembered(now) { self.in_a_row } else { 0 };
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn two_in_a_row_are_usual_for_six_hours_unless_a_session_lives_on() {
-        let mut drops = Drops::default();
+        let mut drops = SessionDrops::default();
         drops.parted(Millis(0), true);
         assert!(!drops.are_usual(Millis(0)));
         drops.parted(Millis(5), false);

@@ -9,14 +9,14 @@ use probity_mail::time::Millis;
 const SAMPLE_MIN: usize = 50;
 
 #[derive(Clone, Debug)]
-pub(crate) struct Governor {
-    limits: policy::Governor,
+pub(crate) struct MissingShareGovernor {
+    limits: policy::GovernorPolicy,
     missing: VecDeque<bool>,
     paused_until: Option<Millis>,
 }
 
-impl Governor {
-    pub(crate) fn new(limits: policy::Governor) -> Self {
+impl MissingShareGovernor {
+    pub(crate) fn new(limits: policy::GovernorPolicy) -> Self {
         Self { limits, missing: VecDeque::new(), paused_until: None }
     }
 
@@ -31,7 +31,7 @@ impl Governor {
     }
 
     /// Books replies: recipients answered, and those missing.
-    pub(crate) fn heard(&mut self, now: Millis, answered: u32, missing: u32) {
+    pub(crate) fn record_findings(&mut self, now: Millis, answered: u32, missing: u32) {
         let window = usize::try_from(self.limits.window).unwrap_or(usize::MAX);
         for n in 0..answered {
             self.missing.push_back(n < missing);
@@ -58,20 +58,20 @@ impl Governor {
 mod tests {
     use super::*;
 
-    const LIMITS: policy::Governor =
-        policy::Governor { window: 200, slow_percent: 35, pause_percent: 60, pause_ms: 3_600_000 };
+    const LIMITS: policy::GovernorPolicy =
+        policy::GovernorPolicy { window: 200, slow_percent: 35, pause_percent: 60, pause_ms: 3_600_000 };
 
     #[test]
     fn it_slows_down_and_then_pauses_by_the_share_of_the_last_ones() {
-        let mut governor = Governor::new(LIMITS);
-        governor.heard(Millis(0), 49, 49);
+        let mut governor = MissingShareGovernor::new(LIMITS);
+        governor.record_findings(Millis(0), 49, 49);
         assert_eq!((governor.cost(), governor.paused_until(Millis(0))), (1, None), "too few to tell");
-        let mut governor = Governor::new(LIMITS);
-        governor.heard(Millis(0), 100, 40);
+        let mut governor = MissingShareGovernor::new(LIMITS);
+        governor.record_findings(Millis(0), 100, 40);
         assert_eq!((governor.cost(), governor.paused_until(Millis(0))), (2, None));
-        governor.heard(Millis(0), 100, 20);
+        governor.record_findings(Millis(0), 100, 20);
         assert_eq!(governor.cost(), 1);
-        governor.heard(Millis(5), 150, 150);
+        governor.record_findings(Millis(5), 150, 150);
         assert_eq!(governor.paused_until(Millis(5)), Some(Millis(3_600_005)));
         assert_eq!(governor.paused_until(Millis(3_600_005)), None);
     }

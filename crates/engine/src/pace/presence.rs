@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::{Effort, Site};
+use super::Site;
+use crate::request::Effort;
 
 /// A plan at a site or on its way to it.
-pub(crate) struct Presence {
+pub(crate) struct SitePresence {
     site: Arc<Site>,
     /// Addresses of a job that the plan still has to probe.
     rows: u32,
 }
 
-impl Presence {
+impl SitePresence {
     /// Registers a plan with `rows` addresses to probe.
     pub(crate) fn at(site: Arc<Site>, effort: Effort, rows: u32) -> Self {
         site.interest.fetch_add(1, Ordering::Relaxed);
@@ -42,7 +43,7 @@ impl Presence {
     }
 }
 
-impl Drop for Presence {
+impl Drop for SitePresence {
     fn drop(&mut self) {
         self.site.interest.fetch_sub(1, Ordering::Relaxed);
         self.site.queued.fetch_sub(self.rows, Ordering::Relaxed);

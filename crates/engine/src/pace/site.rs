@@ -1,9 +1,9 @@
 //! A site: one MX host, or one provider, as one source sees it. Limits connections and recipients, and says when to pause.
 //!
 //! A site has connections, of which jobs leave one to live calls if there are several, and a state (`budget`, `governor`,
-//! `breaker`). Each flight is booked there before it is sent ([`Site::admit`]) and evaluated afterwards ([`Site::heard`]). A
-//! shortage is a [`Hold`] with a time, never a verdict. Slots are values: dropping one frees its connection, whatever happened to
-//! the session, so a canceled plan leaks none.
+//! `breaker`). Each flight is booked there before it is sent ([`Site::admit`]) and evaluated afterwards ([`Site::record_findings`]). A
+//! shortage is a [`SiteHold`] with a time, never a verdict. Slots are values: dropping one frees its connection, whatever happened
+//! to the session, so a canceled plan leaks none.
 //!
 //! The two locks, of the state and of the idle sessions, are held for a few steps, never nested, and never over an `await`. The
 //! counters beside them are hints about waiters; an error of one costs an extra look.
@@ -14,21 +14,21 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use probity_mail::limits::Gcra;
-use probity_mail::plan::Heard;
+use probity_mail::plan::FlightFindings;
 use probity_mail::policy::Policy;
 use probity_mail::time::{HOUR_MS, Millis};
 use probity_mail::verdict::NotAsked;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::breaker::Breaker;
-use super::budget::{Hold, State};
-use super::drops::Drops;
-use super::governor::Governor;
-use super::watch::{View, Watch};
-use super::{Asker, Effort, Key};
-use crate::line::{Line, Permit};
-use crate::link::Link;
-use crate::request::Room;
+use super::SiteKey;
+use super::breaker::CircuitBreaker;
+use super::budget::{SiteHold, SiteState};
+use super::drops::SessionDrops;
+use super::governor::MissingShareGovernor;
+use super::watch::{SiteView, SiteWatch};
+use crate::limits::line::{FairQueue, QueuePermit};
+use crate::net::link::MailSession;
+use crate::request::{Asker, DestinationCapacity, Effort};
 
 const MINUTE_MS: i64 = 60_000;
 /// Time without a missing recipient after which earlier ones are forgotten.
@@ -40,28 +40,28 @@ const AHEAD_MS: i64 = MINUTE_MS;
 const LOOK_MS: i64 = 1_000;
 
 /// Permit for one connection; released when dropped.
-pub(crate) struct Slot {
+pub(crate) struct SiteSlot {
     _all: OwnedSemaphorePermit,
-    _batch: Option<Permit>,
+    _batch: Option<QueuePermit>,
 }
 
 /// Pacing state of one site.
 pub(crate) struct Site {
-    key: Key,
+    key: SiteKey,
     is_provider: bool,
-    watch: Arc<Watch>,
+    watch: Arc<SiteWatch>,
     /// Whether it is in the list of sites in trouble.
     watched: AtomicBool,
     itself: Weak<Self>,
     connections: usize,
     all: Arc<Semaphore>,
     /// Jobs' share of `all`: one connection is kept for live calls. Customers take turns.
-    batch: Arc<Line>,
+    batch: Arc<FairQueue>,
     /// Live calls waiting for a connection.
     live_waiting: AtomicU32,
     rcpt_per_minute: u32,
-    state: Mutex<State>,
-    idle: Mutex<Vec<Link>>,
+    state: Mutex<SiteState>,
+    idle: Mutex<Vec<MailSession>>,
     /// Plans at this site or on their way to it.
     pub(super) interest: AtomicU32,
     /// Addresses of jobs that these plans still have to probe.
@@ -69,7 +69,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    pub(crate) fn new(key: Key, policy: &Policy, watch: Arc<Watch>) -> Arc<Self> {
+    pub(crate) fn new(key: SiteKey, policy: &Policy, watch: Arc<SiteWatch>) -> Arc<Self> {
         let connections = usize::try_from(policy.connections.max(1)).unwrap_or(1);
         let limit = |count: u32, period_ms, burst| (count > 0).then(|| Gcra::new(count, period_ms, burst));
         Arc::new_cyclic(|itself| Self {
@@ -80,17 +80,17 @@ impl Site {
             itself: itself.clone(),
             connections,
             all: Arc::new(Semaphore::new(connections)),
-            batch: Line::new((connections - 1).max(1)),
+            batch: FairQueue::new((connections - 1).max(1)),
             live_waiting: AtomicU32::new(0),
             rcpt_per_minute: policy.rcpt_per_minute,
-            state: Mutex::new(State {
+            state: Mutex::new(SiteState {
                 rate: limit(policy.rcpt_per_minute, MINUTE_MS, policy.burst.max(1)),
                 missing: limit(policy.missing_per_hour, HOUR_MS, policy.missing_per_hour),
-                governor: policy.governor.map(Governor::new),
-                breaker: Breaker::default(),
+                governor: policy.governor.map(MissingShareGovernor::new),
+                breaker: CircuitBreaker::default(),
                 misses: 0,
                 misses_since: Millis::default(),
-                drops: Drops::default(),
+                drops: SessionDrops::default(),
             }),
             idle: Mutex::new(Vec::new()),
             interest: AtomicU32::new(0),
@@ -104,24 +104,24 @@ impl Site {
     }
 
     /// A connection slot, if one is free.
-    pub(crate) fn slot_now(&self, effort: Effort) -> Option<Slot> {
+    pub(crate) fn slot_now(&self, effort: Effort) -> Option<SiteSlot> {
         let batch = match effort {
             Effort::Batch => Some(self.batch.try_acquire()?),
             Effort::Live => None,
         };
         let all = self.all.clone().try_acquire_owned().ok()?;
-        Some(Slot { _all: all, _batch: batch })
+        Some(SiteSlot { _all: all, _batch: batch })
     }
 
     /// Waits for a connection slot, at most `wait`.
-    pub(crate) async fn slot(&self, asker: Asker, wait: Duration) -> Option<Slot> {
+    pub(crate) async fn slot(&self, asker: Asker, wait: Duration) -> Option<SiteSlot> {
         let acquire = async {
             let (batch, _waits) = match asker.effort {
                 Effort::Batch => (Some(self.batch.acquire(asker.customer).await), None),
                 Effort::Live => (None, Some(LiveWaits::at(&self.live_waiting))),
             };
             let all = self.all.clone().acquire_owned().await.ok()?;
-            Some(Slot { _all: all, _batch: batch })
+            Some(SiteSlot { _all: all, _batch: batch })
         };
         tokio::time::timeout(wait, acquire).await.ok().flatten()
     }
@@ -139,39 +139,39 @@ impl Site {
 
     /// Number of further job addresses that may queue here. `warmth` is the share of the limits that the source may use, in
     /// percent.
-    pub(crate) fn outlook(&self, now: Millis, warmth: u32) -> Room {
+    pub(crate) fn outlook(&self, now: Millis, warmth: u32) -> DestinationCapacity {
         if let Some(hold) = self.closed(now) {
-            return Room::At(hold.until);
+            return DestinationCapacity::At(hold.until);
         }
         let state = self.state();
         if let Some(until) = state.short_until(now, warmth) {
-            return Room::At(until);
+            return DestinationCapacity::At(until);
         }
         if self.rcpt_per_minute == 0 {
-            return Room::Now(u32::MAX);
+            return DestinationCapacity::Now(u32::MAX);
         }
         let minute = (self.rcpt_per_minute / state.cost(warmth)).max(1);
         let queued = self.queued.load(Ordering::Relaxed);
         match minute.checked_sub(queued) {
-            Some(room) if room > 0 => Room::Now(room),
+            Some(room) if room > 0 => DestinationCapacity::Now(room),
             _ => {
                 let too_many = i64::from(queued - minute) + 1;
-                Room::At(now + (too_many * AHEAD_MS / i64::from(minute)).max(LOOK_MS))
+                DestinationCapacity::At(now + (too_many * AHEAD_MS / i64::from(minute)).max(LOOK_MS))
             }
         }
     }
 
     /// Pause of the site, if any.
-    pub(crate) fn closed(&self, now: Millis) -> Option<Hold> {
+    pub(crate) fn closed(&self, now: Millis) -> Option<SiteHold> {
         let state = self.state();
-        let blocked = state.breaker.open_until(now).map(|until| Hold { why: NotAsked::Blocked, until });
+        let blocked = state.breaker.open_until(now).map(|until| SiteHold { why: NotAsked::Blocked, until });
         let paused = state.paused_until(now);
-        blocked.or(paused.map(|until| Hold { why: NotAsked::Budget, until }))
+        blocked.or(paused.map(|until| SiteHold { why: NotAsked::Budget, until }))
     }
 
     /// Books up to `want` recipients for probing now; returns their number. `warmth` is the share of the limits that the source may
     /// use, in percent.
-    pub(crate) fn admit(&self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, Hold> {
+    pub(crate) fn admit(&self, now: Millis, want: u32, effort: Effort, warmth: u32) -> Result<u32, SiteHold> {
         if let Some(hold) = self.closed(now) {
             return Err(hold);
         }
@@ -186,7 +186,7 @@ impl Site {
     }
 
     /// Books the observations of a flight.
-    pub(crate) fn heard(&self, now: Millis, heard: &Heard, policy: &Policy) {
+    pub(crate) fn record_findings(&self, now: Millis, heard: &FlightFindings, policy: &Policy) {
         let mut state = self.state();
         if now.since(state.misses_since) >= MISSES_FORGOTTEN_MS {
             state.misses = 0;
@@ -200,7 +200,7 @@ impl Site {
             missing.charge(now, heard.missing + random);
         }
         if let Some(governor) = &mut state.governor {
-            governor.heard(now, heard.answered, heard.missing);
+            governor.record_findings(now, heard.answered, heard.missing);
         }
         if let Some((_, asked_ms)) = heard.about_us {
             state.breaker.strike(now, asked_ms, policy);
@@ -248,15 +248,15 @@ impl Site {
     }
 
     /// The operator's view; `None` if there is nothing to see and the site has left the list.
-    pub(crate) fn look(&self, now: Millis) -> Option<View> {
+    pub(crate) fn look(&self, now: Millis) -> Option<SiteView> {
         // Before the look: later trouble adds it to the list again.
         self.unwatched();
         let state = self.state();
-        let view = View {
+        let view = SiteView {
             phase: state.breaker.phase(now),
             paused_until: state.paused_until(now),
-            rate: State::spent(state.rate.as_ref(), now),
-            missing: State::spent(state.missing.as_ref(), now),
+            rate: SiteState::spent(state.rate.as_ref(), now),
+            missing: SiteState::spent(state.missing.as_ref(), now),
             is_provider: self.is_provider,
         };
         drop(state);
@@ -268,7 +268,7 @@ impl Site {
     }
 
     /// A warm session to this address, if there is one; with `clear`, only one that was opened without trying STARTTLS.
-    pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<Link> {
+    pub(crate) fn take_idle(&self, address: IpAddr, clear: bool) -> Option<MailSession> {
         let mut idle = self.idle();
         let found = idle.iter().position(|link| link.address() == address && (!clear || link.is_clear()))?;
         self.watch.idle_ended();
@@ -276,7 +276,7 @@ impl Site {
     }
 
     /// Keeps a session for the next probe; returns its number.
-    pub(crate) fn put_idle(&self, link: Link) -> u64 {
+    pub(crate) fn put_idle(&self, link: MailSession) -> u64 {
         let number = link.number();
         self.idle().push(link);
         self.watch.idle_began();
@@ -284,7 +284,7 @@ impl Site {
     }
 
     /// Takes the session of this number, if it is still there.
-    pub(crate) fn expire_idle(&self, number: u64) -> Option<Link> {
+    pub(crate) fn expire_idle(&self, number: u64) -> Option<MailSession> {
         let mut idle = self.idle();
         let found = idle.iter().position(|link| link.number() == number)?;
         self.watch.idle_ended();
@@ -292,7 +292,7 @@ impl Site {
     }
 
     /// A warm session that must make room: held slots and idle sessions together may not exceed the connections.
-    pub(crate) fn crowded_out(&self) -> Option<Link> {
+    pub(crate) fn crowded_out(&self) -> Option<MailSession> {
         let mut idle = self.idle();
         let busy = self.connections - self.all.available_permits().min(self.connections);
         let crowded = !idle.is_empty() && busy + idle.len() > self.connections;
@@ -302,11 +302,11 @@ impl Site {
         })
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+    fn state(&self) -> std::sync::MutexGuard<'_, SiteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Link>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<MailSession>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -329,12 +329,12 @@ impl Drop for LiveWaits<'_> {
 
 #[cfg(test)]
 mod tests {
-    use probity_mail::policy::{Policies, Profile};
+    use probity_mail::policy::{PaceProfile, Policies};
 
     use super::*;
 
     fn policy(change: impl FnOnce(&mut Policy)) -> Policy {
-        let mut policy = Policy::clone(&Policies::embedded().for_exchanger("mx.example.com", Profile::Polite));
+        let mut policy = Policy::clone(&Policies::embedded().for_exchanger("mx.example.com", PaceProfile::Polite));
         change(&mut policy);
         policy
     }
@@ -356,7 +356,11 @@ mod tests {
     fn a_slowed_site_with_a_burst_of_one_still_moves() {
         let policy = policy(|policy| (policy.burst, policy.missing_per_hour) = (1, 0));
         let site = site(&policy);
-        site.heard(Millis(0), &Heard { answered: 100, missing: 50, ..Heard::default() }, &policy);
+        site.record_findings(
+            Millis(0),
+            &FlightFindings { answered: 100, missing: 50, ..FlightFindings::default() },
+            &policy,
+        );
         assert_eq!(site.admit(Millis(0), 1, Effort::Batch, 100), Ok(1));
         let hold = site.admit(Millis(0), 1, Effort::Batch, 100).expect_err("it is used up");
         assert!(hold.until > Millis(0), "a wait that ends at once would never end");

@@ -11,20 +11,20 @@ use std::sync::{Mutex, PoisonError, Weak};
 use lru::LruCache;
 use probity_mail::time::Millis;
 
-use super::breaker::Phase;
-use super::{Key, Site};
+use super::breaker::BreakerPhase;
+use super::{Site, SiteKey};
 
 /// Maximum sites on the list.
 const WATCHED_MAX: usize = 4_096;
 
 /// Remainder of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spent {
+pub(crate) struct LimitUse {
     pub(crate) used: u32,
     pub(crate) limit: u32,
 }
 
-impl Spent {
+impl LimitUse {
     /// Whether no more than a quarter is left, which jobs leave to live calls.
     pub(crate) fn is_tight(self) -> bool {
         u64::from(self.used) * 4 >= u64::from(self.limit) * 3
@@ -33,41 +33,41 @@ impl Spent {
 
 /// One site as an operator sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct View {
-    pub(crate) phase: Phase,
+pub(crate) struct SiteView {
+    pub(crate) phase: BreakerPhase,
     /// End of its pause because too many recipients were missing.
     pub(crate) paused_until: Option<Millis>,
     /// Recipients that may be probed at once.
-    pub(crate) rate: Option<Spent>,
+    pub(crate) rate: Option<LimitUse>,
     /// Missing recipients in the hour.
-    pub(crate) missing: Option<Spent>,
+    pub(crate) missing: Option<LimitUse>,
     /// Whether it belongs to a known provider, not to a single host.
     pub(crate) is_provider: bool,
 }
 
-impl View {
+impl SiteView {
     /// Whether there is anything to see.
     pub(crate) fn is_notable(&self) -> bool {
-        let tight = |spent: Option<Spent>| spent.is_some_and(Spent::is_tight);
-        self.phase != Phase::Closed || self.paused_until.is_some() || tight(self.rate) || tight(self.missing)
+        let tight = |spent: Option<LimitUse>| spent.is_some_and(LimitUse::is_tight);
+        self.phase != BreakerPhase::Closed || self.paused_until.is_some() || tight(self.rate) || tight(self.missing)
     }
 }
 
 /// Sites in trouble, and the count of warm sessions at all sites.
-pub(crate) struct Watch {
-    sites: Mutex<LruCache<Key, Weak<Site>>>,
+pub(crate) struct SiteWatch {
+    sites: Mutex<LruCache<SiteKey, Weak<Site>>>,
     idle: AtomicUsize,
 }
 
-impl Default for Watch {
+impl Default for SiteWatch {
     fn default() -> Self {
         let size = NonZeroUsize::new(WATCHED_MAX).expect("not zero");
         Self { sites: Mutex::new(LruCache::sparse(size)), idle: AtomicUsize::new(0) }
     }
 }
 
-impl Watch {
-    pub(crate) fn enter(&self, key: &Key, site: Weak<Site>) {
+impl SiteWatch {
+    pub(crate) fn enter(&self, key: &SiteKey, site: Weak<Site>) {
         let out = self.sites.lock().unwrap_or_else(PoisonError::into_inner).push(key.clone(), site);
         // A removed site must be able to return; one under the same name was only replaced.
         if let Some((name, pushed_off)) = out
@@ -79,7 +79,7 @@ impl Watch {
     }
 
     /// Every site in trouble now, the last added first.
-    pub(crate) fn views(&self, now: Millis) -> Vec<(Key, View)> {
+    pub(crate) fn views(&self, now: Millis) -> Vec<(SiteKey, SiteView)> {
         let mut sites = self.sites.lock().unwrap_or_else(PoisonError::into_inner);
         let mut views = Vec::new();
         let mut calm = Vec::new();
@@ -114,31 +114,32 @@ impl Watch {
 mod tests {
     use std::sync::Arc;
 
-    use probity_mail::policy::{Policies, Policy, Profile};
+    use probity_mail::policy::{PaceProfile, Policies, Policy};
 
     use super::*;
-    use crate::pace::{Effort, Pace};
+    use crate::pace::SiteTable;
+    use crate::request::Effort;
 
     fn policy() -> Policy {
-        let mut policy = Policy::clone(&Policies::embedded().for_exchanger("mx.example.com", Profile::Polite));
+        let mut policy = Policy::clone(&Policies::embedded().for_exchanger("mx.example.com", PaceProfile::Polite));
         (policy.burst, policy.missing_per_hour) = (8, 20);
         policy
     }
 
     #[test]
     fn a_site_is_watched_from_its_first_trouble_until_the_last_is_over() {
-        let (pace, policy) = (Pace::new(), policy());
+        let (pace, policy) = (SiteTable::new(), policy());
         let site = pace.site(1, &Arc::from("mx.example.com"), &policy);
         let quiet = pace.site(1, &Arc::from("mx.example.net"), &policy);
         assert_eq!(quiet.admit(Millis(0), 1, Effort::Live, 100), Ok(1));
         assert_eq!(site.admit(Millis(0), 7, Effort::Live, 100), Ok(7));
         let [(key, view)] = &pace.watch().views(Millis(0))[..] else { panic!("one site is tight") };
-        assert_eq!((key.0, &*key.1, view.rate), (1, "mx.example.com", Some(Spent { used: 7, limit: 8 })));
-        assert_eq!((view.phase, view.is_provider), (Phase::Closed, false));
+        assert_eq!((key.0, &*key.1, view.rate), (1, "mx.example.com", Some(LimitUse { used: 7, limit: 8 })));
+        assert_eq!((view.phase, view.is_provider), (BreakerPhase::Closed, false));
         site.refused_us(Millis(0), None, &policy);
         let until = Millis(policy.breaker_ms_min);
-        assert_eq!(pace.watch().views(Millis(0))[0].1.phase, Phase::Open(until));
-        assert_eq!(pace.watch().views(until)[0].1.phase, Phase::HalfOpen);
+        assert_eq!(pace.watch().views(Millis(0))[0].1.phase, BreakerPhase::Open(until));
+        assert_eq!(pace.watch().views(until)[0].1.phase, BreakerPhase::HalfOpen);
         assert_eq!(pace.watch().views(until + policy.breaker_ms_max * 5), []);
         site.refused_us(until + policy.breaker_ms_max * 5, None, &policy);
         assert_eq!(pace.watch().views(until + policy.breaker_ms_max * 5).len(), 1, "it enters again");
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_full_list_drops_the_oldest_and_takes_it_back() {
-        let (pace, policy) = (Pace::new(), policy());
+        let (pace, policy) = (SiteTable::new(), policy());
         let sites: Vec<_> = (0..=WATCHED_MAX)
             .map(|n| {
                 let site = pace.site(0, &Arc::from(format!("mx{n}.example.com")), &policy);

@@ -1,17 +1,17 @@
 //! Determines whether a session's server counts its replies right, and what must wait until that is known.
 
 use probity_mail::address::Address;
-use probity_mail::plan::Fate;
+use probity_mail::plan::RecipientFate;
 use probity_mail::smtp::session::{End, RcptAnswer};
 use probity_mail::time::Millis;
 use probity_mail::verdict::{Status, judge};
 
 use super::Probe;
-use crate::pace::Effort;
+use crate::request::Effort;
 
 /// How a session's server counts its replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
+pub(super) enum ReplyCount {
     /// It does not matter, because no reply could be taken for another recipient's; or it counted right.
     Fine,
     /// Known at the end of the session.
@@ -27,7 +27,7 @@ impl Probe<'_> {
     /// keeping warm.
     pub(super) fn doubt(&mut self) {
         if self.plan.policy().is_some_and(|policy| policy.provider.is_none()) {
-            self.session = Count::Open;
+            self.session = ReplyCount::Open;
         }
     }
 
@@ -35,8 +35,8 @@ impl Probe<'_> {
     /// refusal may have arrived twice, late. For jobs always. For a live call only if the reply makes the recipient undeliverable
     /// and does not name it.
     pub(super) fn waits_for_goodbye(&self) -> bool {
-        let unnamed = |(recipient, fate): &(u32, Fate)| {
-            let Fate::Settled(told) = fate else { return false };
+        let unnamed = |(recipient, fate): &(u32, RecipientFate)| {
+            let RecipientFate::Settled(told) = fate else { return false };
             let undeliverable =
                 judge(&told.mailbox).is_some_and(|found| found.reason.status() == Status::Undeliverable);
             undeliverable && !names(&told.text, self.address(*recipient))
@@ -51,12 +51,12 @@ impl Probe<'_> {
         if let Some(site) = self.site.as_ref().filter(|_| dropped && refused) {
             site.site().parted(now, true);
         }
-        if self.session == Count::Open {
+        if self.session == ReplyCount::Open {
             self.session = match end {
-                End::Protocol { .. } => Count::Wrong,
-                _ if dropped => Count::Unknown,
+                End::Protocol { .. } => ReplyCount::Wrong,
+                _ if dropped => ReplyCount::Unknown,
                 // A server that ends the session has kept count so far.
-                _ => Count::Fine,
+                _ => ReplyCount::Fine,
             };
         }
     }

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use probity_mail::classify::Stage;
-use probity_mail::plan::{DialFault, Found};
+use probity_mail::classify::DialogStage;
+use probity_mail::plan::{DialFault, ResolvedHost};
 use probity_mail::policy::{Policy, TlsPolicy};
 use probity_mail::smtp::session::{Config, Timeouts, TlsMode};
 use probity_mail::verdict::{Mailbox, NotAsked};
 
 use super::{CROWDED_MS, Probe, add};
-use crate::destination::addresses;
-use crate::held;
-use crate::link::{Link, Refused};
-use crate::net::Dial;
-use crate::pace::{Asker, Effort, Presence, Site, Slot};
-use crate::resolve::Share;
+use crate::destination::resolve::QueryShare;
+use crate::limits::held;
+use crate::net::DialRequest;
+use crate::net::link::{DialRefused, MailSession};
+use crate::pace::{Site, SitePresence, SiteSlot};
+use crate::request::{Asker, Effort};
 
 /// Longest wait of a live call for a connection slot, in milliseconds.
 const SLOT_MS: u64 = 10_000;
@@ -28,19 +28,19 @@ const HOME_ROWS: usize = 100;
 
 impl Probe<'_> {
     pub(super) async fn resolve(&mut self, exchanger: usize) {
-        let started = self.inner.clock.now();
+        let started = self.parts.clock.now();
         let (mx, policy) = self.plan.exchanger(exchanger);
         let host = mx.host.clone();
-        let share = if policy.provider.is_some() { Share::All } else { Share::GoOn(self.asker.effort) };
-        let bind = self.inner.config.sources[usize::from(self.source)].bind;
-        let found = addresses(self.inner, &host, share, bind).await;
-        add(&mut self.asked.timings.dns, self.inner.clock.now().since(started));
+        let share = if policy.provider.is_some() { QueryShare::All } else { QueryShare::GoOn(self.asker.effort) };
+        let bind = self.parts.sources.at(self.source).bind;
+        let found = self.parts.names.addresses(&host, share, bind).await;
+        add(&mut self.asked.timings.dns, self.parts.clock.now().since(started));
         let Ok(found) = found else { return self.plan.defer(NotAsked::Budget, CROWDED_MS) };
-        let nothing = found == Found::Nothing;
+        let nothing = found == ResolvedHost::Nothing;
         self.plan.resolved(exchanger, found);
         if nothing && self.destination.is_implicit() && self.destination.evidence.exists == Some(true) {
             // The name exists and has neither MX nor an address: nobody accepts its mail.
-            let unlisted = self.inner.has_no_address(&host, share).await;
+            let unlisted = self.parts.names.have_no_address(&host, share).await;
             self.plan.settle_all(&Mailbox::Unroutable(if unlisted { "no_mx" } else { "mx_unroutable" }));
         }
     }
@@ -48,29 +48,30 @@ impl Probe<'_> {
     pub(super) async fn dial(&mut self, exchanger: usize, address: IpAddr, clear: bool) {
         let (mx, policy) = self.plan.exchanger(exchanger);
         let (host, policy) = (mx.host.clone(), policy.clone());
-        let now = self.inner.clock.now();
+        let now = self.parts.clock.now();
         let site = self.choose_site(&host, &policy);
         if let Some(hold) = site.closed(now) {
             return self.hold(hold);
         }
-        if let Some(how) = self.inner.reach.dead(address, now) {
+        if let Some(how) = self.parts.pacing.reach.dead(address, now) {
             return self.plan.dial_failed(DialFault::Silent(how, None));
         }
         let Some(slot) = self.slot(&site).await else {
             return self.plan.defer(NotAsked::Budget, CROWDED_MS);
         };
         // The plan served before may have been refused.
-        let now = self.inner.clock.now();
+        let now = self.parts.clock.now();
         if let Some(hold) = site.closed(now) {
             return self.hold(hold);
         }
-        let clear = clear || (policy.tls == TlsPolicy::Opportunistic && self.inner.reach.tls_is_broken(address, now));
+        let clear =
+            clear || (policy.tls == TlsPolicy::Opportunistic && self.parts.pacing.reach.tls_is_broken(address, now));
         match self.link(&site, &host, &policy, address, clear).await {
             Ok(link) => {
                 self.asked.address = Some(address);
                 self.asked.tls = link.is_tls();
                 self.asked.source = Some(self.source);
-                self.turn_since = self.inner.clock.now();
+                self.turn_since = self.parts.clock.now();
                 self.link = Some((link, slot));
                 self.plan.linked();
             }
@@ -79,7 +80,7 @@ impl Probe<'_> {
     }
 
     /// A connection slot at a site. A job that must queue for it releases its domain permit meanwhile, for domains of other sites.
-    async fn slot(&mut self, site: &Site) -> Option<Slot> {
+    async fn slot(&mut self, site: &Site) -> Option<SiteSlot> {
         let Asker { effort, customer } = self.asker;
         if let Some(slot) = site.slot_now(effort) {
             return Some(slot);
@@ -95,18 +96,19 @@ impl Probe<'_> {
         drop(under_way);
         let slot = site.slot(self.asker, Duration::from_millis(LINE_MS)).await;
         if was_under_way {
-            self.domain = Some(self.inner.domains.acquire(customer).await);
+            self.domain = Some(self.parts.work.domain(customer).await);
         }
         slot
     }
 
     /// The site of an MX host for the first source that it has not refused; stays with the source once chosen.
     fn choose_site(&mut self, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
-        let now = self.inner.clock.now();
+        let now = self.parts.clock.now();
         if !self.source_fixed && self.site.is_none() {
             let open = self
-                .inner
-                .sources_from(self.source)
+                .parts
+                .sources
+                .starting_at(self.source)
                 .find(|source| self.site_of(*source, host, policy).closed(now).is_none());
             self.source = open.unwrap_or(self.source);
         }
@@ -118,15 +120,15 @@ impl Probe<'_> {
     }
 
     fn arrive(&mut self, site: &Arc<Site>) {
-        self.site = Some(Presence::at(site.clone(), self.asker.effort, self.plan.wants()));
+        self.site = Some(SitePresence::at(site.clone(), self.asker.effort, self.plan.wants()));
         self.asked.site = Some(site.name().clone());
         if self.recipients.len() >= HOME_ROWS {
-            self.inner.pace.settle_home(&self.destination.domain, site);
+            self.parts.pacing.sites.settle_home(&self.destination.domain, site);
         }
     }
 
     fn site_of(&self, source: u16, host: &Arc<str>, policy: &Policy) -> Arc<Site> {
-        self.inner.pace.site(self.inner.paced_as(source), host, policy)
+        self.parts.pacing.site(source, host, policy)
     }
 
     async fn link(
@@ -136,49 +138,49 @@ impl Probe<'_> {
         policy: &Policy,
         address: IpAddr,
         clear: bool,
-    ) -> Result<Link, Box<Refused>> {
-        let now = self.inner.clock.now();
+    ) -> Result<MailSession, Box<DialRefused>> {
+        let now = self.parts.clock.now();
         while let Some(mut link) = site.take_idle(address, clear) {
             if link.room(policy, now) > 0 && link.is_fresh() {
                 return Ok(link);
             }
-            self.inner.end(site, link);
+            self.parts.sessions.end(site, link);
         }
         if let Some(link) = site.crowded_out() {
-            self.inner.part(Some(site), link).await;
+            self.parts.sessions.part(Some(site), link).await;
         }
-        let started = self.inner.clock.now();
-        let permit = held::wait(self.inner.session_permit(self.asker)).await;
-        let source = self.inner.config.sources[usize::from(self.source)].clone();
+        let started = self.parts.clock.now();
+        let permit = held::wait(self.parts.sessions.permits.acquire(self.asker)).await;
+        let source = self.parts.sources.at(self.source).clone();
         let config = self.config(&source.helo, policy, clear);
-        let deadlines = self.inner.deadlines(self.asker.effort);
+        let deadlines = self.parts.deadlines(self.asker.effort);
         let timeout_ms = u64::try_from(deadlines.connect_ms).unwrap_or(0);
-        let dial = Dial { address, port: self.inner.config.port, source, timeout_ms };
+        let dial = DialRequest { address, port: self.parts.config.port, source, timeout_ms };
         let tls_free = config.tls != TlsMode::Never;
         let mut said = Vec::new();
         let wanted = self.keeps_steps().then_some(&mut said);
-        let link = Link::open(self.inner.ground.clone(), dial, host, config, permit, wanted).await;
-        self.said(said);
+        let link = MailSession::open(self.parts.sessions.ground.clone(), dial, host, config, permit, wanted).await;
+        self.record_replies(said);
         if let Ok(link) = &link
             && tls_free
-            && self.inner.reach.opened(address, link.is_tls())
+            && self.parts.pacing.reach.opened(address, link.is_tls())
         {
-            self.inner.ground.tally.tls_downgrades.fetch_add(1, Ordering::Relaxed);
+            self.parts.tally().tls_downgrades.fetch_add(1, Ordering::Relaxed);
         }
-        add(&mut self.asked.timings.connect, self.inner.clock.now().since(started));
+        add(&mut self.asked.timings.connect, self.parts.clock.now().since(started));
         link
     }
 
     fn config(&self, helo: &str, policy: &Policy, clear: bool) -> Config {
-        let deadlines = self.inner.deadlines(self.asker.effort);
+        let deadlines = self.parts.deadlines(self.asker.effort);
         let tls = match policy.tls {
             TlsPolicy::Required => TlsMode::Required,
-            TlsPolicy::Opportunistic if clear || !self.inner.config.starttls => TlsMode::Never,
+            TlsPolicy::Opportunistic if clear || !self.parts.config.starttls => TlsMode::Never,
             TlsPolicy::Opportunistic => TlsMode::Opportunistic,
         };
         Config {
             helo: helo.to_owned(),
-            mail_from: self.inner.config.mail_from.clone(),
+            mail_from: self.parts.config.mail_from.clone(),
             tls,
             timeouts: Timeouts {
                 banner_ms: deadlines.banner_ms,
@@ -189,19 +191,19 @@ impl Probe<'_> {
         }
     }
 
-    fn refused(&mut self, refused: Refused, site: &Site, policy: &Policy, address: IpAddr) {
-        let now = self.inner.clock.now();
-        let fault = refused.fault(&self.inner.rules, policy.provider.as_deref());
+    fn refused(&mut self, refused: DialRefused, site: &Site, policy: &Policy, address: IpAddr) {
+        let now = self.parts.clock.now();
+        let fault = refused.fault(&self.parts.knowledge.rules, policy.provider.as_deref());
         self.asked.address = Some(address);
         match &fault {
             DialFault::Silent(how, None) => {
-                self.inner.reach.failed(address, *how, now);
-                self.said_nothing(Stage::Connect);
+                self.parts.pacing.reach.failed(address, *how, now);
+                self.said_nothing(DialogStage::Connect);
             }
             DialFault::Silent(_, Some(stage)) => self.said_nothing(*stage),
             DialFault::Tls => {
-                self.inner.reach.tls_failed(address, now);
-                self.said_nothing(Stage::StartTls);
+                self.parts.pacing.reach.tls_failed(address, now);
+                self.said_nothing(DialogStage::StartTls);
             }
             DialFault::SentAway { reading, .. } => {
                 if reading.meaning.is_about_us().is_some() {

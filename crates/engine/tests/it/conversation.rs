@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use probity_mail::classify::Stage;
+use probity_mail::classify::DialogStage;
 use probity_mail::verdict::{EvidenceSource, ProbeStep, Verification};
 use probity_mailworld::{At, FaultKind, Mailboxes, Personality, Tls, World};
 
@@ -18,7 +18,7 @@ fn steps(said: &Verification) -> &[ProbeStep] {
 }
 
 /// Stage, code, whether somebody made up was asked about.
-fn brief(said: &Verification) -> Vec<(Stage, Option<u16>, bool)> {
+fn brief(said: &Verification) -> Vec<(DialogStage, Option<u16>, bool)> {
     steps(said).iter().map(|step| (step.stage, step.code, step.random)).collect()
 }
 
@@ -26,10 +26,10 @@ fn brief(said: &Verification) -> Vec<(Stage, Option<u16>, bool)> {
 async fn a_live_question_keeps_its_conversation_and_nobody_elses() {
     let lab = Lab::open(&world(Personality::default()));
     let first = lab.live("nobody@one.example.com").await;
-    let asked = |code| [(Stage::Mail, Some(250), false), (Stage::Rcpt, Some(code), false)];
-    let mut wanted = vec![(Stage::Connect, Some(220), false), (Stage::Ehlo, Some(250), false)];
+    let asked = |code| [(DialogStage::Mail, Some(250), false), (DialogStage::Rcpt, Some(code), false)];
+    let mut wanted = vec![(DialogStage::Connect, Some(220), false), (DialogStage::Ehlo, Some(250), false)];
     wanted.extend(asked(550));
-    wanted.push((Stage::Rcpt, Some(550), true));
+    wanted.push((DialogStage::Rcpt, Some(550), true));
     assert_eq!(brief(&first), wanted);
     let probe = first.evidence.probe.as_ref().expect("a probe");
     assert!(probe.steps.is_sorted_by_key(|step| step.at_ms), "{:#?}", probe.steps);
@@ -51,7 +51,7 @@ async fn neither_our_name_nor_an_address_is_in_a_conversation() {
         for ours in ["probe.example.org", "198.51.100.7", "@", "nobody"] {
             assert!(!text.contains(ours), "{ours} in {step:?}");
         }
-        assert_eq!(text.is_empty(), step.stage == Stage::Ehlo, "a greeting repeats our name: {step:?}");
+        assert_eq!(text.is_empty(), step.stage == DialogStage::Ehlo, "a greeting repeats our name: {step:?}");
     }
 }
 
@@ -66,7 +66,9 @@ async fn a_batch_keeps_no_conversation_even_in_the_session_of_a_live_question() 
 
 #[tokio::test(start_paused = true)]
 async fn that_nobody_answers_is_a_step_too() {
-    for (at, stage) in [(At::Banner, Stage::Connect), (At::Ehlo, Stage::Ehlo), (At::Rcpt, Stage::Rcpt)] {
+    for (at, stage) in
+        [(At::Banner, DialogStage::Connect), (At::Ehlo, DialogStage::Ehlo), (At::Rcpt, DialogStage::Rcpt)]
+    {
         let lab = Lab::open(&world(Personality::default().with_fault(at, FaultKind::Close)));
         let said = lab.live("ann@one.example.com").await;
         let last = steps(&said).last().expect("a step");

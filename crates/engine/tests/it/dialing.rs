@@ -5,9 +5,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use probity_engine::egress::{Guard, GuardConfig};
+use probity_engine::net::egress::{EgressGuard, GuardConfig};
 use probity_engine::net::real::{RealNet, RealNetConfig};
-use probity_engine::net::{ConnectFailure, Dial, Net, Proxy, Source, Stream};
+use probity_engine::net::{ConnectFailure, DialRequest, Net, ProbeSource, Proxy, Stream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
@@ -16,7 +16,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 fn net(port: u16, allow: &[&str]) -> RealNet {
-    let guard = Guard::new(GuardConfig {
+    let guard = EgressGuard::new(GuardConfig {
         allow_networks: allow.iter().map(|network| network.parse().unwrap()).collect(),
         own_addresses: Vec::new(),
         port,
@@ -25,12 +25,12 @@ fn net(port: u16, allow: &[&str]) -> RealNet {
     RealNet::new(RealNetConfig { name_servers, ..RealNetConfig::new(Arc::new(guard)) }).unwrap()
 }
 
-fn source(bind: Option<&str>, proxy: Option<Proxy>) -> Source {
-    Source { bind: bind.map(ip), public: None, helo: "client.example".into(), proxy }
+fn source(bind: Option<&str>, proxy: Option<Proxy>) -> ProbeSource {
+    ProbeSource { bind: bind.map(ip), public: None, helo: "client.example".into(), proxy }
 }
 
-fn dial(target: SocketAddr, source: Source) -> Dial {
-    Dial { address: target.ip(), port: target.port(), source: Arc::new(source), timeout_ms: 5_000 }
+fn dial(target: SocketAddr, source: ProbeSource) -> DialRequest {
+    DialRequest { address: target.ip(), port: target.port(), source: Arc::new(source), timeout_ms: 5_000 }
 }
 
 async fn listen() -> (TcpListener, SocketAddr) {
@@ -98,7 +98,7 @@ async fn silence_times_out() {
     let net = net(address.port(), &["127.0.0.0/8"]);
     let mut waiting = Vec::new();
     let failed = loop {
-        match net.connect(Dial { timeout_ms: 100, ..dial(address, source(None, None)) }).await {
+        match net.connect(DialRequest { timeout_ms: 100, ..dial(address, source(None, None)) }).await {
             Ok(stream) => waiting.push(stream),
             Err(failed) => break failed,
         }

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use probity_engine::egress::{DENIED, Guard, GuardConfig, Why};
-use probity_engine::net::{Dial, Source};
+use probity_engine::net::egress::{DENIED, EgressGuard, GuardConfig, RefusalCause};
+use probity_engine::net::{DialRequest, ProbeSource};
 use proptest::prelude::*;
 
 const REFUSED: &[&str] = &[
@@ -88,13 +88,13 @@ fn expected(v4: bool, number: u128) -> bool {
     })
 }
 
-fn strict() -> Guard {
-    Guard::new(GuardConfig::default())
+fn strict() -> EgressGuard {
+    EgressGuard::new(GuardConfig::default())
 }
 
-fn allowing(networks: &[&str]) -> Guard {
+fn allowing(networks: &[&str]) -> EgressGuard {
     let allow_networks = networks.iter().map(|network| network.parse::<IpNet>().unwrap()).collect();
-    Guard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
+    EgressGuard::new(GuardConfig { allow_networks, ..GuardConfig::default() })
 }
 
 fn ip(text: &str) -> IpAddr {
@@ -136,7 +136,7 @@ fn reasons_name_the_narrowest_network() {
         ("::ffff:0:7f00:1", "IPv4-translated (RFC 2765)"),
         ("4000::1", "not global unicast (RFC 4291)"),
     ] {
-        assert_eq!(strict().allows(ip(address)).unwrap_err().why, Why::Special(use_of), "{address}");
+        assert_eq!(strict().allows(ip(address)).unwrap_err().why, RefusalCause::Special(use_of), "{address}");
     }
 }
 
@@ -149,6 +149,42 @@ fn allowed_networks_open_only_themselves() {
     for shut in ["128.0.0.1", "10.0.0.1"] {
         assert_eq!(guard.allows(ip(shut)).is_ok(), shut == "128.0.0.1", "{shut}");
     }
+}
+
+#[test]
+fn a_host_of_the_operator_may_be_private_but_no_metadata_service() {
+    let own = GuardConfig { own_addresses: vec![ip("203.0.114.7")], ..GuardConfig::default() };
+    let guard = EgressGuard::new(own);
+    for open in [
+        "10.0.0.7",
+        "127.0.0.1",
+        "192.168.1.1",
+        "100.64.0.1",
+        "::1",
+        "fd12::1",
+        "::ffff:10.0.0.7",
+        "203.0.114.7",
+        "192.0.1.1",
+    ] {
+        assert_eq!(guard.allows_own(ip(open)), Ok(()), "{open}");
+    }
+    for shut in [
+        "169.254.169.254",
+        "169.254.0.1",
+        "100.100.100.200",
+        "168.63.129.16",
+        "fd00:ec2::254",
+        "fe80::1",
+        "224.0.0.1",
+        "0.0.0.0",
+        "255.255.255.255",
+        "64:ff9b::a00:1",
+        "2002:a00:1::1",
+        "fd12::5efe:a9fe:a9fe",
+    ] {
+        assert!(guard.allows_own(ip(shut)).is_err(), "{shut}");
+    }
+    assert!(guard.allows(ip("10.0.0.7")).is_err(), "others may not");
 }
 
 /// Addresses that carry an IPv4 address, in networks that are allowed or global: who is behind the IPv4 address decides.
@@ -210,20 +246,20 @@ fn of_ipv6_only_global_unicast_is_open() {
 fn own_addresses_are_refused_unless_allowed() {
     let own_addresses = vec![ip("8.8.8.8"), ip("::ffff:9.9.9.9")];
     let config = GuardConfig { own_addresses, ..GuardConfig::default() };
-    let guard = Guard::new(config.clone());
-    assert_eq!(guard.allows(ip("8.8.8.8")).unwrap_err().why, Why::Own);
-    assert_eq!(guard.allows(ip("9.9.9.9")).unwrap_err().why, Why::Own);
+    let guard = EgressGuard::new(config.clone());
+    assert_eq!(guard.allows(ip("8.8.8.8")).unwrap_err().why, RefusalCause::Own);
+    assert_eq!(guard.allows(ip("9.9.9.9")).unwrap_err().why, RefusalCause::Own);
     assert_eq!(guard.allows(ip("8.8.8.9")), Ok(()));
-    let guard = Guard::new(GuardConfig { allow_networks: vec!["8.8.8.8/32".parse().unwrap()], ..config });
+    let guard = EgressGuard::new(GuardConfig { allow_networks: vec!["8.8.8.8/32".parse().unwrap()], ..config });
     assert_eq!(guard.allows(ip("8.8.8.8")), Ok(()));
 }
 
 #[test]
 fn a_dial_is_judged_by_port_and_source() {
-    let dial = |address: &str, port| Dial {
+    let dial = |address: &str, port| DialRequest {
         address: ip(address),
         port,
-        source: Arc::new(Source {
+        source: Arc::new(ProbeSource {
             bind: Some(ip("10.0.0.5")),
             public: Some(ip("8.8.8.8")),
             helo: "mail.example".into(),
@@ -231,11 +267,11 @@ fn a_dial_is_judged_by_port_and_source() {
         }),
         timeout_ms: 1,
     };
-    let why = |dial: &Dial| strict().allows_dial(dial).map_err(|refusal| refusal.why);
+    let why = |dial: &DialRequest| strict().allows_dial(dial).map_err(|refusal| refusal.why);
     assert_eq!(why(&dial("9.9.9.9", 25)), Ok(()));
-    assert_eq!(why(&dial("9.9.9.9", 80)), Err(Why::Port));
-    assert_eq!(why(&dial("8.8.8.8", 25)), Err(Why::Own));
-    assert_eq!(why(&dial("::ffff:8.8.8.8", 25)), Err(Why::Own));
+    assert_eq!(why(&dial("9.9.9.9", 80)), Err(RefusalCause::Port));
+    assert_eq!(why(&dial("8.8.8.8", 25)), Err(RefusalCause::Own));
+    assert_eq!(why(&dial("::ffff:8.8.8.8", 25)), Err(RefusalCause::Own));
 }
 
 proptest! {

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use probity_engine::net::{BoxFuture, ConnectFailure, Dial, Net, Stream};
+use probity_engine::net::{BoxFuture, ConnectFailure, DialRequest, Net, Stream};
 use probity_engine::{Engine, EngineConfig};
-use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup};
+use probity_mail::dns::{DnsAnswer, DnsFailure, DnsLookup, QueryKind};
 use probity_mailworld::{MemoryNet, World};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, ReadBuf};
 
@@ -118,19 +118,19 @@ pub(crate) fn lab(world: &Arc<World>, wrong: Wrong, change: impl FnOnce(&mut Eng
 }
 
 impl Net for Evil {
-    fn lookup<'a>(&'a self, name: &'a str, kind: Kind) -> BoxFuture<'a, Lookup> {
+    fn lookup<'a>(&'a self, name: &'a str, kind: QueryKind) -> BoxFuture<'a, DnsLookup> {
         Box::pin(async move {
             let nth = self.seen.lookups.fetch_add(1, Ordering::SeqCst);
             let _within = Within::enter(&self.seen, |seen| &seen.looking, |seen| &seen.most_looking);
             if self.wrong.dns_dies_after.is_some_and(|after| nth >= after) {
                 tokio::time::sleep(Duration::from_secs(10)).await;
-                return Lookup { answer: Answer::Failed(DnsFailure::TimedOut), ttl_ms: 0 };
+                return DnsLookup { answer: DnsAnswer::Failed(DnsFailure::TimedOut), ttl_ms: 0 };
             }
             self.net.lookup(name, kind).await
         })
     }
 
-    fn connect(&self, dial: Dial) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
+    fn connect(&self, dial: DialRequest) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
         Box::pin(async move {
             let nth = self.seen.dials.fetch_add(1, Ordering::SeqCst);
             self.seen.dialled.lock().unwrap().insert(dial.address);

@@ -6,12 +6,12 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use probity_engine::net::Source;
-use probity_engine::{Item, Outcome, Tries};
-use probity_mail::dns::Kind;
-use probity_mail::policy::Profile;
+use probity_engine::net::ProbeSource;
+use probity_engine::{AddressOutcome, JobAddress, PriorAttempts};
+use probity_mail::dns::QueryKind;
+use probity_mail::policy::PaceProfile;
 use probity_mail::verdict::Verification;
-use probity_mailworld::{HostPlan, Mailboxes, Mx, Personality, Reach, World, Zone};
+use probity_mailworld::{HostPlan, HostReach, Mailboxes, Mx, Personality, World, Zone};
 
 use crate::evil::{Wrong, lab};
 use crate::world::{Lab, brief};
@@ -66,7 +66,7 @@ async fn of_exchangers_at_special_addresses_and_a_good_one_only_the_good_one_is_
     let (lab, seen) = lab(&world, Wrong::default(), |config| {
         config.networks_allowed.clear();
         // The last of the special ones is ours as the world sees us.
-        let ours = Source { public: Some(address("9.9.9.9")), ..(*config.sources[0]).clone() };
+        let ours = ProbeSource { public: Some(address("9.9.9.9")), ..(*config.sources[0]).clone() };
         config.sources = vec![Arc::new(ours)];
         config.special_use_allowed.clear();
     });
@@ -86,7 +86,7 @@ async fn a_name_that_points_elsewhere_each_time_never_leads_to_a_special_address
         .expect("a world");
     let (lab, seen) = lab(&world, Wrong::default(), |config| {
         config.networks_allowed.clear();
-        config.profile = Profile::Open;
+        config.profile = PaceProfile::Open;
         config.verdicts_max = 0;
     });
     for n in 0..60 {
@@ -127,7 +127,7 @@ async fn a_thousand_exchangers_with_twenty_addresses_each_cost_ten_dials() {
             let host = format!("mx{n}.d.example.com");
             let first = 0x0b20_0000 + u32::from(n) * 20;
             let addresses = (first..first + 20).map(|bits| IpAddr::V4(Ipv4Addr::from_bits(bits))).collect();
-            let plan = HostPlan { addresses, reach: Reach::Refused, ..HostPlan::default() };
+            let plan = HostPlan { addresses, reach: HostReach::Refused, ..HostPlan::default() };
             builder = builder.host_with(&host, Personality::default(), plan);
             mx.push(Mx { preference: preference(n), host });
         }
@@ -148,11 +148,11 @@ async fn random_subdomains_of_one_zone_cost_no_more_questions_than_its_budget() 
     const CAP: u64 = 400;
     let world = World::builder().zone("victim.com", Zone::default()).dns_latency_ms(50).build().expect("a world");
     let (lab, seen) = lab(&world, Wrong::default(), |_| {});
-    let items = (0..2_000).map(|key| Item {
+    let items = (0..2_000).map(|key| JobAddress {
         key,
         email: format!("ann@{:x}.victim.com", key.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     });
     let started = lab.engine.now();
     let outcomes = lab.once(items.collect()).await;
@@ -166,8 +166,8 @@ async fn random_subdomains_of_one_zone_cost_no_more_questions_than_its_budget() 
     assert_eq!(answered as u64 + 1, seen.lookups(), "only what was asked about is said not to exist");
 }
 
-fn is_nxdomain(outcome: &Outcome) -> bool {
-    let Outcome::Settled(said) = outcome else { return false };
+fn is_nxdomain(outcome: &AddressOutcome) -> bool {
+    let AddressOutcome::Settled(said) = outcome else { return false };
     assert!(said.verdict.meta == "nxdomain" || said.verdict.status().as_str() == "unknown", "{:?}", said.verdict);
     said.verdict.meta == "nxdomain"
 }
@@ -194,7 +194,7 @@ async fn when_the_dns_dies_within_a_job_the_job_ends_and_nobody_is_called_undeli
     let world = builder.build().expect("a world");
     for dies_after in [0, 1, 7, 60, 200] {
         let wrong = Wrong { dns_dies_after: Some(dies_after), ..Wrong::default() };
-        let (lab, seen) = lab(&world, wrong, |config| config.profile = Profile::Open);
+        let (lab, seen) = lab(&world, wrong, |config| config.profile = PaceProfile::Open);
         let emails: Vec<String> =
             (0..DOMAINS * 4).map(|n| format!("u{}@d{}.example.com", n / DOMAINS, n % DOMAINS)).collect();
         let said = lab.batch(&emails).await;
@@ -261,5 +261,5 @@ async fn names_of_no_public_use_are_never_looked_up() {
         assert_eq!(said.verdict.reason.as_str(), "invalid", "{name}: {:?}", said.verdict);
     }
     assert_eq!(seen.lookups(), 0);
-    assert_eq!(lab.net.queries("localhost", Kind::Mx), 0);
+    assert_eq!(lab.net.queries("localhost", QueryKind::Mx), 0);
 }

@@ -4,8 +4,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use probity_engine::Live;
-use probity_mail::policy::Profile;
+use probity_engine::LiveCall;
+use probity_mail::policy::PaceProfile;
 use probity_mailworld::{At, FaultKind, Mailboxes, Personality, Recipients, Tls, World, Zone};
 
 use crate::evil::{Cut, Say, Script, Seen, Wrong, lab};
@@ -17,7 +17,7 @@ fn site(personality: Personality) -> Arc<World> {
 }
 
 fn open_lab(world: &Arc<World>, wrong: Wrong) -> (Lab, Arc<Seen>) {
-    lab(world, wrong, |config| config.profile = Profile::Open)
+    lab(world, wrong, |config| config.profile = PaceProfile::Open)
 }
 
 fn at_one(local: &str) -> String {
@@ -36,16 +36,16 @@ async fn a_tarpit_holds_neither_a_live_call_nor_a_batch_beyond_its_deadline() {
     for byte_ms in [1_000, 100, 7_000] {
         let lab = Lab::open(&site(dripping(byte_ms)));
         let started = lab.engine.now();
-        let said = lab.engine.verify(&at_one("ann"), Live { timeout_ms: 60_000, scope: 0 }).await;
+        let said = lab.engine.verify(&at_one("ann"), LiveCall { timeout_ms: 60_000, scope: 0 }).await;
         assert_eq!(said.verdict.status().as_str(), "unknown", "{byte_ms}: {:?}", said.verdict);
         assert!(lab.engine.now().since(started) <= 21_000, "live: {} ms", lab.engine.now().since(started));
         let lab = Lab::open(&site(dripping(byte_ms)));
         let started = lab.engine.now();
-        let item = probity_engine::Item {
+        let item = probity_engine::JobAddress {
             key: 0,
             email: at_one("ann").into(),
             customer: 0,
-            tries: probity_engine::Tries::default(),
+            tries: probity_engine::PriorAttempts::default(),
         };
         lab.once(vec![item]).await;
         // Two sessions, for what gets lost is asked once more.
@@ -79,7 +79,7 @@ async fn of_an_endless_reply_little_is_read() {
 async fn broken_tls_is_remembered_for_the_address_and_costs_one_connection_once() {
     for tls in [Tls::ClosesHandshake, Tls::Garbage, Tls::Stalls, Tls::Injection] {
         let (lab, seen) = lab(&site(Personality { tls, ..Personality::default() }), Wrong::default(), |config| {
-            config.profile = Profile::Open;
+            config.profile = PaceProfile::Open;
             config.verdicts_max = 0;
         });
         assert_eq!(brief(&lab.live(&at_one("ann")).await), "passed/valid/", "{tls:?}");
@@ -96,7 +96,7 @@ async fn broken_tls_is_remembered_for_the_address_and_costs_one_connection_once(
 async fn a_stripped_starttls_changes_no_verdict_and_is_counted() {
     let world = site(Personality::default());
     let lab = Lab::new(&world, 1, |config| {
-        config.profile = Profile::Open;
+        config.profile = PaceProfile::Open;
         config.verdicts_max = 0;
     });
     let said = lab.live(&at_one("ann")).await;
@@ -194,7 +194,7 @@ impl Slip {
     /// Verifies the three, in one batch and alone, and compares with who exists.
     async fn check(self, random_probe: bool) {
         let (lab, _) = lab(&site(Personality::default()), self.wrong(), |config| {
-            config.profile = Profile::Open;
+            config.profile = PaceProfile::Open;
             config.verdicts_max = 0;
             let policies = format!("format = 1\n[open]\nrandom_probe = {random_probe}\n");
             config.data_files.insert("policies.toml".into(), policies);
@@ -298,7 +298,7 @@ impl Echo {
     fn lab(self, late: bool) -> (Lab, Arc<Seen>) {
         let wrong = Wrong { script: Some(self.script(late)), ..Wrong::default() };
         lab(&site(Personality::default()), wrong, |config| {
-            config.profile = Profile::Open;
+            config.profile = PaceProfile::Open;
             config.verdicts_max = 0;
         })
     }
@@ -387,8 +387,8 @@ async fn a_servers_words_come_out_printable_short_and_without_addresses() {
     let text = format!("{words}{}", "x".repeat(900));
     let said_by = Personality::default().refusing(At::Rcpt, &text);
     let lab = Lab::new(&site(said_by), 1, |config| {
-        config.profile = Profile::Open;
-        let second = probity_engine::net::Source {
+        config.profile = PaceProfile::Open;
+        let second = probity_engine::net::ProbeSource {
             public: Some("2001:db8::7".parse().expect("an address")),
             ..(*config.sources[0]).clone()
         };
@@ -412,7 +412,7 @@ async fn a_server_that_answers_at_random_leaves_no_lasting_fact() {
     const SHORT_MS: i64 = 2 * 3_600_000;
     for seed in 0..40 {
         let world = site(Personality { recipients: Recipients::FlipFlop, ..Personality::default() });
-        let lab = Lab::new(&world, seed, |config| config.profile = Profile::Open);
+        let lab = Lab::new(&world, seed, |config| config.profile = PaceProfile::Open);
         let emails: Vec<String> = (0..60).map(|n| at_one(&format!("user{n}"))).collect();
         let said = lab.batch(&emails).await;
         let missing = said.iter().filter(|said| said.verdict.reason.as_str() == "nonexistent").count();

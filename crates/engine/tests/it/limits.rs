@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use probity_engine::net::Source;
-use probity_engine::{Item, Live, Tries};
-use probity_mail::policy::Profile;
-use probity_mailworld::{At, Greylist, Happening, MailboxState, Mailboxes, Personality, Reach, Tls, World, Zone};
+use probity_engine::net::ProbeSource;
+use probity_engine::{JobAddress, LiveCall, PriorAttempts};
+use probity_mail::policy::PaceProfile;
+use probity_mailworld::{At, Greylist, Happening, HostReach, MailboxState, Mailboxes, Personality, Tls, World, Zone};
 
 use crate::evil::{Wrong, lab};
 use crate::world::{Lab, brief};
@@ -23,9 +23,14 @@ fn tarpits(count: usize) -> Arc<World> {
     builder.build().expect("a world")
 }
 
-fn at_tarpits(count: u64) -> Vec<Item> {
+fn at_tarpits(count: u64) -> Vec<JobAddress> {
     (0..count)
-        .map(|key| Item { key, email: format!("ann@t{key}-pit.net").into(), customer: 0, tries: Tries::default() })
+        .map(|key| JobAddress {
+            key,
+            email: format!("ann@t{key}-pit.net").into(),
+            customer: 0,
+            tries: PriorAttempts::default(),
+        })
         .collect()
 }
 
@@ -34,7 +39,8 @@ async fn calls(lab: &Lab) -> Vec<i64> {
     let mut took = Vec::new();
     for n in 0..10 {
         let started = lab.engine.now();
-        let said = lab.engine.verify(&format!("u{n}@honest.example.com"), Live { timeout_ms: 20_000, scope: 0 }).await;
+        let said =
+            lab.engine.verify(&format!("u{n}@honest.example.com"), LiveCall { timeout_ms: 20_000, scope: 0 }).await;
         assert_eq!(brief(&said), "passed/valid/");
         took.push(lab.engine.now().since(started));
     }
@@ -79,15 +85,15 @@ async fn a_batch_in_tarpits_leaves_sessions_to_live_calls() {
 async fn there_are_never_more_sessions_than_the_limit() {
     let (lab, seen) = lab(&tarpits(600), Wrong::default(), |config| {
         config.sessions_max = 40;
-        config.profile = Profile::Open;
+        config.profile = PaceProfile::Open;
     });
     let engine = lab.engine.clone();
     let batch = tokio::spawn(async move { engine.verify_many(at_tarpits(600), Arc::new(|_| {})).await });
     let live = (0..200).map(|n| {
         let engine = lab.engine.clone();
-        tokio::spawn(
-            async move { engine.verify(&format!("ann@t{n}-pit.net"), Live { timeout_ms: 20_000, scope: 0 }).await },
-        )
+        tokio::spawn(async move {
+            engine.verify(&format!("ann@t{n}-pit.net"), LiveCall { timeout_ms: 20_000, scope: 0 }).await
+        })
     });
     for ended in live.collect::<Vec<_>>() {
         assert_eq!(ended.await.expect("a verdict").verdict.status().as_str(), "unknown");
@@ -104,7 +110,7 @@ async fn there_are_never_more_sessions_than_the_limit() {
 async fn a_live_call_says_whether_it_waited_for_a_server_or_for_a_limit_of_ours() {
     let ask = |lab: &Lab, email: &str| {
         let (engine, email) = (lab.engine.clone(), email.to_owned());
-        tokio::spawn(async move { brief(&engine.verify(&email, Live { timeout_ms: 3_000, scope: 0 }).await) })
+        tokio::spawn(async move { brief(&engine.verify(&email, LiveCall { timeout_ms: 3_000, scope: 0 }).await) })
     };
     // All sessions of this process, and all connections of a site, are in tarpits.
     for (sessions_max, crowd, late) in [(4, ["t0", "t1", "t2", "t3"], "t9"), (100, ["t0"; 4], "t0")] {
@@ -135,11 +141,11 @@ async fn one_site_holds_no_more_connections_than_its_policy_allows() {
         builder = builder.zone(&format!("s{n}.example.com"), zone);
     }
     let lab = Lab::polite(&builder.build().expect("a world"));
-    let items = (0..50).map(|key| Item {
+    let items = (0..50).map(|key| JobAddress {
         key,
         email: format!("a@s{key}.example.com").into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     });
     let engine = lab.engine.clone();
     let batch = tokio::spawn(async move { engine.verify_many(items.collect(), Arc::new(|_| {})).await });
@@ -154,11 +160,11 @@ async fn a_batch_leaves_a_quarter_of_a_sites_rate_to_live_calls() {
     let people = people.fold(Mailboxes::default(), |all, name| all.with(&name, MailboxState::Exists));
     let world = World::builder().site("one.example.com", people, Personality::default()).build().expect("a world");
     let lab = Lab::polite(&world);
-    let items = (0..60).map(|key| Item {
+    let items = (0..60).map(|key| JobAddress {
         key,
         email: format!("u{key}@one.example.com").into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     });
     let engine = lab.engine.clone();
     let batch = tokio::spawn(async move { engine.verify_many(items.collect(), Arc::new(|_| {})).await });
@@ -180,7 +186,7 @@ async fn a_greylisted_address_is_asked_about_again_from_the_same_source_and_send
         builder = builder.site(&format!("g{n}.example.com"), Mailboxes::only(&["ann"]), personality.clone());
     }
     let lab = Lab::new(&builder.build().expect("a world"), 1, |config| {
-        let other = |n: u8| Source {
+        let other = |n: u8| ProbeSource {
             public: Some(std::net::Ipv4Addr::new(198, 51, 100, n).into()),
             ..(*config.sources[0]).clone()
         };
@@ -270,7 +276,7 @@ async fn closing_ends_warm_sessions_and_waiting_probes() {
 
 #[tokio::test(start_paused = true)]
 async fn an_exchanger_that_never_answers_costs_its_timeout_once() {
-    let plan = probity_mailworld::HostPlan { reach: Reach::Silent, ..probity_mailworld::HostPlan::default() };
+    let plan = probity_mailworld::HostPlan { reach: HostReach::Silent, ..probity_mailworld::HostPlan::default() };
     let world = World::builder()
         .zone("dead.example.com", Zone::served_by(&["mx.dead.example.com"]))
         .host_with("mx.dead.example.com", Personality::default(), plan)

@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 use hickory_proto::op::{Message, ResponseCode};
 use hickory_proto::rr::rdata::{A, AAAA, PTR, TXT};
 use hickory_proto::rr::{Name, RData, Record};
-use probity_engine::egress::{Guard, GuardConfig};
 use probity_engine::net::Net;
+use probity_engine::net::egress::{EgressGuard, GuardConfig};
 use probity_engine::net::real::{RealNet, RealNetConfig, reverse_name};
-use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup, Record as Found};
+use probity_mail::dns::{DnsAnswer, DnsFailure, DnsLookup, DnsRecord, QueryKind};
 
 use crate::name_server::{NameServer, Via, asked, bytes, cname, mx, name, response, with_soa};
 
@@ -135,28 +135,28 @@ fn net(servers: &[SocketAddr]) -> RealNet {
         name_servers: servers.to_vec(),
         // The one limit that tests wait for.
         timeout_ms: 200,
-        ..RealNetConfig::new(Arc::new(Guard::new(GuardConfig::default())))
+        ..RealNetConfig::new(Arc::new(EgressGuard::new(GuardConfig::default())))
     })
     .unwrap()
 }
 
 /// A net whose questions are not cut short on a busy machine.
 fn patient_net(servers: &[SocketAddr]) -> RealNet {
-    let guard = Arc::new(Guard::new(GuardConfig::default()));
+    let guard = Arc::new(EgressGuard::new(GuardConfig::default()));
     RealNet::new(RealNetConfig { name_servers: servers.to_vec(), timeout_ms: 30_000, ..RealNetConfig::new(guard) })
         .unwrap()
 }
 
-fn found(records: Vec<Found>, ttl_ms: i64) -> Lookup {
-    Lookup { answer: Answer::Records(records), ttl_ms }
+fn found(records: Vec<DnsRecord>, ttl_ms: i64) -> DnsLookup {
+    DnsLookup { answer: DnsAnswer::Records(records), ttl_ms }
 }
 
-fn failed(failure: DnsFailure) -> Lookup {
-    Lookup { answer: Answer::Failed(failure), ttl_ms: 0 }
+fn failed(failure: DnsFailure) -> DnsLookup {
+    DnsLookup { answer: DnsAnswer::Failed(failure), ttl_ms: 0 }
 }
 
-fn exchanger(preference: u16, host: &str) -> Found {
-    Found::Mx { preference, host: host.into() }
+fn exchanger(preference: u16, host: &str) -> DnsRecord {
+    DnsRecord::Mx { preference, host: host.into() }
 }
 
 #[tokio::test]
@@ -164,27 +164,27 @@ async fn reads_every_kind_of_record() {
     let server = NameServer::start(zone).await;
     let net = patient_net(&[server.address]);
     let exchangers = vec![exchanger(10, "mx1.example.com"), exchanger(20, "mx2.example.com")];
-    assert_eq!(net.lookup("ok.example", Kind::Mx).await, found(exchangers, 200_000));
-    let address = |text: &str| vec![Found::Address(text.parse().unwrap())];
-    assert_eq!(net.lookup("v4.example", Kind::A).await, found(address("192.0.2.1"), 60_000));
-    assert_eq!(net.lookup("v6.example", Kind::Aaaa).await, found(address("2001:db8::1"), 60_000));
-    let text = vec![Found::Txt("v=spf1 -all".into())];
-    assert_eq!(net.lookup("text.example", Kind::Txt).await, found(text, 60_000));
+    assert_eq!(net.lookup("ok.example", QueryKind::Mx).await, found(exchangers, 200_000));
+    let address = |text: &str| vec![DnsRecord::Address(text.parse().unwrap())];
+    assert_eq!(net.lookup("v4.example", QueryKind::A).await, found(address("192.0.2.1"), 60_000));
+    assert_eq!(net.lookup("v6.example", QueryKind::Aaaa).await, found(address("2001:db8::1"), 60_000));
+    let text = vec![DnsRecord::Txt("v=spf1 -all".into())];
+    assert_eq!(net.lookup("text.example", QueryKind::Txt).await, found(text, 60_000));
     let reverse = reverse_name("192.0.2.7".parse().unwrap());
-    assert_eq!(net.lookup(&reverse, Kind::Ptr).await, found(vec![Found::Ptr("host.example".into())], 60_000));
-    assert_eq!(net.lookup("null.example", Kind::Mx).await, found(vec![exchanger(0, "")], 60_000));
+    assert_eq!(net.lookup(&reverse, QueryKind::Ptr).await, found(vec![DnsRecord::Ptr("host.example".into())], 60_000));
+    assert_eq!(net.lookup("null.example", QueryKind::Mx).await, found(vec![exchanger(0, "")], 60_000));
 }
 
 #[tokio::test]
 async fn tells_no_from_no_answer() {
     let server = NameServer::start(zone).await;
     let net = net(&[server.address]);
-    let none = |answer, ttl_ms| Lookup { answer, ttl_ms };
+    let none = |answer, ttl_ms| DnsLookup { answer, ttl_ms };
     for (name, expected) in [
         // RFC 2308 section 5: the lesser of the SOA's minimum and its own lifetime.
-        ("absent.example", none(Answer::NoName, 60_000)),
-        ("empty.example", none(Answer::Empty, 30_000)),
-        ("bare.example", none(Answer::Empty, 0)),
+        ("absent.example", none(DnsAnswer::NoName, 60_000)),
+        ("empty.example", none(DnsAnswer::Empty, 30_000)),
+        ("bare.example", none(DnsAnswer::Empty, 0)),
         ("referral.example", failed(DnsFailure::Refused)),
         ("servfail.example", failed(DnsFailure::ServFail)),
         ("refused.example", failed(DnsFailure::Refused)),
@@ -195,14 +195,14 @@ async fn tells_no_from_no_answer() {
         // RFC 2181 section 8.
         ("ageless.example", found(vec![exchanger(1, "mx.example")], 0)),
     ] {
-        assert_eq!(net.lookup(name, Kind::Mx).await, expected, "{name}");
+        assert_eq!(net.lookup(name, QueryKind::Mx).await, expected, "{name}");
     }
 }
 
 #[tokio::test]
 async fn a_failure_is_not_hammered_at() {
     let server = NameServer::start(zone).await;
-    patient_net(&[server.address]).lookup("servfail.example", Kind::Mx).await;
+    patient_net(&[server.address]).lookup("servfail.example", QueryKind::Mx).await;
     assert_eq!(server.questions(), 1);
 }
 
@@ -213,8 +213,8 @@ async fn follows_aliases_as_far_as_is_sane() {
     let mx = |ttl_ms| found(vec![exchanger(1, "mx.example")], ttl_ms);
     for (name, expected) in [
         ("alias.example", found(vec![exchanger(5, "mx.example")], 40_000)),
-        ("toabsent.example", Lookup { answer: Answer::NoName, ttl_ms: 20_000 }),
-        ("toempty.example", Lookup { answer: Answer::Empty, ttl_ms: 60_000 }),
+        ("toabsent.example", DnsLookup { answer: DnsAnswer::NoName, ttl_ms: 20_000 }),
+        ("toempty.example", DnsLookup { answer: DnsAnswer::Empty, ttl_ms: 60_000 }),
         ("toservfail.example", failed(DnsFailure::ServFail)),
         ("step8.example", mx(60_000)),
         ("step9.example", failed(DnsFailure::Malformed)),
@@ -224,10 +224,10 @@ async fn follows_aliases_as_far_as_is_sane() {
         ("longchain.example", failed(DnsFailure::Malformed)),
     ] {
         let before = server.questions();
-        assert_eq!(net.lookup(name, Kind::Mx).await, expected, "{name}");
+        assert_eq!(net.lookup(name, QueryKind::Mx).await, expected, "{name}");
         assert!(server.questions() - before <= 12, "{name} took {} questions", server.questions() - before);
     }
-    let stepwise = net.lookup("stepwise.example", Kind::Mx).await;
+    let stepwise = net.lookup("stepwise.example", QueryKind::Mx).await;
     assert_eq!(stepwise.ttl_ms, 100_000, "the link's lifetime is the shortest");
 }
 
@@ -236,12 +236,12 @@ async fn truncated_answers_come_by_tcp() {
     let server = NameServer::start(zone).await;
     let net = patient_net(&[server.address]);
     let expected: Vec<_> = (0..1_000).map(|n| exchanger(n, &format!("mx{n}.example"))).collect();
-    assert_eq!(net.lookup("many.example", Kind::Mx).await, found(expected, 60_000));
+    assert_eq!(net.lookup("many.example", QueryKind::Mx).await, found(expected, 60_000));
     // Many at once share one connection and none is turned away as busy.
     let names: Vec<_> = (0..300).map(|n| format!("n{n}.many.example")).collect();
-    let answers = join_all(names.iter().map(|name| net.lookup(name, Kind::Mx))).await;
+    let answers = join_all(names.iter().map(|name| net.lookup(name, QueryKind::Mx))).await;
     for lookup in answers {
-        assert!(matches!(&lookup.answer, Answer::Records(records) if records.len() == 1_000), "{:?}", lookup.answer);
+        assert!(matches!(&lookup.answer, DnsAnswer::Records(records) if records.len() == 1_000), "{:?}", lookup.answer);
     }
 }
 
@@ -249,8 +249,8 @@ async fn truncated_answers_come_by_tcp() {
 async fn a_datagram_that_does_not_keep_the_case_is_not_believed() {
     let server = NameServer::start(zone).await;
     let net = patient_net(&[server.address]);
-    let answer = net.lookup("lower-case-question.example", Kind::A).await;
-    let genuine = Found::Address("192.0.2.1".parse().unwrap());
+    let answer = net.lookup("lower-case-question.example", QueryKind::A).await;
+    let genuine = DnsRecord::Address("192.0.2.1".parse().unwrap());
     // One question in 2^24 happens to be all lower case.
     assert_eq!(answer, found(vec![genuine], 60_000));
 }
@@ -259,18 +259,18 @@ async fn a_datagram_that_does_not_keep_the_case_is_not_believed() {
 async fn weird_hosts_come_out_escaped_and_are_never_asked_for() {
     let server = NameServer::start(zone).await;
     let net = patient_net(&[server.address]);
-    let Answer::Records(records) = net.lookup("weird.example", Kind::Mx).await.answer else {
+    let DnsAnswer::Records(records) = net.lookup("weird.example", QueryKind::Mx).await.answer else {
         panic!("no records");
     };
     assert_eq!(records.len(), weird_hosts().len());
     let before = server.questions();
     for record in records {
-        let Found::Mx { host, .. } = record else { panic!("{record:?} is no exchanger") };
+        let DnsRecord::Mx { host, .. } = record else { panic!("{record:?} is no exchanger") };
         assert!(host.is_ascii() && !host.contains(char::is_control), "{host:?}");
-        assert_eq!(net.lookup(&host, Kind::A).await, failed(DnsFailure::Malformed), "{host:?}");
+        assert_eq!(net.lookup(&host, QueryKind::A).await, failed(DnsFailure::Malformed), "{host:?}");
     }
     for name in ["", ".", "a..example", "bücher.example", "a b.example", "a\0.example"] {
-        assert_eq!(net.lookup(name, Kind::Mx).await, failed(DnsFailure::Malformed), "{name:?}");
+        assert_eq!(net.lookup(name, QueryKind::Mx).await, failed(DnsFailure::Malformed), "{name:?}");
     }
     assert_eq!(server.questions(), before);
 }
@@ -287,10 +287,10 @@ async fn another_server_answers_where_one_fails() {
     for bad in [NameServer::start(broken).await, NameServer::start(dead).await] {
         let net = net(&[bad.address, good.address]);
         for _ in 0..2 {
-            assert!(matches!(net.lookup("ok.example", Kind::Mx).await.answer, Answer::Records(_)));
+            assert!(matches!(net.lookup("ok.example", QueryKind::Mx).await.answer, DnsAnswer::Records(_)));
         }
         let asked_in_vain = bad.questions();
-        net.lookup("v4.example", Kind::A).await;
+        net.lookup("v4.example", QueryKind::A).await;
         assert_eq!(bad.questions(), asked_in_vain, "the server that answers is asked first from then on");
     }
 }
@@ -301,10 +301,10 @@ async fn all_at_once(zone_name: &'static str) {
     let net = Arc::new(patient_net(&[server.address]));
     let lookups = (0..5_000).map(|n| {
         let net = net.clone();
-        tokio::spawn(async move { net.lookup(&format!("d{n}.{zone_name}"), Kind::A).await.answer })
+        tokio::spawn(async move { net.lookup(&format!("d{n}.{zone_name}"), QueryKind::A).await.answer })
     });
     for answer in join_all(lookups).await {
-        assert!(matches!(answer, Ok(Answer::Records(_))), "{answer:?}");
+        assert!(matches!(answer, Ok(DnsAnswer::Records(_))), "{answer:?}");
     }
 }
 
@@ -324,7 +324,7 @@ async fn beyond_the_line_it_is_our_overload() {
         None
     }
     let server = NameServer::start(dead).await;
-    let guard = Arc::new(Guard::new(GuardConfig::default()));
+    let guard = Arc::new(EgressGuard::new(GuardConfig::default()));
     let net = RealNet::new(RealNetConfig {
         name_servers: vec![server.address],
         timeout_ms: 200,
@@ -335,7 +335,7 @@ async fn beyond_the_line_it_is_our_overload() {
     })
     .unwrap();
     let names = ["a.example", "b.example", "c.example", "d.example"];
-    let answers = join_all(names.map(|name| net.lookup(name, Kind::A))).await;
+    let answers = join_all(names.map(|name| net.lookup(name, QueryKind::A))).await;
     let overloaded = answers.iter().filter(|lookup| **lookup == failed(DnsFailure::Overload)).count();
     let timed_out = answers.iter().filter(|lookup| **lookup == failed(DnsFailure::TimedOut)).count();
     assert_eq!((overloaded, timed_out), (1, 3));

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use probity_engine::net::Source;
-use probity_engine::{Engine, HeldBack, Item, Live, Outcome, Room, Tries};
+use probity_engine::net::ProbeSource;
+use probity_engine::{AddressOutcome, DestinationCapacity, Engine, JobAddress, LiveCall, PriorAttempts, Throttled};
 use probity_mail::time::Millis;
 use probity_mailworld::{At, Greylist, MailboxState, Mailboxes, Personality, Tls, World, Zone};
 
@@ -20,9 +20,11 @@ fn google(domains: usize) -> Arc<World> {
 }
 
 /// `count` addresses of a customer at one domain.
-fn at_one(customer: u64, domain: usize, from: u64, count: u64) -> Vec<Item> {
+fn at_one(customer: u64, domain: usize, from: u64, count: u64) -> Vec<JobAddress> {
     let email = |key: u64| format!("user{key}@g{domain}.example.com").into();
-    (from..from + count).map(|key| Item { key, email: email(key), customer, tries: Tries::default() }).collect()
+    (from..from + count)
+        .map(|key| JobAddress { key, email: email(key), customer, tries: PriorAttempts::default() })
+        .collect()
 }
 
 /// Four calls of a thousand addresses each for customer 1: twenty minutes' work for the provider.
@@ -41,7 +43,7 @@ async fn ten_beside_many(customer: u64) -> (i64, usize) {
     saturate(&lab.engine).await;
     let started = lab.engine.now();
     let outcomes = lab.once(at_one(customer, 1, 0, 10)).await;
-    let settled = outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::Settled(_))).count();
+    let settled = outcomes.iter().filter(|(_, outcome)| matches!(outcome, AddressOutcome::Settled(_))).count();
     (lab.engine.now().since(started), settled)
 }
 
@@ -60,7 +62,7 @@ async fn live_calls(engine: &Engine) -> i64 {
     for n in 0..60 {
         let started = engine.now();
         let email = format!("user{}@g1.example.com", 50_000 + n);
-        let said = engine.verify(&email, Live { timeout_ms: 20_000, scope: 3 }).await;
+        let said = engine.verify(&email, LiveCall { timeout_ms: 20_000, scope: 3 }).await;
         assert_eq!(brief(&said), "passed/valid/");
         took.push(engine.now().since(started));
         engine.wait_until(started + 3_000).await;
@@ -94,7 +96,12 @@ async fn a_live_call_gets_the_only_connection_from_a_batch() {
         config.data_files.insert(probity_engine::config::POLICIES_FILE.into(), policy.into());
     });
     let email = |n: u64| format!("user{n}@one.example.com");
-    let items = (0..2_000).map(|key| Item { key, email: email(key).into(), customer: 1, tries: Tries::default() });
+    let items = (0..2_000).map(|key| JobAddress {
+        key,
+        email: email(key).into(),
+        customer: 1,
+        tries: PriorAttempts::default(),
+    });
     let (engine, items) = (lab.engine.clone(), items.collect());
     let batch = tokio::spawn(async move { engine.verify_many(items, Arc::new(|_| {})).await });
     lab.engine.wait_until(lab.engine.now() + 20_000).await;
@@ -120,8 +127,8 @@ async fn plans_in_line_for_one_site_leave_the_places_of_domains_to_others() {
     let batch = tokio::spawn(async move { engine.verify_many(items, Arc::new(|_| {})).await });
     lab.engine.wait_until(lab.engine.now() + 20_000).await;
     let started = lab.engine.now();
-    let item = Item { key: 0, email: "ann@own.example.net".into(), customer: 1, tries: Tries::default() };
-    assert!(matches!(&lab.once(vec![item]).await[0].1, Outcome::Settled(_)));
+    let item = JobAddress { key: 0, email: "ann@own.example.net".into(), customer: 1, tries: PriorAttempts::default() };
+    assert!(matches!(&lab.once(vec![item]).await[0].1, AddressOutcome::Settled(_)));
     assert!(lab.engine.now().since(started) < 10_000, "{} ms", lab.engine.now().since(started));
     batch.abort();
 }
@@ -130,17 +137,17 @@ async fn plans_in_line_for_one_site_leave_the_places_of_domains_to_others() {
 async fn room_is_what_a_provider_takes_within_a_minute() {
     let lab = Lab::polite(&google(2));
     let room = |destination: &str| lab.engine.room(destination, None);
-    assert_eq!(room("@g0.example.com"), Room::Now(u32::MAX), "nothing is known");
-    assert_eq!(room("google"), Room::Now(u32::MAX));
+    assert_eq!(room("@g0.example.com"), DestinationCapacity::Now(u32::MAX), "nothing is known");
+    assert_eq!(room("google"), DestinationCapacity::Now(u32::MAX));
     saturate(&lab.engine).await;
     let now = lab.engine.now();
-    let Room::At(until) = room("@g0.example.com") else { panic!("four thousand wait there") };
+    let DestinationCapacity::At(until) = room("@g0.example.com") else { panic!("four thousand wait there") };
     assert!(until.since(now) > 600_000, "{} ms", until.since(now));
     assert_eq!(room("google"), room("@g0.example.com"));
-    assert_eq!(room("@elsewhere.example.com"), Room::Now(u32::MAX));
+    assert_eq!(room("@elsewhere.example.com"), DestinationCapacity::Now(u32::MAX));
     assert_eq!(lab.engine.room("google", Some("198.51.100.7")), room("google"));
     lab.engine.wait_until(now + 1_500_000).await;
-    assert!(matches!(room("google"), Room::Now(rows) if rows > 100), "{:?}", room("google"));
+    assert!(matches!(room("google"), DestinationCapacity::Now(rows) if rows > 100), "{:?}", room("google"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,33 +155,39 @@ async fn a_site_that_refuses_us_has_no_room_until_its_pause_is_over() {
     let refusing = Personality { tls: Tls::None, ..Personality::default() }.refusing(At::Banner, "554 5.7.1 blocked");
     let world = World::builder().site("one.example.com", Mailboxes::only(&["ann"]), refusing).build().expect("a world");
     let lab = Lab::polite(&world);
-    let item = |key: u64| Item { key, email: "ann@one.example.com".into(), customer: 0, tries: Tries::default() };
+    let item = |key: u64| JobAddress {
+        key,
+        email: "ann@one.example.com".into(),
+        customer: 0,
+        tries: PriorAttempts::default(),
+    };
     lab.once(vec![item(0)]).await;
     let outcomes = lab.once(vec![item(1)]).await;
-    let Outcome::PutOff { held: Some(HeldBack { at: Some(site) }), tries, not_before, .. } = &outcomes[0].1 else {
+    let AddressOutcome::PutOff { held: Some(Throttled { at: Some(site) }), tries, not_before, .. } = &outcomes[0].1
+    else {
         panic!("it is held back: {outcomes:?}")
     };
-    assert_eq!((lab.engine.room(site, None), tries.count), (Room::At(*not_before), 0));
+    assert_eq!((lab.engine.room(site, None), tries.count), (DestinationCapacity::At(*not_before), 0));
     lab.engine.wait_until(*not_before).await;
-    assert!(matches!(lab.engine.room(site, None), Room::Now(_)));
+    assert!(matches!(lab.engine.room(site, None), DestinationCapacity::Now(_)));
 }
 
 /// What becomes of an address that our limits hold back, and did so for the first time so long ago.
 async fn held_back_for(waited_ms: i64, world: &Arc<World>) -> String {
     let lab = Lab::polite(world);
-    let nobody = |key: u64| Item {
+    let nobody = |key: u64| JobAddress {
         key,
         email: format!("nobody{key}@one.example.com").into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     };
     lab.once((0..50).map(nobody).collect()).await;
     let since = Some(Millis(lab.engine.now().0 - waited_ms));
-    let tries = Tries { since, ..Tries::default() };
-    let item = Item { key: 0, email: "ann@one.example.com".into(), customer: 0, tries };
+    let tries = PriorAttempts { since, ..PriorAttempts::default() };
+    let item = JobAddress { key: 0, email: "ann@one.example.com".into(), customer: 0, tries };
     match lab.once(vec![item]).await.remove(0).1 {
-        Outcome::Settled(said) => brief(&said),
-        Outcome::PutOff { tries, held, .. } => {
+        AddressOutcome::Settled(said) => brief(&said),
+        AddressOutcome::PutOff { tries, held, .. } => {
             assert!(tries.since == since && tries.count == 0 && held.is_some(), "{tries:?}");
             "waits".into()
         }
@@ -206,27 +219,30 @@ async fn greylisting_is_passed_from_the_source_of_that_name_alone() {
     let net = world.net(1);
     let node = |address: &str| {
         let mut config = crate::world::config(1);
-        let source = Source { public: Some(address.parse().expect("an address")), ..(*config.sources[0]).clone() };
+        let source = ProbeSource { public: Some(address.parse().expect("an address")), ..(*config.sources[0]).clone() };
         config.sources = vec![Arc::new(source)];
         Engine::new(config, net.clone()).expect("a sound configuration")
     };
     let (first, second) = (node("198.51.100.1"), node("198.51.100.2"));
-    let ask = async |engine: &Engine, tries: Tries| {
+    let ask = async |engine: &Engine, tries: PriorAttempts| {
         let outcome = Arc::new(Mutex::new(None));
         let kept = outcome.clone();
-        let item = Item { key: 0, email: "ann@grey.example.com".into(), customer: 0, tries };
-        let sink = move |group: Vec<(u64, Outcome)>| *kept.lock().expect("no panic") = group.into_iter().next();
+        let item = JobAddress { key: 0, email: "ann@grey.example.com".into(), customer: 0, tries };
+        let sink = move |group: Vec<(u64, AddressOutcome)>| *kept.lock().expect("no panic") = group.into_iter().next();
         engine.verify_many(vec![item], Arc::new(sink)).await;
         let outcome = outcome.lock().expect("no panic").take();
         outcome.expect("an outcome").1
     };
-    let Outcome::PutOff { not_before, tries, why, held } = ask(&first, Tries::default()).await else {
+    let AddressOutcome::PutOff { not_before, tries, why, held } = ask(&first, PriorAttempts::default()).await else {
         panic!("it is greylisted")
     };
     assert_eq!((why, held, tries.source.as_deref()), ("greylisted", None, Some("198.51.100.1")));
     assert_eq!(first.source_names(), [tries.source.clone().expect("a source")]);
     first.wait_until(not_before).await;
     let again = ask(&second, tries.clone()).await;
-    assert!(matches!(again, Outcome::PutOff { why: "greylisted", .. }), "another node is not known there: {again:?}");
-    assert!(matches!(ask(&first, tries).await, Outcome::Settled(said) if brief(&said) == "passed/valid/"));
+    assert!(
+        matches!(again, AddressOutcome::PutOff { why: "greylisted", .. }),
+        "another node is not known there: {again:?}"
+    );
+    assert!(matches!(ask(&first, tries).await, AddressOutcome::Settled(said) if brief(&said) == "passed/valid/"));
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use probity_mail::policy::{Policies, Profile};
+use probity_mail::policy::{PaceProfile, Policies};
 use probity_mail::rng::Rng;
 use probity_mail::verdict::{Reason, Status, Verification};
 use probity_mailworld::{DnsFault, MailboxState, Mailboxes, Personality, Recipients, TraceHash, World, Zone};
@@ -79,7 +79,7 @@ fn population(rng: &mut Rng) -> Mailboxes {
     people
 }
 
-async fn run(seed: u64, profile: Profile) -> (Scene, Vec<Verification>, Lab) {
+async fn run(seed: u64, profile: PaceProfile) -> (Scene, Vec<Verification>, Lab) {
     let scene = scene(seed);
     let lab = Lab::new(&scene.world, seed, |config| {
         config.profile = profile;
@@ -98,7 +98,7 @@ fn check(seed: u64, scene: &Scene, said: &[Verification], lab: &Lab) {
     }
     let all = lab.net.hosts();
     assert_eq!((all.data, all.vrfy, all.rcpt_after_421), (0, 0, 0), "seed {seed}");
-    let policy = Policies::embedded().for_exchanger("mx.example.com", Profile::Polite);
+    let policy = Policies::embedded().for_exchanger("mx.example.com", PaceProfile::Polite);
     for domain in scene.characters.keys() {
         let host = lab.net.host(&format!("mx.{domain}"));
         assert!(host.most_from_one_source <= u64::from(policy.connections), "seed {seed} {domain} {host:?}");
@@ -160,7 +160,7 @@ fn in_paused_time<T>(work: impl Future<Output = T>) -> T {
 fn verdicts_are_true_and_manners_are_kept_in_every_world() {
     for seed in seeds() {
         in_paused_time(async {
-            let (scene, said, lab) = run(seed, Profile::Polite).await;
+            let (scene, said, lab) = run(seed, PaceProfile::Polite).await;
             check(seed, &scene, &said, &lab);
         });
     }
@@ -170,7 +170,7 @@ fn verdicts_are_true_and_manners_are_kept_in_every_world() {
 fn verdicts_are_true_without_manners() {
     for seed in seeds() {
         in_paused_time(async {
-            let (scene, said, _lab) = run(seed, Profile::Open).await;
+            let (scene, said, _lab) = run(seed, PaceProfile::Open).await;
             for said in &said {
                 check_truth(seed, &scene, said);
             }
@@ -183,7 +183,7 @@ fn one_seed_is_one_run() {
     for seed in seeds().into_iter().take(4) {
         let trace = || -> (TraceHash, u64) {
             in_paused_time(async {
-                let (_, _, lab) = run(seed, Profile::Polite).await;
+                let (_, _, lab) = run(seed, PaceProfile::Polite).await;
                 let trace = lab.net.trace();
                 (trace.hash(), trace.total())
             })

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use probity_engine::snapshot::{Breakers, Held, Limit, TEXTS_MAX, Usage};
-use probity_engine::{Item, Tries};
-use probity_mail::policy::{Policies, Profile};
+use probity_engine::snapshot::{BreakerCounts, LimitUsage, PauseCause, SiteLimit, TEXTS_MAX};
+use probity_engine::{JobAddress, PriorAttempts};
+use probity_mail::policy::{PaceProfile, Policies};
 use probity_mailworld::{At, Greylist, Mailboxes, Personality, Tls, World, Zone};
 
 use crate::world::Lab;
@@ -19,10 +19,10 @@ async fn an_engine_that_was_asked_nothing_holds_nothing() {
         (config.sessions_max, config.domains_max) = (100, 7);
     });
     let seen = lab.engine.snapshot();
-    let none_of = |limit| Usage { used: 0, limit };
+    let none_of = |limit| LimitUsage { used: 0, limit };
     assert_eq!((seen.sessions.all, seen.sessions.batch, seen.sessions.idle), (none_of(100), none_of(75), none_of(25)));
     assert_eq!((seen.domains, seen.background.used, seen.tasks), (none_of(7), 0, 0));
-    assert_eq!((seen.breakers, seen.caches.facts), (Breakers::default(), Some(0)));
+    assert_eq!((seen.breakers, seen.caches.facts), (BreakerCounts::default(), Some(0)));
     assert!(seen.held.is_empty() && seen.budgets.is_empty() && seen.unmatched.sample.is_empty());
 }
 
@@ -35,18 +35,18 @@ async fn sessions_and_domains_of_a_batch_are_counted_while_it_runs() {
         builder = builder.site(&format!("s{n}.example.com"), Mailboxes::only(&["ann"]), slow.clone());
     }
     let lab = Lab::new(&builder.build().expect("a world"), 1, |config| config.sessions_max = 8);
-    let items = (0..10).map(|key| Item {
+    let items = (0..10).map(|key| JobAddress {
         key,
         email: format!("ann@s{key}.example.com").into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     });
     let (engine, items) = (lab.engine.clone(), items.collect());
     let batch = tokio::spawn(async move { engine.verify_many(items, Arc::new(|_| {})).await });
     lab.engine.wait_until(lab.engine.now() + 2_000).await;
     let seen = lab.engine.snapshot();
-    assert_eq!(seen.sessions.all, Usage { used: 6, limit: 8 }, "a batch leaves a quarter");
-    assert_eq!((seen.sessions.batch, seen.domains.used), (Usage { used: 6, limit: 6 }, 10));
+    assert_eq!(seen.sessions.all, LimitUsage { used: 6, limit: 8 }, "a batch leaves a quarter");
+    assert_eq!((seen.sessions.batch, seen.domains.used), (LimitUsage { used: 6, limit: 6 }, 10));
     assert_eq!(seen.counters.sessions_open, 6);
     batch.await.expect("the batch comes to an end");
     lab.engine.close(400_000).await;
@@ -58,12 +58,12 @@ async fn sessions_and_domains_of_a_batch_are_counted_while_it_runs() {
 async fn a_site_that_refuses_us_is_named_until_its_pause_is_over() {
     let refusing = Personality { tls: Tls::None, ..Personality::default() }.refusing(At::Banner, "554 5.7.1 blocked");
     let lab = Lab::polite(&site("one.example.com", refusing));
-    let policy = Policies::embedded().for_exchanger("mx.one.example.com", Profile::Polite);
+    let policy = Policies::embedded().for_exchanger("mx.one.example.com", PaceProfile::Polite);
     lab.live("ann@one.example.com").await;
     let seen = lab.engine.snapshot();
     assert_eq!((seen.breakers.open, seen.breakers.half_open, seen.breakers.closed), (1, 0, 0));
     let [held] = &seen.held[..] else { panic!("one site is held: {:?}", seen.held) };
-    assert_eq!((held.why, held.is_provider, held.source), (Held::Blocked, false, 0));
+    assert_eq!((held.why, held.is_provider, held.source), (PauseCause::Blocked, false, 0));
     assert!(held.site.ends_with("one.example.com"), "{}", held.site);
     assert_eq!(held.until.since(lab.engine.now()), policy.breaker_ms_min);
     lab.engine.wait_until(held.until).await;
@@ -81,14 +81,14 @@ async fn budgets_are_named_when_little_is_left_of_them() {
         builder.zone(&format!("s{n}.example.com"), zone(n))
     });
     let lab = Lab::polite(&world.build().expect("a world"));
-    let policy = Policies::embedded().for_exchanger("mx.example.net", Profile::Polite);
+    let policy = Policies::embedded().for_exchanger("mx.example.net", PaceProfile::Polite);
     let missing_max = policy.missing_per_hour;
     assert!((1..30).contains(&missing_max), "the story needs a small budget: {missing_max}");
     for n in 0..30 {
         lab.live(&format!("nobody@s{n}.example.com")).await;
     }
     let seen = lab.engine.snapshot();
-    let missing = seen.budgets.iter().find(|one| one.budget == Limit::Missing).expect("the budget is tight");
+    let missing = seen.budgets.iter().find(|one| one.budget == SiteLimit::Missing).expect("the budget is tight");
     assert_eq!((&*missing.site, missing.used, missing.limit), ("mx.example.net", missing_max, missing_max));
     assert_eq!(seen.tight, seen.budgets.len());
     lab.engine.wait_until(lab.engine.now() + 3_600_000).await;

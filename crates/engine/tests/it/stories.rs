@@ -4,10 +4,10 @@ mod budgets;
 mod dropped;
 mod greylisted;
 
-use probity_engine::net::Source;
-use probity_engine::{Item, Live, Outcome, Tries};
-use probity_mail::dns::Kind;
-use probity_mail::policy::Profile;
+use probity_engine::net::ProbeSource;
+use probity_engine::{AddressOutcome, JobAddress, LiveCall, PriorAttempts};
+use probity_mail::dns::QueryKind;
+use probity_mail::policy::PaceProfile;
 use probity_mailworld::{
     AfterMisses, At, DnsFault, FaultKind, Greylist, MailboxState, Mailboxes, Misbehaviour, Personality, Pipelining,
     Recipients, Tls, World, Zone,
@@ -102,9 +102,9 @@ async fn in_a_batch_names_that_cannot_be_looked_up_are_asked_again() {
     let broken = Zone::failing(DnsFault::Servfail);
     let lab = Lab::polite(&World::builder().zone("broken.example.com", broken).build().expect("a world"));
     let email = "a@broken.example.com".to_owned();
-    let item = Item { key: 0, email: email.as_str().into(), customer: 0, tries: Tries::default() };
+    let item = JobAddress { key: 0, email: email.as_str().into(), customer: 0, tries: PriorAttempts::default() };
     let first = lab.once(vec![item]).await;
-    assert!(matches!(first[0].1, Outcome::PutOff { why: "dns_temporary", .. }), "{first:?}");
+    assert!(matches!(first[0].1, AddressOutcome::PutOff { why: "dns_temporary", .. }), "{first:?}");
     assert_eq!(brief(&lab.batch(&[email]).await[0]), "unknown/unverified/dns_temporary");
 }
 
@@ -262,7 +262,7 @@ async fn the_deadline_of_a_caller_holds_against_a_tarpit() {
     slow.pace.byte_ms = 1_000;
     let lab = Lab::open(&site(slow));
     let started = lab.engine.now();
-    let said = lab.engine.verify("ann@one.example.com", Live { timeout_ms: 3_000, scope: 0 }).await;
+    let said = lab.engine.verify("ann@one.example.com", LiveCall { timeout_ms: 3_000, scope: 0 }).await;
     assert_eq!(brief(&said), "unknown/unverified/timeout");
     assert_eq!(lab.engine.now().since(started), 3_000);
 }
@@ -288,12 +288,12 @@ async fn providers_that_never_tell_are_not_asked() {
     let lab = Lab::polite(&world);
     expect(&lab, &[("ann@shop.example.com", "unknown/unverified/provider_opaque")]).await;
     assert_eq!(lab.net.hosts().connections, 0);
-    assert_eq!(lab.net.queries("shop.example.com", Kind::Mx), 1);
+    assert_eq!(lab.net.queries("shop.example.com", QueryKind::Mx), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_questions_about_one_domain_are_one_query() {
-    let lab = Lab::new(&site(Personality::default()), 1, |config| config.profile = Profile::Open);
+    let lab = Lab::new(&site(Personality::default()), 1, |config| config.profile = PaceProfile::Open);
     let emails: Vec<String> = (0..1_000).map(|n| format!("u{n}@one.example.com")).collect();
     lab.batch(&emails).await;
     assert_eq!(lab.net.query_total(), 3);
@@ -321,7 +321,7 @@ async fn mail_that_comes_to_this_machine_is_not_undeliverable() {
         .build()
         .expect("a world");
     let lab = Lab::new(&world, 1, |config| {
-        let source = Source { public: Some(own), ..(*config.sources[0]).clone() };
+        let source = ProbeSource { public: Some(own), ..(*config.sources[0]).clone() };
         (config.sources, config.networks_allowed) = (vec![source.into()], Vec::new());
     });
     expect(&lab, &[("ann@home.example.com", "unknown/unverified/dns_temporary")]).await;

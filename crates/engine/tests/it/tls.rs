@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use probity_engine::clock::Clock;
-use probity_engine::tls::{TlsClient, TlsFailure, TlsInfo};
+use probity_engine::clock::EngineClock;
+use probity_engine::net::tls::{TlsClient, TlsFailure, TlsInfo};
 use probity_mail::time::Millis;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -81,14 +81,14 @@ async fn meet(client: &TlsClient, server: &TlsAcceptor, host: &str) -> Result<Tl
 fn trusting(identity: &Identity) -> TlsClient {
     let mut roots = RootCertStore::empty();
     roots.add(identity.certificate.clone()).unwrap();
-    TlsClient::with_roots(Clock::starting_at(NOW), roots)
+    TlsClient::with_roots(EngineClock::starting_at(NOW), roots)
 }
 
 #[tokio::test]
 async fn any_certificate_will_do_and_is_recorded() {
     let good = identity(false);
     let expired = identity(true);
-    let strangers = TlsClient::new(Clock::starting_at(NOW));
+    let strangers = TlsClient::new(EngineClock::starting_at(NOW));
     for (client, shown, host, ok) in [
         (trusting(&good), &good, HOST, true),
         (trusting(&good), &good, "other.example.com", false),
@@ -133,7 +133,7 @@ async fn a_huge_chain_is_refused() {
 
 async fn against(talk: impl AsyncFnOnce(DuplexStream)) -> Option<TlsFailure> {
     let (ours, theirs) = duplex(16_384);
-    let client = TlsClient::new(Clock::starting_at(NOW));
+    let client = TlsClient::new(EngineClock::starting_at(NOW));
     let handshake = client.handshake(Box::new(ours), HOST, 10_000);
     let (result, ()) = tokio::join!(handshake, talk(theirs));
     result.err()
@@ -146,7 +146,7 @@ async fn failed_handshakes_are_told_apart() {
     let plain = against(async |mut theirs| theirs.write_all(b"220 ready\r\n").await.unwrap()).await;
     assert_eq!(plain, Some(TlsFailure::Protocol));
     let (ours, _stalled) = duplex(16_384);
-    let client = TlsClient::new(Clock::starting_at(NOW));
+    let client = TlsClient::new(EngineClock::starting_at(NOW));
     let stalling = client.handshake(Box::new(ours), HOST, 10_000).await.err();
     assert_eq!(stalling, Some(TlsFailure::TimedOut));
     let (ours, _unused) = duplex(16_384);

@@ -2,15 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use probity_engine::net::Source;
-use probity_engine::{Engine, EngineConfig, Item, Live, Outcome, Sink, Tries};
-use probity_mail::policy::Profile;
+use probity_engine::net::ProbeSource;
+use probity_engine::{AddressOutcome, Engine, EngineConfig, JobAddress, LiveCall, OutcomeSink, PriorAttempts};
+use probity_mail::policy::PaceProfile;
 use probity_mail::verdict::Verification;
 use probity_mailworld::{MemoryNet, World};
 
 /// A configuration for a world: one source with an address of its own, and every address may be dialled.
 pub(crate) fn config(seed: u64) -> EngineConfig {
-    let source = Source {
+    let source = ProbeSource {
         bind: None,
         public: Some("198.51.100.7".parse().expect("an address")),
         helo: "probe.example.org".into(),
@@ -46,17 +46,17 @@ impl Lab {
     }
 
     pub(crate) fn open(world: &Arc<World>) -> Self {
-        Self::new(world, 1, |config| config.profile = Profile::Open)
+        Self::new(world, 1, |config| config.profile = PaceProfile::Open)
     }
 
     pub(crate) async fn live(&self, email: &str) -> Verification {
-        self.engine.verify(email, Live { timeout_ms: 20_000, scope: 0 }).await
+        self.engine.verify(email, LiveCall { timeout_ms: 20_000, scope: 0 }).await
     }
 
     /// The outcomes of one call, by key.
-    pub(crate) async fn once(&self, items: Vec<Item>) -> Vec<(u64, Outcome)> {
+    pub(crate) async fn once(&self, items: Vec<JobAddress>) -> Vec<(u64, AddressOutcome)> {
         let outcomes = Arc::new(Mutex::new(Vec::new()));
-        let sink: Sink = {
+        let sink: OutcomeSink = {
             let outcomes = outcomes.clone();
             Arc::new(move |group| outcomes.lock().expect("no panic").extend(group))
         };
@@ -69,18 +69,19 @@ impl Lab {
     /// Verdicts about all, coming back to what was put off for as long as it takes.
     pub(crate) async fn batch(&self, emails: &[String]) -> Vec<Verification> {
         let mut done: Vec<Option<Verification>> = vec![None; emails.len()];
-        let item = |key: usize, tries| Item { key: key as u64, email: emails[key].as_str().into(), customer: 0, tries };
-        let mut waiting: Vec<Item> = (0..emails.len()).map(|key| item(key, Tries::default())).collect();
+        let item =
+            |key: usize, tries| JobAddress { key: key as u64, email: emails[key].as_str().into(), customer: 0, tries };
+        let mut waiting: Vec<JobAddress> = (0..emails.len()).map(|key| item(key, PriorAttempts::default())).collect();
         for _ in 0..200 {
             let mut next = Vec::new();
             let mut soonest = None;
             for (key, outcome) in self.once(std::mem::take(&mut waiting)).await {
                 let key = usize::try_from(key).expect("a key");
                 match outcome {
-                    Outcome::Settled(verification) => {
+                    AddressOutcome::Settled(verification) => {
                         assert!(done[key].replace(verification).is_none(), "two verdicts about one address");
                     }
-                    Outcome::PutOff { not_before, tries, .. } => {
+                    AddressOutcome::PutOff { not_before, tries, .. } => {
                         soonest = Some(soonest.map_or(not_before, |at: probity_mail::time::Millis| at.max(not_before)));
                         next.push(item(key, tries));
                     }
@@ -95,10 +96,10 @@ impl Lab {
 }
 
 /// A live call of a customer who has asked nothing before: no verdict is remembered.
-pub(crate) fn fresh_call() -> Live {
+pub(crate) fn fresh_call() -> LiveCall {
     static SCOPES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1_000);
     let scope = SCOPES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    Live { timeout_ms: 20_000, scope }
+    LiveCall { timeout_ms: 20_000, scope }
 }
 
 /// `status/reason/meta`.

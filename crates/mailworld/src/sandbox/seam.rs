@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use probity_engine::net::BoxFuture;
 use probity_engine::verifier::Verifier;
-use probity_engine::{Counters, Forgotten, Item, Live, Room, Sink};
+use probity_engine::{DestinationCapacity, EngineCounters, ForgetRequest, JobAddress, LiveCall, OutcomeSink};
 use probity_mail::time::Millis;
 use probity_mail::verdict::Verification;
 
 use super::Sandbox;
 
 impl Verifier for Sandbox {
-    fn verify<'a>(&'a self, email: &'a str, live: Live) -> BoxFuture<'a, Verification> {
+    fn verify<'a>(&'a self, email: &'a str, live: LiveCall) -> BoxFuture<'a, Verification> {
         Box::pin(Sandbox::verify(self, email, live))
     }
 
-    fn verify_many(&self, items: Vec<Item>, sink: Sink) -> BoxFuture<'_, ()> {
+    fn verify_many(&self, items: Vec<JobAddress>, sink: OutcomeSink) -> BoxFuture<'_, ()> {
         Box::pin(Sandbox::verify_many(self, items, sink))
     }
 
-    fn room(&self, destination: &str, source: Option<&str>) -> Room {
+    fn room(&self, destination: &str, source: Option<&str>) -> DestinationCapacity {
         self.lists().room(destination, source)
     }
 
-    fn forget(&self, scope: u64, which: &Forgotten) {
+    fn forget(&self, scope: u64, which: &ForgetRequest) {
         self.engine().forget(scope, which);
         self.lists().forget(scope, which);
     }
@@ -40,7 +40,7 @@ impl Verifier for Sandbox {
         Box::pin(self.engine().wait_until(at))
     }
 
-    fn counters(&self) -> Counters {
+    fn counters(&self) -> EngineCounters {
         sum(self.engine().counters(), self.lists().counters())
     }
 
@@ -52,8 +52,8 @@ impl Verifier for Sandbox {
 }
 
 /// Sum of two engines' counters.
-fn sum(one: Counters, other: Counters) -> Counters {
-    Counters {
+fn sum(one: EngineCounters, other: EngineCounters) -> EngineCounters {
+    EngineCounters {
         connections: one.connections + other.connections,
         connect_failures: one.connect_failures + other.connect_failures,
         rcpts: one.rcpts + other.rcpts,

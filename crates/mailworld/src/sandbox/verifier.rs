@@ -12,9 +12,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_engine::config::{ConfigError, EngineConfig, POLICIES_FILE, Profile, REPLIES_FILE};
+use probity_engine::config::{ConfigError, EngineConfig, POLICIES_FILE, PaceProfile, REPLIES_FILE};
 use probity_engine::net::Net;
-use probity_engine::{Engine, Item, Live, Outcome, Sink};
+use probity_engine::{AddressOutcome, Engine, JobAddress, LiveCall, OutcomeSink};
 use probity_mail::address::Address;
 use probity_mail::domain::SpecialUse;
 use probity_mail::time::Millis;
@@ -49,7 +49,7 @@ pub fn config(base: &EngineConfig) -> EngineConfig {
     config.networks_allowed.clear();
     config.data_files.retain(|name, _| name != REPLIES_FILE && name != POLICIES_FILE);
     config.in_use_since.clear();
-    config.profile = Profile::Open;
+    config.profile = PaceProfile::Open;
     config.port = 25;
     config.mail_from = format!("postmaster@{DOMAIN}");
     config.seed = Some(SEED);
@@ -78,7 +78,7 @@ struct Rules {
 }
 
 /// How an address gets its verdict.
-enum Way {
+enum SandboxAnswer {
     /// The verdict is known; return it after this many milliseconds.
     Told(Box<Verification>, u64),
     /// Probe a simulated server with this address, and return the verdict after at least this many milliseconds.
@@ -113,11 +113,11 @@ impl Sandbox {
     }
 
     /// Verifies one address within `live.timeout_ms`; beyond, it is `unverified`.
-    pub async fn verify(&self, email: &str, live: Live) -> Verification {
+    pub async fn verify(&self, email: &str, live: LiveCall) -> Verification {
         let (asked, delay_ms) = match self.way(email) {
-            Way::Told(verification, 0) => return *verification,
-            Way::Told(verification, delay_ms) => (Err(*verification), delay_ms),
-            Way::Asked(address, delay_ms) => (Ok(address), delay_ms),
+            SandboxAnswer::Told(verification, 0) => return *verification,
+            SandboxAnswer::Told(verification, delay_ms) => (Err(*verification), delay_ms),
+            SandboxAnswer::Asked(address, delay_ms) => (Ok(address), delay_ms),
         };
         let started = self.engine.now();
         let mut verification = if delay_ms >= live.timeout_ms {
@@ -144,42 +144,42 @@ impl Sandbox {
 
     /// Verifies many addresses. Verdicts without a server are returned at once, without their delay; addresses deferred by a server
     /// may be retried 1 s later.
-    pub async fn verify_many(&self, items: Vec<Item>, sink: Sink) {
+    pub async fn verify_many(&self, items: Vec<JobAddress>, sink: OutcomeSink) {
         let (mut told, mut rest) = (Vec::new(), Vec::new());
         for item in items {
             match self.way(&item.email) {
-                Way::Told(verification, _) => told.push((item.key, Outcome::Settled(*verification))),
-                Way::Asked(..) => rest.push(item),
+                SandboxAnswer::Told(verification, _) => told.push((item.key, AddressOutcome::Settled(*verification))),
+                SandboxAnswer::Asked(..) => rest.push(item),
             }
         }
         if !told.is_empty() {
             sink(told);
         }
         let engine = self.lists.clone();
-        let sooner: Sink = Arc::new(move |outcomes| {
+        let sooner: OutcomeSink = Arc::new(move |outcomes| {
             let latest = engine.now() + AGAIN_MS;
             sink(outcomes.into_iter().map(|(key, outcome)| (key, not_after(outcome, latest))).collect());
         });
         self.lists.verify_many(rest, sooner).await;
     }
 
-    fn way(&self, email: &str) -> Way {
+    fn way(&self, email: &str) -> SandboxAnswer {
         let facts = || Box::new(self.engine.facts_only(email));
-        let Ok(address) = Address::parse_with(email, &self.special) else { return Way::Told(facts(), 0) };
+        let Ok(address) = Address::parse_with(email, &self.special) else { return SandboxAnswer::Told(facts(), 0) };
         let domain = address.domain().ascii();
         if !is_sandbox(domain) {
-            return Way::Told(Box::new(self.by_hash(*facts(), &address.normalized())), 0);
+            return SandboxAnswer::Told(Box::new(self.by_hash(*facts(), &address.normalized())), 0);
         }
         if let Some(SandboxOutcome { reason, delay_ms }) = outcome(address.local(), domain)
             && let Some(reason) = Reason::from_name(reason)
         {
-            return Way::Told(Box::new(self.by_table(*facts(), reason)), delay_ms);
+            return SandboxAnswer::Told(Box::new(self.by_table(*facts(), reason)), delay_ms);
         }
         let local = address.local().to_ascii_lowercase();
         let (base, delay_ms) = split_delay(&local);
         match address.with_local(base) {
-            Ok(base) if delay_ms > 0 => Way::Asked(base.normalized(), delay_ms),
-            _ => Way::Asked(email.to_owned(), 0),
+            Ok(base) if delay_ms > 0 => SandboxAnswer::Asked(base.normalized(), delay_ms),
+            _ => SandboxAnswer::Asked(email.to_owned(), 0),
         }
     }
 
@@ -214,8 +214,8 @@ impl Sandbox {
 }
 
 /// Limits a deferral by a server to `latest`. Throttling by our own limits is unchanged.
-fn not_after(mut outcome: Outcome, latest: Millis) -> Outcome {
-    if let Outcome::PutOff { not_before, held: None, .. } = &mut outcome {
+fn not_after(mut outcome: AddressOutcome, latest: Millis) -> AddressOutcome {
+    if let AddressOutcome::PutOff { not_before, held: None, .. } = &mut outcome {
         *not_before = latest.min(*not_before);
     }
     outcome

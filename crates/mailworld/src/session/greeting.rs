@@ -1,9 +1,9 @@
 //! EHLO, HELO and STARTTLS: the server's capabilities.
 
-use super::{CONTINUE, Flow, Session, Then, plain};
+use super::{CONTINUE, Flow, ServerSession, Then, plain};
 use crate::personality::{At, Pipelining, Tls};
 
-impl Session {
+impl ServerSession {
     pub(super) fn ehlo(&mut self, rest: &[u8], out: &mut Vec<u8>) -> Flow {
         if !self.parties.personality.ehlo {
             return self.wrong(out, "502 5.5.1 Command not implemented");

@@ -1,13 +1,13 @@
 //! RCPT: the command that verification depends on.
 
 use super::path::Path;
-use super::{CLOSE, CONTINUE, Flow, Session};
+use super::{CLOSE, CONTINUE, Flow, ServerSession};
 use crate::dialect::Phrase;
 use crate::mailbox::MailboxState;
 use crate::personality::{At, Misbehaviour, Recipients};
 use crate::sandbox;
 
-impl Session {
+impl ServerSession {
     pub(super) fn rcpt(&mut self, rest: &[u8], now_ms: i64, out: &mut Vec<u8>) -> Flow {
         self.tally.rcpt += 1;
         let Some(utf8) = self.transaction.as_ref().map(|open| open.utf8) else {

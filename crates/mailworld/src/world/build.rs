@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Host, Reach, World};
-use crate::dialect::{Dialect, Phrase};
+use super::{Host, HostReach, World};
+use crate::dialect::{Phrase, ServerDialect};
 use crate::load::Family;
 use crate::mailbox::Mailboxes;
 use crate::personality::{Personality, preset_table};
@@ -46,14 +46,20 @@ pub struct HostPlan {
     pub addresses: Vec<IpAddr>,
     /// Round-trip time in milliseconds.
     pub latency_ms: u32,
-    pub reach: Reach,
+    pub reach: HostReach,
     /// Name in the PTR record.
     pub ptr: Option<String>,
 }
 
 impl Default for HostPlan {
     fn default() -> Self {
-        Self { personality: "honest".to_owned(), addresses: Vec::new(), latency_ms: 0, reach: Reach::Open, ptr: None }
+        Self {
+            personality: "honest".to_owned(),
+            addresses: Vec::new(),
+            latency_ms: 0,
+            reach: HostReach::Open,
+            ptr: None,
+        }
     }
 }
 
@@ -197,8 +203,8 @@ fn settle(
     personality: Personality,
     given: &mut impl Iterator<Item = IpAddr>,
 ) -> Result<Host, WorldError> {
-    let dialect =
-        Dialect::named(&personality.dialect).ok_or_else(|| WorldError::UnknownDialect(personality.dialect.clone()))?;
+    let dialect = ServerDialect::named(&personality.dialect)
+        .ok_or_else(|| WorldError::UnknownDialect(personality.dialect.clone()))?;
     check_refusals(&personality)?;
     let mut addresses = plan.addresses;
     if addresses.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use probity_mail::dns::{Answer, DnsFailure, Kind, Lookup, Record};
+use probity_mail::dns::{DnsAnswer, DnsFailure, DnsLookup, DnsRecord, QueryKind};
 
 use super::World;
 use crate::zone::{DnsFault, Zone};
@@ -15,56 +15,56 @@ const NEGATIVE_TTL_S: u32 = 300;
 
 /// Result of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ZoneAnswer {
     /// Aliases followed: owner and target.
     pub chain: Vec<(String, String)>,
     /// Final answer.
-    pub answer: Answer,
+    pub answer: DnsAnswer,
     /// Lifetime in seconds.
     pub ttl_s: u32,
 }
 
-impl Found {
+impl ZoneAnswer {
     /// Converts it for the engine.
-    pub(crate) fn lookup(self) -> Lookup {
-        let ttl_ms = if matches!(self.answer, Answer::Failed(_)) { 0 } else { i64::from(self.ttl_s) * 1_000 };
-        Lookup { answer: self.answer, ttl_ms }
+    pub(crate) fn lookup(self) -> DnsLookup {
+        let ttl_ms = if matches!(self.answer, DnsAnswer::Failed(_)) { 0 } else { i64::from(self.ttl_s) * 1_000 };
+        DnsLookup { answer: self.answer, ttl_ms }
     }
 }
 
 impl World {
     /// Answers a query; `turn` counts the queries of a run, for names whose addresses rotate.
-    pub(crate) fn find(&self, name: &str, kind: Kind, turn: u64) -> Found {
+    pub(crate) fn find(&self, name: &str, kind: QueryKind, turn: u64) -> ZoneAnswer {
         let mut chain: Vec<(String, String)> = Vec::new();
         let mut at = name.to_owned();
         loop {
             let Some(zone) = self.zones.get(&at) else {
                 let (answer, ttl_s) = self.undescribed(&at, kind);
-                return Found { chain, answer, ttl_s };
+                return ZoneAnswer { chain, answer, ttl_s };
             };
             if let Some(fault) = zone.fault(kind) {
-                return Found { chain, answer: failed(fault), ttl_s: zone.ttl_s };
+                return ZoneAnswer { chain, answer: failed(fault), ttl_s: zone.ttl_s };
             }
             let Some(target) = &zone.cname else {
                 let answer = self.described(&at, zone, kind, turn);
-                return Found { chain, answer, ttl_s: zone.ttl_s };
+                return ZoneAnswer { chain, answer, ttl_s: zone.ttl_s };
             };
             if chain.len() == MAX_CHAIN || chain.iter().any(|(owner, _)| owner == target) || *target == at {
-                return Found { chain, answer: Answer::Failed(DnsFailure::ServFail), ttl_s: 0 };
+                return ZoneAnswer { chain, answer: DnsAnswer::Failed(DnsFailure::ServFail), ttl_s: 0 };
             }
             let owner = std::mem::replace(&mut at, target.clone());
             chain.push((owner, target.clone()));
         }
     }
 
-    fn described(&self, name: &str, zone: &Zone, kind: Kind, turn: u64) -> Answer {
+    fn described(&self, name: &str, zone: &Zone, kind: QueryKind, turn: u64) -> DnsAnswer {
         let records = match kind {
-            Kind::Mx => {
-                zone.mx.iter().map(|mx| Record::Mx { preference: mx.preference, host: mx.host.clone() }).collect()
+            QueryKind::Mx => {
+                zone.mx.iter().map(|mx| DnsRecord::Mx { preference: mx.preference, host: mx.host.clone() }).collect()
             }
-            Kind::Txt => zone.txt.iter().cloned().map(Record::Txt).collect(),
-            Kind::Ptr => zone.ptr.iter().cloned().map(Record::Ptr).collect(),
-            Kind::A | Kind::Aaaa => {
+            QueryKind::Txt => zone.txt.iter().cloned().map(DnsRecord::Txt).collect(),
+            QueryKind::Ptr => zone.ptr.iter().cloned().map(DnsRecord::Ptr).collect(),
+            QueryKind::A | QueryKind::Aaaa => {
                 let host = self.hosts.get(name).map_or(&[][..], |host| &host.addresses);
                 let mut records = addresses(host.iter().chain(&zone.addresses), kind);
                 if zone.rotate && !records.is_empty() {
@@ -78,11 +78,11 @@ impl World {
     }
 
     /// A name that belongs only to a host, a load test or an address, or is unknown.
-    fn undescribed(&self, name: &str, kind: Kind) -> (Answer, u32) {
+    fn undescribed(&self, name: &str, kind: QueryKind) -> (DnsAnswer, u32) {
         if let Some(host) = self.hosts.get(name) {
             let records = match kind {
-                Kind::A | Kind::Aaaa => addresses(host.addresses.iter(), kind),
-                Kind::Mx | Kind::Txt | Kind::Ptr => Vec::new(),
+                QueryKind::A | QueryKind::Aaaa => addresses(host.addresses.iter(), kind),
+                QueryKind::Mx | QueryKind::Txt | QueryKind::Ptr => Vec::new(),
             };
             return (filled(records), NEGATIVE_TTL_S);
         }
@@ -91,30 +91,32 @@ impl World {
         }
         if let Some(host) = reverse(name).and_then(|address| self.by_address.get(&address)) {
             let name = host.ptr.clone().unwrap_or_else(|| host.name.to_string());
-            let records = if kind == Kind::Ptr { vec![Record::Ptr(name)] } else { Vec::new() };
+            let records = if kind == QueryKind::Ptr { vec![DnsRecord::Ptr(name)] } else { Vec::new() };
             return (filled(records), NEGATIVE_TTL_S);
         }
         // The world's top-level domains exist, even without a domain in them.
         let exists = self.parents.contains(name) || !name.contains('.');
-        (if exists { Answer::Empty } else { Answer::NoName }, NEGATIVE_TTL_S)
+        (if exists { DnsAnswer::Empty } else { DnsAnswer::NoName }, NEGATIVE_TTL_S)
     }
 }
 
-fn addresses<'a>(all: impl Iterator<Item = &'a IpAddr>, kind: Kind) -> Vec<Record> {
-    all.filter(|address| address.is_ipv4() == (kind == Kind::A)).map(|address| Record::Address(*address)).collect()
+fn addresses<'a>(all: impl Iterator<Item = &'a IpAddr>, kind: QueryKind) -> Vec<DnsRecord> {
+    all.filter(|address| address.is_ipv4() == (kind == QueryKind::A))
+        .map(|address| DnsRecord::Address(*address))
+        .collect()
 }
 
-fn filled(records: Vec<Record>) -> Answer {
-    if records.is_empty() { Answer::Empty } else { Answer::Records(records) }
+fn filled(records: Vec<DnsRecord>) -> DnsAnswer {
+    if records.is_empty() { DnsAnswer::Empty } else { DnsAnswer::Records(records) }
 }
 
-fn failed(fault: DnsFault) -> Answer {
+fn failed(fault: DnsFault) -> DnsAnswer {
     match fault {
-        DnsFault::Nxdomain => Answer::NoName,
-        DnsFault::Servfail => Answer::Failed(DnsFailure::ServFail),
-        DnsFault::Refused => Answer::Failed(DnsFailure::Refused),
-        DnsFault::Timeout => Answer::Failed(DnsFailure::TimedOut),
-        DnsFault::Malformed => Answer::Failed(DnsFailure::Malformed),
+        DnsFault::Nxdomain => DnsAnswer::NoName,
+        DnsFault::Servfail => DnsAnswer::Failed(DnsFailure::ServFail),
+        DnsFault::Refused => DnsAnswer::Failed(DnsFailure::Refused),
+        DnsFault::Timeout => DnsAnswer::Failed(DnsFailure::TimedOut),
+        DnsFault::Malformed => DnsAnswer::Failed(DnsFailure::Malformed),
     }
 }
 
@@ -140,7 +142,7 @@ pub(crate) fn reverse(name: &str) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use probity_mail::dns::{Answer, DnsFailure, Kind, Record};
+    use probity_mail::dns::{DnsAnswer, DnsFailure, DnsRecord, QueryKind};
 
     use super::reverse;
     use crate::mailbox::Mailboxes;
@@ -172,20 +174,26 @@ mod tests {
             .build()
             .unwrap();
         let ask = |name: &str, kind| world.find(name, kind, 0).answer;
-        let mx = |preference, host: &str| Answer::Records(vec![Record::Mx { preference, host: host.into() }]);
-        assert_eq!(ask("a.test", Kind::Mx), mx(10, "mx.a.test"));
-        assert_eq!(ask("a.test", Kind::A), Answer::Empty);
-        assert_eq!(ask("mx.a.test", Kind::A), Answer::Records(vec![Record::Address("11.1.0.1".parse().unwrap())]));
-        assert_eq!(ask("mx.a.test", Kind::Aaaa), Answer::Empty);
-        assert_eq!(ask("1.0.1.11.in-addr.arpa", Kind::Ptr), Answer::Records(vec![Record::Ptr("mx.a.test".into())]));
-        assert_eq!(ask("null.test", Kind::Mx), mx(0, ""));
-        assert_eq!(ask("test", Kind::Mx), Answer::Empty, "an empty non-terminal exists");
-        assert_eq!(ask("nobody.test", Kind::Mx), Answer::NoName);
-        assert_eq!(ask("dead.test", Kind::Mx), Answer::Failed(DnsFailure::ServFail));
-        assert_eq!(ask("half.test", Kind::A), Answer::Failed(DnsFailure::TimedOut));
-        assert_eq!(ask("half.test", Kind::Mx), mx(10, "mx.a.test"));
-        assert_eq!(ask("loop1.test", Kind::Mx), Answer::Failed(DnsFailure::ServFail));
-        let aliased = world.find("alias.test", Kind::Mx, 0);
+        let mx = |preference, host: &str| DnsAnswer::Records(vec![DnsRecord::Mx { preference, host: host.into() }]);
+        assert_eq!(ask("a.test", QueryKind::Mx), mx(10, "mx.a.test"));
+        assert_eq!(ask("a.test", QueryKind::A), DnsAnswer::Empty);
+        assert_eq!(
+            ask("mx.a.test", QueryKind::A),
+            DnsAnswer::Records(vec![DnsRecord::Address("11.1.0.1".parse().unwrap())])
+        );
+        assert_eq!(ask("mx.a.test", QueryKind::Aaaa), DnsAnswer::Empty);
+        assert_eq!(
+            ask("1.0.1.11.in-addr.arpa", QueryKind::Ptr),
+            DnsAnswer::Records(vec![DnsRecord::Ptr("mx.a.test".into())])
+        );
+        assert_eq!(ask("null.test", QueryKind::Mx), mx(0, ""));
+        assert_eq!(ask("test", QueryKind::Mx), DnsAnswer::Empty, "an empty non-terminal exists");
+        assert_eq!(ask("nobody.test", QueryKind::Mx), DnsAnswer::NoName);
+        assert_eq!(ask("dead.test", QueryKind::Mx), DnsAnswer::Failed(DnsFailure::ServFail));
+        assert_eq!(ask("half.test", QueryKind::A), DnsAnswer::Failed(DnsFailure::TimedOut));
+        assert_eq!(ask("half.test", QueryKind::Mx), mx(10, "mx.a.test"));
+        assert_eq!(ask("loop1.test", QueryKind::Mx), DnsAnswer::Failed(DnsFailure::ServFail));
+        let aliased = world.find("alias.test", QueryKind::Mx, 0);
         assert_eq!(aliased.answer, mx(10, "mx.a.test"));
         assert_eq!(aliased.chain, [("alias.test".to_owned(), "a.test".to_owned())]);
     }

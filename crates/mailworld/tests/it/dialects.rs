@@ -1,8 +1,8 @@
 //! The dialects against the rules that judge replies: what a simulated server means is what `probity-mail` reads.
 
-use probity_mail::classify::{Meaning, Rules, Stage};
+use probity_mail::classify::{DialogStage, Meaning, Rules};
 use probity_mail::smtp::reply::ReplyParser;
-use probity_mailworld::{At, Dialect, MailboxState, Mailboxes, Personality, World};
+use probity_mailworld::{At, MailboxState, Mailboxes, Personality, ServerDialect, World};
 
 use crate::dialogue::Client;
 
@@ -18,7 +18,7 @@ fn provider(dialect: &str) -> Option<&str> {
 fn meaning(text: &str, dialect: &str) -> Meaning {
     let bytes = text.replace('\n', "\r\n") + "\r\n";
     let reply = ReplyParser::new().next(&mut bytes.as_bytes()).unwrap().unwrap();
-    Rules::embedded().read(&reply, Stage::Rcpt, provider(dialect)).meaning
+    Rules::embedded().read(&reply, DialogStage::Rcpt, provider(dialect)).meaning
 }
 
 /// Whether a reading fits what the mailbox is.
@@ -44,7 +44,7 @@ fn fits(local: &str, dialect: &str, read: Meaning) -> bool {
 #[tokio::test(start_paused = true)]
 async fn states_of_mailboxes_are_read_as_what_they_are() {
     let mut wrong = Vec::new();
-    for dialect in Dialect::names() {
+    for dialect in ServerDialect::names() {
         let mailboxes = Mailboxes::only(&["anna"])
             .with("gone", MailboxState::Disabled)
             .with("full", MailboxState::Full)
@@ -70,7 +70,7 @@ async fn states_of_mailboxes_are_read_as_what_they_are() {
 
 #[tokio::test(start_paused = true)]
 async fn other_phrases_are_read_as_what_they_are() {
-    for dialect in Dialect::names() {
+    for dialect in ServerDialect::names() {
         for (phrase, expected) in [
             ("greylisted", Meaning::Greylisted),
             ("greylisted_hint", Meaning::Greylisted),

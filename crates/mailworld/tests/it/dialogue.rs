@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use probity_engine::net::{ConnectFailure, Dial, Net, Source, Stream};
-use probity_mail::dns::{Answer, Kind, Record};
+use probity_engine::net::{ConnectFailure, DialRequest, Net, ProbeSource, Stream};
+use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 use probity_mailworld::MemoryNet;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::timeout;
@@ -26,22 +26,22 @@ pub(crate) fn now() -> tokio::time::Instant {
 
 /// The address of a host, by its name.
 pub(crate) async fn address(net: &dyn Net, host: &str) -> IpAddr {
-    match net.lookup(host, Kind::A).await.answer {
-        Answer::Records(records) => match records[0] {
-            Record::Address(address) => address,
+    match net.lookup(host, QueryKind::A).await.answer {
+        DnsAnswer::Records(records) => match records[0] {
+            DnsRecord::Address(address) => address,
             ref other => panic!("{other:?}"),
         },
         other => panic!("{host}: {other:?}"),
     }
 }
 
-pub(crate) fn source(public: &str) -> Arc<Source> {
-    Arc::new(Source { bind: None, public: public.parse().ok(), helo: "probe.test".into(), proxy: None })
+pub(crate) fn source(public: &str) -> Arc<ProbeSource> {
+    Arc::new(ProbeSource { bind: None, public: public.parse().ok(), helo: "probe.test".into(), proxy: None })
 }
 
-pub(crate) async fn dial(net: &MemoryNet, host: &str, source: Arc<Source>) -> Result<Client, ConnectFailure> {
+pub(crate) async fn dial(net: &MemoryNet, host: &str, source: Arc<ProbeSource>) -> Result<Client, ConnectFailure> {
     let address = address(net, host).await;
-    let stream = net.connect(Dial { address, port: 25, source, timeout_ms: 5_000 }).await?;
+    let stream = net.connect(DialRequest { address, port: 25, source, timeout_ms: 5_000 }).await?;
     Ok(Client::new(stream))
 }
 

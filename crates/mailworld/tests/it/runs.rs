@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use probity_engine::net::Net;
-use probity_mail::dns::{Answer, DnsFailure, Kind, Record};
+use probity_mail::dns::{DnsAnswer, DnsFailure, DnsRecord, QueryKind};
 use probity_mailworld::{
     DnsFault, Happening, MailboxState, Mailboxes, MemoryNet, Personality, TraceHash, World, WorldError, Zone,
 };
@@ -46,11 +46,11 @@ async fn one_seed_gives_one_trace() {
 async fn questions_are_counted_by_name_and_kind() {
     let net = world(Personality::default()).net(1);
     for _ in 0..3 {
-        net.lookup("a.test", Kind::Mx).await;
+        net.lookup("a.test", QueryKind::Mx).await;
     }
-    net.lookup("mx.a.test", Kind::A).await;
-    assert_eq!(net.queries("a.test", Kind::Mx), 3);
-    assert_eq!(net.queries("a.test", Kind::A), 0);
+    net.lookup("mx.a.test", QueryKind::A).await;
+    assert_eq!(net.queries("a.test", QueryKind::Mx), 3);
+    assert_eq!(net.queries("a.test", QueryKind::A), 0);
     assert_eq!(net.query_total(), 4);
 }
 
@@ -64,10 +64,10 @@ async fn answers_have_lifetimes_and_failures_take_their_time() {
         .unwrap();
     let net = world.net(1);
     let start = now();
-    assert_eq!(net.lookup("a.test", Kind::Mx).await.ttl_ms, 60_000);
+    assert_eq!(net.lookup("a.test", QueryKind::Mx).await.ttl_ms, 60_000);
     assert_eq!(start.elapsed().as_millis(), 7);
-    let late = net.lookup("late.test", Kind::Mx).await;
-    assert_eq!((late.answer, late.ttl_ms), (Answer::Failed(DnsFailure::TimedOut), 0));
+    let late = net.lookup("late.test", QueryKind::Mx).await;
+    assert_eq!((late.answer, late.ttl_ms), (DnsAnswer::Failed(DnsFailure::TimedOut), 0));
     assert_eq!(start.elapsed().as_millis(), 5_007);
 }
 
@@ -78,12 +78,12 @@ async fn rotating_addresses_rebind() {
     let net = World::builder().zone("evil.test", zone).build().unwrap().net(1);
     let mut seen = Vec::new();
     for _ in 0..4 {
-        match net.lookup("evil.test", Kind::A).await.answer {
-            Answer::Records(records) => seen.extend(records),
+        match net.lookup("evil.test", QueryKind::A).await.answer {
+            DnsAnswer::Records(records) => seen.extend(records),
             other => panic!("{other:?}"),
         }
     }
-    let expected: Vec<_> = addresses.iter().cycle().take(4).map(|a| Record::Address(*a)).collect();
+    let expected: Vec<_> = addresses.iter().cycle().take(4).map(|a| DnsRecord::Address(*a)).collect();
     assert_eq!(seen, expected);
 }
 
@@ -121,7 +121,7 @@ async fn the_documented_world_file_is_one() {
     let (_, zone) = world.zones().next().unwrap();
     assert_eq!(zone.mailboxes.state("old", "example.test"), MailboxState::Disabled);
     let net = world.net(1);
-    assert!(matches!(net.lookup("d9999.load.test", Kind::Mx).await.answer, Answer::Records(_)));
+    assert!(matches!(net.lookup("d9999.load.test", QueryKind::Mx).await.answer, DnsAnswer::Records(_)));
 }
 
 #[test]
@@ -161,6 +161,6 @@ async fn the_trace_tells_what_happened() {
         })
         .collect();
     assert_eq!(commands, ["EHLO probe.test", "MAIL FROM:<me@probe.test>", "QUIT"]);
-    assert_eq!(trace.events()[0].what, Happening::Query(Kind::A));
+    assert_eq!(trace.events()[0].what, Happening::Query(QueryKind::A));
     assert_eq!(trace.events()[1].what, Happening::Connect("203.0.113.7".parse().unwrap()));
 }

@@ -1,7 +1,7 @@
 //! The sandbox's exchangers, as a client meets them.
 
 use probity_engine::net::{ConnectFailure, Net};
-use probity_mail::dns::{Answer, Kind, Record};
+use probity_mail::dns::{DnsAnswer, DnsRecord, QueryKind};
 use probity_mailworld::sandbox;
 
 use crate::dialogue::{Client, dial, now, source};
@@ -42,10 +42,10 @@ async fn a_suffix_delays_the_reply() {
 async fn every_sub_domain_has_its_exchanger() {
     let net = sandbox::world().net(1);
     for (domain, _) in net.world().zones() {
-        let Answer::Records(records) = net.lookup(domain, Kind::Mx).await.answer else { continue };
+        let DnsAnswer::Records(records) = net.lookup(domain, QueryKind::Mx).await.answer else { continue };
         for record in records {
-            let Record::Mx { host, .. } = record else { panic!("{record:?}") };
-            let found = host.is_empty() || net.lookup(&host, Kind::A).await.answer != Answer::NoName;
+            let DnsRecord::Mx { host, .. } = record else { panic!("{record:?}") };
+            let found = host.is_empty() || net.lookup(&host, QueryKind::A).await.answer != DnsAnswer::NoName;
             assert!(found, "{domain} names {host}");
         }
     }
@@ -54,8 +54,8 @@ async fn every_sub_domain_has_its_exchanger() {
     {
         assert_eq!(dial(&net, host, source("203.0.113.7")).await.err(), Some(failure), "{host}");
     }
-    let nothing = net.lookup("nxdomain.sandbox.test", Kind::Mx).await.answer;
-    assert_eq!(nothing, Answer::NoName);
+    let nothing = net.lookup("nxdomain.sandbox.test", QueryKind::Mx).await.answer;
+    assert_eq!(nothing, DnsAnswer::NoName);
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use probity_engine::net::{BoxFuture, ConnectFailure, Dial, Net, Stream};
-use probity_engine::{Engine, EngineConfig, Item, Live, Outcome, Tries};
-use probity_mail::dns::{Kind, Lookup};
+use probity_engine::net::{BoxFuture, ConnectFailure, DialRequest, Net, Stream};
+use probity_engine::{AddressOutcome, Engine, EngineConfig, JobAddress, LiveCall, PriorAttempts};
+use probity_mail::dns::{DnsLookup, QueryKind};
 use probity_mail::verdict::{EvidenceSource, Status, Verification};
 use probity_mailworld::World;
 use probity_mailworld::sandbox::Sandbox;
@@ -18,11 +18,11 @@ use crate::dialogue::now;
 struct Untouched;
 
 impl Net for Untouched {
-    fn lookup<'a>(&'a self, name: &'a str, kind: Kind) -> BoxFuture<'a, Lookup> {
+    fn lookup<'a>(&'a self, name: &'a str, kind: QueryKind) -> BoxFuture<'a, DnsLookup> {
         panic!("asked for {kind:?} of {name}")
     }
 
-    fn connect(&self, dial: Dial) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
+    fn connect(&self, dial: DialRequest) -> BoxFuture<'_, Result<Box<dyn Stream>, ConnectFailure>> {
         panic!("dialled {}", dial.address)
     }
 }
@@ -35,7 +35,7 @@ fn without_network() -> Sandbox {
     Sandbox::over(&EngineConfig::default(), Arc::new(Untouched), Arc::new(Untouched)).unwrap()
 }
 
-const LIVE: Live = Live { timeout_ms: 20_000, scope: 1 };
+const LIVE: LiveCall = LiveCall { timeout_ms: 20_000, scope: 1 };
 
 fn said(verification: &Verification) -> (&str, &str, &str) {
     let verdict = &verification.verdict;
@@ -91,7 +91,7 @@ async fn every_documented_address_has_its_outcome_in_a_crowd_too() {
         for (address, reason) in DOCUMENTED {
             let sandbox = sandbox.clone();
             asked.spawn(async move {
-                let live = Live { scope: round, ..LIVE };
+                let live = LiveCall { scope: round, ..LIVE };
                 (address, reason, sandbox.verify(address, live).await)
             });
         }
@@ -160,7 +160,7 @@ async fn delays_are_kept_each_time_and_deadlines_come_first() {
         ("spam@sandbox.test", 1, ("spam", "sandbox", "sandbox"), 0),
     ] {
         let began = now();
-        let verification = sandbox.verify(address, Live { timeout_ms, ..LIVE }).await;
+        let verification = sandbox.verify(address, LiveCall { timeout_ms, ..LIVE }).await;
         assert_eq!(said(&verification), expected, "{address} in {timeout_ms} ms");
         assert_eq!(began.elapsed().as_millis(), took_ms, "{address} in {timeout_ms} ms");
         assert_eq!(u128::from(verification.evidence.timings.total), took_ms, "{address}");
@@ -183,11 +183,11 @@ async fn greylisting_is_seen_by_whoever_comes_later() {
 async fn many_get_what_one_gets() {
     let sandbox = sandbox();
     let addresses = ["spam+delay-60s@sandbox.test", "valid@sandbox.test", "greta.lee@acme-widgets.com", "no address"];
-    let items = (0..).zip(addresses).map(|(key, email)| Item {
+    let items = (0..).zip(addresses).map(|(key, email)| JobAddress {
         key,
         email: email.into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     });
     let came = Arc::new(Mutex::new(Vec::new()));
     let sink = came.clone();
@@ -197,18 +197,35 @@ async fn many_get_what_one_gets() {
     let reasons: Vec<_> = came
         .iter()
         .map(|(_, outcome)| match outcome {
-            Outcome::Settled(verification) => verification.verdict.reason.as_str(),
-            Outcome::PutOff { why, .. } => why,
+            AddressOutcome::Settled(verification) => verification.verdict.reason.as_str(),
+            AddressOutcome::PutOff { why, .. } => why,
         })
         .collect();
     assert_eq!(reasons, ["spam", "valid", "nonexistent", "invalid"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn the_last_attempt_defers_nothing() {
+    let sandbox = sandbox();
+    let outcome = async |last| {
+        let tries = PriorAttempts { last, ..PriorAttempts::default() };
+        let item = JobAddress { key: 0, email: "valid@greylist.sandbox.test".into(), customer: 0, tries };
+        let came = Arc::new(Mutex::new(Vec::new()));
+        let sink = came.clone();
+        sandbox.verify_many(vec![item], Arc::new(move |outcomes| sink.lock().unwrap().extend(outcomes))).await;
+        came.lock().unwrap().pop().unwrap().1
+    };
+    let AddressOutcome::PutOff { tries, .. } = outcome(false).await else { panic!("the server asks for a retry") };
+    assert!(!tries.last);
+    let AddressOutcome::Settled(verification) = outcome(true).await else { panic!("nothing is deferred any more") };
+    assert_eq!(verification.verdict.reason.as_str(), "unverified");
+}
+
 /// Asks about a list as a job does: again about whatever is put off, when its time has come.
 async fn list_of(sandbox: &Sandbox, addresses: &[&str]) -> Vec<&'static str> {
     let mut reasons = vec![""; addresses.len()];
-    let item = |key: usize, tries| Item { key: key as u64, email: addresses[key].into(), customer: 0, tries };
-    let mut waiting: Vec<Item> = (0..addresses.len()).map(|key| item(key, Tries::default())).collect();
+    let item = |key: usize, tries| JobAddress { key: key as u64, email: addresses[key].into(), customer: 0, tries };
+    let mut waiting: Vec<JobAddress> = (0..addresses.len()).map(|key| item(key, PriorAttempts::default())).collect();
     while !waiting.is_empty() {
         let came = Arc::new(Mutex::new(Vec::new()));
         let sink = came.clone();
@@ -219,8 +236,8 @@ async fn list_of(sandbox: &Sandbox, addresses: &[&str]) -> Vec<&'static str> {
         for (key, outcome) in came {
             let key = usize::try_from(key).unwrap();
             match outcome {
-                Outcome::Settled(verification) => reasons[key] = verification.verdict.reason.as_str(),
-                Outcome::PutOff { not_before, tries, .. } => {
+                AddressOutcome::Settled(verification) => reasons[key] = verification.verdict.reason.as_str(),
+                AddressOutcome::PutOff { not_before, tries, .. } => {
                     next = next.max(not_before);
                     waiting.push(item(key, tries));
                 }
@@ -270,7 +287,7 @@ fn live_engine() -> Engine {
          mailboxes = { named = { \"greta.lee\" = \"exists\" } }\n",
     );
     let net = world.unwrap().build().unwrap().net(1);
-    let config = EngineConfig { profile: probity_mail::policy::Profile::Open, ..EngineConfig::default() };
+    let config = EngineConfig { profile: probity_mail::policy::PaceProfile::Open, ..EngineConfig::default() };
     Engine::new(config, net).unwrap()
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use probity_engine::net::Source;
-use probity_engine::{Item, Live, Outcome, Tries};
+use probity_engine::net::ProbeSource;
+use probity_engine::{AddressOutcome, JobAddress, LiveCall, PriorAttempts};
 use probity_mailworld::{DnsFault, Greylist, Mailboxes, Personality, Tls, World, Zone};
 
 use super::site;
@@ -24,26 +24,26 @@ async fn budgets_put_off_and_never_decide() {
     let lab = Lab::polite(&site(Personality::default()));
     let items = |n: u64| {
         (0..n)
-            .map(|key| probity_engine::Item {
+            .map(|key| probity_engine::JobAddress {
                 key,
                 email: format!("nobody{key}@one.example.com").into(),
                 customer: 0,
-                tries: probity_engine::Tries::default(),
+                tries: probity_engine::PriorAttempts::default(),
             })
             .collect()
     };
     let outcomes = lab.once(items(200)).await;
     assert_eq!(outcomes.len(), 200);
     let put_off =
-        outcomes.iter().filter(|(_, outcome)| matches!(outcome, Outcome::PutOff { why: "budget", .. })).count();
+        outcomes.iter().filter(|(_, outcome)| matches!(outcome, AddressOutcome::PutOff { why: "budget", .. })).count();
     assert!(put_off > 150, "{put_off}");
     assert!(lab.net.hosts().rcpt <= 25, "{:?}", lab.net.hosts());
     for (_, outcome) in outcomes {
-        if let Outcome::Settled(said) = outcome {
+        if let AddressOutcome::Settled(said) = outcome {
             assert_eq!(said.verdict.reason.as_str(), "nonexistent");
         }
     }
-    let said = lab.engine.verify("ann@one.example.com", Live { timeout_ms: 20_000, scope: 0 }).await;
+    let said = lab.engine.verify("ann@one.example.com", LiveCall { timeout_ms: 20_000, scope: 0 }).await;
     assert_ne!(said.verdict.status().as_str(), "undeliverable");
 }
 
@@ -51,16 +51,16 @@ async fn budgets_put_off_and_never_decide() {
 async fn a_source_on_its_first_day_asks_a_tenth() {
     let asked = |since| async move {
         let lab = Lab::new(&site(Personality::default()), 1, |config| config.in_use_since = vec![since]);
-        let item = |key: u64| probity_engine::Item {
+        let item = |key: u64| probity_engine::JobAddress {
             key,
             email: format!("nobody{key}@one.example.com").into(),
             customer: 0,
-            tries: probity_engine::Tries::default(),
+            tries: probity_engine::PriorAttempts::default(),
         };
         lab.once((0..100).map(item).collect()).await;
         lab.net.hosts().rcpt
     };
-    let today = probity_engine::clock::Clock::system().now();
+    let today = probity_engine::clock::EngineClock::system().now();
     let (young, old) = (asked(Some(today)).await, asked(None).await);
     assert!(young * 4 < old, "{young} of {old}");
 }
@@ -72,17 +72,20 @@ async fn sources_behind_one_address_share_its_limits() {
             .iter()
             .map(|address| {
                 let public = Some(address.parse().expect("an address"));
-                std::sync::Arc::new(Source { bind: None, public, helo: "probe.example.org".into(), proxy: None })
+                std::sync::Arc::new(ProbeSource { bind: None, public, helo: "probe.example.org".into(), proxy: None })
             })
             .collect();
         let names: Vec<_> = sources.iter().map(|source| source.name()).collect();
         async move {
             let lab = Lab::new(&site(Personality::default()), 1, |config| config.sources = sources);
-            let fixed = |key: u64| Item {
+            let fixed = |key: u64| JobAddress {
                 key,
                 email: format!("nobody{key}@one.example.com").into(),
                 customer: 0,
-                tries: Tries { source: Some(names[usize::from(key % 2 == 1)].clone()), ..Tries::default() },
+                tries: PriorAttempts {
+                    source: Some(names[usize::from(key % 2 == 1)].clone()),
+                    ..PriorAttempts::default()
+                },
             };
             lab.once((0..200).map(fixed).collect()).await;
             lab.net.hosts().rcpt
@@ -137,11 +140,11 @@ async fn the_departments_of_one_university_all_get_their_verdicts() {
 #[tokio::test(start_paused = true)]
 async fn a_live_call_finds_room_in_a_zone_that_a_batch_asks_about() {
     let lab = Lab::polite(&university(2_000));
-    let items = (0..1_900).map(|key| Item {
+    let items = (0..1_900).map(|key| JobAddress {
         key,
         email: format!("ann@dept{key}.example.edu").into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     });
     lab.once(items.collect()).await;
     // The part that is left to live calls, and then what comes within the time that they wait.
@@ -176,8 +179,9 @@ async fn a_zone_that_answers_slowly_does_not_hold_up_others() {
         .build()
         .expect("a world");
     let lab = Lab::new(&world, 1, |config| config.domains_max = 150);
-    let item = |key: u64, email: String| Item { key, email: email.into(), customer: 0, tries: Tries::default() };
-    let mut waiting: Vec<Item> = (0..600).map(|n| item(n, format!("a@s{n}.slow.com"))).collect();
+    let item =
+        |key: u64, email: String| JobAddress { key, email: email.into(), customer: 0, tries: PriorAttempts::default() };
+    let mut waiting: Vec<JobAddress> = (0..600).map(|n| item(n, format!("a@s{n}.slow.com"))).collect();
     // However often they come back.
     for _ in 0..10 {
         let engine = lab.engine.clone();
@@ -186,7 +190,10 @@ async fn a_zone_that_answers_slowly_does_not_hold_up_others() {
         lab.engine.wait_until(lab.engine.now() + 1_000).await;
         let started = lab.engine.now();
         let said = lab.once(vec![item(9_999, "ann@quick.example.org".to_owned())]).await;
-        assert!(matches!(&said[..], [(_, Outcome::Settled(said))] if brief(said) == "passed/valid/"), "{said:?}");
+        assert!(
+            matches!(&said[..], [(_, AddressOutcome::Settled(said))] if brief(said) == "passed/valid/"),
+            "{said:?}"
+        );
         assert!(lab.engine.now().since(started) <= 1_000, "{} ms", lab.engine.now().since(started));
         lab.engine.wait_until(lab.engine.now() + 5_000).await;
         batch.abort();
@@ -204,9 +211,9 @@ async fn a_live_call_whose_question_was_never_sent_says_that_we_held_it_back() {
     let lab = Lab::polite(&world);
     let calls = (0..30).map(|n| {
         let engine = lab.engine.clone();
-        tokio::spawn(
-            async move { engine.verify(&format!("a@s{n}.slow.com"), Live { timeout_ms: 3_000, scope: 0 }).await },
-        )
+        tokio::spawn(async move {
+            engine.verify(&format!("a@s{n}.slow.com"), LiveCall { timeout_ms: 3_000, scope: 0 }).await
+        })
     });
     let mut said = Vec::new();
     for call in calls.collect::<Vec<_>>() {
@@ -223,7 +230,12 @@ async fn questions_that_nobody_waits_for_any_more_leave_no_turn_taken() {
     let lab = Lab::polite(&university(100));
     let items = |from: u64| {
         let email = |key: u64| format!("ann@dept{key}.example.edu").into();
-        (from..from + 30).map(move |key| Item { key, email: email(key), customer: 0, tries: Tries::default() })
+        (from..from + 30).map(move |key| JobAddress {
+            key,
+            email: email(key),
+            customer: 0,
+            tries: PriorAttempts::default(),
+        })
     };
     let engine = lab.engine.clone();
     let given_up = tokio::spawn(async move { engine.verify_many(items(0).collect(), Arc::new(|_| {})).await });
@@ -238,11 +250,11 @@ async fn questions_that_nobody_waits_for_any_more_leave_no_turn_taken() {
 async fn patience_with_a_server_does_not_run_while_we_hold_back() {
     const PATIENCE_MS: i64 = 120_000;
     let lab = Lab::new(&site(Personality::default()), 1, |config| config.patience_ms = PATIENCE_MS);
-    let nobody = |key: u64| Item {
+    let nobody = |key: u64| JobAddress {
         key,
         email: format!("nobody{key}@one.example.com").into(),
         customer: 0,
-        tries: Tries::default(),
+        tries: PriorAttempts::default(),
     };
     lab.once((0..100).map(nobody).collect()).await;
     let grey = Greylist { delay_s: 30, hint: true };

@@ -1,7 +1,7 @@
 //! Servers that drop a session without a word once they have refused somebody in it.
 
-use probity_engine::{Item, Tries};
-use probity_mail::policy::Profile;
+use probity_engine::{JobAddress, PriorAttempts};
+use probity_mail::policy::PaceProfile;
 use probity_mailworld::{AfterRefusal, Mailboxes, Personality, Pipelining, Tls, World, Zone};
 
 use crate::world::{Lab, brief};
@@ -19,7 +19,7 @@ fn emails(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("user{n}@one.example.com")).collect()
 }
 
-fn lab(after_refusal: AfterRefusal, pipelining: Pipelining, profile: Profile) -> Lab {
+fn lab(after_refusal: AfterRefusal, pipelining: Pipelining, profile: PaceProfile) -> Lab {
     let personality = Personality { after_refusal, pipelining, tls: Tls::None, ..Personality::default() };
     let beside = || Zone::served_by(&["mx.one.example.com"]).with_mailboxes(people());
     let world = World::builder()
@@ -35,11 +35,11 @@ fn right(n: usize) -> &'static str {
     if n.is_multiple_of(2) { "passed/valid/" } else { "undeliverable/nonexistent/smtp_550_5.1.1" }
 }
 
-fn each_way() -> impl Iterator<Item = (AfterRefusal, Pipelining, Profile)> {
+fn each_way() -> impl Iterator<Item = (AfterRefusal, Pipelining, PaceProfile)> {
     WAYS.into_iter().flat_map(|way| {
-        [Pipelining::Offered, Pipelining::None]
-            .into_iter()
-            .flat_map(move |pipelining| [Profile::Open, Profile::Polite].map(|profile| (way, pipelining, profile)))
+        [Pipelining::Offered, Pipelining::None].into_iter().flat_map(move |pipelining| {
+            [PaceProfile::Open, PaceProfile::Polite].map(|profile| (way, pipelining, profile))
+        })
     })
 }
 
@@ -48,14 +48,16 @@ async fn a_list_is_decided_at_once_where_sessions_are_dropped_after_a_refusal() 
     for (way, pipelining, profile) in each_way() {
         let lab = lab(way, pipelining, profile);
         let items = emails(12).into_iter().enumerate();
-        let item = |(key, email): (usize, String)| Item {
+        let item = |(key, email): (usize, String)| JobAddress {
             key: key as u64,
             email: email.into(),
             customer: 0,
-            tries: Tries::default(),
+            tries: PriorAttempts::default(),
         };
         for (key, outcome) in lab.once(items.map(item).collect()).await {
-            let probity_engine::Outcome::Settled(said) = outcome else { panic!("{way:?} {pipelining:?}: {outcome:?}") };
+            let probity_engine::AddressOutcome::Settled(said) = outcome else {
+                panic!("{way:?} {pipelining:?}: {outcome:?}")
+            };
             assert_eq!(brief(&said), right(usize::try_from(key).expect("small")), "{way:?} {pipelining:?} {profile:?}");
         }
         // Six are refused, and so is a made-up one; the first session was in vain.
@@ -97,12 +99,12 @@ async fn so_are_live_calls_and_the_site_is_remembered() {
 #[tokio::test(start_paused = true)]
 async fn one_recipient_a_session_is_no_hail_of_sessions() {
     for way in WAYS {
-        let lab = lab(way, Pipelining::Offered, Profile::Polite);
-        let item = |key: u64| Item {
+        let lab = lab(way, Pipelining::Offered, PaceProfile::Polite);
+        let item = |key: u64| JobAddress {
             key,
             email: format!("nobody{key}@one.example.com").into(),
             customer: 0,
-            tries: Tries::default(),
+            tries: PriorAttempts::default(),
         };
         let started = lab.engine.now();
         lab.once((0..500).map(item).collect()).await;
@@ -117,7 +119,7 @@ async fn one_recipient_a_session_is_no_hail_of_sessions() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_has_mended_its_ways_is_asked_for_many_again() {
-    let lab = lab(AfterRefusal::ClosesAtNext, Pipelining::Offered, Profile::Open);
+    let lab = lab(AfterRefusal::ClosesAtNext, Pipelining::Offered, PaceProfile::Open);
     lab.batch(&emails(12)).await;
     lab.net.retune("mx.one.example.com", Personality { tls: Tls::None, ..Personality::default() });
     for _ in 0..2 {

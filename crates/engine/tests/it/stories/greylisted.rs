@@ -1,6 +1,6 @@
 //! Greylisting at the scale of lists.
 
-use probity_mail::policy::Profile;
+use probity_mail::policy::PaceProfile;
 use probity_mailworld::{Greylist, Mailboxes, Personality, Tls, World};
 
 use crate::world::{Lab, brief};
@@ -9,7 +9,9 @@ use crate::world::{Lab, brief};
 /// stays in doubt.
 #[tokio::test(start_paused = true)]
 async fn of_a_thousand_greylisted_addresses_each_gets_its_verdict() {
-    for (seed, profile) in [(1, Profile::Open), (2, Profile::Open), (3, Profile::Polite), (4, Profile::Polite)] {
+    for (seed, profile) in
+        [(1, PaceProfile::Open), (2, PaceProfile::Open), (3, PaceProfile::Polite), (4, PaceProfile::Polite)]
+    {
         let greylist = Some(Greylist { delay_s: 300, hint: seed % 2 == 0 });
         let strange = Personality { greylist, tls: Tls::None, ..Personality::default() };
         let people = |n: u8| Mailboxes::percent_of("user", 30 + 6 * n);
