@@ -1,0 +1,61 @@
+//! Look at a contact before it is unsubscribed, deleted or corrected by its ID: the verdict is about an address, and a
+//! contact may have corrected its address since it was read.
+
+use super::{Acting, ActionOutcome, ActionTarget, Settled};
+use crate::answer::{Fault, Judged};
+use crate::file::{ActionKind, OneContactRule};
+use crate::request::Response;
+use crate::source::Found;
+
+impl<'a> Acting<'a> {
+    pub(super) fn one_rule(&self) -> Option<&'a OneContactRule> {
+        self.file.contacts.as_ref()?.one.as_ref()
+    }
+
+    /// Returns the first contact of a call that still needs a look.
+    pub(super) fn unseen(&self, group: &[usize]) -> Option<usize> {
+        group.iter().copied().find(|index| !self.seen[*index])
+    }
+
+    /// Processes what the platform says of a contact now.
+    pub(super) fn looked(
+        &mut self,
+        group: &[usize],
+        judged: Result<Judged, Fault>,
+        response: &Response,
+    ) -> Result<Vec<Settled>, Fault> {
+        let Some(index) = self.unseen(group) else { return Err(Fault::invalid("nothing was asked")) };
+        let judged = match judged {
+            Ok(judged) => judged,
+            Err(fault) => return self.failed(&[index], fault),
+        };
+        let email = self.current_email(&judged, response)?;
+        if let Some(outcome) = self.outcome_by(&self.order.targets[index], email.as_deref()) {
+            return Ok(self.settle(vec![Settled { index, outcome, before: None }]));
+        }
+        self.seen[index] = true;
+        self.stage = self.begin();
+        Ok(Vec::new())
+    }
+
+    /// Returns the contact's address; `None` if it has none now.
+    fn current_email(&self, judged: &Judged, response: &Response) -> Result<Option<String>, Fault> {
+        let found = Found { body: &judged.body, headers: &response.headers, key: None };
+        let record = self.one_rule().and_then(|one| one.record.value(found)).filter(serde_json::Value::is_object);
+        let record =
+            record.ok_or_else(|| Fault::unreadable("the response has no contact where the connector expects it"))?;
+        let found = Found { body: &record, headers: &[], key: None };
+        Ok(self.file.contacts.as_ref().and_then(|rule| rule.fields.email.text(found)))
+    }
+
+    /// Returns the outcome for a contact with this address; `None` if the action is to be performed.
+    fn outcome_by(&self, target: &ActionTarget, email: Option<&str>) -> Option<ActionOutcome> {
+        let is = |wanted: &str| email.is_some_and(|email| email.trim().to_lowercase() == wanted.trim().to_lowercase());
+        let suggestion = target.verdict.suggestion.as_deref();
+        // The response to an earlier request may have been lost.
+        if self.order.kind == ActionKind::Fix && suggestion.is_some_and(is) {
+            return Some(ActionOutcome::Done { id: None });
+        }
+        (!is(&target.email)).then_some(ActionOutcome::Changed)
+    }
+}

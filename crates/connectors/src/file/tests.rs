@@ -1,0 +1,200 @@
+use super::*;
+use crate::Catalog;
+
+/// Valid file, of which tests make invalid variants.
+const SMALL: &str = r#"
+[provider]
+slug = "small"
+name = "Small"
+checked = "2026-11-22, nowhere"
+docs = "https://example.org"
+confidence = "low"
+[[credential]]
+name = "url"
+label = "Address"
+kind = "url"
+[[credential]]
+name = "key"
+label = "Key"
+kind = "secret"
+[http]
+base = "{credential.url}/api"
+headers = { Key = "{credential.key}" }
+[test]
+request = { get = "/me" }
+[contacts]
+scope = "account"
+request = { get = "/contacts", query = { page = "{page.number}" } }
+records = "/data"
+page = { kind = "page", size = 10, end = "short" }
+fields = { id = "/id", email = "/email", state_default = "subscribed" }
+[actions.delete]
+scope = "account"
+request = { delete = "/contacts/{contact.id}" }
+"#;
+
+fn faults(from: &str, to: &str) -> Vec<String> {
+    assert!(SMALL.contains(from), "{from}");
+    let text = SMALL.replace(from, to);
+    match ConnectorFile::parse("small.toml", &text, Origin::Operator) {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[test]
+fn the_shipped_files_are_right() {
+    for (name, text) in Catalog::texts() {
+        if let Err(faults) = ConnectorFile::parse(name, text, Origin::Embedded) {
+            let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+            panic!("{}", faults.join("\n"));
+        }
+    }
+    assert_eq!(Catalog::embedded().iter().count(), Catalog::texts().len());
+    assert_eq!(Catalog::embedded().get("kit").unwrap().provider.slug, "convertkit");
+}
+
+#[test]
+fn every_fault_names_its_place_and_what_would_be_right() {
+    assert!(faults("[test]", "[test]").is_empty());
+    let cases = [
+        ("records = \"/data\"", "recrods = \"/data\"", "small.toml:24: contacts.recrods: unknown field"),
+        (
+            "{contact.id}",
+            "{contact.ids}",
+            "actions.delete.request.delete: unknown placeholder {contact.ids}: of contact there are id, email",
+        ),
+        (
+            "{contact.id}",
+            "{list.id}",
+            "actions.delete.request.delete: {list.id} has no value here; there are credential, contact, verdict",
+        ),
+        (
+            "{page.number}",
+            "{page.offset}",
+            "contacts.request.page: {page.offset} has no value here; there are credential, page.number, page.size",
+        ),
+        ("{page.number}", "{page.number|reverse}", "unknown filter \"reverse\""),
+        (
+            "Key = \"{credential.key}\"",
+            "Key = \"{credential.keys}\"",
+            "http.headers.Key: {credential.keys} is not a credential; there are url, key",
+        ),
+        ("\"/me\"", "\"/me/{credential.key}\"", "is secret, and addresses are logged"),
+        ("\"/me\"", "\"me\"", "a path begins with /"),
+        ("\"/me\"", "\"/me?a=b\"", "write parameters below query"),
+        ("get = \"/me\"", "get = \"/me\", post = \"/me\"", "test.request: write exactly one of get, post"),
+        ("get = \"/me\"", "get = \"/me\", json = { a = 1 }", "a get has no body"),
+        ("base = \"{credential.url}/api\"", "base = \"ftp://a.org\"", "http.base: the base begins with https://"),
+        ("kind = \"page\"", "kind = \"pages\"", "unknown variant `pages`"),
+        ("get = \"/me\"", "get = \"/me\", other = true", "test.request: other requires [http.other]"),
+        ("size = 10", "size = 100000", "contacts.page: size is 1 to 10000"),
+        ("[test]", "timeout = \"soon\"\n[test]", "http.timeout: \"soon\" is not a duration"),
+        ("records = \"/data\"", "records = \"data\"", "contacts.records: \"data\" is not a place"),
+        ("{ page = \"{page.number}\" }", "{ q = \"mail:'{contact.email}'\" }", "{contact.email} has no value here"),
+        ("[test]", "[rate]\nconcurrency = 0\n[test]", "rate.concurrency: concurrency is 1 to 100"),
+        ("slug = \"small\"", "slug = \"Small!\"", "a slug has 1 to 40"),
+        (
+            "[test]",
+            "[field]\nletters = \"upper\"\n[test]",
+            "field.usual: the name must have 1 to 40 upper-case letters",
+        ),
+        ("[test]", "[field]\nmax = 41\n[test]", "field.max: max is 1 to 40"),
+        ("[test]", "[[error]]\nclass = \"gone\"\n[test]", "it would match every answer"),
+        (
+            "[actions.delete]",
+            "[ensure.tag.make]\nrequest = { post = \"/t\" }\n[actions.delete]",
+            "ensure.tag: unused; name it in the ensure of an action",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let faults = faults(from, to);
+        assert!(faults.iter().any(|fault| fault.contains(expected)), "{to}: {faults:?}");
+    }
+}
+
+#[test]
+fn values_of_strangers_never_go_into_a_query_language() {
+    let to = "request = { delete = \"/contacts\", query = { filter = \"equals(email,'{contact.email}')\" } }";
+    let faults = faults("request = { delete = \"/contacts/{contact.id}\" }", to);
+    assert!(faults.iter().any(|fault| fault.contains("stands within quotes")), "{faults:?}");
+}
+
+#[test]
+fn capabilities_are_derived() {
+    let file = ConnectorFile::parse("small.toml", SMALL, Origin::Operator).unwrap();
+    assert!(file.is_beta());
+    let lacks = file.capabilities().lacks();
+    assert!(lacks.contains(&"actions.fix".to_owned()) && !lacks.contains(&"actions.delete".to_owned()));
+}
+
+#[test]
+fn a_fault_names_the_line_of_its_key() {
+    let line = |from: &str, to: &str| {
+        let text = SMALL.replacen(from, to, 1);
+        let faults = ConnectorFile::parse("small.toml", &text, Origin::Operator).unwrap_err();
+        let line = faults[0].line.map(|line| text.lines().nth(line - 1).unwrap().to_owned());
+        (line.unwrap_or_default(), faults[0].to_string())
+    };
+    for (from, to, expected) in [
+        ("get = \"/me\"", "get = \"me\"", "request = { get = \"me\""),
+        ("size = 10", "size = 100000", "size = 100000"),
+        ("[test]", "[rate]\nconcurrency = 0\n[test]", "concurrency = 0"),
+        ("slug = \"small\"", "slug = \"Small!\"", "slug = \"Small!\""),
+    ] {
+        let (line, fault) = line(from, to);
+        assert!(line.contains(expected), "{fault}: {line}");
+    }
+}
+
+#[test]
+fn an_operators_file_replaces_a_shipped_one_and_no_other() {
+    let named = |slug: &str| SMALL.replace("\"small\"", &format!("\"{slug}\""));
+    let (alias, replacing) = (named("kit"), named("brevo"));
+    let faults = Catalog::embedded().with_texts([("kit.toml", alias.as_str())]).unwrap_err();
+    assert!(faults[0].what.contains("another connector"), "{}", faults[0]);
+    let faults = Catalog::embedded().with_texts([("a.toml", replacing.as_str()), ("b.toml", &replacing)]).unwrap_err();
+    assert!(faults[0].to_string().starts_with("b.toml: provider.slug: \"brevo\""), "{}", faults[0]);
+    let catalog = Catalog::embedded().with_texts([("a.toml", replacing.as_str()), ("small.toml", SMALL)]).unwrap();
+    assert!(catalog.get("small").unwrap().is_beta());
+    assert_eq!(catalog.get("brevo").unwrap().origin, Origin::Operator);
+    assert_eq!(catalog.get("sendinblue").unwrap().provider.slug, "brevo", "its aliases stay");
+}
+
+#[test]
+fn only_an_operators_file_may_name_a_host_without_tls() {
+    let text = SMALL.replacen("base = \"{credential.url}/api\"", "base = \"http://127.0.0.1:9000/api\"", 1);
+    assert!(ConnectorFile::parse("small.toml", &text, Origin::Operator).is_ok());
+    assert!(ConnectorFile::parse("small.toml", &text, Origin::Embedded).is_err());
+}
+
+#[test]
+fn a_directory_is_read_and_every_fault_in_it_is_told() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("small.toml"), SMALL).unwrap();
+    std::fs::write(directory.path().join("notes.txt"), "not a connector").unwrap();
+    let catalog = Catalog::embedded().with_directory(directory.path()).unwrap();
+    assert_eq!(catalog.iter().count(), Catalog::texts().len() + 1);
+    std::fs::write(directory.path().join("a.toml"), "slug = 1").unwrap();
+    std::fs::write(directory.path().join("b.toml"), "x".repeat(300 << 10)).unwrap();
+    let faults = Catalog::embedded().with_directory(directory.path()).unwrap_err();
+    assert_eq!(faults.len(), 2, "{faults:?}");
+    assert!(faults[1].what.contains("at most"), "{}", faults[1]);
+    assert!(Catalog::embedded().with_directory(&directory.path().join("missing")).is_err());
+}
+
+#[test]
+fn the_examples_of_the_documentation_are_right() {
+    let page = include_str!("../../../../docs/connectors.md");
+    let blocks = |fence| page.split(fence).skip(1).map(|rest: &str| rest.split_once("```").expect("its end").0);
+    let text: String = blocks("```toml\n").collect();
+    let file = ConnectorFile::parse("example", &text, Origin::Operator).expect("examples that are right");
+    assert!(file.capabilities().has(ActionKind::Tag) && file.hook_of_polls().is_some());
+    // The same platform with an access token has these credentials and hosts instead.
+    let token: String = blocks("```toml token\n").collect();
+    let (before, rest) = text.split_once("[[credential]]").expect("credentials");
+    let (_, after) = rest.split_once("[test]").expect("a test");
+    let text = format!("{before}{token}\n[test]{after}");
+    let file = ConnectorFile::parse("example", &text, Origin::Operator).expect("an example with a token");
+    assert!(file.token.is_some());
+}

@@ -1,0 +1,95 @@
+//! Live test of credentials: one cheap call, and the meaning of its response.
+
+use std::collections::BTreeMap;
+
+use probity_mail::time::Millis;
+
+use crate::answer::{AnswerJudge, Fault};
+use crate::file::{ConnectorFile, CredentialKind, ErrorClass};
+use crate::request::{Credentials, Rendering, Request, Response, Values};
+use crate::source::Found;
+
+/// Maximum length of an account's name, in characters.
+const ACCOUNT_MAX: usize = 200;
+
+/// Result of a test of credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TestOutcome {
+    /// Accepted by the platform.
+    Valid { account: Option<String> },
+    /// Refused by the platform; `fields` names the credentials to check.
+    Wrong { fields: Vec<String>, message: String },
+    /// Inconclusive: overload, an outage or a fault.
+    Failed(Fault),
+}
+
+/// Tests the credentials of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Testing<'a> {
+    file: &'a ConnectorFile,
+    credentials: &'a Credentials,
+}
+
+impl<'a> Testing<'a> {
+    pub fn new(file: &'a ConnectorFile, credentials: &'a Credentials) -> Self {
+        Self { file, credentials }
+    }
+
+    /// Returns the call.
+    pub fn request(&self, now: Millis) -> Result<Request, Fault> {
+        let rendering = Rendering { file: self.file, now };
+        Ok(rendering.request(&self.file.test.request, &BTreeMap::new(), &Values::new(self.credentials))?)
+    }
+
+    /// Evaluates the response.
+    pub fn answer(&self, response: &Response) -> TestOutcome {
+        let judge = AnswerJudge { file: self.file, credentials: self.credentials, first: &[] };
+        let judged = match judge.judge(response) {
+            Ok(judged) if judged.body.is_null() => Err(Fault::unreadable("the response is not one of the platform")),
+            other => other,
+        };
+        match judged {
+            Ok(judged) => {
+                let found = Found { body: &judged.body, headers: &response.headers, key: None };
+                let account = self.file.test.account.iter().find_map(|at| at.text(found));
+                let account = account.map(|name| name.chars().filter(|c| !c.is_control()).take(ACCOUNT_MAX).collect());
+                TestOutcome::Valid { account }
+            }
+            Err(fault) => self.refused(fault),
+        }
+    }
+
+    /// Returns the outcome of a failed connection: if the customer entered the URL, it is wrong.
+    pub fn unreached(&self, fault: Fault) -> TestOutcome {
+        let fields = self.fields(|kind| kind == CredentialKind::Url);
+        if fields.is_empty() {
+            TestOutcome::Failed(fault)
+        } else {
+            TestOutcome::Wrong { fields, message: fault.message }
+        }
+    }
+
+    /// Returns the outcome of a refused call, of the test or of the exchange of credentials for a token.
+    pub fn refused(&self, fault: Fault) -> TestOutcome {
+        let is_address = |kind| kind == CredentialKind::Url;
+        let fields = match fault.class {
+            ErrorClass::Credential => self.fields(|kind| !is_address(kind)),
+            // The host responds, but is not the platform: if the customer entered the URL, it is wrong.
+            ErrorClass::Unreadable => self.fields(is_address),
+            ErrorClass::Invalid | ErrorClass::Gone if !self.fields(is_address).is_empty() => self.fields(is_address),
+            // The platform responds, but does not know the name in the path.
+            ErrorClass::Invalid | ErrorClass::Gone => self.fields(|kind| kind == CredentialKind::Text),
+            _ => Vec::new(),
+        };
+        if fields.is_empty() {
+            TestOutcome::Failed(fault)
+        } else {
+            TestOutcome::Wrong { fields, message: fault.message }
+        }
+    }
+
+    fn fields(&self, wanted: impl Fn(CredentialKind) -> bool) -> Vec<String> {
+        let fields = self.file.credentials.iter().filter(|field| wanted(field.kind));
+        fields.map(|field| field.name.clone()).collect()
+    }
+}

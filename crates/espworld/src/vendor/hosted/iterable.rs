@@ -1,0 +1,94 @@
+//! Iterable: lists as text, one address a line; the address is the key.
+
+use serde_json::{Value, json};
+
+use crate::account::PageOrder;
+use crate::account::Selection;
+use crate::call::EspCall;
+use crate::desk::Desk;
+use crate::limits::EspLimit;
+use crate::reply::EspReply;
+use crate::vendor::{Answer, Route, VendorSheet, is_address, list_of, noting, on, strange_params, strangers, text};
+
+pub(in crate::vendor) static SHEET: VendorSheet = VendorSheet {
+    slug: "iterable",
+    base: None,
+    root: "/api",
+    states: &[],
+    overlaps: true,
+    is_lower: true,
+    is_by_name: false,
+    limits: &[
+        EspLimit { is_rolling: true, ..EspLimit::of(&["GET /lists/getUsers"], 60_000, 5) },
+        EspLimit::of(&["POST /lists/unsubscribe"], 1_000, 5),
+    ],
+    concurrency: None,
+    routes: ROUTES,
+    credentials: |secrets| vec![("url", secrets.origin.clone()), ("api_key", secrets.key[..32].to_owned())],
+    admit: |desk, call| {
+        let is_key = call.header("Api-Key") == Some(&desk.secrets.key[..32]);
+        if is_key { Ok(()) } else { Err((SHEET.refused)()) }
+    },
+    refused: || error(401, "BadApiKey", "Invalid API key"),
+    limited: |_| error(429, "RateLimitExceeded", "Exceeded rate limit for endpoint"),
+    absent: || error(404, "NotFound", "Not found"),
+    contact_id: |contact, _| contact.email.clone(),
+    list_id: |list| (list + 700).to_string(),
+};
+
+const ROUTES: &[Route] = &[
+    on("GET", "/lists", |desk, _, _| {
+        let lists = desk.account.lists.iter();
+        let lists: Vec<_> = lists
+            .map(|list| json!({"id": list.number + 700, "name": list.name, "createdAt": 1, "listType": "Standard"}))
+            .collect();
+        Ok(EspReply::json(200, &json!({"lists": lists})))
+    }),
+    on("GET", "/lists/getUsers", users),
+    on("POST", "/lists/unsubscribe", unsubscribe),
+    on("DELETE", "/users/*", |desk, _, stars| {
+        let contact = desk.account.contact_of(&stars[0]).ok_or_else(|| error(404, "UserNotFound", "User not found"))?;
+        desk.account.delete(contact.number);
+        Ok(error(200, "Success", "The user will be deleted"))
+    }),
+];
+
+fn error(status: u16, code: &str, message: &str) -> EspReply {
+    EspReply::json(status, &json!({"msg": message, "code": code, "params": null}))
+}
+
+fn list(desk: &Desk, id: &str) -> Result<u32, EspReply> {
+    list_of(&desk.account, id, SHEET.list_id).ok_or_else(|| error(400, "BadParams", "List not found"))
+}
+
+fn users(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+    let id = call.param("listId").ok_or_else(|| error(400, "BadParams", "listId").blaming("listId"))?;
+    let list = list(desk, &id)?;
+    let slice = desk.account.page(&Selection::all(Some(list), PageOrder::Oldest), 0, usize::MAX);
+    let mut lines = slice.contacts.iter().map(|contact| contact.email.as_str()).collect::<Vec<_>>().join("\n");
+    if desk.varies(1) {
+        lines.push('\n');
+    }
+    let reply = EspReply::text(200, "text/plain; charset=utf-8", lines);
+    Ok(noting(reply, &strange_params(call, &["listId", "preferUserId"])))
+}
+
+fn unsubscribe(desk: &mut Desk, call: &EspCall, _: &[String]) -> Answer {
+    let body = call.body_json(|| error(400, "BadJsonBody", "Invalid JSON"))?;
+    let id = body["listId"].as_u64().ok_or_else(|| error(400, "BadParams", "listId").blaming("listId is a number"))?;
+    let list = list(desk, &id.to_string())?;
+    let given = body["subscribers"].as_array().ok_or_else(|| error(400, "BadParams", "subscribers").blaming("list"))?;
+    let (mut done, mut invalid) = (0, Vec::new());
+    for email in given.iter().filter_map(|one| text(one, "/email")) {
+        let contact = desk.account.contact_of(&email);
+        if !is_address(&email) {
+            invalid.push(Value::String(email));
+        } else if contact.is_some_and(|contact| desk.account.leave(contact.number, list)) {
+            done += 1;
+        }
+    }
+    let reply =
+        json!({"successCount": done, "failCount": invalid.len(), "invalidEmails": invalid, "invalidUserIds": []});
+    let strange = strangers(&body, &["listId", "subscribers", "campaignId", "channelUnsubscribe"]);
+    Ok(noting(EspReply::json(200, &reply), &strange))
+}

@@ -1,0 +1,13 @@
+//! HTTP requests to hosts that customers or operators name: parsed URLs, the egress guard, connections to checked
+//! addresses, and the client of email platforms.
+//!
+//! No other crate sends such requests. Redirects and proxies from the environment are not implemented.
+
+mod dial;
+mod guard;
+pub mod platforms;
+mod target;
+
+pub use dial::{DialFailure, Dialer};
+pub use guard::{ByNet, Names, NoNames, Unresolved, UrlGuard};
+pub use target::{HttpTarget, TargetRefusal, URL_MAX};

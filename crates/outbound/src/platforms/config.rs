@@ -1,0 +1,33 @@
+//! Settings of connections: connectors and hosts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use probity_connectors::{Catalog, ConnectorFault, HostAllowance};
+
+/// Platforms that can be connected, and additional hosts that the operator allows.
+#[derive(Clone)]
+pub struct PlatformConfig {
+    pub catalog: Arc<Catalog>,
+    pub hosts: HostAllowance,
+    /// First pause of a run after a call that failed, in milliseconds. It doubles with each failure in a row.
+    pub pause_ms: i64,
+}
+
+/// Usual first pause.
+const PAUSE_MS: i64 = 5_000;
+
+impl Default for PlatformConfig {
+    fn default() -> Self {
+        Self { catalog: Arc::new(Catalog::embedded().clone()), hosts: HostAllowance::default(), pause_ms: PAUSE_MS }
+    }
+}
+
+impl PlatformConfig {
+    /// Reads the operator's directory, if there is one. Returns all faults of its files.
+    pub fn read(directory: Option<&Path>, hosts: HostAllowance) -> Result<Self, Vec<ConnectorFault>> {
+        let built_in = Catalog::embedded();
+        let catalog = directory.map_or_else(|| Ok(built_in.clone()), |directory| built_in.with_directory(directory))?;
+        Ok(Self { catalog: Arc::new(catalog), hosts, pause_ms: PAUSE_MS })
+    }
+}
