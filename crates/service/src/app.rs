@@ -1,76 +1,88 @@
-//! What all requests share.
+//! State that all requests share: settings, database, verifiers, and handles of background tasks.
+
+pub mod bells;
+pub mod parts;
+pub mod plans;
+pub mod upkeep;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
 use probity_account::plans::Plans;
-use probity_engine::clock::Clock;
+use probity_backend::accounts::keyring::Keyring;
+use probity_backend::accounts::limits::RateLimits;
+use probity_backend::accounts::links::{LINK_LIFE_MS, Making};
+use probity_backend::accounts::people::attempts::AttemptCounter;
+use probity_backend::accounts::people::{People, PeopleConfig};
+use probity_backend::accounts::requests::RequestLog;
+use probity_backend::connections::Platforms;
+use probity_backend::connections::hooks::{HookBook, HookWork, HookedPolls};
+use probity_backend::connections::runs::Runs;
+use probity_backend::connections::tokens::TokenDesk;
+use probity_backend::jobs::{Jobs, JobsConfig, Wake};
+use probity_backend::lists::searches::Searches;
+use probity_backend::lists::watch::ListWatch;
+use probity_backend::meter::Meter;
+use probity_backend::nodes::NodePresence;
+use probity_backend::nodes::verifier::Verifier;
+use probity_backend::outcomes::sns::SnsCertificates;
+use probity_backend::privacy::erasures::{ErasureParts, Erasures};
+use probity_backend::secrets::Secrets;
+use probity_backend::uploads::UploadsConfig;
+use probity_backend::webhooks::Callbacks;
+use probity_backend::widget::{WidgetConfig, WidgetState};
+use probity_contract::page::Cursors;
+use probity_engine::clock::EngineClock;
 use probity_mail::time::Millis;
 use probity_store::Store;
+use probity_telemetry::metrics::Metrics;
 
-use crate::erasures::{ErasureParts, Erasures};
-use crate::jobs::{Jobs, JobsConfig, Wake};
-use crate::keyring::Keyring;
-use crate::limits::RateLimits;
-use crate::links::{LINK_LIFE_MS, Making};
-use crate::lists::searches::Searches;
-use crate::lists::watch::Watch;
-use crate::meter::Meter;
-use crate::nodes::Presence;
-use crate::ops::metrics::Metrics;
-use crate::page::Cursors;
-use crate::people::attempts::AttemptCounter;
-use crate::people::{People, PeopleConfig};
-use crate::secrets::Secrets;
-use crate::uploads::UploadsConfig;
-use crate::verifier::Verifier;
-use crate::webhooks::Callbacks;
-use crate::widget::{Widget, WidgetConfig};
+use crate::accounts::people::sso::SsoProviders;
 
-/// The longest that a caller can wait for a verification; more is taken as this.
+/// Longest time that a caller can wait for a verification. A longer timeout is reduced to this.
 pub const VERIFICATION_MAX: Duration = Duration::from_mins(1);
 
-/// What an operator decides about the API.
+/// Settings of the API.
 #[derive(Clone, Debug)]
 pub struct ApiConfig {
-    /// The first part of new keys.
+    /// Prefix of new API keys.
     pub brand: String,
-    /// Where clients reach the service, as `https://verify.example.com`; none where that is not known.
+    /// URL at which clients reach the service, such as `https://verify.example.com`; `None` if unknown.
     pub public_url: Option<String>,
-    /// Requests a minute for each key that has no limit of its own.
+    /// The same if the operator has set it, so that platforms reach it; otherwise they send no events.
+    pub hooks_url: Option<String>,
+    /// Requests per minute for each key that has no limit of its own.
     pub key_per_minute: u32,
-    /// Requests a minute for all keys of an organization that has no limit of its own.
+    /// Requests per minute for all keys of an organization that has no limit of its own.
     pub org_per_minute: u32,
-    /// The longest that a verification takes, whatever its caller says: at most [`VERIFICATION_MAX`], and so much less than a
-    /// request may take that there is time for its answer.
+    /// Longest time that a verification takes, whatever its caller requests. At most [`VERIFICATION_MAX`], and enough below
+    /// the request deadline that there is time for the response.
     pub verification_max: Duration,
-    /// Refused keys a minute from one address, before it has to wait.
+    /// Refused keys per minute from one IP address before it has to wait.
     pub failures_per_minute: u32,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Proxies whose `X-Forwarded-For` is trusted.
     pub trusted_proxies: Vec<IpNet>,
-    /// Addresses of one job at most.
+    /// Maximum number of addresses in one job.
     pub batch_rows_max: usize,
-    /// The largest body with which a job is submitted, in bytes.
+    /// Maximum size of the body with which a job is submitted, in bytes.
     pub batch_body_max: usize,
-    /// How long the run of a POST holds its Idempotency-Key, in milliseconds: longer than a request may take. So long a key whose
-    /// run died is answered with 409.
+    /// Time for which a running POST locks its Idempotency-Key, in milliseconds; longer than any request. If the process
+    /// dies, the key gets 409 until then.
     pub idempotency_lease_ms: i64,
-    /// How long the log of deliveries is kept, in milliseconds.
+    /// Retention of the delivery log, in milliseconds.
     pub deliveries_keep_ms: i64,
-    /// For how long one-time links work, in milliseconds.
+    /// Lifetime of one-time links, in milliseconds.
     pub link_life_ms: i64,
-    /// How people are let in.
+    /// Settings of sign-in.
     pub people: PeopleConfig,
-    /// What organizations can be on.
+    /// Plans that organizations can have.
     pub plans: Arc<Plans>,
-    /// What the widget may do.
     pub widget: WidgetConfig,
-    /// Lists as files.
     pub uploads: UploadsConfig,
 }
 
-/// How long the log of deliveries is kept unless somebody says otherwise, in milliseconds.
+/// Default retention of the delivery log, in milliseconds: 30 days.
 const DELIVERIES_KEEP_MS: i64 = 30 * 24 * 3_600_000;
 
 impl Default for ApiConfig {
@@ -78,6 +90,7 @@ impl Default for ApiConfig {
         Self {
             brand: "probity".into(),
             public_url: None,
+            hooks_url: None,
             key_per_minute: 10_000,
             org_per_minute: 20_000,
             verification_max: VERIFICATION_MAX,
@@ -96,46 +109,82 @@ impl Default for ApiConfig {
     }
 }
 
-/// Everything that handlers need, behind one `Arc`.
+/// Shared state of all handlers, behind one `Arc`.
 pub struct App {
     pub config: ApiConfig,
-    pub clock: Clock,
+    pub clock: EngineClock,
     pub store: Store,
     pub secrets: Arc<Secrets>,
     pub keyring: Keyring,
-    pub limits: RateLimits,
+    pub limits: Arc<RateLimits>,
     pub people: People,
     pub meter: Meter,
-    pub widget: Widget,
+    /// Log of requests with API keys.
+    pub requests: RequestLog,
+    pub widget: WidgetState,
     pub metrics: Arc<Metrics>,
-    /// This node among the others.
-    pub presence: Arc<Presence>,
-    /// The lists that people watch.
-    pub watch: Arc<Watch>,
-    /// Who looks through lists.
+    /// State of this node: its leases and running work.
+    pub presence: Arc<NodePresence>,
+    /// Lists that users watch.
+    pub watch: Arc<ListWatch>,
+    /// Slots for searches in lists.
     pub searches: Searches,
-    /// The bells of the tasks behind batch jobs.
+    /// Wake-ups of the tasks behind batch jobs.
     pub wake: Arc<Wake>,
     pub cursors: Cursors,
-    /// Whether the service sends mail.
     pub sends_mail: bool,
-    /// Who tells customers' servers, and which of those may be told.
+    /// Guard of endpoints, and wake-up of the delivery worker.
     pub callbacks: Callbacks,
-    /// Addresses that are to be erased.
+    /// Email platforms.
+    pub platforms: Platforms,
+    /// Providers of sign-in.
+    pub sso: SsoProviders,
+    /// Access tokens of platforms.
+    pub tokens: TokenDesk,
+    /// Certificates with which Amazon SNS signs.
+    pub sns_certificates: SnsCertificates,
+    /// What this node remembers of webhooks of connections.
+    pub hooks: Arc<HookBook>,
+    /// Tombstone file, and wake-up of the erasure worker.
     pub erasures: Arc<Erasures>,
-    /// Who answers live keys.
+    /// Verifier for live keys.
     pub live: Arc<dyn Verifier>,
-    /// Who answers test keys: simulated outcomes, no network.
+    /// Verifier for test keys: simulated outcomes, no network.
     pub sandbox: Arc<dyn Verifier>,
 }
 
 impl App {
-    /// The time.
     pub fn now(&self) -> Millis {
         self.clock.now()
     }
 
-    /// What batch jobs need.
+    /// Returns the worker on webhooks of connections; `None` if platforms do not know where to reach the service.
+    pub fn hook_work(&self) -> Option<HookWork> {
+        Some(HookWork {
+            store: self.store.clone(),
+            clock: self.clock,
+            platforms: self.platforms.clone(),
+            tokens: self.tokens.clone(),
+            secrets: self.secrets.clone(),
+            presence: self.presence.clone(),
+            book: self.hooks.clone(),
+            public_url: self.config.hooks_url.clone()?,
+        })
+    }
+
+    /// Returns what starts the polls that events have made due.
+    pub fn hooked_polls(&self) -> HookedPolls {
+        HookedPolls {
+            store: self.store.clone(),
+            clock: self.clock,
+            platforms: self.platforms.clone(),
+            plans: self.config.plans.clone(),
+            book: self.hooks.clone(),
+            wake: self.wake.clone(),
+        }
+    }
+
+    /// Returns the dependencies of batch jobs.
     pub fn jobs(&self, config: JobsConfig) -> Jobs {
         Jobs {
             store: self.store.clone(),
@@ -149,10 +198,30 @@ impl App {
             config,
             secrets: self.secrets.clone(),
             overrides: Arc::default(),
+            platforms: self.platforms.clone(),
         }
     }
 
-    /// What erasures need.
+    /// Returns the dependencies of connections' runs.
+    pub fn runs(&self, config: JobsConfig) -> Runs {
+        Runs {
+            store: self.store.clone(),
+            clock: self.clock,
+            platforms: self.platforms.clone(),
+            tokens: self.tokens.clone(),
+            live: self.live.clone(),
+            sandbox: self.sandbox.clone(),
+            secrets: self.secrets.clone(),
+            presence: self.presence.clone(),
+            callbacks: self.callbacks.clone(),
+            plans: self.config.plans.clone(),
+            wake: self.wake.clone(),
+            lease_ms: config.lease_ms,
+            sends_mail: self.sends_mail,
+        }
+    }
+
+    /// Returns the dependencies of erasures.
     pub fn erasure_parts(&self) -> ErasureParts {
         ErasureParts {
             store: self.store.clone(),
@@ -166,12 +235,12 @@ impl App {
         }
     }
 
-    /// What counting attempts to sign in needs.
+    /// Returns the dependencies of counting sign-in attempts.
     pub fn attempts(&self) -> AttemptCounter<'_> {
         AttemptCounter { store: &self.store, secrets: &self.secrets, metrics: &self.metrics, now: self.now() }
     }
 
-    /// How one-time links are made here.
+    /// Returns the settings with which one-time links are created.
     pub fn links(&self) -> Making<'_> {
         Making { secrets: &self.secrets, life_ms: self.config.link_life_ms, by_mail: self.sends_mail }
     }

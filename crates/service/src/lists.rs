@@ -1,7 +1,14 @@
-//! Lists while somebody looks at them: how far one is, who watches it, and what is looked for in it.
+//! Display of lists: progress, searches, and results as pages and files.
 
+pub mod catalogue;
+pub mod domains;
+pub mod download;
+pub mod feed;
+mod filter;
+pub mod lookup;
 pub mod progress;
-pub mod rows;
-pub mod search;
-pub mod searches;
-pub mod watch;
+pub mod providers;
+pub mod results;
+pub mod sharing;
+pub mod slice;
+pub mod trial;

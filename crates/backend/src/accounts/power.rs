@@ -1,0 +1,125 @@
+//! Limits on the rights that an actor can grant: no more than they have.
+//!
+//! Decisions use the state of a member while the team is locked, not an earlier one. In between, another request may have
+//! changed the member's role.
+
+use probity_account::role::MemberRole;
+use probity_account::scope::Scopes;
+use probity_store::accounts::users::{TeamMember, UserStatus};
+
+use crate::accounts::users::TeamRefusal;
+
+/// Rights that an actor can grant.
+#[derive(Clone, Copy, Debug)]
+pub struct Power {
+    scopes: Scopes,
+    /// Whether the actor's own rights expire.
+    expires: bool,
+}
+
+impl Power {
+    /// Creates the power of an actor with these scopes, which may expire.
+    pub fn of(scopes: Scopes, expires: bool) -> Self {
+        Self { scopes, expires }
+    }
+
+    /// Checks that the actor may invite a member with this role.
+    pub fn invites(self, role: MemberRole) -> Result<(), TeamRefusal> {
+        self.lasts()?;
+        self.gives(role)
+    }
+
+    /// Checks that the actor may make this change. Reactivating a member counts as granting their role. Otherwise a paused
+    /// member could return by a key of their own.
+    pub fn changes(self, before: &TeamMember, after: &TeamMember) -> Result<(), TeamRefusal> {
+        let revives = after.status == UserStatus::Active && before.status != UserStatus::Active;
+        if revives || raises(before, after) {
+            self.lasts()?;
+            self.gives(after.role)
+        } else {
+            // A lower role only takes rights away.
+            Ok(())
+        }
+    }
+
+    /// Refuses an actor whose rights expire. A member outlasts the key that invited them, and could create keys that do not
+    /// expire. For the same reason, an expiring key creates no key that lasts longer.
+    fn lasts(self) -> Result<(), TeamRefusal> {
+        if self.expires { Err(TeamRefusal::Expires) } else { Ok(()) }
+    }
+
+    /// Refuses a role with scopes that the actor lacks. Actors see the links of members they invite, and could otherwise raise
+    /// their own rights.
+    fn gives(self, role: MemberRole) -> Result<(), TeamRefusal> {
+        let lacking: Scopes = role.scopes().iter().filter(|scope| !self.scopes.contains(*scope)).collect();
+        if lacking.is_empty() { Ok(()) } else { Err(TeamRefusal::Beyond { role, lacking }) }
+    }
+}
+
+/// Whether a change makes a member an administrator.
+pub fn raises(before: &TeamMember, after: &TeamMember) -> bool {
+    after.role == MemberRole::Administrator && before.role != MemberRole::Administrator
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_account::id::UserId;
+    use probity_account::scope::Scope;
+    use probity_mail::time::Millis;
+    use probity_store::OrgNo;
+
+    use super::*;
+
+    fn ann(role: MemberRole, status: UserStatus) -> TeamMember {
+        let (org, id, created_at) = (OrgNo(1), UserId::from_bits(1), Millis(0));
+        TeamMember { org, id, email: None, name: None, role, is_primary: false, status, created_at }
+    }
+
+    fn power(scopes: Scopes) -> Power {
+        Power { scopes, expires: false }
+    }
+
+    /// If scopes of a role are missing, one or several, the role is refused, and exactly those are named.
+    #[test]
+    fn a_role_is_given_by_who_may_do_all_that_it_may() {
+        for role in MemberRole::ALL {
+            assert_eq!(power(role.scopes()).invites(role), Ok(()));
+            for &scope in Scope::ALL {
+                let without = power(Scope::ALL.iter().copied().filter(|one| *one != scope).collect());
+                let lacking = Scopes::from_iter([scope]);
+                let expected =
+                    if role.scopes().contains(scope) { Err(TeamRefusal::Beyond { role, lacking }) } else { Ok(()) };
+                assert_eq!(without.invites(role), expected, "{role:?} {scope}");
+            }
+            let team = power([Scope::WriteTeam].into_iter().collect());
+            let lacking = role.scopes().iter().filter(|scope| *scope != Scope::WriteTeam).collect();
+            assert_eq!(team.invites(role), Err(TeamRefusal::Beyond { role, lacking }));
+        }
+    }
+
+    #[test]
+    fn what_takes_away_or_gives_nothing_needs_no_more_than_the_call() {
+        use MemberRole::{Administrator, Contributor};
+        use UserStatus::{Active, Invited, Paused};
+        let team = power([Scope::WriteTeam].into_iter().collect());
+        let cases = [
+            ((Contributor, Active), (Contributor, Paused), true),
+            ((Administrator, Active), (Contributor, Active), true),
+            ((Administrator, Active), (Contributor, Paused), true),
+            ((Administrator, Invited), (Administrator, Invited), true),
+            ((Administrator, Invited), (Contributor, Invited), true),
+            ((Contributor, Active), (Administrator, Active), false),
+            ((Contributor, Active), (Administrator, Paused), false),
+            ((Contributor, Paused), (Administrator, Paused), false),
+            ((Contributor, Paused), (Contributor, Active), false),
+            ((Administrator, Paused), (Contributor, Active), false),
+        ];
+        for ((role, status), (to_role, to_status), may) in cases {
+            let (before, after) = (ann(role, status), ann(to_role, to_status));
+            assert_eq!(team.changes(&before, &after).is_ok(), may, "{before:?} {after:?}");
+            assert_eq!(Power::of(Scopes::all(), false).changes(&before, &after), Ok(()));
+        }
+        let contributor = power(Contributor.scopes());
+        assert_eq!(contributor.changes(&ann(Contributor, Paused), &ann(Contributor, Active)), Ok(()));
+    }
+}

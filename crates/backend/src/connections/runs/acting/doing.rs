@@ -1,0 +1,312 @@
+//! Sends the requests of a slice, grouped as the platform accepts them, and collects the outcome of each contact.
+
+use std::collections::BTreeMap;
+
+use probity_account::connections::{ConnectionSettings, ContactAction, tag_text};
+use probity_connectors::{
+    ActStep, Acting, ActionOrder, ActionOutcome, ActionTarget, ContactScope, ErrorClass, Fault, Request, Response,
+    Settled,
+};
+use probity_store::ScopedFutureExt as _;
+use probity_store::connections::actions::ActionState;
+use probity_store::connections::connection;
+use probity_store::connections::runs::RunWatch;
+use serde_json::Value;
+
+use super::settling::UnsettledActions;
+use super::slice::{ContactPlan, DueContact, DueSlice, unusable};
+use super::{Carried, DecidedSlice};
+use crate::connections::CallFault;
+use crate::connections::effects::kind_of;
+use crate::connections::planning::settings_of;
+use crate::connections::runs::account::RunAccount;
+use crate::connections::runs::held::{HeldRun, RunStep, RunStop};
+
+/// Consecutive requests that the platform rejects as invalid, after which the run waits for a user.
+const PARKED_MAX: usize = 5;
+/// Outcomes settled at a time, unless fewer remain or they have waited for some time.
+const SETTLED_MAX: usize = 20;
+
+/// Properties that contacts of one request share: action, list, tag.
+type GroupKey = (ContactAction, Option<String>, Option<String>);
+
+/// Work on a slice.
+pub(super) struct Doing<'a> {
+    pub(super) held: &'a HeldRun<'a>,
+    account: &'a RunAccount<'a>,
+    slice: &'a DueSlice,
+    /// State from which the plans were made.
+    seen: &'a RunWatch,
+    /// Whether that has changed since.
+    has_changed: bool,
+    /// IDs of tags and fields at the platform.
+    memory: &'a mut BTreeMap<String, String>,
+    unsettled: &'a mut UnsettledActions,
+    /// Number of lists in which a contact still needs an action, by its index in the slice.
+    open: BTreeMap<usize, usize>,
+    parked: usize,
+}
+
+/// Outcome of a group's requests.
+enum GroupEnd {
+    Through,
+    Fault(Fault),
+    /// The platform rejects the requests as invalid.
+    Senseless(String),
+}
+
+impl<'a> Doing<'a> {
+    pub(super) fn new(held: &'a HeldRun<'a>, slice: &'a DecidedSlice<'a>, carried: &'a mut Carried) -> Self {
+        let DecidedSlice { account, due: slice, seen, .. } = slice;
+        let Carried { memory, unsettled } = carried;
+        let memory = memory.get_or_insert_with(|| account.connection.memory.clone());
+        unsettled.begin_slice();
+        Self { held, account, slice, seen, has_changed: false, memory, unsettled, open: BTreeMap::new(), parked: 0 }
+    }
+
+    /// Performs all actions. Returns a step if the run cannot continue now.
+    pub(super) async fn all(&mut self) -> Result<Option<RunStep>, RunStop> {
+        self.settle_undone();
+        let settings = settings_of(&self.held.run)?;
+        for ((action, list, tag), places) in self.groups(&settings)? {
+            let order = ActionOrder {
+                kind: kind_of(action),
+                list,
+                tag,
+                field: Some(settings.field.clone()),
+                targets: Vec::new(),
+            };
+            match self.group(order, places).await? {
+                GroupEnd::Through if self.has_changed => {
+                    self.unsettled.flush(self.held).await?;
+                    return Ok(Some(RunStep::At(self.held.now())));
+                }
+                GroupEnd::Through => {}
+                GroupEnd::Fault(fault) => {
+                    self.unsettled.flush(self.held).await?;
+                    return self.held.react(self.account, fault).await.map(Some);
+                }
+                GroupEnd::Senseless(message) => {
+                    self.unsettled.flush(self.held).await?;
+                    return self.held.fail(&message).await.map(Some);
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Settles the contacts without an action.
+    fn settle_undone(&mut self) {
+        let now = self.held.now();
+        for idx in &self.slice.missing {
+            self.unsettled.add_missing(*idx, now);
+        }
+        for contact in &self.slice.contacts {
+            let (state, message) = match &contact.plan {
+                ContactPlan::Ignore(why) => (ActionState::Ignored, *why),
+                ContactPlan::Gone => (ActionState::Gone, "another run has done it"),
+                ContactPlan::Instead(action) => {
+                    self.unsettled.replace(contact.action.idx, *action, now);
+                    continue;
+                }
+                ContactPlan::Act | ContactPlan::Later => continue,
+            };
+            self.unsettled.close(contact, (state, Some(message.to_owned())), now);
+        }
+    }
+
+    /// Groups the contacts that can share requests, as indexes in the slice.
+    fn groups(&mut self, settings: &ConnectionSettings) -> Result<BTreeMap<GroupKey, Vec<usize>>, RunStop> {
+        let mut groups: BTreeMap<GroupKey, Vec<usize>> = BTreeMap::new();
+        // A list that the customer no longer selects is left alone.
+        let now = &self.account.connection.settings.lists;
+        let chosen = |list: &String| now.is_empty() || now.contains(list);
+        for (place, contact) in self.slice.contacts.iter().enumerate() {
+            if contact.plan != ContactPlan::Act {
+                continue;
+            }
+            let action = contact.action.kind;
+            let rule = self.account.access.file.actions.rule(kind_of(action));
+            let by_list = rule.is_some_and(|rule| rule.scope == ContactScope::List);
+            let tag = match action {
+                ContactAction::UpdateTags => {
+                    let text = tag_text(&settings.tag, contact.reason.status(), contact.reason);
+                    Some(text.map_err(|_| unusable("the tag of a connection"))?)
+                }
+                _ => None,
+            };
+            let lists = if by_list && !contact.contact.lists.is_empty() {
+                contact.contact.lists.iter().filter(|list| chosen(list)).cloned().map(Some).collect()
+            } else {
+                vec![None]
+            };
+            self.open.insert(place, lists.len());
+            for list in lists {
+                groups.entry((action, list, tag.clone())).or_default().push(place);
+            }
+        }
+        Ok(groups)
+    }
+
+    /// Performs one action on contacts that can share requests.
+    async fn group(&mut self, order: ActionOrder, mut places: Vec<usize>) -> Result<GroupEnd, RunStop> {
+        // A contact that is parked in one list is left alone in the others, too.
+        places.retain(|place| self.open.contains_key(place));
+        while !places.is_empty() {
+            let targets = places.iter().map(|place| target(&self.slice.contacts[*place])).collect();
+            let order = ActionOrder { targets, ..order.clone() };
+            let (file, credentials) = (self.account.access.file, &self.account.access.credentials);
+            let acting = Acting::new(file, credentials, order, self.memory.clone());
+            let fault = match acting {
+                Ok(acting) => match self.drive(acting, &mut places).await? {
+                    None => return Ok(GroupEnd::Through),
+                    Some(fault) => fault,
+                },
+                Err(fault) => fault,
+            };
+            if fault.class != ErrorClass::Invalid {
+                return Ok(GroupEnd::Fault(fault));
+            }
+            // A fault of this program or of the connector file: this contact is left to the operator.
+            let Some(first) = (!places.is_empty()).then(|| places.remove(0)) else { return Ok(GroupEnd::Through) };
+            tracing::error!(run = %self.held.run.id, fault = fault.message, "a platform rejects an action as invalid");
+            self.park(first, &fault.message);
+            self.parked += 1;
+            if self.parked >= PARKED_MAX {
+                return Ok(GroupEnd::Senseless(fault.message));
+            }
+        }
+        Ok(GroupEnd::Through)
+    }
+
+    /// Sends the requests of a machine. `places` keeps the contacts without an outcome. Returns the fault that stopped it,
+    /// if any.
+    async fn drive(&mut self, mut acting: Acting<'a>, places: &mut Vec<usize>) -> Result<Option<Fault>, RunStop> {
+        let (held, account) = (self.held, self.account);
+        let all = places.clone();
+        let fault = loop {
+            let request = match acting.next(held.now()) {
+                Ok(ActStep::Send(request)) => request,
+                Ok(ActStep::Done) => break None,
+                Err(fault) => break Some(fault),
+            };
+            let (called, flushed) = self.flushing(call(held, account, self.seen, &request)).await;
+            let Some(answer) = called? else {
+                self.has_changed = true;
+                break None;
+            };
+            let answered = match answer {
+                Ok(response) => acting.answer(&response),
+                Err(call) => Err(call.fault(&account.access.file.provider.name)),
+            };
+            match answered {
+                Ok(settled) => {
+                    held.succeed();
+                    self.take(&all, places, settled);
+                }
+                Err(fault) => break Some(fault),
+            }
+            // After the response, which may report a change at the platform.
+            flushed?;
+        };
+        // Contacts whose values fit no request have an outcome without a response.
+        let outcomes = acting.outcomes().iter().enumerate();
+        let silent = outcomes.filter_map(|(index, outcome)| {
+            let is_open = places.contains(&all[index]);
+            outcome.clone().filter(|_| is_open).map(|outcome| Settled { index, outcome, before: None })
+        });
+        let silent: Vec<Settled> = silent.collect();
+        self.take(&all, places, silent);
+        self.remember(&acting).await?;
+        Ok(fault)
+    }
+
+    /// Makes a call, and settles earlier outcomes meanwhile: at once if they are many, otherwise when they have waited for some time.
+    /// A call may wait long for its turn, and a run that ends would forget them.
+    async fn flushing<T>(&mut self, call: impl Future<Output = T>) -> (T, Result<(), RunStop>) {
+        let mut call = std::pin::pin!(call);
+        if self.unsettled.len() < SETTLED_MAX {
+            tokio::select! {
+                biased;
+                called = &mut call => return (called, Ok(())),
+                () = self.unsettled.grown_old(self.held.now()) => {}
+            }
+        }
+        tokio::join!(call, Box::pin(self.unsettled.flush(self.held)))
+    }
+
+    /// Collects the outcomes of contacts, given by their indexes in the order.
+    fn take(&mut self, all: &[usize], places: &mut Vec<usize>, settled: Vec<Settled>) {
+        if !settled.is_empty() {
+            self.unsettled.arrived(self.held.now());
+        }
+        for Settled { index, outcome, before } in settled {
+            let place = all[index];
+            places.retain(|other| *other != place);
+            self.parked = 0;
+            let contact = &self.slice.contacts[place];
+            let left = self.open.get_mut(&place).map_or(0, |open| {
+                *open = open.saturating_sub(1);
+                *open
+            });
+            let before = before.and_then(|before| serde_json::to_vec(&before).ok());
+            self.unsettled.take(contact, outcome, before, left == 0);
+        }
+    }
+
+    fn park(&mut self, place: usize, message: &str) {
+        self.open.remove(&place);
+        let contact = &self.slice.contacts[place];
+        let end = (ActionState::Parked, Some(message.to_owned()));
+        self.unsettled.close(contact, end, self.held.now());
+    }
+
+    /// Stores the IDs that the machine has found or created at the platform.
+    async fn remember(&mut self, acting: &Acting<'_>) -> Result<(), RunStop> {
+        if acting.memory() == self.memory {
+            return Ok(());
+        }
+        self.memory.clone_from(acting.memory());
+        let (org, id, memory) = (self.held.run.org, self.held.run.connection, &*self.memory);
+        let tag = self.account.connection.account_tag;
+        let stored = self.held.runs.store.write(|tx| connection::remember(tx, org, id, &tag, memory).scope_boxed());
+        Ok(stored.await?)
+    }
+}
+
+/// Sends a request once the limits allow it. Returns `None` if something has changed since `seen` was read.
+async fn call(
+    held: &HeldRun<'_>,
+    account: &RunAccount<'_>,
+    seen: &RunWatch,
+    request: &Request,
+) -> Result<Option<Result<Response, CallFault>>, RunStop> {
+    let platforms = &held.runs.platforms;
+    match platforms.turn(&account.access.budget, request).await {
+        Ok(_) if !held.may_still(seen).await? => Ok(None),
+        Ok(turn) => Ok(Some(platforms.send_in(turn, request).await)),
+        Err(fault) => Ok(Some(Err(fault))),
+    }
+}
+
+fn target(contact: &DueContact) -> ActionTarget {
+    let facts = &contact.verdict;
+    let value = Value::String(format!("{}: {}", facts.status, facts.reason));
+    ActionTarget {
+        id: contact.contact.id.clone(),
+        email: contact.email.clone(),
+        verdict: facts.clone(),
+        value: Some(value),
+    }
+}
+
+/// Maps an outcome to the state of an action, with the platform's message.
+pub(super) fn state_of(outcome: ActionOutcome) -> (ActionState, Option<String>) {
+    match outcome {
+        ActionOutcome::Done { .. } => (ActionState::Done, None),
+        ActionOutcome::Gone => (ActionState::Gone, None),
+        ActionOutcome::Taken => (ActionState::Taken, None),
+        ActionOutcome::Changed => (ActionState::Ignored, Some("changed at the platform".to_owned())),
+        ActionOutcome::Refused { message } => (ActionState::Refused, Some(message)),
+    }
+}

@@ -1,0 +1,43 @@
+//! Maintenance of runs: cancels runs of banned organizations, and removes runs and statuses that are old.
+
+use probity_mail::time::Millis;
+use probity_store::connections::{changes, runs};
+use probity_store::{Result, ScopedFutureExt as _, Store};
+
+use crate::jobs::announce;
+use crate::webhooks::Callbacks;
+
+/// Retention of an ended run, in milliseconds: that of its job.
+const RUN_KEPT_MS: i64 = 400 * 86_400_000;
+/// Runs of each kind handled at a time.
+const AT_MOST: i64 = 100;
+/// Statuses of addresses removed at a time. They are kept as long as runs.
+const STATUSES: i64 = 1_000;
+
+/// Performs all due maintenance.
+pub async fn round(store: &Store, callbacks: &Callbacks, now: Millis) -> Result<()> {
+    let banned = runs::of_banned(&mut store.read().await?, AT_MOST).await?;
+    for place in banned {
+        let cancelled = store.write_bulk(|tx| {
+            async move {
+                let closed = runs::cancel(tx, place, now).await?.and_then(|end| end.closed);
+                if let Some(closed) = &closed {
+                    announce(tx, closed, now).await?;
+                }
+                Ok(closed.is_some())
+            }
+            .scope_boxed()
+        });
+        if cancelled.await? {
+            callbacks.wake();
+        }
+    }
+    let before = now - RUN_KEPT_MS;
+    if runs::any_old(&mut store.read().await?, before).await? {
+        store.write(|tx| runs::forget(tx, before, AT_MOST).scope_boxed()).await?;
+    }
+    if changes::any_old(&mut store.read().await?, before).await? {
+        store.write(|tx| changes::forget(tx, before, STATUSES).scope_boxed()).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! Reads the contacts of an account into the staged job of a run, page by page, and accepts the job after the last one.
+//!
+//! A page, the position after it and its contacts are stored in one transaction, so after a crash reading resumes with the
+//! first page that is not stored. A page is stored while the next one is requested. An unreadable response ends the run after a
+//! few retries, because the watermark must not pass unread contacts.
+
+use probity_account::connections::RunCause;
+use probity_connectors::{
+    ContactRecord, ContactState, ContactsGoal, ErrorClass, ReadGoal, ReadPage, ReadPosition, ReadSince, ReadStep,
+    Reading, SinceKind,
+};
+use probity_mail::time::Millis;
+use probity_store::accounts::plans;
+use probity_store::connections::contacts::{self, ContactPage, ContactReport, ReadContact};
+use probity_store::connections::runs;
+use probity_store::jobs::NewJob;
+use probity_store::{ScopedFutureExt as _, StoreError};
+
+use super::account::RunAccount;
+use super::held::{HeldRun, RunStep, RunStop};
+use super::reported;
+use crate::connections::access::ConnectionAccess;
+use crate::connections::planning::settings_of;
+use crate::privacy::erasures;
+
+/// Maximum pause spent holding the lease, in milliseconds.
+const SHORT_MS: i64 = 2_000;
+/// Pause before checking again for open erasures, in milliseconds.
+const ERASURE_MS: i64 = 2_000;
+/// Time after which reading lets other runs go first, in milliseconds: slow platforms must not hold all places.
+const TURN_MS: i64 = 20_000;
+/// Time by which new contacts may be older than the start of a poll, in milliseconds: clocks differ, and platforms round.
+const OVERLAP_MS: i64 = 24 * 3_600_000;
+/// Interval of checks whether the connection still exists, in milliseconds.
+const LOOK_MS: i64 = 1_000;
+
+/// Reads from a position on, or from the start.
+pub(super) async fn read(held: &HeldRun<'_>, position: Option<Vec<u8>>) -> Result<RunStep, RunStop> {
+    let mut account = match held.account().await? {
+        Ok(account) => account,
+        Err(why) => return held.fail(&why).await,
+    };
+    if let Some(fault) = held.authorize(&mut account).await? {
+        return held.react(&account, fault).await;
+    }
+    let mut is_resumed = position.is_some();
+    let mut reading = match begin(held, &account, position)? {
+        Ok(reading) => reading,
+        Err(why) => return held.fail(&why).await,
+    };
+    let mut pages = ReadPages { held, unstored: None, looked_at: held.now() };
+    let turn_ends = held.now() + TURN_MS;
+    loop {
+        if held.now() >= turn_ends {
+            pages.store().await?;
+            return Ok(RunStep::At(held.now()));
+        }
+        let request = match reading.next(held.now()) {
+            Ok(ReadStep::Send(request)) => request,
+            Ok(ReadStep::Done) => {
+                pages.store().await?;
+                return accept(held, reading.position().watermark()).await;
+            }
+            Ok(ReadStep::Wait(ms)) => {
+                pages.store().await?;
+                if ms > SHORT_MS {
+                    return Ok(RunStep::At(held.now() + ms));
+                }
+                pause(ms).await;
+                continue;
+            }
+            Err(fault) => {
+                pages.store().await?;
+                return held.react(&account, fault).await;
+            }
+        };
+        // The previous page is stored while the platform responds.
+        let (sent, stored) = tokio::join!(held.runs.platforms.send(&account.access.budget, &request), pages.store());
+        stored?;
+        if let Some(why) = pages.stopped().await? {
+            return held.fail(&why).await;
+        }
+        let answered = match sent {
+            Ok(response) => reading.answer(&response),
+            Err(call) => Err(call.fault(&account.access.file.provider.name)),
+        };
+        match answered {
+            Ok(page) => {
+                pages.unstored = Some((page, reading.position().clone()));
+                is_resumed = false;
+            }
+            // Some platforms accept a cursor only once, and a crashed node has used it. Marks remove the repetitions.
+            Err(fault) if is_resumed && is_about_the_request(fault.class) => {
+                tracing::info!(run = %held.run.id, "the platform no longer knows where reading stood; it begins anew");
+                is_resumed = false;
+                reading = match begin(held, &account, None)? {
+                    Ok(reading) => reading,
+                    Err(why) => return held.fail(&why).await,
+                };
+            }
+            Err(fault) => return held.react(&account, fault).await,
+        }
+    }
+}
+
+/// Pages on the way from the platform to the staged job.
+struct ReadPages<'a> {
+    held: &'a HeldRun<'a>,
+    /// The last page, with the position behind it.
+    unstored: Option<(ReadPage, ReadPosition)>,
+    /// Time of the last check of the connection.
+    looked_at: Millis,
+}
+
+impl ReadPages<'_> {
+    /// Stores the last page.
+    async fn store(&mut self) -> Result<(), RunStop> {
+        match self.unstored.take() {
+            Some((page, position)) => store(self.held, &page, &position).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns why no further page may be read, such as a deleted connection.
+    async fn stopped(&mut self) -> Result<Option<String>, RunStop> {
+        if self.held.now().since(self.looked_at) < LOOK_MS {
+            return Ok(None);
+        }
+        self.looked_at = self.held.now();
+        Ok(self.held.account().await?.err())
+    }
+}
+
+fn is_about_the_request(class: ErrorClass) -> bool {
+    matches!(class, ErrorClass::Invalid | ErrorClass::Refused | ErrorClass::Gone | ErrorClass::Taken)
+}
+
+async fn pause(ms: i64) {
+    tokio::time::sleep(std::time::Duration::from_millis(u64::try_from(ms).unwrap_or(0))).await;
+}
+
+fn begin<'a>(
+    held: &HeldRun<'_>,
+    account: &'a RunAccount<'_>,
+    position: Option<Vec<u8>>,
+) -> Result<Result<Reading<'a>, String>, RunStop> {
+    let ConnectionAccess { file, credentials, .. } = &account.access;
+    if let Some(position) = position {
+        let position: ReadPosition =
+            serde_json::from_slice(&position).map_err(|error| RunStop::Failed(error.into()))?;
+        return Ok(Ok(Reading::resume(file, credentials, position)));
+    }
+    let goal = ContactsGoal {
+        lists: settings_of(&held.run)?.lists,
+        since: held.run.since.map(|at| ReadSince { kind: SinceKind::Created, at: at.0 }),
+        // Bounced and complained contacts are read too, because checks for them may be on. New contacts are verified at once
+        // only if they receive mail; the night's run verifies the others.
+        only_subscribed: held.run.cause == RunCause::Instafloss,
+    };
+    Ok(Reading::new(file, credentials, ReadGoal::Contacts(goal)).map_err(|fault| fault.message))
+}
+
+/// Stores a page with the position after it.
+async fn store(held: &HeldRun<'_>, page: &ReadPage, position: &ReadPosition) -> Result<(), RunStop> {
+    let wanted: Vec<ReadContact> = page.contacts.iter().filter_map(|contact| wanted(held, contact)).collect();
+    let position = serde_json::to_vec(position).expect("a position is plain JSON");
+    let read = i64::try_from(page.contacts.len()).unwrap_or(i64::MAX);
+    let skipped = i64::try_from(page.skipped).unwrap_or(i64::MAX);
+    let (now, until) = (held.now(), held.lease_until());
+    let states = reported::of_page(held, page, now);
+    let page = ContactPage { contacts: &wanted, read, skipped, position: &position };
+    let stored = held.runs.store.write_bulk(|tx| {
+        async {
+            contacts::store_page(tx, &held.fence, &page, now, until).await?;
+            reported::store(held, tx, &states, now).await
+        }
+        .scope_boxed()
+    });
+    stored.await?;
+    held.succeed();
+    Ok(())
+}
+
+/// Returns a contact that receives mail, or would if the platform did not suppress it. All others have left and are not
+/// changed.
+fn wanted(held: &HeldRun<'_>, contact: &ContactRecord) -> Option<ReadContact> {
+    if held.run.cause == RunCause::Instafloss && !is_new(held, contact) {
+        return None;
+    }
+    let report = match contact.state {
+        ContactState::Unsubscribed | ContactState::Archived => return None,
+        ContactState::Bounced => Some(ContactReport::Bounced),
+        ContactState::Complained => Some(ContactReport::Complained),
+        ContactState::Subscribed | ContactState::Pending | ContactState::Unknown => None,
+    };
+    let (secrets, org) = (&held.runs.secrets, held.run.org);
+    Some(ReadContact {
+        id: contact.id.clone(),
+        email: contact.email.clone(),
+        list: contact.list.clone(),
+        report,
+        changed_at: contact.updated,
+        mark: secrets.contact_mark(org, held.run.connection, &contact.id),
+        address: erasures::tag(secrets, org, &contact.email),
+        created_at: contact.created,
+    })
+}
+
+/// Returns whether a poll is about a contact. Some platforms give more contacts than those since a date.
+fn is_new(held: &HeldRun<'_>, contact: &ContactRecord) -> bool {
+    let since = held.run.since.map(|since| since - OVERLAP_MS);
+    let is_older = contact.created.zip(since).is_some_and(|(created, since)| created < since);
+    contact.state == ContactState::Subscribed && !is_older
+}
+
+/// Accepts the job of a run whose contacts are all read.
+async fn accept(held: &HeldRun<'_>, newest: Option<Millis>) -> Result<RunStep, RunStop> {
+    let rows = runs::by_job(&mut held.runs.store.read().await?, held.run.org, held.run.job).await?;
+    if rows.is_some_and(|run| run.rows == 0) {
+        return finish_empty(held).await;
+    }
+    // Contacts created during the run may be on a page that was read earlier.
+    let watermark = newest.map(|newest| newest.min(held.run.created_at));
+    match try_accept(held, watermark).await {
+        Ok(true) => {
+            held.runs.wake.import.notify_one();
+            Ok(RunStep::Moved)
+        }
+        Ok(false) => Ok(RunStep::At(held.now() + ERASURE_MS)),
+        Err(StoreError::InsufficientCredits { needed, available }) => {
+            if refill(held, needed).await? {
+                return Ok(RunStep::At(held.now()));
+            }
+            let fault = format!("the run needs {needed} credits, and {available} are available");
+            held.fail(&fault).await
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends a run whose account has no contact to verify.
+async fn finish_empty(held: &HeldRun<'_>) -> Result<RunStep, RunStop> {
+    let now = held.now();
+    held.runs.store.write(|tx| runs::finish_empty(tx, &held.fence, now).scope_boxed()).await?;
+    Ok(RunStep::Moved)
+}
+
+/// Returns false if an erasure is open.
+async fn try_accept(held: &HeldRun<'_>, watermark: Option<Millis>) -> Result<bool, StoreError> {
+    let (now, run) = (held.now(), &held.run);
+    let new = NewJob {
+        org: run.org,
+        id: run.id,
+        test: held.test,
+        source: "integration",
+        started_by: run.cause.as_str(),
+        source_action: "",
+        actor: None,
+        at: now,
+    };
+    held.runs.store.write(|tx| runs::accept(tx, &held.fence, &new, watermark, now).scope_boxed()).await
+}
+
+/// Refills credits if the plan says so.
+async fn refill(held: &HeldRun<'_>, needed: i64) -> Result<bool, RunStop> {
+    let (runs, org, now) = (held.runs, held.run.org, held.now());
+    if !plans::would_cover(&mut runs.store.read().await?, org, &runs.plans, needed, now).await? {
+        return Ok(false);
+    }
+    Ok(runs.store.write(|tx| plans::cover(tx, org, &runs.plans, needed, now).scope_boxed()).await?)
+}

@@ -1,0 +1,4 @@
+//! Whole installations, copied: backups, and the move to PostgreSQL.
+
+pub mod backup;
+pub mod moving;

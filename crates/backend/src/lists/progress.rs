@@ -1,0 +1,205 @@
+//! Progress of a list: rows by status, reason and provider, and credits.
+
+use probity_account::id::JobId;
+use probity_contract::published::jobs::{WIDGET, status};
+use probity_contract::timestamp::Timestamp;
+use probity_mail::facts::lists::Lists;
+use probity_mail::time::Millis;
+use probity_mail::verdict::Reason;
+use probity_store::jobs::{self, Job, JobCounts, WaitingRows};
+use probity_store::{Conn, OrgNo, StoreError};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JobProgress {
+    id: JobId,
+    source: String,
+    /// Provider, if the source is `integration`.
+    source_integration: Option<String>,
+    /// Name that people gave it, or that of its file.
+    name: Option<String>,
+    tags: Vec<String>,
+    started_at: Option<Timestamp>,
+    /// Time at which its rows were removed.
+    purged_at: Option<Timestamp>,
+    #[serde(flatten)]
+    figures: ListFigures,
+    /// Addresses that their servers deferred.
+    deferred: Option<Later>,
+    /// Addresses that our own limits throttle.
+    throttled: Option<Later>,
+    /// Whether somebody asked to finish it without further retries.
+    hurried: bool,
+    /// Null for a daily summary of the widget, whose checks were charged one by one. Also null for jobs of test keys, which are
+    /// free.
+    credits: Option<Credits>,
+}
+
+/// What people without an account may see of a list: figures, and neither addresses nor what leads to the list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ListSummary {
+    /// Null unless the link's creator chose to show it.
+    name: Option<String>,
+    test: bool,
+    #[serde(flatten)]
+    figures: ListFigures,
+}
+
+/// Figures of a list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct ListFigures {
+    /// As in `GET /v1/jobs/{id}`.
+    status: &'static str,
+    /// Whether the job is closed, so that nothing changes any more.
+    over: bool,
+    created_at: Timestamp,
+    finished_at: Option<Timestamp>,
+    /// Submitted rows.
+    rows: i64,
+    /// Rows whose address occurs in an earlier row; null before they are counted.
+    repeated: Option<i64>,
+    #[serde(flatten)]
+    counts: StatusCounts,
+    reasons: Reasons,
+    /// Provider with the most rows first.
+    providers: Vec<Provider>,
+}
+
+/// Rows by status.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct StatusCounts {
+    processed: i64,
+    passed: i64,
+    undeliverable: i64,
+    risky: i64,
+    unknown: i64,
+}
+
+impl From<JobCounts> for StatusCounts {
+    fn from(counts: JobCounts) -> Self {
+        let JobCounts { processed, passed, undeliverable, risky, unknown } = counts;
+        Self { processed, passed, undeliverable, risky, unknown }
+    }
+}
+
+/// Rows by reason, including `valid`. Reasons without rows are omitted.
+#[derive(Clone, Debug, PartialEq)]
+struct Reasons(Vec<(Reason, i64)>);
+
+impl Serialize for Reasons {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(self.0.len()))?;
+        for (reason, rows) in &self.0 {
+            map.serialize_entry(reason.as_str(), rows)?;
+        }
+        map.end()
+    }
+}
+
+/// Rows whose domains' MX hosts belong to a mail provider.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Provider {
+    /// ID of the provider; null for MX hosts of no known provider.
+    id: Option<String>,
+    name: Option<String>,
+    #[serde(flatten)]
+    counts: StatusCounts,
+}
+
+impl Provider {
+    fn of((id, counts): (Option<String>, JobCounts)) -> Self {
+        Self { name: id.as_deref().map(provider_name), id, counts: counts.into() }
+    }
+}
+
+/// Addresses that wait for a later time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Later {
+    addresses: i64,
+    /// Time of the next attempt at one of them.
+    first_at: Timestamp,
+    /// Time by which an attempt at each of them is due.
+    last_at: Timestamp,
+}
+
+impl From<WaitingRows> for Later {
+    fn from(WaitingRows { addresses, first_at, last_at }: WaitingRows) -> Self {
+        Self { addresses, first_at: first_at.into(), last_at: last_at.into() }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+struct Credits {
+    spent: i64,
+    /// Credits still held. Canceling the job releases them.
+    set_aside: i64,
+    /// Credits released so far: for duplicates, inconclusive verdicts and canceled rows.
+    returned: i64,
+}
+
+impl JobProgress {
+    /// Reads the progress of a job; `test` selects a job of a test key. The parts are read one after the other, so sums may
+    /// differ by rows settled in between.
+    pub async fn of(conn: &mut Conn, org: OrgNo, id: JobId, test: bool, now: Millis) -> Result<Self, StoreError> {
+        let job = jobs::by_id(conn, org, id, test).await?;
+        let waiting = if job.state.is_closed() { [None; 2] } else { jobs::waiting(conn, org, job.no, now).await? };
+        let reasons = jobs::reasons(conn, org, job.no).await?;
+        let providers = jobs::providers(conn, org, job.no).await?;
+        let set_aside = jobs::set_aside(conn, org, id).await?;
+        Ok(Self::new(&job, reasons, providers, waiting, set_aside))
+    }
+
+    /// Whether the job is closed, so that nothing changes any more.
+    pub fn is_over(&self) -> bool {
+        self.figures.over
+    }
+
+    /// Returns the figures for people without an account.
+    pub fn summary(self, test: bool, named: bool) -> ListSummary {
+        ListSummary { name: self.name.filter(|_| named), test, figures: self.figures }
+    }
+
+    fn new(
+        job: &Job,
+        reasons: Vec<(Reason, i64)>,
+        providers: Vec<(Option<String>, JobCounts)>,
+        [deferred, throttled]: [Option<WaitingRows>; 2],
+        set_aside: i64,
+    ) -> Self {
+        // An accepted job holds a credit for each row. Each credit is either captured or released.
+        let returned = (job.rows - job.charged - set_aside).max(0);
+        let credits = Credits { spent: job.charged, set_aside, returned };
+        let figures = ListFigures {
+            status: status(job.state),
+            over: job.state.is_closed(),
+            created_at: job.created_at.into(),
+            finished_at: job.finished_at.map(Into::into),
+            rows: job.rows,
+            repeated: job.repeated,
+            counts: job.counts.into(),
+            reasons: Reasons(reasons),
+            providers: providers.into_iter().map(Provider::of).collect(),
+        };
+        Self {
+            id: job.id,
+            source: job.source.clone(),
+            source_integration: job.integration.clone(),
+            name: job.title.clone(),
+            tags: job.tags.clone(),
+            started_at: job.started_at.map(Into::into),
+            purged_at: job.purged_at.map(Into::into),
+            figures,
+            deferred: deferred.map(Into::into),
+            throttled: throttled.map(Into::into),
+            hurried: job.hurried_at.is_some(),
+            credits: (job.source != WIDGET && !job.test).then_some(credits),
+        }
+    }
+}
+
+/// Returns the name of a provider, or its ID if the lists have no name for it.
+pub fn provider_name(id: &str) -> String {
+    let known = Lists::embedded().providers().find(|provider| provider.id == id);
+    known.map_or_else(|| id.to_owned(), |provider| provider.name.clone())
+}

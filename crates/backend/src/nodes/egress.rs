@@ -1,0 +1,240 @@
+//! Access of this node to MX hosts: what its engine observed, and what a checkup of the machine found.
+//!
+//! A node writes both to its row with each heartbeat, so that every node can report on all nodes. Known providers are named.
+//! Other MX hosts are only counted, because their names belong to customers' domains. The program implements the checkup
+//! ([`Checkup`]), which is the one of `probity doctor`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use probity_contract::timestamp::Timestamp;
+use probity_engine::clock::EngineClock;
+use probity_engine::net::BoxFuture;
+use probity_engine::snapshot::{BreakerCounts, EngineSnapshot};
+use probity_mail::time::Millis;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::nodes::NodePresence;
+use crate::nodes::verifier::Verifier;
+
+/// Delay of the first checkup, so that work at the start comes first.
+const FIRST: Duration = Duration::from_secs(10);
+/// Interval between checkups. Listings change within hours, and block lists discourage frequent queries.
+const EVERY: Duration = Duration::from_hours(1);
+
+/// Result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CheckOutcome {
+    Ok,
+    /// Works, but some verdicts may become inconclusive.
+    Warn,
+    Fail,
+}
+
+/// Check of the machine or of its access to MX hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Subject of the check.
+    pub name: String,
+    pub outcome: CheckOutcome,
+    /// Observation, as text.
+    pub found: String,
+    /// Recommended action; empty if none is needed.
+    pub advice: String,
+}
+
+impl Check {
+    pub fn ok(name: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { name: name.into(), outcome: CheckOutcome::Ok, found: found.into(), advice: String::new() }
+    }
+
+    pub fn warn(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name: name.into(), outcome: CheckOutcome::Warn, found: found.into(), advice: advice.into() }
+    }
+
+    pub fn fail(name: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { outcome: CheckOutcome::Fail, ..Self::warn(name, found, advice) }
+    }
+}
+
+/// Checks of this machine.
+pub trait Checkup: Send + Sync + 'static {
+    /// Runs all checks. This takes seconds.
+    fn checks(&self) -> BoxFuture<'_, Vec<Check>>;
+}
+
+/// Engine and checkup of this node.
+pub struct Egress {
+    live: Arc<dyn Verifier>,
+    presence: Arc<NodePresence>,
+    checkup: Option<Arc<dyn Checkup>>,
+    checked: Mutex<Option<Checked>>,
+}
+
+/// Results of the last checkup.
+#[derive(Clone, Debug, Serialize)]
+struct Checked {
+    at: Timestamp,
+    checks: Vec<Check>,
+}
+
+/// State that a node writes to its row.
+#[derive(Serialize)]
+struct State {
+    /// Whether the node holds its source IPs now.
+    may_ask: bool,
+    /// Null if MX hosts are simulated.
+    engine: Option<Seen>,
+    /// Null until the first checkup ends.
+    checkup: Option<Checked>,
+}
+
+/// Engine counters since the start, and limits in effect now.
+#[derive(Debug, PartialEq, Serialize)]
+struct Seen {
+    connections: u64,
+    connect_failures: u64,
+    recipients: u64,
+    sessions: usize,
+    sessions_limit: usize,
+    breakers: Counted,
+    /// Known providers to which probes are paused.
+    held: Vec<PausedProvider>,
+    /// Number of other MX hosts to which probes are paused.
+    held_others: usize,
+    /// Limits of known providers that are nearly used up.
+    tight: Vec<TightBudgetLine>,
+    /// Number of other MX hosts' limits that are nearly used up.
+    tight_others: usize,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct Counted {
+    closed: usize,
+    half_open: usize,
+    open: usize,
+    paused: usize,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct PausedProvider {
+    provider: String,
+    why: &'static str,
+    until: Timestamp,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
+struct TightBudgetLine {
+    provider: String,
+    budget: &'static str,
+    used: u32,
+    limit: u32,
+}
+
+impl From<&EngineSnapshot> for Seen {
+    fn from(snapshot: &EngineSnapshot) -> Self {
+        let BreakerCounts { closed, half_open, open, paused } = snapshot.breakers;
+        let held = snapshot.held.iter().filter(|site| site.is_provider);
+        let held: Vec<PausedProvider> = held
+            .map(|site| PausedProvider {
+                provider: site.site.to_string(),
+                why: site.why.as_str(),
+                until: site.until.into(),
+            })
+            .collect();
+        let tight = snapshot.budgets.iter().filter(|one| one.is_provider);
+        let tight: Vec<TightBudgetLine> = tight
+            .map(|one| TightBudgetLine {
+                provider: one.site.to_string(),
+                budget: one.budget.as_str(),
+                used: one.used,
+                limit: one.limit,
+            })
+            .collect();
+        Self {
+            connections: snapshot.counters.connections,
+            connect_failures: snapshot.counters.connect_failures,
+            recipients: snapshot.counters.rcpts,
+            sessions: snapshot.sessions.all.used,
+            sessions_limit: snapshot.sessions.all.limit,
+            breakers: Counted { closed, half_open, open, paused },
+            // An upper bound: a site can have several entries.
+            held_others: snapshot.held.len() - held.len(),
+            held,
+            tight_others: snapshot.tight.saturating_sub(tight.len()),
+            tight,
+        }
+    }
+}
+
+impl Egress {
+    pub fn new(live: Arc<dyn Verifier>, presence: Arc<NodePresence>, checkup: Option<Arc<dyn Checkup>>) -> Self {
+        Self { live, presence, checkup, checked: Mutex::default() }
+    }
+
+    /// Returns the state to write to the node's row, as JSON. Empty if the node has neither an engine nor a checkup.
+    pub fn state(&self, now: Millis) -> String {
+        let engine = self.live.snapshot().as_ref().map(Seen::from);
+        if engine.is_none() && self.checkup.is_none() {
+            return String::new();
+        }
+        let checkup = self.checked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let state = State { may_ask: self.presence.may_ask(now), engine, checkup };
+        serde_json::to_string(&state).expect("a state is plain JSON")
+    }
+
+    /// Runs checkups periodically until `ending` is canceled.
+    pub async fn run(self: Arc<Self>, clock: EngineClock, ending: CancellationToken) {
+        let Some(checkup) = &self.checkup else { return };
+        let mut pause = FIRST;
+        while ending.run_until_cancelled(tokio::time::sleep(pause)).await.is_some() {
+            let Some(checks) = ending.run_until_cancelled(checkup.checks()).await else { return };
+            let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Fail).count();
+            if failed > 0 {
+                tracing::warn!(failed, "outbound SMTP checks failed; run `probity doctor` for details");
+            }
+            *self.checked.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(Checked { at: clock.now().into(), checks });
+            pause = EVERY;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use probity_engine::snapshot::{PausedSite, SiteLimit, TightBudget};
+
+    use super::*;
+
+    #[test]
+    fn exchangers_of_customers_domains_are_counted_and_not_named() {
+        let held = |site: &str, is_provider| PausedSite {
+            site: site.into(),
+            is_provider,
+            source: 0,
+            why: probity_engine::snapshot::PauseCause::Blocked,
+            until: Millis(1_800_000_000_000),
+        };
+        let tight = |site: &str, is_provider| TightBudget {
+            site: site.into(),
+            is_provider,
+            source: 0,
+            budget: SiteLimit::Rate,
+            used: 9,
+            limit: 10,
+        };
+        let snapshot = EngineSnapshot {
+            held: vec![held("google", true), held("mx.secret.example", false)],
+            budgets: vec![tight("yahoo", true), tight("mx.hidden.example", false)],
+            tight: 7,
+            ..EngineSnapshot::default()
+        };
+        let seen = Seen::from(&snapshot);
+        let text = serde_json::to_string(&seen).unwrap();
+        assert!(!text.contains("secret") && !text.contains("hidden"), "{text}");
+        assert_eq!((seen.held[0].provider.as_str(), seen.held_others), ("google", 1));
+        assert_eq!((seen.tight[0].provider.as_str(), seen.tight_others), ("yahoo", 6));
+    }
+}

@@ -1,0 +1,168 @@
+//! Outcomes of mail that an organization sent: from reported events to stored labels and suppression lists.
+//!
+//! An event that is new puts its address on the list of its class, in the same transaction: hard bounces on `bounced`, complaints on
+//! `complained`. A repeated event does not, so an address that the organization has removed from a list stays removed. Events of
+//! test keys are stored apart and change no list.
+
+pub mod proof;
+pub mod sns;
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use probity_account::outcome::{OutcomeClass, OutcomeSource, local_form};
+use probity_account::suppression::SuppressionKind;
+use probity_mail::address::{Address, bare_address};
+use probity_mail::domain::SpecialUse;
+use probity_mail::time::Millis;
+use probity_store::activity::events::EventActor;
+use probity_store::outcomes::{self, NewOutcomes, OutcomeDetails, OutcomeKey};
+use probity_store::privacy::suppressions::{self, SuppressionTag};
+use probity_store::{OrgNo, StoreError, Tx};
+
+use crate::privacy::suppressions::SuppressionChange;
+use crate::secrets::Secrets;
+
+/// Retention of outcomes, in milliseconds: 400 days, a year to learn from and a month to judge.
+pub const OUTCOMES_KEEP_MS: i64 = 400 * 24 * 3_600_000;
+/// How far an event may be ahead of this node's clock, in milliseconds.
+pub const AHEAD_MAX_MS: i64 = 24 * 3_600_000;
+
+/// Names of the sandbox and of private networks are accepted as well: mail may have been sent there.
+static EVERY_NAME: LazyLock<SpecialUse> = LazyLock::new(SpecialUse::all_allowed);
+
+/// Reported events, as tags.
+#[derive(Clone, Debug, Default)]
+pub struct TakenOutcomes {
+    new: NewOutcomes,
+    /// Number of events.
+    pub submitted: i64,
+    /// Number of events whose text is not an address.
+    pub invalid: i64,
+    /// Number of events that are older than outcomes are kept.
+    pub expired: i64,
+}
+
+impl TakenOutcomes {
+    /// Takes an event of an address.
+    pub fn take(
+        &mut self,
+        (secrets, org): (&Secrets, OrgNo),
+        email: &str,
+        (class, at): (OutcomeClass, Millis),
+        now: Millis,
+    ) {
+        self.submitted += 1;
+        let Ok(address) = Address::parse_with(bare_address(email), &EVERY_NAME) else {
+            self.invalid += 1;
+            return;
+        };
+        if now.since(at) > OUTCOMES_KEEP_MS {
+            self.expired += 1;
+            return;
+        }
+        let tag = secrets.address_tag(org, &address.normalized());
+        let key = OutcomeKey { tag, class, day: at.utc_day() };
+        let domain = secrets.domain_tag(address.domain().ascii());
+        let details = OutcomeDetails { at, domain, form: local_form(&address.local().to_lowercase()) };
+        let earliest = self.new.entry(key).or_insert_with(|| details.clone());
+        earliest.at = Millis(earliest.at.0.min(at.0));
+    }
+
+    /// Whether there is nothing to store.
+    pub fn is_empty(&self) -> bool {
+        self.new.is_empty()
+    }
+
+    /// The addresses.
+    pub fn addresses(&self) -> BTreeSet<SuppressionTag> {
+        self.new.keys().map(|key| key.tag).collect()
+    }
+
+    /// The same events without those of some addresses.
+    #[must_use]
+    pub fn without(&self, addresses: &HashSet<SuppressionTag>) -> Self {
+        let left = self.new.iter().filter(|(key, _)| !addresses.contains(&key.tag));
+        Self { new: left.map(|(key, details)| (*key, details.clone())).collect(), ..*self }
+    }
+}
+
+/// Organization, mode, source, actor and time of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct OutcomeRecorder {
+    pub org: OrgNo,
+    pub test: bool,
+    pub source: OutcomeSource,
+    pub actor: EventActor,
+    pub at: Millis,
+}
+
+/// What a report added.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddedOutcomes {
+    /// Number of events that were unknown.
+    pub added: i64,
+    /// Number of addresses that are now on `bounced`, and were not before.
+    pub bounced: i64,
+    /// Number of addresses that are now on `complained`, and were not before.
+    pub complained: i64,
+}
+
+impl OutcomeRecorder {
+    /// Stores states of addresses: each counts once, whatever its day.
+    pub async fn record_states(&self, tx: &mut Tx, taken: &TakenOutcomes) -> Result<AddedOutcomes, StoreError> {
+        let known = outcomes::known(tx, (self.org, self.test), &taken.addresses()).await?;
+        let is_new = |key: &OutcomeKey| !known.contains(&(key.tag, key.class));
+        let new = taken.new.iter().filter(|(key, _)| is_new(key));
+        let fresh = TakenOutcomes { new: new.map(|(key, details)| (*key, details.clone())).collect(), ..*taken };
+        self.record(tx, &fresh).await
+    }
+
+    /// Stores events and updates suppression lists, in the caller's transaction.
+    pub async fn record(&self, tx: &mut Tx, taken: &TakenOutcomes) -> Result<AddedOutcomes, StoreError> {
+        let new = outcomes::add(tx, (self.org, self.test), self.source, &taken.new, self.at).await?;
+        let mut added = AddedOutcomes { added: i64::try_from(new.len()).unwrap_or(i64::MAX), ..Default::default() };
+        if self.test {
+            return Ok(added);
+        }
+        // Always in this order, so that two reports do not wait for each other's lists.
+        for list in [SuppressionKind::Complained, SuppressionKind::Bounced] {
+            let listed = new.iter().filter(|(_, class)| class.suppresses() == Some(list));
+            let tags: BTreeSet<_> = listed.map(|(tag, _)| *tag).collect();
+            if tags.is_empty() {
+                continue;
+            }
+            let changed = match self.actor {
+                // Services and platforms report all the time; the timeline is for what people and their keys do.
+                EventActor::System => suppressions::add(tx, self.org, list, &tags, self.at).await?,
+                actor => SuppressionChange { org: self.org, list, actor, at: self.at }.add(tx, &tags).await?,
+            };
+            let more = changed.after - changed.before;
+            if list == SuppressionKind::Bounced { added.bounced = more } else { added.complained = more }
+        }
+        Ok(added)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Millis = Millis(1_800_000_000_000);
+
+    #[test]
+    fn spellings_of_an_address_and_events_of_a_day_are_one() {
+        let secrets = Secrets::of(&[1; 32]);
+        let mut taken = TakenOutcomes::default();
+        let mut take = |email: &str, class, at| taken.take((&secrets, OrgNo(1)), email, (class, at), NOW);
+        take("Ann.Lee@Example.org", OutcomeClass::Delivered, NOW);
+        take(" ann.lee@EXAMPLE.org", OutcomeClass::Delivered, NOW + -9);
+        take("ann.lee@example.org", OutcomeClass::Opened, NOW);
+        take("no address", OutcomeClass::Opened, NOW);
+        take("bob@example.org", OutcomeClass::Opened, NOW + (-OUTCOMES_KEEP_MS - 1));
+        assert_eq!((taken.submitted, taken.invalid, taken.expired), (5, 1, 1));
+        let seen: Vec<_> = taken.new.iter().map(|(key, details)| (key.class, details.at, &*details.form)).collect();
+        assert_eq!(seen, [(OutcomeClass::Delivered, NOW + -9, "a.a"), (OutcomeClass::Opened, NOW, "a.a")]);
+        assert_eq!(taken.new.values().map(|details| details.domain).collect::<BTreeSet<_>>().len(), 1);
+    }
+}

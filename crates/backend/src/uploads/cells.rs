@@ -1,0 +1,130 @@
+//! Stored rows and their contents: cells in the order of the columns, or the address alone.
+
+use std::borrow::Cow;
+
+use probity_account::block::ADDRESS_MAX_BYTES;
+use probity_account::block::table::TableBlock;
+use probity_contract::error::ApiError;
+use probity_lists::json;
+use probity_mail::address::bare_address;
+use probity_store::Conn;
+use probity_store::uploads::{self, Upload};
+
+use crate::uploads::about::{FileFacts, FileKind};
+
+/// Stored row: its cells, or the line of a JSON file. An erased row has no cells.
+pub type FileRow = Vec<String>;
+
+/// Returns the text in the address column, without surrounding blanks. Of a text longer than a job's rows may be, only the
+/// address behind a name is left, or the beginning, which is no address.
+pub fn address<'a>(about: &FileFacts, row: &'a FileRow, column: usize) -> Cow<'a, str> {
+    let text: Cow<'a, str> = match about.kind {
+        FileKind::Jsonl => {
+            let name = about.first.get(column).map_or("", String::as_str);
+            let found = row.first().and_then(|line| json::find(line, Some(name)).ok());
+            found.and_then(|found| found.email).unwrap_or_default().into()
+        }
+        _ => row.get(column).map_or("", String::as_str).into(),
+    };
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(short(text.trim_ascii())),
+        Cow::Owned(text) => Cow::Owned(short(text.trim_ascii()).to_owned()),
+    }
+}
+
+fn short(text: &str) -> &str {
+    let text = if text.len() > ADDRESS_MAX_BYTES { bare_address(text) } else { text };
+    &text[..text.floor_char_boundary(ADDRESS_MAX_BYTES)]
+}
+
+/// Returns a row's cells, one for each column.
+pub fn cells(about: &FileFacts, row: FileRow) -> Vec<String> {
+    let mut cells = match about.kind {
+        FileKind::Jsonl => {
+            let members = row.first().and_then(|line| json::members(line).ok()).unwrap_or_default();
+            let of = |name: &String| members.iter().rfind(|(member, _)| member == name);
+            let cell = |name: &String| of(name).map(|(_, value)| json::cell(value).into_owned()).unwrap_or_default();
+            about.first.iter().map(cell).collect()
+        }
+        _ => row,
+    };
+    cells.resize(about.width, String::new());
+    cells
+}
+
+/// Decodes the rows of a block.
+pub fn decoded(body: &[u8]) -> Result<Vec<FileRow>, ApiError> {
+    let block = TableBlock::decode(body).map_err(ApiError::server_error)?;
+    let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
+    Ok(block.rows().map(|row| row.into_iter().map(text).collect()).collect())
+}
+
+/// Returns the stored rows within `from..to` in order, reading a few blocks at a time. Returns fewer if they do not fit into
+/// memory at once, but at least one.
+pub async fn rows(conn: &mut Conn, upload: &Upload, from: i64, to: i64) -> Result<Vec<FileRow>, ApiError> {
+    let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+    let mut next = from;
+    while next < to.min(upload.rows) {
+        let blocks = uploads::blocks(conn, upload.org, upload.no, next, BLOCKS).await?;
+        let before = next;
+        for (first, body) in blocks {
+            for (at, row) in (first..).zip(decoded(&body)?) {
+                if at == next && at < to {
+                    bytes += row.iter().map(String::len).sum::<usize>();
+                    if bytes > AT_ONCE_BYTES && !rows.is_empty() {
+                        return Ok(rows);
+                    }
+                    rows.push(row);
+                    next += 1;
+                }
+            }
+        }
+        if next == before {
+            return Err(ApiError::server_error("rows of an upload are missing"));
+        }
+    }
+    Ok(rows)
+}
+
+/// Blocks read at a time.
+const BLOCKS: i64 = 2;
+/// Maximum size of the rows in memory, in bytes.
+const AT_ONCE_BYTES: usize = 8 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(kind: FileKind, first: &[&str]) -> FileFacts {
+        let first: Vec<String> = first.iter().map(ToString::to_string).collect();
+        FileFacts { width: first.len(), first, ..FileFacts::new("list".into(), kind) }
+    }
+
+    #[test]
+    fn addresses_are_found_in_their_column() {
+        let csv = about(FileKind::Csv, &["name", "email"]);
+        let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<FileRow>();
+        assert_eq!(address(&csv, &row(&["A", " a@x.org\t"]), 1), "a@x.org");
+        assert_eq!(address(&csv, &row(&["A"]), 1), "");
+        assert_eq!(address(&csv, &row(&[]), 1), "");
+        let long = format!("{}ü", "a".repeat(ADDRESS_MAX_BYTES - 1));
+        assert_eq!(address(&csv, &row(&["", &long]), 1).len(), ADDRESS_MAX_BYTES - 1);
+        let json = about(FileKind::Jsonl, &["id", "mail"]);
+        assert_eq!(address(&json, &row(&[r#"{"mail":" a@x.org","id":1}"#]), 1), "a@x.org");
+        assert_eq!(address(&json, &row(&["nonsense"]), 1), "");
+        let twice = row(&[r#"{"mail":"b@x.org","mail":"a@x.org"}"#]);
+        assert_eq!(
+            (address(&json, &twice, 1).as_ref(), cells(&json, twice.clone())[1].as_str()),
+            ("a@x.org", "a@x.org")
+        );
+    }
+
+    #[test]
+    fn rows_have_a_cell_for_each_column() {
+        let row = |cells: &[&str]| cells.iter().map(ToString::to_string).collect::<FileRow>();
+        assert_eq!(cells(&about(FileKind::Csv, &["a", "b", "c"]), row(&["1"])), ["1", "", ""]);
+        let json = about(FileKind::Jsonl, &["id", "tags"]);
+        assert_eq!(cells(&json, row(&[r#"{"tags":["x"],"id":1.50,"other":2}"#])), ["1.50", r#"["x"]"#]);
+        assert_eq!(cells(&json, row(&["nonsense"])), ["", ""]);
+    }
+}

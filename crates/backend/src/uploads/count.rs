@@ -1,0 +1,165 @@
+//! Counts the addresses of a column: all, duplicates, texts that are not addresses, and addresses by domain.
+//!
+//! Duplicates are found as in the import of a job, so the figures are those of the job. Counting a file takes 16 bytes of
+//! memory per address, and the name of each domain.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::{Read as _, Write as _};
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+use probity_contract::error::ApiError;
+use probity_store::Store;
+use probity_store::uploads::{self, ColumnChoice, ColumnContent, Upload};
+use serde::{Deserialize, Serialize};
+
+use crate::jobs::mailbox_key;
+use crate::uploads::about::FileFacts;
+use crate::uploads::cells::{FileRow, address, decoded};
+use crate::uploads::places::{FULL, Places};
+
+/// Maximum number of domains kept by name, those with the most addresses.
+const DOMAINS_MAX: usize = 20_000;
+/// Blocks read at a time.
+const BLOCKS: i64 = 20;
+/// Slots for files that this process counts again.
+static PLACES: Places = Places::new(4, 2, FULL);
+
+/// Number of different addresses by domain, largest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Domains {
+    pub named: Vec<(String, i64)>,
+    /// Addresses of domains that are not named.
+    pub others: i64,
+}
+
+impl Domains {
+    fn packed(&self) -> Vec<u8> {
+        let mut out = DeflateEncoder::new(Vec::new(), Compression::fast());
+        let text = serde_json::to_vec(self).expect("names and numbers are plain JSON");
+        out.write_all(&text).and_then(|()| out.finish()).expect("writing to memory does not fail")
+    }
+
+    /// Decodes the domains of an upload.
+    pub fn of(bytes: &[u8]) -> Result<Self, ApiError> {
+        let mut text = Vec::new();
+        DeflateDecoder::new(bytes).read_to_end(&mut text).map_err(ApiError::server_error)?;
+        serde_json::from_slice(&text).map_err(ApiError::server_error)
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Counter {
+    found: ColumnContent,
+    seen: HashSet<[u8; 16]>,
+    domains: HashMap<Box<str>, i64>,
+}
+
+impl Counter {
+    /// Counts the text of one row in the column.
+    pub(super) fn add(&mut self, text: &str) {
+        if text.is_empty() {
+            self.found.blank += 1;
+            return;
+        }
+        self.found.addresses += 1;
+        let (key, domain) = mailbox_key(text);
+        if !self.seen.insert(key) {
+            self.found.repeated += 1;
+        } else if domain.is_empty() {
+            self.found.invalid += 1;
+        } else {
+            *self.domains.entry(domain).or_default() += 1;
+        }
+    }
+
+    /// Returns the counts.
+    pub(super) fn finish(self) -> ColumnContent {
+        // Sorts by number, then by name, so that the same list gives the same result.
+        let mut ranked: BTreeMap<i64, Vec<Box<str>>> = BTreeMap::new();
+        for (domain, count) in self.domains {
+            ranked.entry(-count).or_default().push(domain);
+        }
+        let mut domains = Domains::default();
+        for (count, mut names) in ranked {
+            names.sort_unstable();
+            for name in names {
+                if domains.named.len() < DOMAINS_MAX {
+                    domains.named.push((name.into(), -count));
+                } else {
+                    domains.others -= count;
+                }
+            }
+        }
+        ColumnContent { domains: domains.packed(), ..self.found }
+    }
+}
+
+/// Counts an upload's rows again, with this choice. `None` if no column is chosen. Fails if too many files are being counted.
+pub async fn count(store: &Store, upload: &Upload, choice: ColumnChoice) -> Result<Option<ColumnContent>, ApiError> {
+    let Some(column) = choice.column.and_then(|column| usize::try_from(column).ok()) else { return Ok(None) };
+    let _place = PLACES.take(upload.org)?;
+    let about = FileFacts::of(&upload.about)?;
+    let (mut counter, mut next) = (Counter::default(), 0);
+    while next < upload.rows {
+        let blocks = uploads::blocks(&mut store.read().await?, upload.org, upload.no, next, BLOCKS).await?;
+        let (about, skip) = (about.clone(), choice.header);
+        let work = tokio::task::spawn_blocking(move || {
+            for (first, body) in blocks {
+                for (at, row) in (first..).zip(decoded(&body)?) {
+                    if at > 0 || !skip {
+                        counter.add(&address(&about, &row, column));
+                    }
+                    next = at + 1;
+                }
+            }
+            Ok::<_, ApiError>((counter, next))
+        });
+        let before = next;
+        (counter, next) = work.await.map_err(ApiError::server_error)??;
+        if next == before {
+            return Err(ApiError::server_error("rows of an upload are missing"));
+        }
+    }
+    let found = tokio::task::spawn_blocking(move || counter.finish()).await.map_err(ApiError::server_error)?;
+    Ok(Some(found))
+}
+
+/// Counts the first rows of a file, which were kept until the column was known.
+pub(super) fn count_rows(counter: &mut Counter, about: &FileFacts, rows: &[FileRow], choice: ColumnChoice) {
+    let Some(column) = choice.column.and_then(|column| usize::try_from(column).ok()) else { return };
+    for row in rows.iter().skip(usize::from(choice.header)) {
+        counter.add(&address(about, row, column));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_counted_as_a_job_counts_them() {
+        let mut counter = Counter::default();
+        for text in ["a@x.org", "A@X.org", "", "b@x.org", "c@y.example.com", "no address", "no address", ""] {
+            counter.add(text);
+        }
+        let found = counter.finish();
+        assert_eq!((found.addresses, found.blank, found.repeated, found.invalid), (6, 2, 2, 1));
+        let domains = Domains::of(&found.domains).unwrap();
+        assert_eq!(domains.named, [("x.org".to_owned(), 2), ("y.example.com".to_owned(), 1)]);
+        assert_eq!(domains.others, 0);
+    }
+
+    #[test]
+    fn domains_beyond_those_with_the_most_addresses_are_others() {
+        let mut counter = Counter::default();
+        for n in 0..DOMAINS_MAX + 10 {
+            counter.add(&format!("a@d{n}.example.org"));
+        }
+        counter.add("b@d20005.example.org");
+        let domains = Domains::of(&counter.finish().domains).unwrap();
+        assert_eq!(domains.named[0], ("d20005.example.org".to_owned(), 2));
+        assert_eq!((domains.named.len(), domains.others), (DOMAINS_MAX, 10));
+    }
+}

@@ -1,0 +1,94 @@
+//! Slots for files that are processed at the same time.
+//!
+//! Counting a file keeps the digests of its addresses in memory. A body may arrive slowly, and a workbook is written to disk
+//! before it is sent. There are therefore few slots for each, and even fewer per organization. An organization gets a second
+//! one only while half of the slots are free. However slow the files of a few are, the others find a slot.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use probity_contract::error::{ApiError, Code};
+use probity_store::OrgNo;
+
+/// `Retry-After` without a free slot, in seconds.
+pub const COME_AGAIN_S: u32 = 5;
+
+/// Message for a file without a free slot.
+pub const FULL: &str = "too many files are being read; try again";
+
+/// Slots for one kind of work.
+#[derive(Debug)]
+pub struct Places {
+    taken: Mutex<BTreeMap<OrgNo, usize>>,
+    in_all: usize,
+    of_org: usize,
+    /// Message without a free slot.
+    full: &'static str,
+}
+
+impl Places {
+    pub const fn new(in_all: usize, of_org: usize, full: &'static str) -> Self {
+        Self { taken: Mutex::new(BTreeMap::new()), in_all, of_org, full }
+    }
+
+    /// Takes a slot, returned on drop. Fails with 503 if none is left for this organization.
+    pub fn take(&self, org: OrgNo) -> Result<UploadSlot<'_>, ApiError> {
+        let mut taken = self.taken();
+        let own = taken.get(&org).copied().unwrap_or(0);
+        let there = if own == 0 { self.in_all } else { self.in_all / 2 };
+        if own >= self.of_org || taken.values().sum::<usize>() >= there {
+            let busy = ApiError::new(Code::ServiceUnavailable, self.full);
+            return Err(busy.retry_after(COME_AGAIN_S));
+        }
+        taken.insert(org, own + 1);
+        Ok(UploadSlot { of: self, org })
+    }
+
+    fn taken(&self) -> MutexGuard<'_, BTreeMap<OrgNo, usize>> {
+        // The counts are consistent after each step.
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Slot in use.
+#[derive(Debug)]
+pub struct UploadSlot<'a> {
+    of: &'a Places,
+    org: OrgNo,
+}
+
+impl Drop for UploadSlot<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.of.taken();
+        match taken.get_mut(&self.org) {
+            Some(own) if *own > 1 => *own -= 1,
+            _ => drop(taken.remove(&self.org)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_takes_all_places_and_each_comes_free() {
+        let places = Places::new(4, 2, "full");
+        let [one, other, third, fourth] = [1, 2, 3, 4].map(OrgNo);
+        let first = places.take(one).unwrap();
+        let second = places.take(one).unwrap();
+        assert!(places.take(one).is_err());
+        // Half of the slots are taken. From here on, each organization gets one.
+        let last = places.take(other).unwrap();
+        assert!(places.take(other).is_err());
+        let _third = places.take(third).unwrap();
+        assert!(places.take(fourth).is_err());
+        drop(first);
+        assert!(places.take(one).is_err());
+        let _fourth = places.take(fourth).unwrap();
+        drop(last);
+        drop(second);
+        let _again = places.take(one).unwrap();
+        assert!(places.take(one).is_err());
+    }
+}

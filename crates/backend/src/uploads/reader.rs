@@ -1,0 +1,352 @@
+//! Reads the pieces of a body into blocks of rows, on its own thread.
+//!
+//! The first rows determine the address column and whether there is a header; further rows are counted as they pass. Text is
+//! read while it arrives. A workbook goes to an unnamed temporary file first, because an archive has its directory at the end.
+//! The system removes that file in any case.
+//!
+//! Cells of a workbook may share one text, so the size of all rows is limited as well as that of the file. Shared texts are in
+//! memory during the reading. Few workbooks are therefore read at a time, for all organizations together, and the others wait
+//! on disk.
+
+use std::io::{self, Read};
+#[cfg(feature = "xlsx")]
+use std::time::Duration;
+
+use probity_account::block::table::TableFilling;
+use probity_lists::column::Sample;
+use probity_lists::content::{self, HEAD_BYTES};
+use probity_lists::json;
+use probity_lists::rows::{TextForm, TextRows};
+#[cfg(feature = "xlsx")]
+use probity_lists::workbook::Workbook;
+use probity_lists::{FileFault, WorkbookBound};
+use probity_store::uploads::{ColumnChoice, ColumnContent};
+#[cfg(feature = "xlsx")]
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+#[cfg(feature = "xlsx")]
+use tokio::sync::{Semaphore, SemaphorePermit};
+#[cfg(feature = "xlsx")]
+use tokio::time::timeout;
+
+use crate::uploads::about::{FileFacts, FileKind};
+use crate::uploads::cells::{FileRow, address, cells};
+use crate::uploads::count::{Counter, count_rows};
+use crate::uploads::kinds::ColumnKinds;
+use crate::uploads::pieces::BodyPieces;
+
+/// Rows that determine the column.
+const SAMPLE_ROWS: usize = 200;
+/// Size of the rows at which fewer of them determine the column, in bytes, because they are in memory.
+const SAMPLE_BYTES: usize = 2 << 20;
+/// Maximum size of all rows, as a multiple of the largest file. Sheets written by people stay below it, because texts are not
+/// what compresses best.
+const EXPANDS_MAX: usize = 8;
+
+/// Workbooks that this process reads at a time. Each may have 85 MiB of shared texts in memory.
+#[cfg(feature = "xlsx")]
+const WORKBOOKS_MAX: usize = 2;
+/// Maximum wait of a workbook for its turn. Two large ones before it are read by then.
+#[cfg(feature = "xlsx")]
+const TURN_MAX: Duration = Duration::from_secs(30);
+
+#[cfg(feature = "xlsx")]
+static TURNS: Semaphore = Semaphore::const_new(WORKBOOKS_MAX);
+
+/// A block of rows, and their number.
+pub type RowBlock = (Vec<u8>, i64);
+
+/// Parameters for reading a file.
+pub struct ReadRequest {
+    pub name: String,
+    /// Sheet of a workbook to read; `None` for the one with the most addresses among its first rows, or else the first one with
+    /// content.
+    pub sheet: Option<String>,
+    pub rows_max: u64,
+    /// Maximum size of a file, in bytes.
+    pub bytes_max: usize,
+    /// Whether each line is one address, whatever it looks like.
+    pub lines: bool,
+}
+
+/// Result of reading a file.
+pub struct FileArrival {
+    pub about: FileFacts,
+    pub rows: i64,
+    pub choice: ColumnChoice,
+    pub content: Option<ColumnContent>,
+}
+
+/// Reason why nothing was read.
+#[derive(Debug)]
+pub enum Unread {
+    /// The file cannot be read.
+    File(FileFault),
+    /// The receiver of the blocks is gone.
+    Nobody,
+    /// Too many workbooks are being read.
+    #[cfg(feature = "xlsx")]
+    Busy,
+}
+
+impl From<FileFault> for Unread {
+    fn from(fault: FileFault) -> Self {
+        Self::File(fault)
+    }
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        Self::File(FileFault::Io(error))
+    }
+}
+
+/// Waits for a turn to read a workbook.
+#[cfg(feature = "xlsx")]
+async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, Unread> {
+    match timeout(TURN_MAX, turns.acquire()).await {
+        Ok(Ok(turn)) => Ok(turn),
+        Ok(Err(_)) | Err(_) => Err(Unread::Busy),
+    }
+}
+
+/// Reads a whole body. Blocks; call it on a thread within a runtime, by whose clock a workbook waits for its turn.
+pub fn read(mut from: BodyPieces, wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Result<FileArrival, Unread> {
+    if wish.lines {
+        let mut table = Table::new(wish, blocks);
+        table.text(TextRows::lines(from)?)?;
+        return table.finish();
+    }
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    from.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head)?;
+    let content = content::of(&head)?;
+    let whole = io::Cursor::new(head).chain(from);
+    let mut table = Table::new(wish, blocks);
+    match content {
+        content::ContentKind::Text => table.text(TextRows::open(whole)?)?,
+        #[cfg(feature = "xlsx")]
+        content::ContentKind::Zip => table.workbook(whole)?,
+        #[cfg(not(feature = "xlsx"))]
+        content::ContentKind::Zip => return Err(FileFault::Workbooks.into()),
+    }
+    table.finish()
+}
+
+/// File that is being read.
+struct Table {
+    wish: ReadRequest,
+    blocks: mpsc::Sender<RowBlock>,
+    about: FileFacts,
+    filling: TableFilling,
+    rows: u64,
+    /// Size of all texts so far, in bytes.
+    bytes: usize,
+    /// First rows, until the column is chosen.
+    sample: Vec<FileRow>,
+    choice: Option<ColumnChoice>,
+    counter: Counter,
+    kinds: ColumnKinds,
+    /// For JSON lines: the first unreadable line, and whether any line was readable.
+    unreadable: Option<u64>,
+    readable: bool,
+}
+
+impl Table {
+    fn new(wish: ReadRequest, blocks: mpsc::Sender<RowBlock>) -> Self {
+        let about = FileFacts::new(wish.name.clone(), FileKind::Csv);
+        Self {
+            wish,
+            blocks,
+            about,
+            filling: TableFilling::default(),
+            rows: 0,
+            bytes: 0,
+            sample: Vec::new(),
+            choice: None,
+            counter: Counter::default(),
+            kinds: ColumnKinds::default(),
+            unreadable: None,
+            readable: false,
+        }
+    }
+
+    fn text(&mut self, mut rows: TextRows<impl Read>) -> Result<(), Unread> {
+        self.about.encoding = Some(rows.encoding.word().to_owned());
+        self.about.delimiter = rows.delimiter.map(char::from);
+        self.about.kind = match rows.form {
+            TextForm::Csv => FileKind::Csv,
+            TextForm::Lines => FileKind::Txt,
+            TextForm::Json => FileKind::Jsonl,
+        };
+        while let Some(row) = rows.next_row()? {
+            self.take(row)?;
+        }
+        self.about.windows_1252 = rows.has_strange();
+        self.about.line_feeds = rows.has_line_feeds();
+        match self.unreadable {
+            Some(line) if !self.readable => Err(FileFault::NotJson(line).into()),
+            _ => Ok(()),
+        }
+    }
+
+    #[cfg(feature = "xlsx")]
+    fn workbook(&mut self, mut from: impl Read) -> Result<(), Unread> {
+        use std::io::{Seek as _, SeekFrom};
+
+        let mut file = tempfile::tempfile()?;
+        io::copy(&mut from, &mut file)?;
+        file.seek(SeekFrom::Start(0))?;
+        let _turn = Handle::current().block_on(turn(&TURNS))?;
+        let mut book = Workbook::open(file)?;
+        self.about.kind = FileKind::Xlsx;
+        self.about.sheets = book.sheets().to_vec();
+        let wanted = match self.wish.sheet.clone() {
+            Some(sheet) => vec![sheet],
+            None => book.by_addresses(SAMPLE_ROWS, SAMPLE_BYTES),
+        };
+        for sheet in wanted {
+            let mut stopped = None;
+            let read = book.read(&sheet, |row| {
+                self.take(row).map_err(|unread| match unread {
+                    Unread::File(fault) => fault,
+                    other => {
+                        stopped = Some(other);
+                        FileFault::Empty
+                    }
+                })
+            });
+            if let Some(stopped) = stopped {
+                return Err(stopped);
+            }
+            if read? > 0 {
+                self.about.sheet = Some(sheet);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, row: FileRow) -> Result<(), Unread> {
+        if self.rows == self.wish.rows_max {
+            return Err(FileFault::TooManyRows(self.wish.rows_max).into());
+        }
+        self.rows += 1;
+        self.bytes = self.bytes.saturating_add(row.iter().map(String::len).sum());
+        if self.bytes / EXPANDS_MAX > self.wish.bytes_max {
+            return Err(FileFault::Unpacks(WorkbookBound::Expanded).into());
+        }
+        if self.about.kind == FileKind::Jsonl {
+            self.fields(&row);
+        } else {
+            self.about.width = self.about.width.max(row.len());
+            if self.rows > 1 {
+                self.kinds.row(&row);
+            }
+        }
+        self.filling.push(&row).map_err(|_| FileFault::RowTooLong(self.rows))?;
+        if self.filling.is_full() {
+            self.hand_over()?;
+        }
+        let Some(choice) = self.choice else {
+            self.sample.push(row);
+            if self.sample.len() == SAMPLE_ROWS || self.bytes >= SAMPLE_BYTES {
+                self.choose();
+            }
+            return Ok(());
+        };
+        if let Some(column) = choice.column.and_then(|column| usize::try_from(column).ok()) {
+            self.counter.add(&address(&self.about, &row, column));
+        }
+        Ok(())
+    }
+
+    fn fields(&mut self, row: &FileRow) {
+        match row.first().map(|line| json::members(line)) {
+            Some(Ok(members)) => {
+                self.readable = true;
+                self.about.fields(members.iter().map(|(name, _)| name.as_str()));
+                for (name, value) in &members {
+                    if let Some(column) = self.about.first.iter().position(|known| known == name) {
+                        self.kinds.cell(column, &json::cell(value), value.get().starts_with('"'));
+                    }
+                }
+            }
+            _ => self.unreadable = self.unreadable.or(Some(self.rows)),
+        }
+    }
+
+    /// Chooses the column by the first rows.
+    fn choose(&mut self) {
+        let fields = self.about.kind == FileKind::Jsonl;
+        if self.about.kind == FileKind::Txt {
+            return self.chosen(ColumnChoice { column: Some(0), header: false });
+        }
+        if !fields {
+            self.about.first = self.sample.first().cloned().unwrap_or_default();
+        }
+        let rows = std::mem::take(&mut self.sample);
+        // Rows of cells are examined in place. Lines are short enough to be split.
+        let (sample, lines) = if fields {
+            let shown = rows.iter().map(|line| cells(&self.about, line.clone()));
+            (std::iter::once(self.about.first.clone()).chain(shown).collect(), rows)
+        } else {
+            (rows, Vec::new())
+        };
+        let sample = Sample::of_rows(sample);
+        let found = sample.column(None, false).ok();
+        self.sample = if fields { lines } else { sample.rows };
+        let choice = ColumnChoice {
+            column: found.and_then(|(column, _)| i64::try_from(column).ok()),
+            header: !fields && found.map_or(self.about.width > 1, |(_, header)| header),
+        };
+        self.chosen(choice);
+    }
+
+    fn chosen(&mut self, choice: ColumnChoice) {
+        let rows = std::mem::take(&mut self.sample);
+        count_rows(&mut self.counter, &self.about, &rows, choice);
+        self.choice = Some(choice);
+    }
+
+    fn hand_over(&mut self) -> Result<(), Unread> {
+        let Some((block, rows)) = self.filling.take() else { return Ok(()) };
+        let rows = i64::try_from(rows).unwrap_or(i64::MAX);
+        self.blocks.blocking_send((block, rows)).map_err(|_| Unread::Nobody)
+    }
+
+    fn finish(mut self) -> Result<FileArrival, Unread> {
+        if self.rows == 0 {
+            return Err(FileFault::Empty.into());
+        }
+        if self.choice.is_none() {
+            self.choose();
+        }
+        self.hand_over()?;
+        let choice = self.choice.expect("chosen above");
+        let content = choice.column.is_some().then(|| self.counter.finish());
+        self.about.kinds = self.kinds.finish();
+        Ok(FileArrival { about: self.about, rows: i64::try_from(self.rows).unwrap_or(i64::MAX), choice, content })
+    }
+}
+
+#[cfg(all(test, feature = "xlsx"))]
+mod tests {
+    use probity_engine::clock::EngineClock;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_workbook_waits_for_its_turn_and_not_for_ever() {
+        let turns = Semaphore::new(WORKBOOKS_MAX);
+        let first = turn(&turns).await.unwrap();
+        let _second = turn(&turns).await.unwrap();
+        let clock = EngineClock::system();
+        assert!(matches!(turn(&turns).await, Err(Unread::Busy)));
+        assert_eq!(clock.elapsed(), TURN_MAX);
+        let (third, ()) = tokio::join!(turn(&turns), async {
+            tokio::time::sleep(TURN_MAX / 2).await;
+            drop(first);
+        });
+        assert!(third.is_ok(), "what comes free is taken");
+    }
+}

@@ -1,0 +1,125 @@
+//! Parameters in the OpenAPI document. Handlers name these types in `params(...)`.
+//!
+//! Query values are text, but clients generated from the document may send a number either as a number or as text. Every number
+//! is therefore described as both; the patterns match exactly the texts that the service accepts.
+
+mod connections;
+mod jobs;
+mod suppressions;
+mod webhooks;
+
+use serde_json::Value;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{RefOr, Required};
+
+pub use connections::{ConnectionPath, IntegrationPath, KeywordPath, RulePath, RunPath};
+pub use jobs::JobPath;
+pub use suppressions::ListPath;
+pub use webhooks::{DeliveryPath, ErasurePath, OutcomeSourcePath, WebhookPath};
+
+/// Maximum length of an address to verify, in bytes.
+pub const EMAIL_BYTES_MAX: usize = 1024;
+/// Maximum length of a part of addresses to search for, in characters.
+pub const SEARCH_TEXT_MAX: usize = 320;
+
+/// Positive decimal number, with or without a fraction.
+pub const POSITIVE_DECIMAL: &str = r"^(0*[1-9][0-9]*(\.[0-9]+)?|0+\.0*[1-9][0-9]*)$";
+/// Positive whole number.
+pub const POSITIVE_INTEGER: &str = "^0*[1-9][0-9]*$";
+
+#[derive(Debug)]
+pub struct KeyPath;
+
+impl IntoParams for KeyPath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_id("Key ID, as listed.", "key_01h455vb4pex5vsknk084sn02q")]
+    }
+}
+
+#[derive(Debug)]
+pub struct UserPath;
+
+impl IntoParams for UserPath {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![path_id("Member ID, as listed.", "usr_01h455vb4pex5vsknk084sn02q")]
+    }
+}
+
+/// Describes the ID in a path. IDs are opaque: an unreadable one gets 404, so the schema does not restrict it.
+pub fn path_id(description: &str, example: &str) -> Parameter {
+    path_part("id", description, example)
+}
+
+pub fn path_part(name: &str, description: &str, example: &str) -> Parameter {
+    path_part_of(name, description, not_empty(), example)
+}
+
+pub fn path_part_of(name: &str, description: &str, schema: impl Into<RefOr<Schema>>, example: &str) -> Parameter {
+    let part = query(name, description, schema, example);
+    part.parameter_in(ParameterIn::Path).required(Required::True).build()
+}
+
+pub fn query(
+    name: &str,
+    description: &str,
+    schema: impl Into<RefOr<Schema>>,
+    example: impl Into<Value>,
+) -> ParameterBuilder {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(schema))
+        .example(Some(example.into()))
+}
+
+pub fn email() -> RefOr<Schema> {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(EMAIL_BYTES_MAX))
+        // White space alone counts as empty.
+        .pattern(Some(r"[^\t\n\f\r ]"))
+        .into()
+}
+
+pub fn timeout() -> RefOr<Schema> {
+    let number = ObjectBuilder::new().schema_type(Type::Number).exclusive_minimum(Some(0));
+    OneOfBuilder::new().item(number).item(matching(POSITIVE_DECIMAL)).default(Some(20.into())).into()
+}
+
+pub fn per_page(usual: u32) -> RefOr<Schema> {
+    let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1));
+    OneOfBuilder::new().item(number).item(matching(POSITIVE_INTEGER)).default(Some(usual.into())).into()
+}
+
+pub fn not_empty() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).into()
+}
+
+pub fn text() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).into()
+}
+
+/// Returns the schema of a part of addresses to search for.
+pub fn search_text() -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).max_length(Some(SEARCH_TEXT_MAX)).into()
+}
+
+pub fn matching(pattern: &str) -> RefOr<Schema> {
+    ObjectBuilder::new().schema_type(Type::String).pattern(Some(pattern)).into()
+}
+
+/// Returns the schema of one of the names, or an empty text, which counts as omitted.
+pub fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names.into_iter().chain([""])))
+}
+
+/// Returns the schema of a number within the bounds (minimum, default, maximum), as a number or as text matching the pattern.
+pub fn bounded((least, usual, most): (i64, i64, i64), pattern: &str) -> RefOr<Schema> {
+    let number = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(least)).maximum(Some(most));
+    OneOfBuilder::new().item(number).item(matching(pattern)).default(Some(usual.into())).into()
+}

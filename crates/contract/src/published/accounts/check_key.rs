@@ -1,0 +1,66 @@
+//! Query and response types of `GET /v1/check-key`.
+
+use serde::Serialize;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::error::ApiError;
+use crate::parameters::{query, text};
+use crate::query::{FromQuery, Query};
+
+/// Key to look up. Without `Debug`, because it holds a secret.
+#[derive(Clone)]
+pub struct CheckKeyQuery {
+    /// Key to look up; `None` for the caller's own key.
+    pub key: Option<String>,
+}
+
+impl FromQuery for CheckKeyQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        for name in ["public_key", "api_key"] {
+            if let Some(text) = query.text(name)?.filter(|text| !text.is_empty()) {
+                return Ok(Self { key: Some(text.into_owned()) });
+            }
+        }
+        Ok(Self { key: None })
+    }
+}
+
+impl IntoParams for CheckKeyQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let api_key_means = "Another key of the same organization to look up. Without a bearer token, the key that \
+            authenticates the call.";
+        let public_key_means = "Another key of the same organization to look up, such as a `pub` key.";
+        let flag_means = "Accepted for compatibility; the plan is always shown.";
+        let credits_means = "Accepted for compatibility; the credits are always shown.";
+        let token_means = "Accepted for compatibility; no token is returned.";
+        vec![
+            query("api_key", api_key_means, text(), "probity_live_4ZqKf0pX").build(),
+            query("public_key", public_key_means, text(), "probity_pub_4ZqKf0pX").build(),
+            query("check_plan", flag_means, text(), "true").build(),
+            query("check_credits", credits_means, text(), "true").build(),
+            query("get_token", token_means, text(), "false").build(),
+        ]
+    }
+}
+
+/// Plan and credits of a key.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckedKey {
+    /// Key name.
+    #[schema(examples("Sign-up form"))]
+    pub name: String,
+    /// Name of the organization that owns the key.
+    #[schema(examples("Example Ltd"))]
+    pub organization: String,
+    /// Plan of the organization.
+    #[schema(examples("unlimited"))]
+    pub plan_type: String,
+    /// Available subscription credits of this period.
+    #[schema(examples(9_500))]
+    pub free_matches: i64,
+    /// Available prepaid credits.
+    #[schema(examples(25_000))]
+    pub extra_credits: i64,
+}

@@ -1,0 +1,211 @@
+//! Request and response types of `/v1/users`.
+
+use std::borrow::Cow;
+
+use probity_account::id::UserId;
+use probity_account::language::PageLanguage;
+use probity_account::role::MemberRole;
+use probity_store::accounts::users::{TeamMember, UserStatus, email_key};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type};
+
+use crate::merge_patch::PatchField;
+use crate::schema;
+use crate::schema::one_of;
+use crate::timestamp::Timestamp;
+
+/// A member of the organization.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = User)]
+pub struct Member {
+    /// Member ID.
+    #[schema(schema_with = schema::user_id)]
+    pub id: UserId,
+    /// Email address; empty while the owner has none.
+    #[schema(examples("ann@example.com"))]
+    pub email: String,
+    /// Member name.
+    #[schema(required, examples("Ann Lee"))]
+    pub name: Option<String>,
+    /// Role of the member.
+    #[serde(serialize_with = "role_name")]
+    #[schema(schema_with = role)]
+    pub role: MemberRole,
+    /// Whether the member is the owner. There is one owner, who cannot be removed, paused or given another role.
+    pub is_primary: bool,
+    /// Member status.
+    #[serde(serialize_with = "status_name")]
+    #[schema(schema_with = status)]
+    pub status: UserStatus,
+    /// Time of the invitation.
+    pub created_at: Timestamp,
+}
+
+impl From<TeamMember> for Member {
+    fn from(user: TeamMember) -> Self {
+        Self {
+            id: user.id,
+            email: user.email.unwrap_or_default(),
+            name: user.name,
+            role: user.role,
+            is_primary: user.is_primary,
+            status: user.status,
+            created_at: user.created_at.into(),
+        }
+    }
+}
+
+/// A newly invited member.
+#[derive(Clone, Serialize, ToSchema)]
+#[schema(as = InvitedUser)]
+pub struct NewMember {
+    /// The member, as listed.
+    #[serde(flatten)]
+    pub member: Member,
+    /// One-time link for joining, shown only here. It begins with `server.public_url`, or with `/` if that is not set.
+    #[schema(examples("https://verify.example.com/#/link/4ZqKf0pX…"))]
+    pub invitation_url: String,
+}
+
+/// The person to invite.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[schema(as = InviteUser)]
+#[serde(deny_unknown_fields)]
+pub struct Invite {
+    /// The person's address, at most 254 bytes.
+    #[serde(deserialize_with = "email_of")]
+    #[schema(schema_with = email)]
+    pub email: String,
+    /// Member name.
+    #[serde(default, deserialize_with = "name_of")]
+    #[schema(schema_with = name)]
+    pub name: Option<String>,
+    /// Role of the member.
+    #[serde(deserialize_with = "role_of")]
+    #[schema(schema_with = role)]
+    pub role: MemberRole,
+    /// Language of the mail.
+    #[serde(default, deserialize_with = "language_of")]
+    #[schema(schema_with = mail_language)]
+    pub language: Option<PageLanguage>,
+}
+
+/// Fields of a member to change. Omitted fields stay.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = UserPatch)]
+#[serde(deny_unknown_fields)]
+pub struct MemberPatch {
+    #[serde(default)]
+    #[schema(schema_with = name)]
+    pub name: PatchField<Line>,
+    #[serde(default, deserialize_with = "maybe_role")]
+    #[schema(schema_with = role)]
+    pub role: Option<MemberRole>,
+    #[serde(default, deserialize_with = "maybe_status")]
+    #[schema(schema_with = settable_status)]
+    pub status: Option<UserStatus>,
+}
+
+/// A removed member.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = DeletedUser)]
+pub struct DeletedMember {
+    /// Member ID.
+    #[schema(schema_with = schema::user_id)]
+    pub id: UserId,
+    /// Always true.
+    #[schema(schema_with = schema::always_true)]
+    pub deleted: bool,
+}
+
+/// Line of text as stored, without surrounding white space.
+#[derive(Clone, Debug)]
+pub struct Line(pub String);
+
+impl<'de> Deserialize<'de> for Line {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        probity_account::name::name(&text).map(|line| Self(line.to_owned())).map_err(de::Error::custom)
+    }
+}
+
+fn email_of<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = Cow::<'de, str>::deserialize(from)?;
+    let email = text.trim();
+    match email_key(email) {
+        Some(_) => Ok(email.to_owned()),
+        None => Err(de::Error::custom("must be an email address")),
+    }
+}
+
+fn name_of<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::<Line>::deserialize(from)?.map(|Line(name)| name))
+}
+
+fn language_of<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PageLanguage>, D::Error> {
+    let tag = Cow::<'de, str>::deserialize(from)?;
+    PageLanguage::from_tag(&tag).map(Some).ok_or_else(|| de::Error::custom("must be en, de, fr or es"))
+}
+
+fn role_of<'de, D: Deserializer<'de>>(from: D) -> Result<MemberRole, D::Error> {
+    let name = Cow::<'de, str>::deserialize(from)?;
+    MemberRole::from_name(&name).ok_or_else(|| de::Error::custom("must be administrator or contributor"))
+}
+
+/// Deserializes a role that may be omitted but not null, because every member has a role.
+fn maybe_role<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MemberRole>, D::Error> {
+    role_of(from).map(Some)
+}
+
+/// Deserializes a status. Only `active` and `paused` can be set, not `invited`.
+fn maybe_status<'de, D: Deserializer<'de>>(from: D) -> Result<Option<UserStatus>, D::Error> {
+    let name = Cow::<'de, str>::deserialize(from)?;
+    let settable = [UserStatus::Active, UserStatus::Paused].into_iter().find(|status| status.as_str() == name);
+    settable.map(Some).ok_or_else(|| de::Error::custom("must be active or paused"))
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn role_name<S: Serializer>(role: &MemberRole, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(role.as_str())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn status_name<S: Serializer>(status: &UserStatus, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(status.as_str())
+}
+
+fn role() -> Object {
+    let means = "Role of the member. `administrator`: everything. `contributor`: verify addresses, submit and \
+        cancel jobs, and view the account, the team, reports, integrations and webhooks.";
+    one_of(MemberRole::ALL.map(MemberRole::as_str), means)
+}
+
+fn mail_language() -> Object {
+    let means = "Language of the mail with the invitation. Default: that of the member who invites, else `en`.";
+    one_of(PageLanguage::ALL.map(PageLanguage::tag), means)
+}
+
+fn status() -> Object {
+    let means = "Member status. `active`: can sign in. `invited`: has not accepted yet. `paused`: cannot sign in.";
+    one_of(UserStatus::ALL.map(UserStatus::as_str), means)
+}
+
+fn settable_status() -> Object {
+    one_of(["active", "paused"], "Whether the member can sign in.")
+}
+
+fn email() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Email)))
+        .min_length(Some(3))
+        .max_length(Some(254))
+        .description(Some("Email address. Domains of private networks are accepted."))
+        .examples(["ann@example.com"])
+        .build()
+}
+
+fn name() -> Object {
+    schema::line_or_null("Member name.", "Ann Lee")
+}

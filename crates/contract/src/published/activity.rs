@@ -1,0 +1,5 @@
+//! Types about what happened in an account: its timeline and its reports.
+
+pub mod breakdown;
+pub mod reports;
+pub mod timeline;

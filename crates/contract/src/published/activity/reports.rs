@@ -1,0 +1,206 @@
+//! Query and response types of `/v1/reports`.
+
+use std::borrow::Cow;
+
+use probity_mail::time::civil_from_days;
+use probity_store::jobs::JobCounts;
+use serde::{Serialize, Serializer};
+use utoipa::openapi::Object;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::error::ApiError;
+use crate::parameters::{bounded, names, query, text};
+use crate::published::jobs::ReasonCounts;
+use crate::query::{FromQuery, Query};
+use crate::schema;
+use crate::timestamp::Timestamp;
+
+/// Number of days of a series: minimum, default, maximum.
+const SERIES_DAYS: (i64, i64, i64) = (1, 30, 366);
+/// Connection ID in examples.
+const CONNECTION: &str = "conn_01h455vb4pex5vsknk084sn02q";
+
+/// Period of a report, by calendar in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsagePeriod {
+    ThisWeek,
+    ThisMonth,
+    ThisYear,
+    /// All time. It cannot be combined with a connection.
+    Lifetime,
+}
+
+impl UsagePeriod {
+    const ALL: [Self; 4] = [Self::ThisWeek, Self::ThisMonth, Self::ThisYear, Self::Lifetime];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ThisWeek => "this_week",
+            Self::ThisMonth => "this_month",
+            Self::ThisYear => "this_year",
+            Self::Lifetime => "lifetime",
+        }
+    }
+}
+
+impl Serialize for UsagePeriod {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+/// Usage to count.
+#[derive(Clone, Debug)]
+pub struct UsageQuery {
+    pub period: UsagePeriod,
+    /// Connection ID as sent; `None` for all usage.
+    pub connection_id: Option<String>,
+}
+
+impl FromQuery for UsageQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        let named = query.one_of("period", &UsagePeriod::ALL.map(UsagePeriod::as_str))?;
+        let period = named.and_then(|name| UsagePeriod::ALL.into_iter().find(|period| period.as_str() == name));
+        let period = period.unwrap_or(UsagePeriod::ThisMonth);
+        let connection_id = connection_id(query)?;
+        if connection_id.is_some() && period == UsagePeriod::Lifetime {
+            return Err(ApiError::invalid(
+                "connection_id",
+                "cannot be combined with the period `lifetime`; choose another period",
+            ));
+        }
+        Ok(Self { period, connection_id })
+    }
+}
+
+impl IntoParams for UsageQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let period = names(UsagePeriod::ALL.map(UsagePeriod::as_str)).default(Some("this_month".into()));
+        let connection_means = "Only verifications for this connection; not possible with `lifetime`.";
+        vec![
+            query("period", "Period in UTC, default `this_month`.", period, "this_week").build(),
+            query("connection_id", connection_means, text(), CONNECTION).build(),
+        ]
+    }
+}
+
+/// Days whose usage is counted.
+#[derive(Clone, Debug)]
+pub struct DailyUsageQuery {
+    /// Number of days, including today.
+    pub days: i64,
+    /// Connection ID as sent; `None` for all usage.
+    pub connection_id: Option<String>,
+}
+
+impl FromQuery for DailyUsageQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        Ok(Self { days: query.whole_within("days", SERIES_DAYS)?, connection_id: connection_id(query)? })
+    }
+}
+
+impl IntoParams for DailyUsageQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let pattern = "^0*([1-9]|[1-9][0-9]|[12][0-9]{2}|3[0-5][0-9]|36[0-6])$";
+        let connection_means = "Only verifications for this connection.";
+        vec![
+            query("days", "Number of days including today, 1 to 366, default 30.", bounded(SERIES_DAYS, pattern), 30)
+                .build(),
+            query("connection_id", connection_means, text(), CONNECTION).build(),
+        ]
+    }
+}
+
+/// Returns the connection ID of a query. An empty text counts as omitted.
+fn connection_id(query: &Query) -> Result<Option<String>, ApiError> {
+    Ok(query.text("connection_id")?.filter(|id| !id.is_empty()).map(Cow::into_owned))
+}
+
+/// Usage in a period.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct UsageReport {
+    /// The period.
+    #[schema(schema_with = periods)]
+    pub period: UsagePeriod,
+    /// Connection that the report covers; null for all usage.
+    #[schema(required, examples("conn_01h455vb4pex5vsknk084sn02q"))]
+    pub connection_id: Option<String>,
+    /// Time range in UTC; null for `lifetime`.
+    #[schema(required)]
+    pub range: Option<Range>,
+    /// Verified addresses.
+    #[schema(examples(500), minimum = 0)]
+    pub total: i64,
+    /// Addresses by status.
+    pub statuses: Statuses,
+    /// Addresses that did not pass, by reason.
+    pub reasons: ReasonCounts,
+}
+
+/// A time range.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct Range {
+    /// Start of the range.
+    pub start: Timestamp,
+    /// End of the range, exclusive.
+    pub end: Timestamp,
+}
+
+/// Addresses by status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Statuses {
+    /// Addresses that passed.
+    #[schema(examples(400), minimum = 0)]
+    passed: i64,
+    /// Addresses that did not pass: undeliverable, risky or unknown.
+    #[schema(examples(100), minimum = 0)]
+    failed: i64,
+    /// Undeliverable addresses.
+    #[schema(examples(60), minimum = 0)]
+    undeliverable: i64,
+    /// Addresses that are deliverable but flagged.
+    #[schema(examples(25), minimum = 0)]
+    risky: i64,
+    /// Addresses whose status could not be determined.
+    #[schema(examples(15), minimum = 0)]
+    unknown: i64,
+}
+
+impl Statuses {
+    pub fn of(counts: &JobCounts) -> Self {
+        Self {
+            passed: counts.passed,
+            failed: counts.failed(),
+            undeliverable: counts.undeliverable,
+            risky: counts.risky,
+            unknown: counts.unknown,
+        }
+    }
+}
+
+/// Usage on one day.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = UsageDay)]
+pub struct Day {
+    /// Day in UTC.
+    #[schema(format = Date, examples("2026-11-21"))]
+    date: String,
+    /// Verified addresses.
+    #[schema(examples(500), minimum = 0)]
+    total: i64,
+    /// Addresses by status.
+    statuses: Statuses,
+}
+
+impl Day {
+    pub fn of(day: i64, counts: &JobCounts) -> Self {
+        let date = civil_from_days(day).to_string();
+        Self { date, total: counts.processed, statuses: Statuses::of(counts) }
+    }
+}
+
+fn periods() -> Object {
+    let means = "Period in UTC. `this_week`: since Monday. `this_month`, `this_year`: by calendar. `lifetime`: all.";
+    schema::one_of(UsagePeriod::ALL.map(UsagePeriod::as_str), means)
+}

@@ -1,0 +1,471 @@
+//! Response types of the timeline. Clients distinguish events by `type`.
+
+use std::collections::BTreeMap;
+
+use probity_account::id::{ConnId, JobId};
+use probity_store::activity::events::{self, AccountChange, StoredAccountEvent};
+use probity_store::activity::timeline::EventCounts;
+use probity_store::jobs::{Job, JobState};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::error::ApiError;
+use crate::parameters::{bounded, query};
+use crate::published::jobs::{sources, status, statuses};
+use crate::query::{FromQuery, Query};
+use crate::schema;
+use crate::timestamp::Timestamp;
+
+/// Number of events: minimum, default, maximum.
+const EVENTS: (i64, i64, i64) = (1, 60, 200);
+
+/// Length of the window in days: minimum, default, maximum.
+const DAYS: (i64, i64, i64) = (1, 30, 90);
+
+const TRIGGERS: [&str; 8] = ["manual", "autofloss", "instafloss", "decay_protection", "api", "cron", "staff", "system"];
+
+/// Part of the timeline to show.
+#[derive(Clone, Copy, Debug)]
+pub struct TimelineQuery {
+    /// Number of days to look back.
+    pub days: i64,
+    /// Maximum number of events.
+    pub limit: i64,
+}
+
+impl FromQuery for TimelineQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        Ok(Self { days: query.whole_within("days", DAYS)?, limit: query.whole_within("limit", EVENTS)? })
+    }
+}
+
+impl IntoParams for TimelineQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let days_means = "Days to look back, 1 to 90, default 30.";
+        let limit_means = "Maximum number of events, 1 to 200, default 60.";
+        vec![
+            query("days", days_means, bounded(DAYS, "^0*([1-9]|[1-8][0-9]|90)$"), 30).build(),
+            query("limit", limit_means, bounded(EVENTS, "^0*([1-9]|[1-9][0-9]|1[0-9]{2}|200)$"), 60).build(),
+        ]
+    }
+}
+
+/// Account activity.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct Timeline {
+    /// Time at which the response was generated.
+    pub generated_at: Timestamp,
+    /// Time window.
+    pub window: Window,
+    /// Counts for the whole window.
+    pub summary: Summary,
+    /// Newest events, newest first.
+    pub events: Vec<Shown>,
+}
+
+/// A time range.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineWindow)]
+pub struct Window {
+    /// Start of the window.
+    pub since: Timestamp,
+    /// End of the window.
+    pub until: Timestamp,
+    /// Length in days.
+    #[schema(examples(30), minimum = 1, maximum = 90)]
+    pub days: i64,
+}
+
+/// Event counts of a window.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineSummary)]
+pub struct Summary {
+    /// Jobs that started processing or are queued.
+    #[schema(examples(1), minimum = 0)]
+    jobs: u64,
+    /// Jobs by trigger; jobs with an unknown trigger are not included.
+    #[schema(schema_with = by_trigger)]
+    jobs_by_trigger: BTreeMap<String, u64>,
+    /// Settings changes.
+    #[schema(examples(0), minimum = 0)]
+    settings_changes: u64,
+    /// Account events and changes of connections.
+    #[schema(examples(0), minimum = 0)]
+    account_events: u64,
+    /// Whether there are more events than `events` shows.
+    #[schema(examples(false))]
+    truncated: bool,
+}
+
+impl Summary {
+    /// Builds the summary from jobs by trigger and counts of other events. `shown` is the number of events in the response.
+    pub fn of(started: BTreeMap<Option<String>, u64>, counted: EventCounts, shown: usize) -> Self {
+        let EventCounts { settings_changes, account_events } = counted;
+        let jobs: u64 = started.values().sum();
+        let jobs_by_trigger = started.into_iter().filter_map(|(trigger, n)| Some((trigger?, n))).collect();
+        let truncated = u64::try_from(shown).is_ok_and(|shown| shown < jobs + settings_changes + account_events);
+        Self { jobs, jobs_by_trigger, settings_changes, account_events, truncated }
+    }
+}
+
+/// An event.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+#[schema(as = TimelineEvent)]
+pub enum Shown {
+    /// A job.
+    Job(Box<JobEvent>),
+    /// A settings change.
+    Settings(SettingsEvent),
+    /// A change of a connection.
+    Connection(ConnectionEvent),
+    /// An account event.
+    Account(AccountEvent),
+}
+
+/// A job.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJobEvent)]
+pub struct JobEvent {
+    /// Type of event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = job_kind)]
+    kind: &'static str,
+    /// Start of processing; until then, the time at which the job was accepted.
+    at: Timestamp,
+    /// The job.
+    job: JobShown,
+    /// Trigger of the job; null if unknown.
+    #[schema(schema_with = triggers)]
+    trigger: Option<String>,
+    /// Whether the trigger was recorded at the start; otherwise it was inferred later.
+    #[schema(examples(true))]
+    trigger_explicit: bool,
+    /// Origin of the job, as a dotted path.
+    #[schema(required, examples("api.batch_verify"))]
+    source_action: Option<String>,
+    /// Actor that started the job; null if unknown.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// A settings change.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineSettingsEvent)]
+pub struct SettingsEvent {
+    /// Type of event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = settings_kind)]
+    kind: &'static str,
+    /// Time of the change.
+    at: Timestamp,
+    /// Setting, as a dotted path.
+    #[schema(examples("organization.retention_days"))]
+    setting: String,
+    /// Its value before: as it was, `N entries` for a long list, or `redacted`.
+    #[schema(schema_with = value_before)]
+    before: Value,
+    /// Its value after.
+    #[schema(schema_with = value_after)]
+    after: Value,
+    /// The connection whose setting it is; left out where it is the organization's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(schema_with = connection_id)]
+    connection_id: Option<ConnId>,
+    /// Actor that changed the setting; null if unknown.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// A change of a connection.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineConnectionEvent)]
+pub struct ConnectionEvent {
+    /// Type of event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = connection_kind)]
+    kind: &'static str,
+    /// Time of the change.
+    at: Timestamp,
+    /// The connection.
+    #[schema(schema_with = connection_id)]
+    connection_id: ConnId,
+    /// Platform, by its name in the API.
+    #[schema(examples("mailchimp"))]
+    provider: String,
+    /// Change of the connection.
+    #[schema(schema_with = connection_changes)]
+    change: &'static str,
+    /// Actor; null if unknown.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// An account event.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineAccountEvent)]
+pub struct AccountEvent {
+    /// Type of event.
+    #[serde(rename = "type")]
+    #[schema(schema_with = account_kind)]
+    event: &'static str,
+    /// Time of the event.
+    at: Timestamp,
+    /// Kind of account event.
+    #[schema(schema_with = happenings)]
+    kind: &'static str,
+    /// Key, member or webhook that the event is about; left out if it is about the account or its actor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    subject: Option<TimelineSubject>,
+    /// Actor; null if unknown.
+    #[schema(required)]
+    actor: Option<Actor>,
+}
+
+/// Job of an event.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJob)]
+struct JobShown {
+    /// The job's id.
+    #[schema(schema_with = schema::job_id)]
+    id: JobId,
+    /// Job status.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+    /// Source of the addresses.
+    #[schema(schema_with = sources)]
+    source: String,
+    /// Provider, if the source is `integration`.
+    #[schema(required, examples(json!(null)))]
+    source_integration: Option<String>,
+    /// Start of processing; null until then.
+    #[schema(required)]
+    started_at: Option<Timestamp>,
+    /// Finish time; null until then.
+    #[schema(required)]
+    finished_at: Option<Timestamp>,
+    /// Results; null until the job is completed.
+    #[schema(required)]
+    results: Option<ResultsShown>,
+}
+
+/// Rows of an event's job, counted by verdict.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[schema(as = TimelineJobResults)]
+struct ResultsShown {
+    /// Submitted rows.
+    #[schema(examples(3), minimum = 0)]
+    total: i64,
+    /// Rows that passed.
+    #[schema(examples(1), minimum = 0)]
+    passed: i64,
+    /// Rows that did not pass.
+    #[schema(examples(2), minimum = 0)]
+    failed: i64,
+}
+
+/// Actor of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Actor)]
+pub struct Actor {
+    /// Kind of actor.
+    #[serde(rename = "type")]
+    #[schema(schema_with = actors)]
+    kind: &'static str,
+    /// Actor ID, if the actor has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("key_01h455vb4pex5vsknk084sn02q"))]
+    id: Option<String>,
+}
+
+/// Subject of an account event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct TimelineSubject {
+    /// Kind of subject.
+    #[serde(rename = "type")]
+    #[schema(schema_with = subjects)]
+    kind: &'static str,
+    /// ID of the key, member, webhook or job.
+    #[schema(examples("key_01h455vb4pex5vsknk084sn02q"))]
+    id: String,
+}
+
+impl From<events::EventSubject> for TimelineSubject {
+    fn from(subject: events::EventSubject) -> Self {
+        let (kind, id) = match subject {
+            events::EventSubject::Key(id) => ("api_key", id.to_string()),
+            events::EventSubject::Member(id) => ("user", id.to_string()),
+            events::EventSubject::Webhook(id) => ("webhook", id.to_string()),
+            events::EventSubject::Job(id) => ("job", id.to_string()),
+        };
+        Self { kind, id }
+    }
+}
+
+impl From<events::EventActor> for Actor {
+    fn from(actor: events::EventActor) -> Self {
+        let (kind, id) = match actor {
+            events::EventActor::User(id) => ("user", Some(id.to_string())),
+            events::EventActor::ApiKey(id) => ("api_key", Some(id.to_string())),
+            events::EventActor::Staff => ("staff", None),
+            events::EventActor::System => ("system", None),
+        };
+        Self { kind, id }
+    }
+}
+
+impl Shown {
+    /// Builds the event of a job.
+    pub fn job(job: &Job) -> Result<Self, ApiError> {
+        JobEvent::of(job).map(Box::new).map(Self::Job)
+    }
+
+    /// Builds the event of anything but a job.
+    pub fn of(event: StoredAccountEvent) -> Self {
+        let (at, actor) = (event.at.into(), event.actor.map(Actor::from));
+        match event.what {
+            AccountChange::SettingsChange { setting, before, after, connection } => Self::Settings(SettingsEvent {
+                kind: "settings_change",
+                at,
+                setting,
+                before,
+                after,
+                connection_id: connection,
+                actor,
+            }),
+            AccountChange::ConnectionChange { connection, provider, change } => Self::Connection(ConnectionEvent {
+                kind: "connection_change",
+                at,
+                connection_id: connection,
+                provider,
+                change: change.as_str(),
+                actor,
+            }),
+            AccountChange::Account(kind, subject) => Self::Account(AccountEvent {
+                event: "account_event",
+                at,
+                kind: kind.as_str(),
+                subject: subject.map(Into::into),
+                actor,
+            }),
+        }
+    }
+
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Job(event) => event.at,
+            Self::Settings(event) => event.at,
+            Self::Connection(event) => event.at,
+            Self::Account(event) => event.at,
+        }
+    }
+}
+
+impl JobEvent {
+    /// Builds the event of a job.
+    ///
+    /// # Errors
+    /// Fails if the stored actor is damaged.
+    fn of(job: &Job) -> Result<Self, ApiError> {
+        let actor = job.actor.as_deref().map(events::EventActor::from_json).transpose()?;
+        let counts = job.counts;
+        let results = ResultsShown { total: job.rows, passed: counts.passed, failed: counts.failed() };
+        let shown = JobShown {
+            id: job.id,
+            status: status(job.state),
+            source: job.source.clone(),
+            source_integration: job.integration.clone(),
+            started_at: job.started_at.map(Into::into),
+            finished_at: job.finished_at.map(Into::into),
+            results: (job.state == JobState::Completed).then_some(results),
+        };
+        Ok(Self {
+            kind: "job",
+            at: job.started_at.unwrap_or(job.created_at).into(),
+            job: shown,
+            trigger: job.started_by.clone(),
+            trigger_explicit: job.started_by.is_some(),
+            source_action: job.source_action.clone(),
+            actor: actor.map(Actor::from),
+        })
+    }
+}
+
+fn job_kind() -> Object {
+    schema::one_of(["job"], "Type of event.")
+}
+
+fn settings_kind() -> Object {
+    schema::one_of(["settings_change"], "Type of event.")
+}
+
+fn account_kind() -> Object {
+    schema::one_of(["account_event"], "Type of event.")
+}
+
+fn connection_kind() -> Object {
+    schema::one_of(["connection_change"], "Type of event.")
+}
+
+fn connection_changes() -> Object {
+    let means = "Change. `connected`: created. `disconnected`: deleted, or refused by the platform. `reconnected`: got \
+        credentials that the platform accepts. `renamed`: got another name.";
+    schema::one_of(events::ConnectionEventKind::ALL.map(events::ConnectionEventKind::as_str), means)
+}
+
+fn happenings() -> Object {
+    schema::one_of(events::AccountEventKind::ALL.map(events::AccountEventKind::as_str), "Kind of account event.")
+}
+
+fn connection_id() -> Object {
+    schema::id("conn", "Connection ID.")
+}
+
+fn value_before() -> Object {
+    any_value(
+        "Previous value. For long lists, the number of `entries` and the `removed` ones, or `N entries`. Hidden \
+         values read `redacted`.",
+        90,
+    )
+}
+
+fn value_after() -> Object {
+    any_value("New value, in the same form; for long lists, with the `added` entries.", 30)
+}
+
+fn any_value(means: &str, example: i64) -> Object {
+    let any = SchemaType::AnyValue;
+    ObjectBuilder::new().schema_type(any).description(Some(means)).examples([example]).build()
+}
+
+fn actors() -> Object {
+    schema::one_of(["user", "api_key", "staff", "system"], "Kind of actor.")
+}
+
+fn subjects() -> Object {
+    schema::one_of(["api_key", "user", "webhook", "job"], "Kind of subject.")
+}
+
+fn triggers() -> Object {
+    let means = "Trigger of the job. `manual`: a person in the dashboard. `autofloss`: the daily schedule. \
+        `instafloss`: real-time cleaning. `decay_protection`: the monthly re-verification. `api`: this API. \
+        `staff`: support staff. `cron`, `system`: other work of the service. Null if unknown.";
+    let mut schema = schema::one_of(TRIGGERS, means);
+    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    schema.examples = vec!["api".into()];
+    schema
+}
+
+fn by_trigger() -> Object {
+    let count = || ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0));
+    ObjectBuilder::new()
+        .description(Some("Jobs by trigger; jobs with an unknown trigger are not included."))
+        .additional_properties(Some(utoipa::openapi::RefOr::T(count().into())))
+        .examples([serde_json::json!({"api": 1})])
+        .build()
+}

@@ -1,0 +1,36 @@
+//! Request and response types of `/v1/integrations`.
+
+mod changes;
+mod connection;
+mod credentials;
+mod hook;
+mod integration;
+mod names;
+mod patch;
+mod review;
+mod rules;
+mod run;
+mod schedule;
+
+pub use changes::{ChangedVerdict, VerdictChangesQuery};
+pub use connection::{
+    ConnectionChecks, ConnectionSettingsShown, ConnectionShown, ConnectionStatus, ConnectionTest, CreateConnection,
+    DisconnectReason, DisconnectedConnection, PlatformList,
+};
+pub use credentials::EnteredCredentials;
+pub use hook::{EventHookShown, EventHookState};
+pub use integration::{
+    CredentialForm, FormerConnection, IntegrationDetail, IntegrationShown, PlatformAction, PlatformShown,
+    PrimaryConnection,
+};
+pub use names::{ActionName, AggressivenessName};
+pub use patch::{ChecksPatch, ConnectionPatch, LISTS_MAX, is_list_id};
+pub use review::{
+    DECISIONS_MAX, DecisionWord, ReviewDecided, ReviewDecisionGiven, ReviewDecisions, ReviewedAction, UnchangedDecision,
+};
+pub use rules::{
+    AddKeywordRules, DeletedKeywordRule, KeywordMatchName, KeywordPartsGiven, KeywordPartsShown, KeywordRuleGiven,
+    KeywordRuleShown, KeywordRulesAdded, RULES_AT_ONCE_MAX, RulesQuery,
+};
+pub use run::{ConfirmRun, RunActions, RunCount, RunDetail, RunExample, RunParts, RunShown, StartRun};
+pub use schedule::{NewContactPromise, ScheduleShown, ScheduledRun};

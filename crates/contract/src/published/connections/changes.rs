@@ -1,0 +1,70 @@
+//! Changed verdicts of contacts.
+
+use probity_account::id::JobId;
+use probity_mail::time::Millis;
+use serde::Serialize;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::{IntoParams, PartialSchema as _, ToSchema};
+
+use crate::error::ApiError;
+use crate::page::{PageQuery, PerPage};
+use crate::parameters::query;
+use crate::published::verify::verdict::{ReasonName, StatusName};
+use crate::query::{FromQuery, Query};
+use crate::schema;
+use crate::timestamp::Timestamp;
+
+/// Query of the changed verdicts.
+#[derive(Clone, Debug)]
+pub struct VerdictChangesQuery {
+    /// Time from which on; `None` for all that are stored.
+    pub since: Option<Millis>,
+    pub page: PageQuery,
+}
+
+impl FromQuery for VerdictChangesQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        let refused = || ApiError::invalid("since", "must be a time, such as 2026-11-23T00:00:00Z");
+        let since = query.text("since")?;
+        let since = since.map(|text| text.parse::<Timestamp>().map_err(|_| refused())).transpose()?;
+        Ok(Self { since: since.map(|Timestamp(at)| at), page: PageQuery::from_query(query)? })
+    }
+}
+
+impl IntoParams for VerdictChangesQuery {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let means = "First time of a change. Omit it for all that are stored.";
+        let since = query("since", means, Timestamp::schema(), "2026-11-23T00:00:00Z").build();
+        [vec![since], PageQuery::parameters_of(PerPage::USUAL)].concat()
+    }
+}
+
+/// An address of a contact whose status changed.
+// Without `Debug`, because it has an address.
+#[derive(Clone, Serialize, ToSchema)]
+#[schema(as = VerdictChange)]
+pub struct ChangedVerdict {
+    /// Address; `erased` after an erasure.
+    #[schema(examples("nobody@sandbox.test"))]
+    pub email: String,
+    /// Status before.
+    #[schema(value_type = StatusName)]
+    pub previous_status: &'static str,
+    /// Status now.
+    #[schema(value_type = StatusName)]
+    pub status: &'static str,
+    /// Reason of the verdict.
+    #[schema(value_type = ReasonName)]
+    pub reason: &'static str,
+    /// Time of the verdict.
+    pub changed_at: Timestamp,
+    /// Connection whose run verified the address.
+    #[schema(required, examples("conn_01h455vb4pex5vsknk084sn02q"))]
+    pub connection_id: Option<String>,
+    /// Run ID.
+    #[schema(schema_with = schema::job_id)]
+    pub run_id: JobId,
+    /// Row of the run's job, from 0.
+    #[schema(examples(7), minimum = 0)]
+    pub index: i64,
+}

@@ -1,0 +1,273 @@
+//! A connection, and what can be done with it.
+
+use probity_account::connections::{ConnectionSettings, GateSet};
+use probity_account::id::ConnId;
+use probity_account::overrides::IgnorableReason;
+use probity_store::connections::connection::{Disconnection, StoredConnection};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{Object, Schema, SchemaType, Type};
+
+use super::credentials::EnteredCredentials;
+use super::names::{
+    ActionName, AggressivenessName, action_or_null, aggressiveness, connection_id, connection_name, platform_type,
+};
+use super::patch::{decay_days, field_name, list_ids, tag_template};
+use crate::merge_patch::given;
+use crate::timestamp::Timestamp;
+
+/// Status of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConnectionStatus {
+    /// The platform accepts its credentials.
+    Active,
+    /// It has no credentials, or the platform refuses them.
+    Disconnected,
+}
+
+/// Why a connection is disconnected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DisconnectReason {
+    /// A user or a key deleted it. Its credentials are erased.
+    Deleted,
+    /// The platform refuses its credentials.
+    Credential,
+}
+
+/// A connection to a platform.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = Connection)]
+pub struct ConnectionShown {
+    /// Connection ID.
+    #[schema(schema_with = connection_id)]
+    pub id: ConnId,
+    #[serde(rename = "type")]
+    #[schema(schema_with = platform_type)]
+    pub provider: String,
+    /// Display name.
+    #[schema(examples("Newsletter"))]
+    pub name: String,
+    /// Whether the connection works.
+    pub status: ConnectionStatus,
+    /// Creation time.
+    #[schema(required)]
+    pub created_at: Option<Timestamp>,
+    /// Time of the last complete run; null if there was none.
+    #[schema(required)]
+    pub last_synced_at: Option<Timestamp>,
+    /// Time since which it is disconnected; null for an active connection.
+    #[schema(required)]
+    pub disconnected_at: Option<Timestamp>,
+    /// Why it is disconnected; null for an active connection.
+    #[schema(required, schema_with = disconnect_reason)]
+    pub disconnected_reason: Option<DisconnectReason>,
+    /// Settings.
+    pub settings: ConnectionSettingsShown,
+}
+
+/// Settings of a connection.
+#[expect(clippy::struct_excessive_bools, reason = "flags of the contract, each by itself")]
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ConnectionSettings)]
+pub struct ConnectionSettingsShown {
+    #[schema(schema_with = aggressiveness)]
+    pub aggressiveness: AggressivenessName,
+    /// Whether every action waits until a person confirms it.
+    pub manual_mode: bool,
+    /// Whether contacts are verified daily.
+    pub autofloss: bool,
+    /// Whether contacts are verified again periodically.
+    pub decay_protection: bool,
+    #[schema(schema_with = decay_days)]
+    pub decay_days: i64,
+    /// Whether new contacts are verified as they arrive.
+    pub instafloss: bool,
+    #[schema(required, schema_with = action_or_null)]
+    pub action: Option<ActionName>,
+    /// Reasons for which contacts are acted upon, besides `invalid` and `illegitimate`.
+    pub checks: ConnectionChecks,
+    #[schema(schema_with = tag_template)]
+    pub tag: String,
+    #[schema(schema_with = field_name)]
+    pub field: String,
+    /// Whether misspelled addresses are corrected at the platform.
+    pub fix_typos: bool,
+    #[schema(schema_with = list_ids)]
+    pub lists: Vec<String>,
+    /// Number of blacklist rules.
+    #[schema(examples(0), minimum = 0)]
+    pub blacklist_count: i64,
+    /// Number of whitelist rules.
+    #[schema(examples(0), minimum = 0)]
+    pub whitelist_count: i64,
+}
+
+/// Reasons for which contacts are acted upon, by name.
+#[expect(clippy::struct_excessive_bools, reason = "the contract has twelve independent checks")]
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct ConnectionChecks {
+    /// Disposable addresses.
+    pub disposable: bool,
+    /// Mailboxes that do not exist.
+    pub nonexistent: bool,
+    /// Disabled or closed mailboxes.
+    pub deactivated: bool,
+    /// Mailboxes over quota.
+    pub inbox_full: bool,
+    /// Addresses on the suppression list `bounced`.
+    pub bounced: bool,
+    /// Addresses with a banned word.
+    pub banned_words: bool,
+    /// Role mailboxes.
+    pub role_based: bool,
+    /// Addresses on the suppression list `complained`.
+    pub complainers: bool,
+    /// Addresses on the suppression list `spam`.
+    pub spam: bool,
+    /// Mailboxes about which the MX host refuses to say anything.
+    pub failed_exchange: bool,
+    /// Mailboxes whose MX host did not answer.
+    pub unverified: bool,
+    /// Mailboxes of catch-all domains.
+    pub accept_all: bool,
+}
+
+impl From<GateSet> for ConnectionChecks {
+    fn from(gates: GateSet) -> Self {
+        let is_open = |name| IgnorableReason::from_name(name).is_some_and(|gate| gates.contains(gate));
+        Self {
+            disposable: is_open("disposable"),
+            nonexistent: is_open("nonexistent"),
+            deactivated: is_open("deactivated"),
+            inbox_full: is_open("inbox_full"),
+            bounced: is_open("bounced"),
+            banned_words: is_open("banned_words"),
+            role_based: is_open("role_based"),
+            complainers: is_open("complainers"),
+            spam: is_open("spam"),
+            failed_exchange: is_open("failed_exchange"),
+            unverified: is_open("unverified"),
+            accept_all: is_open("accept_all"),
+        }
+    }
+}
+
+impl ConnectionSettingsShown {
+    /// Builds the settings, with the numbers of rules on the blacklist and on the whitelist.
+    pub fn of(settings: ConnectionSettings, (blacklist_count, whitelist_count): (i64, i64)) -> Self {
+        Self {
+            aggressiveness: AggressivenessName(settings.aggressiveness),
+            manual_mode: settings.manual_mode,
+            autofloss: settings.autofloss,
+            decay_protection: settings.decay_protection,
+            decay_days: settings.decay_days,
+            instafloss: settings.instafloss,
+            action: settings.action.map(ActionName),
+            checks: settings.checks.into(),
+            tag: settings.tag,
+            field: settings.field,
+            fix_typos: settings.fix_typos,
+            lists: settings.lists,
+            blacklist_count,
+            whitelist_count,
+        }
+    }
+}
+
+impl From<StoredConnection> for ConnectionShown {
+    fn from(stored: StoredConnection) -> Self {
+        let (disconnected_at, why) = stored.disconnected.unzip();
+        Self {
+            id: stored.id,
+            provider: stored.provider,
+            name: stored.name,
+            status: if why.is_none() { ConnectionStatus::Active } else { ConnectionStatus::Disconnected },
+            created_at: Some(stored.created_at.into()),
+            last_synced_at: stored.last_synced_at.map(Into::into),
+            disconnected_at: disconnected_at.map(Into::into),
+            disconnected_reason: why.map(|why| match why {
+                Disconnection::Deleted => DisconnectReason::Deleted,
+                Disconnection::Credential => DisconnectReason::Credential,
+            }),
+            settings: ConnectionSettingsShown::of(stored.settings, (stored.blacklist_count, stored.whitelist_count)),
+        }
+    }
+}
+
+/// The connection to create.
+#[derive(Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateConnection {
+    #[schema(inline)]
+    pub credentials: EnteredCredentials,
+    /// Display name. Default: the name of the account at the platform.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(schema_with = connection_name, required = false)]
+    pub name: Option<String>,
+}
+
+/// A connection that was just disconnected.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct DisconnectedConnection {
+    /// Connection ID.
+    #[schema(schema_with = connection_id)]
+    pub id: ConnId,
+    #[serde(rename = "type")]
+    #[schema(schema_with = platform_type)]
+    pub provider: String,
+    #[schema(schema_with = disconnected)]
+    pub status: ConnectionStatus,
+    /// Time since which it is disconnected.
+    pub disconnected_at: Timestamp,
+}
+
+/// Outcome of a test of a connection's credentials.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ConnectionTest {
+    /// Connection ID.
+    #[schema(schema_with = connection_id)]
+    pub id: ConnId,
+    #[serde(rename = "type")]
+    #[schema(schema_with = platform_type)]
+    pub provider: String,
+    /// Whether the platform accepts the credentials.
+    pub credential_valid: bool,
+    /// Time of the test.
+    pub tested_at: Timestamp,
+    /// Why the credentials are not valid; omitted if they are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples("the platform refuses the credentials"))]
+    pub reason: Option<String>,
+}
+
+/// A list of contacts at the platform.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct PlatformList {
+    /// The platform's ID of the list, for `lists` of the connection.
+    #[schema(examples("57afe96172"))]
+    pub id: String,
+    /// The list's name at the platform.
+    #[schema(examples("Customers"))]
+    pub name: String,
+    /// Number of contacts, as the platform says; null if it does not say.
+    #[schema(required, examples(1_200), minimum = 0)]
+    pub count: Option<u64>,
+}
+
+fn disconnect_reason() -> Object {
+    let means = "Why the connection is disconnected: `deleted` by a user or a key, or because the platform refuses \
+        the `credential`. Null for an active connection.";
+    let mut schema = crate::schema::one_of(["deleted", "credential"], means);
+    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    schema.examples = vec![json!(null)];
+    schema
+}
+
+fn disconnected() -> RefOr<Schema> {
+    crate::schema::one_of(["disconnected"], "Always `disconnected`.").into()
+}

@@ -1,0 +1,155 @@
+//! Review of planned actions, one contact at a time.
+
+use std::borrow::Cow;
+
+use probity_account::id::JobId;
+use probity_store::connections::actions::Undecidable;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::Object;
+
+use super::run::kinds;
+use crate::published::verify::verdict::ReasonName;
+use crate::published::whole::Whole;
+use crate::schema;
+use crate::timestamp::Timestamp;
+
+/// Maximum number of decisions in one call.
+pub const DECISIONS_MAX: usize = 1_000;
+
+/// A planned action that waits for a decision.
+// Without `Debug`, because it has an address.
+#[derive(Clone, Serialize, ToSchema)]
+#[schema(as = PlannedAction)]
+pub struct ReviewedAction {
+    /// Run ID.
+    #[schema(schema_with = schema::job_id)]
+    pub run_id: JobId,
+    /// Row of the run's job, from 0.
+    #[schema(examples(7), minimum = 0)]
+    pub index: i64,
+    /// Address of the contact.
+    #[schema(examples("nobody@sandbox.test"))]
+    pub email: String,
+    /// ID of the contact at the platform.
+    #[schema(examples("8812"))]
+    pub contact_id: String,
+    #[schema(schema_with = kinds)]
+    pub action: &'static str,
+    /// Reason of the verdict.
+    #[schema(value_type = ReasonName)]
+    pub reason: &'static str,
+    /// Address that the contact gets, if the action is `fix`; null otherwise.
+    #[schema(required, examples(json!(null)))]
+    pub suggestion: Option<String>,
+    /// Time of the verdict.
+    pub verified_at: Timestamp,
+}
+
+/// Decisions about planned actions.
+#[derive(Clone, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReviewDecisions {
+    /// Decisions, each about another action. Actions that were decided about before stay as they are.
+    #[schema(min_items = 1, max_items = 1_000)]
+    pub decisions: Vec<ReviewDecisionGiven>,
+}
+
+/// A decision about a planned action.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ReviewDecision)]
+pub struct ReviewDecisionGiven {
+    /// Run ID, as listed.
+    #[schema(schema_with = schema::job_id)]
+    pub run_id: JobId,
+    /// Row of the run's job, as listed.
+    #[schema(value_type = i64, examples(7), minimum = 0)]
+    pub index: Whole,
+    #[schema(schema_with = words)]
+    pub decision: DecisionWord,
+}
+
+/// What is decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecisionWord {
+    Act,
+    Ignore,
+    /// Ignore, now and in every later run.
+    Whitelist,
+}
+
+impl DecisionWord {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Act, "act"), (Self::Ignore, "ignore"), (Self::Whitelist, "whitelist")];
+}
+
+impl<'de> Deserialize<'de> for DecisionWord {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let name = Cow::<'de, str>::deserialize(from)?;
+        let found = Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(word, _)| word);
+        found.ok_or_else(|| de::Error::custom("must be one of act, ignore, whitelist"))
+    }
+}
+
+/// Result of decisions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ReviewDecided {
+    /// Actions that were decided about now.
+    #[schema(examples(3), minimum = 0)]
+    pub decided: i64,
+    /// Decisions without an effect.
+    #[schema(examples(1), minimum = 0)]
+    pub unchanged: i64,
+    /// The decisions without an effect, with their reasons.
+    pub unchanged_decisions: Vec<UnchangedDecision>,
+}
+
+/// A decision without an effect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct UnchangedDecision {
+    /// Run ID.
+    #[schema(schema_with = schema::job_id)]
+    pub run_id: JobId,
+    /// Row of the run's job, from 0.
+    #[schema(examples(7), minimum = 0)]
+    pub index: i64,
+    #[schema(schema_with = reasons)]
+    pub reason: &'static str,
+}
+
+impl ReviewDecided {
+    /// Builds the response for a number of decisions, of which some had no effect.
+    pub fn of(given: usize, unchanged: Vec<UnchangedDecision>) -> Self {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let decided = number(given.saturating_sub(unchanged.len()));
+        Self { decided, unchanged: number(unchanged.len()), unchanged_decisions: unchanged }
+    }
+}
+
+impl UnchangedDecision {
+    pub fn of(run_id: JobId, index: i64, why: Undecidable) -> Self {
+        Self { run_id, index, reason: reason_of(why) }
+    }
+}
+
+fn reason_of(why: Undecidable) -> &'static str {
+    match why {
+        Undecidable::NoAction => "no_action",
+        Undecidable::DecidedBefore => "decided_before",
+        Undecidable::NotWaiting => "run_not_waiting",
+    }
+}
+
+fn reasons() -> Object {
+    let means = "Why nothing was decided. `no_action`: the row has no action. `decided_before`: the action is no longer \
+        planned. `run_not_waiting`: the run is not in `needs_confirmation`.";
+    let all = [Undecidable::NoAction, Undecidable::DecidedBefore, Undecidable::NotWaiting];
+    schema::one_of(all.map(reason_of), means)
+}
+
+fn words() -> Object {
+    let means = "`act`: do it. `ignore`: do not do it in this run. `whitelist`: the verdict is wrong for this contact; a \
+        whitelist rule for its address is added, so that no run acts on it.";
+    schema::one_of(DecisionWord::ALL.map(|(_, name)| name), means)
+}

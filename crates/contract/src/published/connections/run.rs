@@ -1,0 +1,329 @@
+//! Runs of a connection, and how they are started and confirmed.
+
+use std::collections::BTreeMap;
+
+use probity_account::connections::{BrakeReason, ContactAction, RunCause, allowed_unasked};
+use probity_account::id::{ConnId, JobId};
+use probity_mail::verdict::Reason;
+use probity_store::connections::actions::{ActionCount, ActionState, RowAction};
+use probity_store::connections::runs::{ConnectionRun, RunState};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, SchemaType, Type};
+
+use super::names::connection_id;
+use crate::published::verify::verdict::ReasonName;
+use crate::published::whole::Whole;
+use crate::schema;
+use crate::timestamp::Timestamp;
+
+/// How a run is started.
+#[derive(Clone, Copy, Debug, Default, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct StartRun {
+    /// Whether the run only shows what would happen. It can be confirmed later.
+    #[schema(examples(true))]
+    pub dry_run: bool,
+}
+
+/// How a run is confirmed.
+#[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmRun {
+    /// `actions.planned` of the run, as you have seen it. Any other number gets 409.
+    #[schema(value_type = i64, examples(12), minimum = 1)]
+    pub actions: Whole,
+}
+
+/// A run of a connection. It is also a job with the same ID, once all contacts were read.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+#[schema(as = ConnectionRun)]
+pub struct RunShown {
+    /// Run ID, which is the job's ID.
+    #[schema(schema_with = schema::job_id)]
+    pub id: JobId,
+    #[schema(schema_with = connection_id)]
+    pub connection_id: ConnId,
+    #[schema(schema_with = triggers)]
+    pub trigger: &'static str,
+    /// Whether the run only shows what would happen.
+    #[schema(examples(false))]
+    pub dry_run: bool,
+    #[schema(schema_with = states)]
+    pub state: &'static str,
+    #[schema(required, schema_with = brakes)]
+    pub held_by: Option<&'static str>,
+    /// Why the run needs confirmation, with its numbers; null in other states.
+    #[schema(required, examples(json!("a dry run: 12 actions are planned for 1180 contacts")))]
+    pub held_reason: Option<String>,
+    /// Why the run failed, was replaced, or waits for confirmation again; null otherwise.
+    #[schema(required, examples(json!(null)))]
+    pub fault: Option<String>,
+    /// Contacts that were read so far.
+    #[schema(examples(1_200), minimum = 0)]
+    pub contacts: i64,
+    /// Records that were read, but have no address or no ID. They are not among the contacts.
+    #[schema(examples(3), minimum = 0)]
+    pub skipped: i64,
+    /// Contacts that are verified. Those that have unsubscribed are not.
+    #[schema(examples(1_180), minimum = 0)]
+    pub rows: i64,
+    /// Actions by what became of them.
+    pub actions: RunActions,
+    /// Start time.
+    pub created_at: Timestamp,
+    /// Time before which the run does not continue, because the platform asked for a pause; null if it does not wait.
+    #[schema(required)]
+    pub waits_until: Option<Timestamp>,
+    /// Time at which a person confirmed it.
+    #[schema(required)]
+    pub confirmed_at: Option<Timestamp>,
+    /// Time of its end.
+    #[schema(required)]
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Numbers of actions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RunActions {
+    /// Actions that wait for a decision. The number to confirm.
+    #[schema(examples(12), minimum = 0)]
+    pub planned: i64,
+    /// Actions that are being done.
+    #[schema(examples(0), minimum = 0)]
+    pub due: i64,
+    /// Contacts that are as wanted now.
+    #[schema(examples(0), minimum = 0)]
+    pub done: i64,
+    /// Actions that the platform refused, or whose contact no longer exists.
+    #[schema(examples(0), minimum = 0)]
+    pub failed: i64,
+    /// Actions that were decided against.
+    #[schema(examples(0), minimum = 0)]
+    pub ignored: i64,
+}
+
+impl RunActions {
+    fn add(&mut self, count: &ActionCount) {
+        let done = RowAction::leaves_as_wanted(count.kind, count.state);
+        let sum = match count.state {
+            ActionState::Planned => &mut self.planned,
+            ActionState::Due => &mut self.due,
+            ActionState::Ignored => &mut self.ignored,
+            _ if done => &mut self.done,
+            _ => &mut self.failed,
+        };
+        *sum += count.actions;
+    }
+
+    fn of(counts: &[ActionCount]) -> Self {
+        let mut sums = Self::default();
+        for count in counts {
+            sums.add(count);
+        }
+        sums
+    }
+}
+
+impl RunShown {
+    /// Builds the response for a run from its counted actions.
+    pub fn of(run: ConnectionRun, counts: &[ActionCount], now: probity_mail::time::Millis) -> Self {
+        let brake = run.brake.filter(|_| run.state == RunState::NeedsConfirmation);
+        let held_reason = brake.map(|brake| held_reason(brake, run.rows, counts));
+        let waits = run.state.is_going() && run.state != RunState::Verifying && run.next_at > now;
+        Self {
+            id: run.id,
+            connection_id: run.connection,
+            trigger: run.cause.as_str(),
+            dry_run: run.is_dry,
+            state: run.state.as_str(),
+            held_by: brake.map(BrakeReason::as_str),
+            held_reason,
+            fault: run.fault,
+            contacts: run.contacts,
+            skipped: run.skipped,
+            rows: run.rows,
+            actions: RunActions::of(counts),
+            created_at: run.created_at.into(),
+            waits_until: waits.then(|| run.next_at.into()),
+            confirmed_at: run.confirmed_at.map(Into::into),
+            finished_at: run.finished_at.map(Into::into),
+        }
+    }
+}
+
+/// Returns why a run waits, with the numbers that the brake saw: all actions, whatever became of them since.
+fn held_reason(brake: BrakeReason, contacts: i64, counts: &[ActionCount]) -> String {
+    let sum =
+        |wanted: fn(&ActionCount) -> bool| counts.iter().filter(|count| wanted(count)).map(|count| count.actions).sum();
+    let (all, destructive): (i64, i64) = (sum(|_| true), sum(|count| count.kind.is_destructive()));
+    match brake {
+        BrakeReason::Dry => format!("a dry run: {all} actions are planned for {contacts} contacts"),
+        BrakeReason::ManualMode => format!("manual mode: a person decides about {all} actions for {contacts} contacts"),
+        BrakeReason::First => {
+            format!("no run of the connection was confirmed yet: {all} actions are planned for {contacts} contacts")
+        }
+        BrakeReason::TooMany => format!(
+            "{destructive} of {contacts} contacts would be unsubscribed, deleted or corrected; an automatic run may change {} \
+             without confirmation",
+            allowed_unasked(contacts)
+        ),
+    }
+}
+
+/// A run with its actions.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunDetail {
+    #[serde(flatten)]
+    pub run: RunShown,
+    #[serde(flatten)]
+    pub rest: RunParts,
+}
+
+schema::with_optional_part!(RunDetail = RunShown + RunParts, "A run with its actions by kind and reason.");
+
+/// What the actions of a run are about.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RunParts {
+    /// Actions by kind and reason.
+    pub counts: Vec<RunCount>,
+    /// The first actions of the run, at most 20.
+    pub examples: Vec<RunExample>,
+}
+
+/// Actions of one kind with one reason.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+pub struct RunCount {
+    #[schema(schema_with = kinds)]
+    pub action: &'static str,
+    /// Reason of the verdict.
+    #[schema(value_type = ReasonName)]
+    pub reason: &'static str,
+    #[serde(flatten)]
+    pub actions: RunActions,
+}
+
+impl RunCount {
+    /// Returns the counts of a run, in the contract's order.
+    pub fn all(counts: &[ActionCount]) -> Vec<Self> {
+        let mut sums: BTreeMap<(ContactAction, usize), (Reason, RunActions)> = BTreeMap::new();
+        for count in counts {
+            let place = Reason::ALL.iter().position(|known| *known == count.reason).unwrap_or(usize::MAX);
+            let (_, sum) = sums.entry((count.kind, place)).or_insert((count.reason, RunActions::default()));
+            sum.add(count);
+        }
+        let one = |((kind, _), (reason, actions)): ((ContactAction, usize), (Reason, RunActions))| Self {
+            action: kind.as_str(),
+            reason: Reason::as_str(reason),
+            actions,
+        };
+        sums.into_iter().map(one).collect()
+    }
+}
+
+/// An action on a contact.
+// Without `Debug`, because it has an address.
+#[derive(Clone, Serialize, ToSchema)]
+pub struct RunExample {
+    /// Address of the contact.
+    #[schema(examples("nobody@sandbox.test"))]
+    pub email: String,
+    /// ID of the contact at the platform.
+    #[schema(examples("8812"))]
+    pub contact_id: String,
+    #[schema(schema_with = kinds)]
+    pub action: &'static str,
+    /// Reason of the verdict.
+    #[schema(value_type = ReasonName)]
+    pub reason: &'static str,
+    #[schema(schema_with = action_states)]
+    pub state: &'static str,
+    /// Address that the contact gets, if the action is `fix`; null otherwise.
+    #[schema(required, examples(json!(null)))]
+    pub suggestion: Option<String>,
+    /// Why the action was not done; null otherwise.
+    #[schema(required, examples(json!(null)))]
+    pub message: Option<String>,
+    /// Tags or fields that the contact had before the action, in the platform's form. Null if the platform adds a tag or writes
+    /// a field without sending the others.
+    #[schema(required, examples(json!(null)))]
+    pub before: Option<Value>,
+}
+
+impl std::fmt::Debug for RunExample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunExample").field("action", &self.action).field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+fn triggers() -> Object {
+    let means = "What started the run. `manual`: a person or a key. `autofloss`: the daily schedule. `instafloss`: a new \
+        contact. `decay_protection`: the monthly schedule.";
+    schema::one_of(RunCause::ALL.map(RunCause::as_str), means)
+}
+
+fn states() -> Object {
+    let means = "State of the run. `reading`: contacts are read from the platform. `verifying`: they are verified. \
+        `needs_confirmation`: a person decides about the planned actions. `acting`: actions are being done. `finished`, \
+        `failed`, `cancelled`: the run is over.";
+    schema::one_of(RunState::ALL.map(RunState::as_str), means)
+}
+
+fn brakes() -> Object {
+    let means = "Why the run needs confirmation. `dry_run`: it only shows what would happen. `manual_mode`: a person \
+        decides about every action. `first_run`: no run of the connection was confirmed yet. `too_many_actions`: an \
+        automatic run would unsubscribe, delete or fix more than 25 contacts and more than 10 % of them. Null in other states.";
+    let mut schema = schema::one_of(BrakeReason::ALL.map(BrakeReason::as_str), means);
+    schema.schema_type = SchemaType::from_iter([Type::String, Type::Null]);
+    schema.enum_values.get_or_insert_default().push(serde_json::Value::Null);
+    schema
+}
+
+pub(super) fn kinds() -> Object {
+    let means = "Action on the contact. `fix`: its address is changed to the suggested one.";
+    schema::one_of(ContactAction::ALL.map(ContactAction::as_str), means)
+}
+
+fn action_states() -> Object {
+    let means = "State of the action. `planned`: waits for a decision. `due`: to be done. `done`: done. `gone`: the contact \
+        was as wanted, or no longer exists. `taken`: another contact has the suggested address. `refused`: the platform \
+        does not do this. `parked`: the platform did not understand the request. `ignored`: decided against.";
+    schema::one_of(ActionState::ALL.map(ActionState::as_str), means)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_is_held_says_why_with_its_numbers() {
+        let count = |kind, actions| ActionCount { kind, reason: Reason::Invalid, state: ActionState::Planned, actions };
+        let counts = [count(ContactAction::Delete, 130), count(ContactAction::UpdateTags, 7)];
+        let reason = held_reason(BrakeReason::TooMany, 1_000, &counts);
+        assert!(reason.starts_with("130 of 1000 contacts") && reason.contains("may change 100 "), "{reason}");
+        for brake in [BrakeReason::Dry, BrakeReason::ManualMode, BrakeReason::First] {
+            let reason = held_reason(brake, 1_000, &counts);
+            assert!(reason.contains("137 actions") && reason.contains("1000 contacts"), "{reason}");
+        }
+    }
+
+    #[test]
+    fn actions_are_summed_by_what_became_of_them() {
+        let count = |kind, reason, state, actions| ActionCount { kind, reason, state, actions };
+        let (delete, tag) = (ContactAction::Delete, ContactAction::UpdateTags);
+        let counts = [
+            count(delete, Reason::Nonexistent, ActionState::Planned, 5),
+            count(delete, Reason::Nonexistent, ActionState::Done, 4),
+            count(delete, Reason::Nonexistent, ActionState::Gone, 3),
+            count(delete, Reason::Invalid, ActionState::Refused, 2),
+            count(tag, Reason::Invalid, ActionState::Gone, 1),
+            count(tag, Reason::Invalid, ActionState::Ignored, 6),
+        ];
+        let expected = RunActions { planned: 5, due: 0, done: 7, failed: 3, ignored: 6 };
+        assert_eq!(RunActions::of(&counts), expected, "a contact that is gone has no tag");
+        let all = RunCount::all(&counts);
+        let shown: Vec<_> = all.iter().map(|one| (one.action, one.reason, one.actions.done)).collect();
+        assert_eq!(shown, [("delete", "invalid", 0), ("delete", "nonexistent", 7), ("update_tags", "invalid", 0)]);
+    }
+}

@@ -1,0 +1,4 @@
+//! Types about addresses that must not be kept or verified.
+
+pub mod erasures;
+pub mod suppressions;

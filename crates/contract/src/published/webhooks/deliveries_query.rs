@@ -1,0 +1,35 @@
+//! Query of a webhook's list of deliveries.
+
+use probity_store::webhooks::outbox::OutboxState;
+use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterIn};
+
+use crate::error::ApiError;
+use crate::page::PageQuery;
+use crate::parameters::{names, query};
+use crate::query::{FromQuery, Query};
+
+/// Filter and page of a webhook's list of deliveries.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveriesQuery {
+    /// Status filter; `None` for all deliveries.
+    pub status: Option<OutboxState>,
+    pub page: PageQuery,
+}
+
+impl FromQuery for DeliveriesQuery {
+    fn from_query(query: &Query) -> Result<Self, ApiError> {
+        let status = query.one_of("status", &OutboxState::ALL.map(OutboxState::as_str))?;
+        let status = status.map(|name| name.parse()).transpose()?;
+        Ok(Self { status, page: PageQuery::from_query(query)? })
+    }
+}
+
+impl IntoParams for DeliveriesQuery {
+    fn into_params(place: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut parameters = PageQuery::into_params(place);
+        let states = names(OutboxState::ALL.map(OutboxState::as_str));
+        parameters.push(query("status", "Filter by status.", states, "exhausted").build());
+        parameters
+    }
+}

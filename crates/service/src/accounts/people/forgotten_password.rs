@@ -1,0 +1,37 @@
+//! Has a link for a new password mailed to members who have forgotten theirs.
+//!
+//! The response is the same for every address, after the same work: a request is stored, and whose address it is, is found out
+//! when the mail is made ([`probity_backend::accounts::mail::forgotten`]). Requests are limited by address and by network.
+
+use probity_backend::accounts::mail::forgotten::LIFE_MS;
+use probity_backend::accounts::people::attempts::{self, AttemptSubject};
+use probity_contract::error::ApiError;
+use probity_contract::published::accounts::people::{AskForLink, AskedForLink, SignInOptions};
+use probity_store::ScopedFutureExt as _;
+use probity_store::accounts::people::forgotten::{self, ForgottenPassword};
+use probity_store::accounts::{sso, users};
+
+use crate::accounts::people::Visitor;
+use crate::accounts::people::sign_in::who;
+use crate::app::App;
+
+/// Returns what the page for signing in can offer.
+pub async fn get_sign_in_options(app: &App) -> Result<SignInOptions, ApiError> {
+    let sso = app.config.hooks_url.is_some() && sso::any(&mut app.store.read().await?).await?;
+    Ok(SignInOptions { sends_mail: app.sends_mail, sso })
+}
+
+/// Has a link for a new password mailed, if the address is a member's.
+pub async fn ask_for_link(app: &App, visitor: &Visitor, given: AskForLink) -> Result<AskedForLink, ApiError> {
+    if !app.sends_mail {
+        return Err(ApiError::conflict("this server sends no email; ask its operator for a link"));
+    }
+    if users::email_key(given.email.trim()).is_none() {
+        return Err(ApiError::invalid("email", "must be an email address"));
+    }
+    let (who, asked_at) = (who(app, &given.email), app.now());
+    attempts::begin(app.attempts(), AttemptSubject::Forgotten(&who), visitor.network).await?;
+    let asked = ForgottenPassword { who, language: given.language, asked_at };
+    app.store.write(|tx| forgotten::ask(tx, &asked).scope_boxed()).await?;
+    Ok(AskedForLink { asked: true, works_minutes: LIFE_MS / 60_000 })
+}

@@ -1,0 +1,60 @@
+//! Sessions of a team member, for the operator. The dashboard's pages reach only the sessions of their own user
+//! ([`sessions`](crate::accounts::people::sessions)).
+
+use probity_account::id::{SessionId, UserId};
+use probity_contract::error::ApiError;
+use probity_contract::page::List;
+use probity_contract::published::accounts::people::{DeletedSessions, SessionListed};
+use probity_store::ScopedFutureExt as _;
+use probity_store::accounts::people::sessions;
+use probity_store::accounts::users;
+use probity_store::activity::events::{self, AccountChange, AccountEventKind, EventSubject};
+
+use crate::app::App;
+use crate::callers::caller::Caller;
+
+/// Lists the sessions of a member of the caller's organization, most recently used first.
+pub async fn list_member_sessions(app: &App, caller: &Caller, user: UserId) -> Result<List<SessionListed>, ApiError> {
+    staff_only(caller)?;
+    let mut conn = app.store.read().await?;
+    users::by_id(&mut conn, caller.org(), user).await?;
+    let all = sessions::of_user(&mut conn, caller.org(), user, app.people.config.lifetimes, app.now()).await?;
+    Ok(List::whole(all.into_iter().map(|session| SessionListed::of(session, None)).collect()))
+}
+
+/// Ends one or all sessions of a member. Fails with "not found" if the member has no such session.
+pub async fn sign_out_member(
+    app: &App,
+    caller: &Caller,
+    user: UserId,
+    session: Option<SessionId>,
+) -> Result<DeletedSessions, ApiError> {
+    staff_only(caller)?;
+    let (org, now) = (caller.org(), app.now());
+    let ended = app.store.write(|tx| {
+        async {
+            users::by_id(tx, org, user).await?;
+            let ended = match session {
+                Some(id) => sessions::revoke(tx, org, user, id).await.map(|()| 1)?,
+                None => sessions::revoke_all(tx, org, user, None).await?,
+            };
+            if ended > 0 {
+                let what = [AccountChange::about(AccountEventKind::SessionsRevoked, EventSubject::Member(user))];
+                events::add(tx, org, now, Some(caller.actor()), &what).await?;
+            }
+            Ok(ended)
+        }
+        .scope_boxed()
+    });
+    Ok(DeletedSessions { deleted: ended.await? })
+}
+
+/// Refuses API keys and users. No route offers them these acts; this check prevents a mistake.
+fn staff_only(caller: &Caller) -> Result<(), ApiError> {
+    match caller {
+        Caller::Staff { .. } => Ok(()),
+        Caller::Key(_) | Caller::Person { .. } => {
+            Err(ApiError::forbidden_scope("only the operator can see and end sessions of others"))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Domains of an organization, each proven by a DNS record or by the operator.
+//!
+//! A domain is proven for one organization only, so that none can take over the users of another. Domains of mail providers,
+//! where anybody has an address, are refused.
+
+use probity_contract::error::{ApiError, Code};
+use probity_contract::published::accounts::sso::SsoShown;
+use probity_mail::domain::{Domain, SpecialUse};
+use probity_mail::facts::lists::Lists;
+use probity_mail::time::Millis;
+use probity_store::accounts::sso;
+use probity_store::accounts::users;
+use probity_store::activity::events::{self, AccountChange, AccountEventKind};
+use probity_store::{OrgNo, ScopedFutureExt as _, StoreError};
+
+use super::records::{LOOK_EVERY_MS, has_record};
+use super::setup::shown;
+use super::{operator_only, owner_only};
+use crate::app::App;
+use crate::callers::caller::Caller;
+
+/// Returns a domain in the form in which addresses are compared, if it can be an organization's own.
+pub(super) fn parse_domain(text: &str) -> Result<String, ApiError> {
+    let domain = normalize(text)?;
+    let lists = Lists::embedded();
+    if lists.free(&domain) || lists.relay(&domain) || lists.disposable(&domain) {
+        return Err(ApiError::invalid("domains", "must be domains of your own; mail providers' are not"));
+    }
+    Ok(domain)
+}
+
+fn normalize(text: &str) -> Result<String, ApiError> {
+    let wrong = || ApiError::invalid("domains", "must be domains such as example.com");
+    let text = text.trim().trim_start_matches('@');
+    let domain = Domain::parse_with(text, &SpecialUse::all_allowed()).map_err(|_| wrong())?;
+    let ascii = domain.ascii();
+    ascii.contains('.').then(|| ascii.to_owned()).ok_or_else(wrong)
+}
+
+/// Proves a domain of the caller's organization by its DNS record.
+pub async fn prove_domain(app: &App, caller: &Caller, domain: &str) -> Result<SsoShown, ApiError> {
+    let org = owner_only(caller)?;
+    let domain = claimed(app, org, parse_domain(domain)?).await?;
+    if has_record(app, org, &domain).await != Some(true) {
+        return Err(ApiError::conflict("the TXT record was not found; it can take an hour until a new one is seen"));
+    }
+    record(app, caller, &domain, Some(app.now() + LOOK_EVERY_MS)).await
+}
+
+/// Confirms a domain of the caller's organization without a record: the operator knows whose it is.
+pub async fn confirm_domain(app: &App, caller: &Caller, domain: &str) -> Result<SsoShown, ApiError> {
+    let org = operator_only(caller)?;
+    let domain = claimed(app, org, parse_domain(domain)?).await?;
+    record(app, caller, &domain, None).await
+}
+
+/// Ends the proof of a domain of the caller's organization: the operator knows that it is another's now. The claim stays, so the
+/// organization sees what happened, and another can prove the domain.
+pub async fn release_domain(app: &App, caller: &Caller, domain: &str) -> Result<SsoShown, ApiError> {
+    let org = operator_only(caller)?;
+    // A domain that has become a mail provider's since can be released, too.
+    let domain = claimed(app, org, normalize(domain)?).await?;
+    let (now, actor) = (app.now(), caller.actor());
+    let released = app.store.write(|tx| {
+        async {
+            users::lock_team(tx, org).await?;
+            if sso::unprove(tx, org, &domain).await? {
+                let what = [AccountChange::Account(AccountEventKind::DomainReleased, None)];
+                events::add(tx, org, now, Some(actor), &what).await?;
+            }
+            Ok::<_, StoreError>(())
+        }
+        .scope_boxed()
+    });
+    released.await?;
+    shown(app, &mut app.store.read().await?, org).await
+}
+
+async fn claimed(app: &App, org: OrgNo, domain: String) -> Result<String, ApiError> {
+    let domains = sso::domains(&mut app.store.read().await?, org).await?;
+    let unclaimed = || {
+        ApiError::new(Code::NotFound, "the organization does not claim this domain; its owner adds it in the settings")
+    };
+    domains.iter().any(|claimed| claimed.domain == domain).then_some(domain).ok_or_else(unclaimed)
+}
+
+async fn record(app: &App, caller: &Caller, domain: &str, look_at: Option<Millis>) -> Result<SsoShown, ApiError> {
+    let (org, now, actor) = (caller.org(), app.now(), caller.actor());
+    let proven = app.store.write(|tx| {
+        async {
+            users::lock_team(tx, org).await?;
+            if sso::prove(tx, org, domain, now, look_at).await? {
+                let what = [AccountChange::Account(AccountEventKind::DomainProven, None)];
+                events::add(tx, org, now, Some(actor), &what).await?;
+            }
+            Ok(())
+        }
+        .scope_boxed()
+    });
+    proven.await.map_err(|error: StoreError| match error {
+        StoreError::Conflict => ApiError::conflict("the domain belongs to another organization; ask the operator"),
+        other => other.into(),
+    })?;
+    shown(app, &mut app.store.read().await?, org).await
+}

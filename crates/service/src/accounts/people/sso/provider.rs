@@ -1,0 +1,199 @@
+//! Requests to providers, within the egress guard, and what is remembered of their answers on this node.
+//!
+//! One request at a time goes to a provider's document or keys, so that many sign-ins cost one. A failure is remembered too, so
+//! that a slow provider holds up few.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use lru::LruCache;
+use probity_backend::connections::{CallCause, CallFault};
+use probity_connectors::{Method, Request};
+use probity_mail::time::Millis;
+use probity_sso::{
+    ANSWER_MAX, CodeExchange, DOCUMENT_MAX, IdClaims, IssuerUrl, KEYS_MAX, ProviderDocument, SigningKeys, SsoFault,
+    TokenCheck, read_answer,
+};
+use tokio::sync::Mutex as AsyncMutex;
+
+use crate::app::App;
+
+/// Maximum time of a request, in milliseconds. A sign-in takes up to four.
+const CALL_MS: i64 = 5_000;
+/// Time for which a document and keys are used, in milliseconds.
+const KNOWN_MS: i64 = 10 * 60_000;
+/// Time for which a failure is remembered, in milliseconds.
+const FAILED_MS: i64 = 30_000;
+/// Minimum time between two requests for the keys because a token has another, in milliseconds.
+const AGAIN_MS: i64 = 60_000;
+/// Maximum number of providers that are remembered.
+const PROVIDERS_MAX: usize = 1_000;
+
+/// What this node remembers of providers.
+pub struct SsoProviders(Mutex<LruCache<String, Arc<AsyncMutex<KnownProvider>>>>);
+
+impl Default for SsoProviders {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::sparse(NonZeroUsize::new(PROVIDERS_MAX).expect("not zero"))))
+    }
+}
+
+#[derive(Default)]
+struct KnownProvider {
+    document: Option<(Millis, Arc<ProviderDocument>)>,
+    keys: Option<(Millis, Arc<SigningKeys>)>,
+    failed: Option<(Millis, SsoFault)>,
+}
+
+impl KnownProvider {
+    /// Returns the failure that is too recent to try again.
+    fn check(&self, now: Millis) -> Result<(), SsoFault> {
+        match self.failed {
+            Some((at, fault)) if now.since(at) < FAILED_MS => Err(fault),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A provider, as this node reaches it.
+pub(super) struct ProviderLink<'a> {
+    app: &'a App,
+    issuer: IssuerUrl,
+    known: Arc<AsyncMutex<KnownProvider>>,
+}
+
+impl<'a> ProviderLink<'a> {
+    pub(super) fn of(app: &'a App, issuer: &str) -> Result<Self, SsoFault> {
+        let issuer = IssuerUrl::parse(issuer, |host| app.platforms.hosts().has(host))?;
+        let mut all = app.sso.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = all.get_or_insert(issuer.as_str().to_owned(), Arc::default).clone();
+        drop(all);
+        Ok(Self { app, issuer, known })
+    }
+
+    /// Forgets what is known, for a test that must see the provider as it is.
+    pub(super) async fn forget(&self) {
+        *self.known.lock().await = KnownProvider::default();
+    }
+
+    /// Returns the provider's document.
+    pub(super) async fn document(&self) -> Result<Arc<ProviderDocument>, SsoFault> {
+        let now = self.app.now();
+        let mut known = self.known.lock().await;
+        if let Some((at, document)) = &known.document
+            && now.since(*at) < KNOWN_MS
+        {
+            return Ok(document.clone());
+        }
+        known.check(now)?;
+        let fetched = self.fetch(self.issuer.document_url(), DOCUMENT_MAX).await.and_then(|body| {
+            ProviderDocument::read(&self.issuer, &body, |host| self.app.platforms.hosts().has(host)).map(Arc::new)
+        });
+        match fetched {
+            Ok(document) => {
+                *known = KnownProvider { document: Some((now, document.clone())), ..KnownProvider::default() };
+                Ok(document)
+            }
+            Err(fault) => {
+                known.failed = Some((self.app.now(), fault));
+                Err(fault)
+            }
+        }
+    }
+
+    /// Returns the provider's keys. If one `is_missing`, they are requested again, unless that was done within the last minute.
+    pub(super) async fn keys(
+        &self,
+        document: &ProviderDocument,
+        is_missing: bool,
+    ) -> Result<Arc<SigningKeys>, SsoFault> {
+        let now = self.app.now();
+        let mut known = self.known.lock().await;
+        let life = if is_missing { AGAIN_MS } else { KNOWN_MS };
+        if let Some((at, keys)) = &known.keys
+            && now.since(*at) < life
+        {
+            return Ok(keys.clone());
+        }
+        known.check(now)?;
+        let fetched = self.fetch(document.jwks_uri.clone(), KEYS_MAX).await;
+        match fetched.and_then(|body| SigningKeys::read(&body).map(Arc::new)) {
+            Ok(keys) => {
+                known.keys = Some((now, keys.clone()));
+                Ok(keys)
+            }
+            Err(fault) => {
+                known.failed = Some((self.app.now(), fault));
+                Err(fault)
+            }
+        }
+    }
+
+    /// Exchanges a code for an ID token.
+    pub(super) async fn exchange(
+        &self,
+        document: &ProviderDocument,
+        exchange: &CodeExchange<'_>,
+    ) -> Result<String, SsoFault> {
+        let request = exchange.request(document);
+        let request = Request {
+            method: Method::Post,
+            url: request.url,
+            path: String::new(),
+            headers: request.headers,
+            body: Some(request.body),
+            timeout_ms: CALL_MS,
+            body_max: ANSWER_MAX,
+        };
+        let response = self.app.platforms.call(&request).await.map_err(|fault| fault_of(&fault))?;
+        if response.is_cut {
+            return Err(SsoFault::TooLarge);
+        }
+        read_answer(response.status, &response.body)
+    }
+
+    /// Checks an ID token. If it is signed with a key that is not known, the keys are requested once more: the provider may have new
+    /// ones, even by the same name.
+    pub(super) async fn check(
+        &self,
+        document: &ProviderDocument,
+        check: TokenCheck<'_>,
+        token: &str,
+    ) -> Result<IdClaims, SsoFault> {
+        match check.check(token, &*self.keys(document, false).await?) {
+            Err(SsoFault::KeyUnknown | SsoFault::Signature) => check.check(token, &*self.keys(document, true).await?),
+            checked => checked,
+        }
+    }
+
+    async fn fetch(&self, url: String, body_max: u64) -> Result<Vec<u8>, SsoFault> {
+        let request = Request {
+            method: Method::Get,
+            url,
+            path: String::new(),
+            headers: vec![("accept".to_owned(), "application/json".to_owned())],
+            body: None,
+            timeout_ms: CALL_MS,
+            body_max,
+        };
+        let response = self.app.platforms.call(&request).await.map_err(|fault| fault_of(&fault))?;
+        match (response.status, response.is_cut) {
+            (200, false) => Ok(response.body),
+            (200, true) => Err(SsoFault::TooLarge),
+            _ => Err(SsoFault::Status),
+        }
+    }
+}
+
+fn fault_of(fault: &CallFault) -> SsoFault {
+    match fault.cause {
+        CallCause::Blocked | CallCause::Unfit => SsoFault::Blocked,
+        CallCause::Timeout => SsoFault::TimedOut,
+        CallCause::Unresolved
+        | CallCause::Unreachable
+        | CallCause::Tls
+        | CallCause::Broken
+        | CallCause::Later
+        | CallCause::Local => SsoFault::Unreachable,
+    }
+}

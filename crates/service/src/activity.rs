@@ -1,0 +1,8 @@
+//! Activity of an account, and the depths of its queues.
+
+pub mod breakdown;
+pub mod changes;
+pub mod pending;
+pub mod reports;
+pub mod requests;
+pub mod timeline;

@@ -1,0 +1,346 @@
+//! Maintenance: expired credit holds, months of plans, ended subscriptions, low balances, old rows, and recorded uses of
+//! keys.
+//!
+//! Every node writes the uses of keys that it has counted. All other tasks run on the node with the lease `schedule`
+//! ([`probity_backend::nodes`]); running them on several nodes is safe, but useless. Each task handles a bounded number of
+//! rows per transaction. If a task fails, it is logged and retried in the next round.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use probity_backend::connections::runs::keeping;
+use probity_backend::connections::scheduling::ScheduledStarts;
+use probity_backend::jobs::stop_jobs;
+use probity_backend::nodes;
+use probity_backend::outcomes::OUTCOMES_KEEP_MS;
+use probity_backend::privacy::earlier::Walk;
+use probity_backend::uploads;
+use probity_backend::widget::roll_up;
+use probity_mail::time::Millis;
+use probity_store::accounts::limits;
+use probity_store::accounts::people::{attempts, sessions};
+use probity_store::accounts::sso;
+use probity_store::activity::{events, requests};
+use probity_store::connections::connection;
+use probity_store::nodes::ahead::ClockCorrection;
+use probity_store::nodes::{clock, facts};
+use probity_store::webhooks::outbox;
+use probity_store::{
+    OrgNo, Result, ScopedFutureExt as _, SqlDialect, Store, credits, idempotency, jobs, outcomes, widget,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::accounts::people::sso::{SSO_FLOW_MS, records};
+use crate::app::{App, plans};
+
+pub use probity_store::nodes::ahead::ClockLimits;
+
+/// Time after which the blocks of an incomplete submission are removed, in milliseconds.
+const UNBORN_MS: i64 = 3_600_000;
+/// Retention of idempotent responses, in milliseconds (specification, section 8).
+pub const ANSWERS_KEEP_MS: i64 = 24 * 3_600_000;
+/// Retention of account events, in milliseconds: 400 days, so that a whole year can be viewed.
+const EVENTS_KEEP_MS: i64 = 400 * 24 * 3_600_000;
+/// Retention of the log of requests, in milliseconds: 30 days.
+const REQUESTS_KEEP_MS: i64 = 30 * 24 * 3_600_000;
+/// Maximum retention of deliveries about rows, in milliseconds: 7 days. They contain no addresses, but an endpoint's response
+/// may.
+const ROWS_KEEP_MS: i64 = 7 * 24 * 3_600_000;
+/// Retention of deleted connections, in milliseconds: 90 days, in which they can be reconnected.
+const CONNECTIONS_KEEP_MS: i64 = 90 * 24 * 3_600_000;
+/// Interval at which times written by a fast clock are corrected, in milliseconds.
+const CORRECT_EVERY_MS: i64 = 3_600_000;
+/// Interval between rounds.
+const ROUND: Duration = Duration::from_secs(5);
+/// Rows per transaction: few enough that no request waits long for the writer.
+const ROWS_MAX: u32 = 500;
+/// Transactions per task and round.
+const SLICES_MAX: usize = 40;
+
+/// Pages of the SQLite file that are released per transaction: 2 MiB.
+const PAGES_MAX: u32 = 512;
+/// Transactions per round that release pages.
+const GIVEN_MAX: usize = 16;
+
+/// Transactions per round that fold the ledger, to which live calls add the most rows. Sufficient for 15,000 rows per
+/// second.
+const FOLDS_MAX: usize = 150;
+
+/// Runs rounds until `ending` is canceled, then a last one, so nothing in memory is lost.
+pub async fn run(app: Arc<App>, longest: ClockLimits, ending: CancellationToken) {
+    report("unknown plans", plans::warn_of_unknown(&app).await);
+    let mut going = UpkeepState { watched: None, sealing: Walk::default(), longest, corrected_at: app.now() };
+    loop {
+        let ended = ending.run_until_cancelled(tokio::time::sleep(ROUND)).await.is_none();
+        round(&app, &mut going).await;
+        if ended {
+            return;
+        }
+        // Name servers may be slow, and a stop waits for none of them.
+        if app.presence.is_scheduler(app.now())
+            && let Some(looked_up) = ending.run_until_cancelled(records::look_again(&app)).await
+        {
+            report("records of domains", looked_up);
+        }
+    }
+}
+
+/// State kept between rounds.
+struct UpkeepState {
+    /// Organization whose balance was checked last.
+    watched: Option<OrgNo>,
+    /// Encryption of bodies stored before there was a master key.
+    sealing: Walk,
+    /// Longest durations of leases and waits.
+    longest: ClockLimits,
+    /// Time at which times written by a fast clock were last corrected.
+    corrected_at: Millis,
+}
+
+async fn round(app: &App, going: &mut UpkeepState) {
+    let now = app.now();
+    let store = &app.store;
+    report("uses of keys", app.keyring.write_uses(store).await);
+    app.limits.tidy(now).await;
+    if !app.presence.is_scheduler(now) {
+        return;
+    }
+    report("times in the future", correct_times(app, going, now).await);
+    report("ended holds", release_expired(app, now).await);
+    // Runs before ended subscriptions, so a month's credits expire and are granted in one transaction.
+    report("months of plans", plans::renew(app, now).await);
+    report("ended subscriptions", expire(store, now).await);
+    let looked = plans::watch(app, going.watched, now).await;
+    report("low balances", looked.map(|next| going.watched = next));
+    report("the ledger", fold(store, now).await);
+    report("idempotency keys", forget_answers(app, now).await);
+    report("deliveries", forget_deliveries(app, now).await);
+    report("events of accounts", forget_events(store, now - EVENTS_KEEP_MS).await);
+    report("the log of requests", forget_requests(store, now - REQUESTS_KEEP_MS).await);
+    report("outcomes of mail", forget_outcomes(store, now - OUTCOMES_KEEP_MS).await);
+    report("facts of domains", forget_facts(store, now).await);
+    report("rate limits", forget_limits(store, now).await);
+    report("submissions that broke off", sweep_unfinished_uploads(store, now).await);
+    report("jobs to be stopped", stop_jobs(store, &app.metrics, &app.callbacks, now).await);
+    report("days of the widget", roll_up::run(store, &app.secrets, &app.callbacks, now).await);
+    report("credits of the widget", return_credits(store, now).await);
+    report("nonces of the widget", forget_nonces(store, now).await);
+    report("automatic runs", start_runs(app, now).await);
+    report("runs of connections", keeping::round(store, &app.callbacks, now).await);
+    report("deleted connections", forget_connections(store, now).await);
+    report("old uploads", uploads::keeping::round(store, &app.metrics, app.config.uploads.keep_days, now).await);
+    report("sessions that ended", forget_sessions(app, now).await);
+    report("sign-ins at providers", forget_flows(store, now).await);
+    report("attempts to sign in", forget_attempts(store, now).await);
+    report("nodes that are gone", nodes::forget_gone(store, now).await);
+    report("bodies from before the master key", going.sealing.go_on(store, now).await);
+    report("free pages", give_back(store).await);
+}
+
+fn report(what: &'static str, done: Result<()>) {
+    if let Err(error) = done {
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        tracing::warn!(%error, ?source, what, "maintenance failed; retrying");
+    }
+}
+
+/// Corrects times that a fast clock wrote. On SQLite, the start of the process has corrected them already.
+async fn correct_times(app: &App, going: &mut UpkeepState, now: Millis) -> Result<()> {
+    if app.store.dialect() == SqlDialect::Sqlite || now.since(going.corrected_at) < CORRECT_EVERY_MS {
+        return Ok(());
+    }
+    going.corrected_at = now;
+    nodes::correct_clocks(&app.store, now, &going.longest, ClockCorrection::Running).await
+}
+
+async fn start_runs(app: &App, now: Millis) -> Result<()> {
+    let starts = ScheduledStarts { store: &app.store, platforms: &app.platforms, plans: &app.config.plans };
+    if starts.round(now).await? > 0 {
+        app.wake.runs.notify_one();
+    }
+    Ok(())
+}
+
+async fn release_expired(app: &App, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        let work = app.store.write(|tx| credits::release_expired(tx, now, i64::from(ROWS_MAX)).scope_boxed());
+        let released = work.await?;
+        if released.holds > 0 {
+            tracing::info!(holds = released.holds, credits = released.credits, "released expired credit holds");
+        }
+        if released.holds < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Shrinks the SQLite file. The file is truncated at the next checkpoint, which readers of older data only delay.
+async fn give_back(store: &Store) -> Result<()> {
+    for given in 0..GIVEN_MAX {
+        if store.give_back(PAGES_MAX).await? == 0 {
+            return if given == 0 { Ok(()) } else { store.empty_log().await.map(drop) };
+        }
+    }
+    store.empty_log().await.map(drop)
+}
+
+async fn expire(store: &Store, now: Millis) -> Result<()> {
+    store.write(|tx| credits::expire_buckets(tx, now, i64::from(ROWS_MAX)).scope_boxed()).await.map(drop)
+}
+
+async fn fold(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..FOLDS_MAX {
+        let folded = store.write(|tx| credits::fold(tx, now, ROWS_MAX).scope_boxed()).await?;
+        if folded < usize::try_from(ROWS_MAX).unwrap_or(usize::MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_answers(app: &App, now: Millis) -> Result<()> {
+    let before = now - ANSWERS_KEEP_MS;
+    for _ in 0..SLICES_MAX {
+        let purged = app.store.write(|tx| idempotency::purge(tx, before, ROWS_MAX).scope_boxed()).await?;
+        app.metrics.answers_purged(purged);
+        if purged < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_deliveries(app: &App, now: Millis) -> Result<()> {
+    let keep_ms = app.config.deliveries_keep_ms;
+    let (store, before, rows_before) = (&app.store, now - keep_ms, now - keep_ms.min(ROWS_KEEP_MS));
+    for _ in 0..SLICES_MAX {
+        let purged = store.write(|tx| outbox::purge_rows(tx, rows_before, ROWS_MAX).scope_boxed()).await?;
+        app.metrics.deliveries_purged(purged);
+        if purged < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    for _ in 0..SLICES_MAX {
+        let purged = store.write(|tx| outbox::purge(tx, before, ROWS_MAX).scope_boxed()).await?;
+        app.metrics.deliveries_purged(purged);
+        if purged < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    forget_deliveries_earlier(app, now).await
+}
+
+/// Removes deliveries of organizations with a shorter retention.
+async fn forget_deliveries_earlier(app: &App, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        let old = outbox::kept_too_long(&mut app.store.read().await?, now, ROWS_MAX).await?;
+        if old.is_empty() {
+            break;
+        }
+        let purged = app.store.write(|tx| outbox::purge_kept_too_long(tx, &old, now).scope_boxed()).await?;
+        app.metrics.deliveries_purged(purged);
+    }
+    Ok(())
+}
+
+async fn forget_requests(store: &Store, before: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| requests::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_events(store: &Store, before: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| events::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_outcomes(store: &Store, before: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| outcomes::purge(tx, before, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_connections(store: &Store, now: Millis) -> Result<()> {
+    let before = now - CONNECTIONS_KEEP_MS;
+    for _ in 0..SLICES_MAX {
+        // Few rows may be those of one deleted connection; the next one may still be pending.
+        if store.write(|tx| connection::purge(tx, before, ROWS_MAX).scope_boxed()).await? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_facts(store: &Store, now: Millis) -> Result<()> {
+    store.write(|tx| facts::purge(tx, now, ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+async fn sweep_unfinished_uploads(store: &Store, now: Millis) -> Result<()> {
+    let broken_off = jobs::broken_off(&mut store.read().await?, now - UNBORN_MS, i64::from(ROWS_MAX)).await?;
+    if broken_off.is_empty() {
+        return Ok(());
+    }
+    store.write(|tx| jobs::sweep(tx, &broken_off, now).scope_boxed()).await.map(drop)
+}
+
+async fn forget_limits(store: &Store, now: Millis) -> Result<()> {
+    let now_us = clock::now_us(&mut store.read().await?).await?.unwrap_or(now.0.saturating_mul(1_000));
+    // There may be a bucket for each widget check of the last minute.
+    for _ in 0..SLICES_MAX {
+        let purged = store.write(|tx| limits::purge(tx, now_us, ROWS_MAX).scope_boxed()).await?;
+        if purged < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Removes ended sessions, including those past their maximum age, which have not been used since.
+async fn forget_sessions(app: &App, now: Millis) -> Result<()> {
+    let since = now - app.config.people.lifetimes.idle_ms;
+    app.store.write(|tx| sessions::purge(tx, since, ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+/// Removes records of sign-ins at providers that are too old to come back.
+async fn forget_flows(store: &Store, now: Millis) -> Result<()> {
+    store.write(|tx| sso::purge(tx, now - SSO_FLOW_MS, ROWS_MAX).scope_boxed()).await.map(drop)
+}
+
+/// Returns daily widget credits that were taken by nodes that died.
+async fn return_credits(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| widget::return_expired(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_nonces(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| widget::purge(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn forget_attempts(store: &Store, now: Millis) -> Result<()> {
+    for _ in 0..SLICES_MAX {
+        if store.write(|tx| attempts::purge(tx, now, ROWS_MAX).scope_boxed()).await? < u64::from(ROWS_MAX) {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! Starts, reads, confirms and cancels runs of a connection.
+//!
+//! A run is a job: once its contacts are read, it is listed with the jobs and has the same results.
+
+use probity_account::connections::RunCause;
+use probity_account::id::JobId;
+use probity_backend::connections::rows::contact_rows;
+use probity_backend::jobs::announce;
+use probity_connectors::ConnectorFile;
+use probity_contract::asked_page::AskedPage;
+use probity_contract::error::ApiError;
+use probity_contract::page::{List, PageQuery};
+use probity_contract::published::connections::{
+    ConfirmRun, ConnectionShown, RunCount, RunDetail, RunExample, RunParts, RunShown, StartRun,
+};
+use probity_mail::verdict::Reason;
+use probity_store::connections::actions::{self, RowAction};
+use probity_store::connections::connection::{self, StoredConnection};
+use probity_store::connections::runs::{self, Confirmation, ConnectionRun, NewRun};
+use probity_store::jobs::NewJob;
+use probity_store::{Conn, ScopedFutureExt as _, StoreError, jobs};
+
+use super::{ConnectionPlace, unlisted, visible};
+use crate::app::App;
+use crate::callers::caller::Caller;
+use crate::callers::once::Once;
+
+/// Maximum number of actions returned with a run.
+const EXAMPLES: i64 = 20;
+
+/// Starts a run.
+pub async fn start_run(
+    app: &App,
+    caller: &Caller,
+    place: &ConnectionPlace,
+    once: &Once,
+    asked: StartRun,
+) -> Result<RunShown, ApiError> {
+    let (file, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
+    let new = new_run(app, caller, (file, &of), asked.dry_run)?;
+    let started = app.store.write(|tx| {
+        async {
+            runs::end_poll(tx, of.org, of.id, new.job.at).await?;
+            let shown = RunShown::of(runs::start(tx, &new).await?, &[], new.job.at);
+            once.keep(tx, &shown).await?;
+            Ok(shown)
+        }
+        .scope_boxed()
+    });
+    let shown = started.await.map_err(refusal)?;
+    app.wake.runs.notify_one();
+    Ok(shown)
+}
+
+/// Starts a run that acts, unless one is already running.
+pub async fn sync_connection(
+    app: &App,
+    caller: &Caller,
+    place: &ConnectionPlace,
+    once: &Once,
+) -> Result<ConnectionShown, ApiError> {
+    let (file, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
+    let new = new_run(app, caller, (file, &of), false)?;
+    let started = app.store.write(|tx| {
+        async {
+            runs::end_poll(tx, of.org, of.id, new.job.at).await?;
+            if runs::going(tx, of.org, of.id).await?.is_none() {
+                runs::start(tx, &new).await?;
+            }
+            let shown = ConnectionShown::from(connection::lock(tx, of.org, of.id, of.test).await?);
+            once.keep(tx, &shown).await?;
+            Ok(shown)
+        }
+        .scope_boxed()
+    });
+    let shown = match started.await {
+        // Another request was faster.
+        Err(StoreError::Conflict) => ConnectionShown::from(of),
+        started => started.map_err(refusal)?,
+    };
+    app.wake.runs.notify_one();
+    Ok(shown)
+}
+
+fn new_run(
+    app: &App,
+    caller: &Caller,
+    (file, of): (&ConnectorFile, &StoredConnection),
+    is_dry: bool,
+) -> Result<NewRun, ApiError> {
+    if file.contacts.is_none() {
+        return Err(unlisted(file));
+    }
+    let now = app.now();
+    let (started_by, source_action) = match caller {
+        Caller::Key(_) => ("api", "api.integrations.run"),
+        Caller::Person { .. } => ("manual", "dashboard.integrations.run"),
+        Caller::Staff { .. } => ("staff", "cli.integrations.run"),
+    };
+    let job = NewJob {
+        org: of.org,
+        id: probity_backend::secrets::random::id(now),
+        test: of.test,
+        source: "integration",
+        started_by,
+        source_action,
+        actor: Some(caller.actor().to_json()),
+        at: now,
+    };
+    let settings = serde_json::to_string(&of.settings).map_err(ApiError::server_error)?;
+    Ok(NewRun { job, connection: of.id, cause: RunCause::Manual, is_dry, settings, since: None })
+}
+
+fn refusal(error: StoreError) -> ApiError {
+    match error {
+        StoreError::Conflict => {
+            ApiError::conflict("another run of this connection is in progress; wait for its end, or cancel it")
+        }
+        StoreError::NotFound => ApiError::conflict("the connection is disconnected; reconnect it first"),
+        other => other.into(),
+    }
+}
+
+/// Lists the runs of a connection, newest first.
+pub async fn list_runs(
+    app: &App,
+    caller: &Caller,
+    place: &ConnectionPlace,
+    query: PageQuery,
+) -> Result<List<RunShown>, ApiError> {
+    let now = app.now();
+    let mut conn = app.store.read().await?;
+    let (_, of) = visible(&mut conn, app, caller, place).await?;
+    let list = format!("/v1/integrations/connections/{}/runs", of.id);
+    let asked = AskedPage::of(&app.cursors, &query, caller.org_id().to_string(), list)?;
+    let found = runs::page(&mut conn, of.org, of.id, asked.after, asked.at_most()).await?;
+    let mut counted = Vec::with_capacity(found.len());
+    for run in found {
+        let counts = actions::counts(&mut conn, run.org, run.job).await?;
+        counted.push((run, counts));
+    }
+    Ok(asked.list(counted, |(run, _)| (run.created_at, run.id), |(run, counts)| RunShown::of(run, &counts, now)))
+}
+
+/// Returns a run, with its actions by kind and reason, and the first of them.
+pub async fn get_run(app: &App, caller: &Caller, place: &ConnectionPlace, id: JobId) -> Result<RunDetail, ApiError> {
+    let mut conn = app.store.read().await?;
+    let (_, of) = visible(&mut conn, app, caller, place).await?;
+    let run = runs::by_id(&mut conn, of.org, of.id, id).await?;
+    detail(app, &mut conn, run).await
+}
+
+async fn detail(app: &App, conn: &mut Conn, run: ConnectionRun) -> Result<RunDetail, ApiError> {
+    let counts = actions::counts(conn, run.org, run.job).await?;
+    let examples = examples(conn, &run).await?;
+    let rest = RunParts { counts: RunCount::all(&counts), examples };
+    Ok(RunDetail { run: RunShown::of(run, &counts, app.now()), rest })
+}
+
+async fn examples(conn: &mut Conn, run: &ConnectionRun) -> Result<Vec<RunExample>, ApiError> {
+    let first = actions::examples(conn, run.org, run.job, EXAMPLES).await?;
+    let job = match jobs::by_no(conn, run.org, run.job).await {
+        Ok(job) if job.purged_at.is_none() => job,
+        Ok(_) | Err(StoreError::NotFound) => return Ok(Vec::new()),
+        Err(error) => return Err(error.into()),
+    };
+    let rows: Vec<i64> = first.iter().map(|action| action.idx).collect();
+    let mut found = contact_rows(conn, &job, &rows).await?;
+    let mut before = actions::values_before(conn, run.org, run.job, &rows).await?;
+    let example = |action: RowAction| {
+        let row = found.remove(&action.idx)?;
+        let is_fix = action.kind == probity_account::connections::ContactAction::Fix;
+        Some(RunExample {
+            email: row.email,
+            contact_id: row.contact.id,
+            action: action.kind.as_str(),
+            reason: Reason::as_str(action.reason),
+            state: action.state.as_str(),
+            suggestion: row.outcome.result.suggestion.filter(|_| is_fix),
+            message: action.message,
+            before: before.remove(&action.idx).and_then(|json| serde_json::from_slice(&json).ok()),
+        })
+    };
+    Ok(first.into_iter().filter_map(example).collect())
+}
+
+/// Lets a run that waits for confirmation do its planned actions, if the caller confirms their number.
+pub async fn confirm_run(
+    app: &App,
+    caller: &Caller,
+    place: &ConnectionPlace,
+    id: JobId,
+    once: &Once,
+    asked: ConfirmRun,
+) -> Result<RunShown, ApiError> {
+    let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
+    let now = app.now();
+    let confirmed = app.store.write(|tx| {
+        async {
+            runs::end_poll(tx, of.org, of.id, now).await?;
+            let outcome = runs::confirm(tx, (of.org, of.id, id), asked.actions.0, now).await?;
+            if outcome != Confirmation::Confirmed {
+                return Ok((outcome, None));
+            }
+            let run = runs::by_id(tx, of.org, of.id, id).await?;
+            let counts = actions::counts(tx, run.org, run.job).await?;
+            let shown = RunShown::of(run, &counts, now);
+            once.keep(tx, &shown).await?;
+            Ok::<_, StoreError>((outcome, Some(shown)))
+        }
+        .scope_boxed()
+    });
+    let (outcome, shown) = confirmed.await.map_err(|error| match error {
+        // The run was not found; reported like an unknown connection.
+        StoreError::NotFound => ApiError::not_found(),
+        other => refusal(other),
+    })?;
+    app.wake.runs.notify_one();
+    shown.ok_or_else(|| unconfirmed(&outcome))
+}
+
+fn unconfirmed(outcome: &Confirmation) -> ApiError {
+    ApiError::conflict(match outcome {
+        Confirmation::Confirmed => return ApiError::server_error("a confirmed run was not shown"),
+        Confirmation::OtherNumber(planned) => {
+            format!("the run now has {planned} planned actions; read them again and confirm this number")
+        }
+        Confirmation::NotWaiting(state) => format!("the run needs no confirmation: its state is `{}`", state.as_str()),
+        Confirmation::Disconnected => {
+            "the connection is disconnected, or has other credentials than the run; start another run".to_owned()
+        }
+        Confirmation::TestOnly => "a test connection never acts; create one in live mode or with a live key".to_owned(),
+    })
+}
+
+/// Cancels a run. Completed actions stay, and the others are dropped. Canceling an ended run changes nothing.
+pub async fn cancel_run(
+    app: &App,
+    caller: &Caller,
+    place: &ConnectionPlace,
+    id: JobId,
+    once: &Once,
+) -> Result<RunShown, ApiError> {
+    let (_, of) = visible(&mut app.store.read().await?, app, caller, place).await?;
+    let now = app.now();
+    let cancelled = app.store.write_bulk(|tx| {
+        async {
+            let end = runs::cancel(tx, (of.org, of.id, id), now).await?;
+            if let Some(closed) = end.and_then(|end| end.closed) {
+                announce(tx, &closed, now).await?;
+            }
+            let run = runs::by_id(tx, of.org, of.id, id).await?;
+            let counts = actions::counts(tx, run.org, run.job).await?;
+            let shown = RunShown::of(run, &counts, now);
+            once.keep(tx, &shown).await?;
+            Ok(shown)
+        }
+        .scope_boxed()
+    });
+    let shown = cancelled.await?;
+    app.callbacks.wake();
+    Ok(shown)
+}

@@ -1,0 +1,72 @@
+//! What the keyword rules of a connection say about an address.
+
+use probity_account::connections::{RuleJudgment, RuleKind, RuleSet};
+use probity_contract::error::ApiError;
+use probity_contract::published::connections::KeywordRuleShown;
+use probity_store::connections::rules::{self, StoredRule};
+use serde::{Deserialize, Serialize};
+
+use super::{ConnectionPlace, visible};
+use crate::app::App;
+use crate::callers::caller::Caller;
+
+/// Maximum length of an address to try, in characters.
+const ADDRESS_CHARS_MAX: usize = 320;
+/// Matching rules that are shown.
+const SHOWN: usize = 20;
+
+/// An address to try. Without `Debug`, because it is one.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TriedAddress {
+    pub email: String,
+}
+
+/// What the rules say. Without `Debug`, because keywords may be addresses.
+#[derive(Clone, Serialize)]
+pub struct RuleTrial {
+    /// List that decides; null if no rule matches.
+    pub decided_by: Option<&'static str>,
+    /// Rules that match, at most 20.
+    pub rules: Vec<MatchingRule>,
+}
+
+/// A rule that matches, with its list.
+#[derive(Clone, Serialize)]
+pub struct MatchingRule {
+    pub kind: &'static str,
+    #[serde(flatten)]
+    pub rule: KeywordRuleShown,
+}
+
+impl From<StoredRule> for MatchingRule {
+    fn from(stored: StoredRule) -> Self {
+        Self { kind: stored.kind.as_str(), rule: stored.into() }
+    }
+}
+
+/// Tries the rules of a connection on an address. Changes nothing.
+pub async fn try_keyword_rules(
+    app: &App,
+    caller: &Caller,
+    place: &ConnectionPlace,
+    TriedAddress { email }: TriedAddress,
+) -> Result<RuleTrial, ApiError> {
+    let address = email.trim();
+    if !(1..=ADDRESS_CHARS_MAX).contains(&address.chars().count()) {
+        return Err(ApiError::invalid("email", format_args!("must have 1 to {ADDRESS_CHARS_MAX} characters")));
+    }
+    let mut conn = app.store.read().await?;
+    let (_, of) = visible(&mut conn, app, caller, place).await?;
+    let stored = rules::all(&mut conn, of.org, of.id).await?;
+    let judgment = RuleSet::new(stored.iter().map(|stored| (stored.kind, &stored.rule))).judge(address);
+    let Some(judgment) = judgment else {
+        return Ok(RuleTrial { decided_by: None, rules: Vec::new() });
+    };
+    let kind = match judgment {
+        RuleJudgment::Blacklisted => RuleKind::Blacklist,
+        RuleJudgment::Whitelisted => RuleKind::Whitelist,
+    };
+    let matching = stored.into_iter().filter(|stored| stored.rule.matches(address));
+    Ok(RuleTrial { decided_by: Some(kind.as_str()), rules: matching.take(SHOWN).map(Into::into).collect() })
+}

@@ -1,0 +1,64 @@
+//! Email to a member when a list is over.
+
+use probity_account::id::{JobId, UserId};
+use probity_contract::error::ApiError;
+use probity_store::ScopedFutureExt as _;
+use probity_store::activity::list_mail;
+use probity_store::jobs;
+use serde::Serialize;
+
+use crate::app::App;
+use crate::callers::caller::Caller;
+
+/// Whether the caller gets an email when a list is over.
+#[derive(Debug, Serialize)]
+pub struct ListMail {
+    /// Whether the installation can send email.
+    possible: bool,
+    requested: bool,
+}
+
+fn member(caller: &Caller) -> Result<UserId, ApiError> {
+    caller.user().ok_or_else(|| ApiError::conflict("only members get email about lists"))
+}
+
+/// Returns whether the caller gets an email when a list is over.
+pub async fn get_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<ListMail, ApiError> {
+    let user = member(caller)?;
+    let mut conn = app.store.read().await?;
+    let job = jobs::by_id(&mut conn, caller.org(), id, caller.is_test()).await?;
+    let requested = list_mail::asked(&mut conn, job.org, job.no, user).await?;
+    Ok(ListMail { possible: app.sends_mail, requested })
+}
+
+/// Sends the caller an email when a list is over.
+pub async fn request_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<ListMail, ApiError> {
+    let (user, now) = (member(caller)?, app.now());
+    if !app.sends_mail {
+        return Err(ApiError::conflict("this installation cannot send email; configure a mail relay"));
+    }
+    let (org, test) = (caller.org(), caller.is_test());
+    let open = app.store.write(|tx| {
+        async move {
+            let job = jobs::lock_by_id(tx, org, id, test).await?;
+            if job.state.is_closed() {
+                return Ok(false);
+            }
+            list_mail::ask(tx, org, job.no, user, now).await?;
+            Ok(true)
+        }
+        .scope_boxed()
+    });
+    if !open.await? {
+        return Err(ApiError::conflict("the list is already over"));
+    }
+    get_list_mail(app, caller, id).await
+}
+
+/// Sends the caller no email about a list.
+pub async fn cancel_list_mail(app: &App, caller: &Caller, id: JobId) -> Result<ListMail, ApiError> {
+    let user = member(caller)?;
+    let job = jobs::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    app.store.write(|tx| list_mail::unask(tx, job.org, job.no, user).scope_boxed()).await?;
+    get_list_mail(app, caller, id).await
+}

@@ -1,0 +1,223 @@
+//! Columns of downloads: those of the job, after those of the uploaded file if requested.
+
+use std::borrow::Cow;
+
+use probity_backend::uploads::FileFacts;
+use probity_backend::uploads::cells;
+#[cfg(feature = "xlsx")]
+use probity_backend::uploads::kinds::{self, ColumnKind};
+use probity_contract::error::{ApiError, Code};
+use probity_contract::published::jobs::batch::{BatchRow, RowDone, RowVerdict};
+use probity_lists::json;
+use probity_store::Conn;
+use probity_store::jobs::Job;
+use probity_store::uploads::{self, Upload};
+use serde_json::value::RawValue;
+
+use crate::lists::download::csv::CsvShape;
+use crate::lists::download::values::CellValue;
+
+/// Names of a job's columns, in order.
+pub(super) const HEADER: [&str; 9] =
+    ["email", "domain", "processed", "passed", "status", "reason", "suggestion", "completed_at", "index"];
+
+/// Columns of a run, after the others: the actions on each contact.
+pub(super) const RUN_HEADER: [&str; 5] = ["fixed", "deleted", "unsubscribed", "updated", "tagged"];
+
+/// Begins the names of our columns behind those of a file.
+const PREFIX: &str = "probity_";
+
+/// Row of a download.
+#[derive(Clone)]
+pub(super) struct OriginalRow {
+    pub(super) row: BatchRow,
+    /// Row of the uploaded file that has this address.
+    pub(super) own: Option<cells::FileRow>,
+}
+
+/// Columns of a download.
+pub(super) struct FileColumns {
+    /// Uploaded file whose columns come first.
+    own: Option<UploadColumns>,
+    /// Whether the job is a run of a connection.
+    is_run: bool,
+}
+
+struct UploadColumns {
+    upload: Upload,
+    about: FileFacts,
+    /// Suffix of our column names that makes them differ from the file's.
+    suffix: String,
+}
+
+impl FileColumns {
+    /// Returns the job's columns only.
+    pub(super) fn of_job() -> Self {
+        Self { own: None, is_run: false }
+    }
+
+    /// Returns the job's columns with those of a run.
+    pub(super) fn of_run() -> Self {
+        Self { own: None, is_run: true }
+    }
+
+    /// Returns the columns of the uploaded file, then those of the job, without the address, which the file has already.
+    pub(super) fn with(upload: Upload) -> Result<Self, ApiError> {
+        let about = FileFacts::of(&upload.about)?;
+        let names: Vec<String> =
+            about.columns(upload.choice.header).iter().map(|name| name.to_ascii_lowercase()).collect();
+        let taken = |suffix: &str| HEADER[1..].iter().any(|name| names.contains(&format!("{PREFIX}{name}{suffix}")));
+        let suffixes = std::iter::once(String::new()).chain((2..).map(|number| format!("_{number}")));
+        let suffix = suffixes.into_iter().find(|suffix| !taken(suffix)).unwrap_or_default();
+        Ok(Self { own: Some(UploadColumns { upload, about, suffix }), is_run: false })
+    }
+
+    /// Returns the names, in order.
+    pub(super) fn header(&self) -> Vec<String> {
+        match &self.own {
+            None => {
+                let of_run = RUN_HEADER.iter().filter(|_| self.is_run);
+                HEADER.iter().chain(of_run).map(ToString::to_string).collect()
+            }
+            Some(own) => {
+                let ours = HEADER[1..].iter().map(|name| format!("{PREFIX}{name}{}", own.suffix));
+                own.about.columns(own.upload.choice.header).into_iter().chain(ours).collect()
+            }
+        }
+    }
+
+    /// Returns separator, line ends and mark of a text: those of the uploaded file, if it is a text itself.
+    pub(super) fn shape(&self) -> CsvShape {
+        let Some(about) = self.own.as_ref().map(|own| &own.about) else { return CsvShape::default() };
+        let usual = CsvShape::default();
+        CsvShape {
+            separator: about.delimiter.unwrap_or(usual.separator),
+            line_end: if about.line_feeds { "\n" } else { usual.line_end },
+            mark: about.wants_bom(),
+        }
+    }
+
+    /// Returns the cells of a row, in column order; unknown values are empty.
+    pub(super) fn cells<'a>(&self, row: &'a OriginalRow) -> Vec<Cow<'a, str>> {
+        let ours = self.values_of_ours(row).into_iter().map(CellValue::into_text);
+        let (Some(own), Some(theirs)) = (&self.own, &row.own) else { return ours.collect() };
+        cells::cells(&own.about, theirs.clone()).into_iter().map(Cow::Owned).chain(ours).collect()
+    }
+
+    /// Returns the values of a row, in column order, where numbers are more than their digits.
+    #[cfg(feature = "xlsx")]
+    pub(super) fn values<'a>(&self, row: &'a OriginalRow) -> Vec<CellValue<'a>> {
+        let ours = self.values_of_ours(row).into_iter();
+        let (Some(own), Some(theirs)) = (&self.own, &row.own) else { return ours.collect() };
+        let value = |(column, cell): (usize, String)| {
+            match own.about.kind_of(column) {
+                ColumnKind::Numbers => kinds::number(&cell).map(CellValue::Number),
+                ColumnKind::Flags => kinds::flag(&cell).map(CellValue::Flag),
+                ColumnKind::Text => None,
+            }
+            .unwrap_or_else(|| Cow::<str>::Owned(cell).into())
+        };
+        cells::cells(&own.about, theirs.clone()).into_iter().enumerate().map(value).chain(ours).collect()
+    }
+
+    /// Returns the values of the columns that are not the file's.
+    fn values_of_ours<'a>(&self, row: &'a OriginalRow) -> Vec<CellValue<'a>> {
+        let has_own = self.own.is_some() && row.own.is_some();
+        let of_run = run_values(&row.row).into_iter().filter(|_| self.is_run && !has_own);
+        job_values(&row.row).into_iter().skip(usize::from(has_own)).chain(of_run).collect()
+    }
+
+    /// Writes a row as a line of JSON: the file's columns with the result under `probity`, or the job's columns only.
+    pub(super) fn line(&self, row: &OriginalRow, out: &mut Vec<u8>) {
+        let ours = |out: &mut Vec<u8>| serde_json::to_writer(out, &row.row).expect("rows are plain JSON");
+        let (Some(own), Some(theirs)) = (&self.own, &row.own) else {
+            ours(out);
+            out.push(b'\n');
+            return;
+        };
+        let members = members(own, theirs);
+        let taken = |name: &str| members.iter().any(|(member, _)| member == name);
+        let name = [json::ANSWER_KEY.to_owned()].into_iter().chain((2..).map(|n| format!("{}_{n}", json::ANSWER_KEY)));
+        let name = name.into_iter().find(|name| !taken(name)).unwrap_or_default();
+        out.push(b'{');
+        for (member, value) in &members {
+            text(out, member);
+            out.push(b':');
+            out.extend(value.get().bytes());
+            out.push(b',');
+        }
+        text(out, &name);
+        out.push(b':');
+        ours(out);
+        out.extend(b"}\n");
+    }
+
+    /// Returns the uploaded file's rows for the job's rows `from` to `to`, or only the first of them if they are long.
+    pub(super) async fn own_rows(
+        &self,
+        conn: &mut Conn,
+        from: i64,
+        to: i64,
+    ) -> Result<Option<Vec<cells::FileRow>>, ApiError> {
+        let Some(own) = &self.own else { return Ok(None) };
+        let header = i64::from(own.upload.choice.header);
+        let rows = cells::rows(conn, &own.upload, from + header, to + header).await?;
+        if rows.is_empty() {
+            return Err(ApiError::server_error("a file has fewer rows than the job created from it"));
+        }
+        Ok(Some(rows))
+    }
+}
+
+/// Returns the members of a row: unchanged for a line of JSON, or one per column, with distinct names.
+fn members(own: &UploadColumns, row: &cells::FileRow) -> Vec<(String, Box<RawValue>)> {
+    if let Some(members) = own.about.is_json().then(|| row.first().and_then(|line| json::members(line).ok())) {
+        return members.unwrap_or_default();
+    }
+    let mut members: Vec<(String, Box<RawValue>)> = Vec::new();
+    let names = own.about.columns(own.upload.choice.header);
+    for (name, cell) in names.into_iter().zip(cells::cells(&own.about, row.clone())) {
+        let same = members.iter().filter(|(member, _)| *member == name).count();
+        let name = if same == 0 { name } else { format!("{name}_{}", same + 1) };
+        members.push((name, serde_json::value::to_raw_value(&cell).expect("a text is plain JSON")));
+    }
+    members
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    serde_json::to_writer(out, text).expect("a text is plain JSON");
+}
+
+fn job_values(row: &BatchRow) -> [CellValue<'_>; 9] {
+    let (outcome, whole) = (row.done.as_ref().map(RowDone::outcome), row.done.as_ref().and_then(RowDone::whole));
+    let [status, reason] = outcome.map_or([""; 2], |outcome| [outcome.status, outcome.reason]);
+    let [domain, suggestion] = whole.map_or([""; 2], |done| [&done.domain, &done.suggestion]);
+    #[expect(clippy::cast_precision_loss, reason = "a list has millions of rows at most")]
+    let index = row.head.index.map_or(CellValue::Blank, |index| CellValue::Number(index as f64));
+    [
+        row.head.email.as_str().into(),
+        domain.into(),
+        CellValue::Flag(row.head.processed),
+        whole.map(|done| done.passed).into(),
+        status.into(),
+        reason.into(),
+        suggestion.into(),
+        whole.map_or(CellValue::Blank, |done| CellValue::Moment(done.completed_at)),
+        index,
+    ]
+}
+
+fn run_values(row: &BatchRow) -> [CellValue<'_>; 5] {
+    let flags = row.done.as_ref().and_then(RowDone::whole).map(RowVerdict::flags);
+    flags.map_or([None; 5], |flags| flags.map(Some)).map(Into::into)
+}
+
+/// Returns the uploaded file from which a job was created.
+///
+/// # Errors
+/// 404 if the job has no uploaded file, or the file is no longer stored.
+pub(super) async fn upload_of(conn: &mut Conn, job: &Job) -> Result<Upload, ApiError> {
+    let gone = "the job has no uploaded file, or the file is no longer stored";
+    let found = uploads::of_job(conn, job.org, job.no).await?;
+    found.ok_or_else(|| ApiError::about_field(Code::NotFound, "columns", gone))
+}

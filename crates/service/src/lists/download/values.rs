@@ -1,0 +1,46 @@
+//! Values of cells, for formats that tell numbers from texts.
+
+use std::borrow::Cow;
+
+use probity_contract::timestamp::Timestamp;
+
+/// Value of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum CellValue<'a> {
+    Blank,
+    Text(Cow<'a, str>),
+    Number(f64),
+    Flag(bool),
+    Moment(Timestamp),
+}
+
+impl<'a> CellValue<'a> {
+    /// Returns the value as CSV has it.
+    pub(super) fn into_text(self) -> Cow<'a, str> {
+        match self {
+            Self::Blank => "".into(),
+            Self::Text(text) => text,
+            Self::Number(number) => number.to_string().into(),
+            Self::Flag(flag) => if flag { "true" } else { "false" }.into(),
+            Self::Moment(moment) => moment.to_string().into(),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for CellValue<'a> {
+    fn from(text: &'a str) -> Self {
+        Cow::Borrowed(text).into()
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for CellValue<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
+        if text.is_empty() { Self::Blank } else { Self::Text(text) }
+    }
+}
+
+impl From<Option<bool>> for CellValue<'_> {
+    fn from(flag: Option<bool>) -> Self {
+        flag.map_or(Self::Blank, Self::Flag)
+    }
+}

@@ -1,0 +1,156 @@
+//! Rows as a workbook (Office Open XML): a sheet of the rows, and one of their figures. No cell is a formula.
+//!
+//! A string cell is displayed unchanged, so it needs no prefix. Rows are written to disk as they arrive and packed from
+//! there, so memory does not grow with the job. Both files are unnamed temporary files, which the system removes even if
+//! the process is killed. Blocking threads write while the request waits; if the client disconnects, writing stops with the
+//! next part. A request waits only briefly for a slot, because it has a deadline and the workbook needs its time.
+
+mod results;
+mod summary;
+
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{self, Stream};
+use probity_backend::uploads::places::{Places, UploadSlot};
+use probity_contract::error::ApiError;
+use probity_store::OrgNo;
+use rust_xlsxwriter::{Workbook, XlsxError};
+use thiserror::Error;
+use tokio::io::AsyncReadExt as _;
+use tokio::sync::mpsc;
+
+use self::results::ResultsSheet;
+pub(super) use self::summary::RowSummary;
+use crate::lists::download::columns::{FileColumns, OriginalRow};
+
+/// Maximum rows of a sheet, header included.
+const SHEET_ROWS_MAX: i64 = 1_048_576;
+/// Number of attempts to get a slot; with the pause between them, 5 s in total.
+const TRIES_MAX: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(250);
+/// Parts read ahead of the writer.
+const AHEAD: usize = 2;
+/// Size of a part of the response, in bytes.
+const PART_BYTES: usize = 64 << 10;
+
+/// Reason why a workbook was not written.
+#[derive(Debug, Error)]
+enum WorkbookError {
+    #[error("a workbook was not written")]
+    Writing(#[from] XlsxError),
+    #[error("a temporary file failed")]
+    File(#[from] std::io::Error),
+    /// Download canceled.
+    #[error("the rows ended early")]
+    Unfinished,
+}
+
+/// Message from the reader of rows to the writer of the workbook.
+enum SheetPart {
+    Rows(Vec<OriginalRow>),
+    End,
+}
+
+/// Workbook ready to send, with its size.
+pub(super) struct PackedWorkbook {
+    file: tokio::fs::File,
+    pub(super) bytes: u64,
+}
+
+impl PackedWorkbook {
+    /// Returns its bytes, from the beginning.
+    pub(super) fn parts(self) -> impl Stream<Item = std::io::Result<Bytes>> + Send {
+        stream::try_unfold(self.file, async |mut file| {
+            let mut part = Vec::with_capacity(PART_BYTES);
+            file.read_buf(&mut part).await?;
+            Ok((!part.is_empty()).then(|| (Bytes::from(part), file)))
+        })
+    }
+}
+
+/// Source of rows: parts in order, then `None`.
+pub(super) trait RowParts {
+    /// Returns the organization that owns the rows.
+    fn org(&self) -> OrgNo;
+    /// Returns the columns of the rows.
+    fn columns(&self) -> Arc<FileColumns>;
+    /// Returns the sheet of the figures, without any row yet.
+    fn summary(&self) -> RowSummary;
+    async fn next(&mut self) -> Result<Option<Vec<OriginalRow>>, ApiError>;
+}
+
+/// Refuses a job with more rows than a sheet can have.
+pub(super) fn check(rows: i64) -> Result<(), ApiError> {
+    if rows < SHEET_ROWS_MAX {
+        return Ok(());
+    }
+    Err(ApiError::invalid("format", format_args!("a workbook can have at most {} rows; use csv", SHEET_ROWS_MAX - 1)))
+}
+
+/// Returns a slot for a workbook of an organization; 503 if none becomes available within 5 s.
+async fn place(places: &'static Places, org: OrgNo) -> Result<UploadSlot<'static>, ApiError> {
+    for _ in 1..TRIES_MAX {
+        if let Ok(place) = places.take(org) {
+            return Ok(place);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    places.take(org)
+}
+
+/// Writes the workbook of all rows, if there is a slot for it.
+pub(super) async fn pack(places: &'static Places, mut rows: impl RowParts) -> Result<PackedWorkbook, ApiError> {
+    let place = place(places, rows.org()).await?;
+    let (sender, receiver) = mpsc::channel(AHEAD);
+    let (columns, summary) = (rows.columns(), rows.summary());
+    let writing = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        write(&columns, summary, receiver)
+    });
+    while let Some(part) = rows.next().await? {
+        // The writer has ended; its result, read below, tells why.
+        if sender.send(SheetPart::Rows(part)).await.is_err() {
+            break;
+        }
+    }
+    let _ = sender.send(SheetPart::End).await;
+    let file = writing.await.map_err(ApiError::server_error)?.map_err(ApiError::server_error)?;
+    let bytes = file.metadata().map_err(ApiError::server_error)?.len();
+    Ok(PackedWorkbook { file: tokio::fs::File::from_std(file), bytes })
+}
+
+/// Writes the whole workbook and rewinds it.
+fn write(
+    columns: &FileColumns,
+    mut summary: RowSummary,
+    mut parts: mpsc::Receiver<SheetPart>,
+) -> Result<File, WorkbookError> {
+    let mut book = Workbook::new();
+    book.set_tempdir(tempfile::env::temp_dir())?;
+    let mut sheet = ResultsSheet::begin(&mut book, &columns.header())?;
+    loop {
+        match parts.blocking_recv() {
+            Some(SheetPart::Rows(rows)) => {
+                for row in &rows {
+                    summary.count(&row.row);
+                    sheet.row(&columns.values(row))?;
+                }
+            }
+            Some(SheetPart::End) => break,
+            None => return Err(WorkbookError::Unfinished),
+        }
+    }
+    sheet.finish()?;
+    summary.write(&mut book)?;
+    let mut file = tempfile::tempfile()?;
+    book.save_to_writer(&mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! Deliveries as the operator sees them, with connection errors that customers do not see.
+
+use probity_account::id::{DeliveryId, OrgId};
+use probity_contract::error::ApiError;
+use probity_contract::published::operator::deliveries::{DeliveryRecord, DeliveryRecordDetail};
+use probity_store::ScopedFutureExt as _;
+use probity_store::webhooks::outbox::{self, OutboxState};
+
+use crate::app::App;
+use crate::operator::organizations::find_organization;
+
+/// Lists an organization's deliveries, newest first, at most `at_most`, optionally in one state.
+pub async fn inspect_deliveries(
+    app: &App,
+    org: OrgId,
+    state: Option<OutboxState>,
+    at_most: u32,
+) -> Result<Vec<DeliveryRecord>, ApiError> {
+    let org = find_organization(app, org).await?;
+    let found = outbox::page(&mut app.store.read().await?, org.no, state, None, i64::from(at_most)).await?;
+    Ok(found.into_iter().map(DeliveryRecord::from).collect())
+}
+
+/// Returns a delivery with its body and its earlier attempts.
+pub async fn inspect_delivery(app: &App, org: OrgId, id: DeliveryId) -> Result<DeliveryRecordDetail, ApiError> {
+    let org = find_organization(app, org).await?;
+    let mut conn = app.store.read().await?;
+    let logged = outbox::by_id(&mut conn, org.no, id).await?;
+    let earlier = outbox::before_the_last(&mut conn, org.no, &[id]).await?.remove(&id);
+    Ok(DeliveryRecordDetail::of(logged, earlier.unwrap_or_default()))
+}
+
+/// Schedules a delivery again, immediately and with all attempts. A running service sends it.
+pub async fn force_delivery(app: &App, org: OrgId, id: DeliveryId) -> Result<DeliveryRecord, ApiError> {
+    let org = find_organization(app, org).await?;
+    let now = app.now();
+    app.store.write(|tx| outbox::resend(tx, org.no, id, now).scope_boxed()).await?;
+    app.callbacks.wake();
+    Ok(outbox::by_id(&mut app.store.read().await?, org.no, id).await?.into())
+}

@@ -1,0 +1,261 @@
+//! Starts the job of an upload: copies the texts of its column row by row, and accepts them like any list.
+//!
+//! Blocks are written first, under a staged job. The transaction that accepts the job also links it to the upload. If
+//! another start was faster, the blocks are discarded and the other's job is returned. If addresses are erased meanwhile,
+//! the blocks are discarded too: the copy may still have the addresses, and the erasure skips jobs younger than itself.
+
+use std::sync::Arc;
+
+use probity_account::block::{Filling, PackedBlock};
+use probity_account::id::{JobId, UploadId};
+use probity_backend::secrets::random;
+use probity_backend::uploads::about::FileFacts;
+use probity_backend::uploads::cells::{address, decoded};
+use probity_backend::uploads::view::{Choose, Started};
+use probity_contract::error::{ApiError, Code};
+use probity_store::jobs::{self, JobNo, NewJob};
+use probity_store::privacy::erasures;
+use probity_store::uploads::{self, ColumnChoice, Upload};
+use probity_store::{ScopedFutureExt as _, StoreError};
+
+use crate::app::App;
+use crate::callers::caller::Caller;
+use crate::callers::once::{self, Beginning, KeyHolder, KeyedCall, Once};
+use crate::jobs::staged::{StagedJob, accept_covered};
+
+/// Path that scopes the idempotency key or reference of a start: one for all uploads.
+pub const KEYED_START: &str = "/app/uploads/start";
+/// Delay before a retry while addresses are erased, in seconds.
+const ERASING_S: u32 = 5;
+/// Blocks of the upload read at a time.
+const BLOCKS: i64 = 10;
+
+/// Returns the upload if it is still read in the way its caller saw when accepting the cost.
+async fn upload_as_seen(app: &App, caller: &Caller, id: UploadId, seen: Choose) -> Result<Upload, ApiError> {
+    let Choose { column, header } = seen;
+    let upload = uploads::by_id(&mut app.store.read().await?, caller.org(), id, caller.is_test()).await?;
+    let ColumnChoice { column: chosen, header: named } = upload.choice;
+    let same = (column.is_none() || column == chosen) && header.is_none_or(|header| header == named);
+    if same { Ok(upload) } else { Err(changed()) }
+}
+
+fn changed() -> ApiError {
+    ApiError::conflict("the file was changed in the meantime; reload and check its column")
+}
+
+/// Creates the job of an upload, once. A repeated start returns the same job.
+pub async fn start_upload(
+    app: &App,
+    caller: &Caller,
+    id: UploadId,
+    once: &Once,
+    seen: Choose,
+) -> Result<Started, ApiError> {
+    let upload = upload_as_seen(app, caller, id, seen).await?;
+    if let Some((_, job)) = upload.job {
+        return Ok(Started { id: job });
+    }
+    let staged = StagedJob::begin(app, new_job(app, caller, &upload)).await?;
+    let accepted = match fill(app, &staged, &upload).await {
+        Ok(rows) => accept(app, &staged.new, &upload, rows, once).await,
+        Err(error) => Err(error),
+    };
+    match accepted {
+        Ok(None) => {
+            app.wake.import.notify_one();
+            Ok(Started { id: staged.new.id })
+        }
+        Ok(Some(other)) => {
+            staged.discard(app).await;
+            Ok(Started { id: other })
+        }
+        Err(error) => {
+            staged.discard(app).await;
+            Err(error)
+        }
+    }
+}
+
+/// Creates the job of an upload, once per reference. Uploading the same rows again and starting them under the same
+/// reference returns the same job.
+pub async fn start_upload_once(
+    app: &App,
+    caller: &Caller,
+    id: UploadId,
+    reference: String,
+) -> Result<Started, ApiError> {
+    let seen = Choose::default();
+    let body_hash = hash_upload(app, caller, id, seen).await?;
+    let call = KeyedCall { path: KEYED_START.to_owned(), key: reference, body_hash };
+    let run = match once::begin(app, KeyHolder::of(Some(caller)), call).await? {
+        Beginning::Replay(_, answer) => return serde_json::from_slice(&answer).map_err(ApiError::server_error),
+        Beginning::Run(run) => run,
+    };
+    match start_upload(app, caller, id, &run.once(), seen).await {
+        Ok(started) => {
+            // The job may be that of an earlier start.
+            if !run.has_kept() {
+                let answer = serde_json::to_vec(&started).map_err(ApiError::server_error)?;
+                run.keep_late(200, &answer).await;
+            }
+            Ok(started)
+        }
+        Err(error) => {
+            run.release().await;
+            Err(error)
+        }
+    }
+}
+
+/// Hashes the properties of an upload that determine its job: the rows, and how they are read.
+pub async fn hash_upload(app: &App, caller: &Caller, id: UploadId, seen: Choose) -> Result<[u8; 32], ApiError> {
+    let upload = upload_as_seen(app, caller, id, seen).await?;
+    let mut hash = app.secrets.body_in_pieces();
+    let column = upload.choice.column.unwrap_or(-1);
+    hash.update(&[column.to_be_bytes(), i64::from(upload.choice.header).to_be_bytes()].concat());
+    let mut next = 0;
+    while next < upload.rows {
+        let blocks = uploads::blocks(&mut app.store.read().await?, upload.org, upload.no, next, BLOCKS).await?;
+        let before = next;
+        for (first, body) in blocks {
+            let rows = decoded(&body)?;
+            next = first + i64::try_from(rows.len()).map_err(ApiError::server_error)?;
+            for cell in rows.iter().flatten() {
+                // The length comes first, so different cells never hash the same text.
+                hash.update(&cell.len().to_be_bytes());
+                hash.update(cell.as_bytes());
+            }
+        }
+        if next == before {
+            return Err(ApiError::server_error("rows of an upload are missing"));
+        }
+    }
+    Ok(hash.finish())
+}
+
+fn new_job(app: &App, caller: &Caller, upload: &Upload) -> NewJob {
+    let now = app.now();
+    let is_staff = matches!(caller, Caller::Staff { .. });
+    let (source, source_action) = match upload.source.as_str() {
+        "input" => ("input", if is_staff { "cli.input" } else { "dashboard.input" }),
+        _ => ("csv", if is_staff { "cli.upload" } else { "dashboard.upload" }),
+    };
+    NewJob {
+        org: upload.org,
+        id: random::id(now),
+        test: upload.test,
+        source,
+        started_by: if is_staff { "staff" } else { "manual" },
+        source_action,
+        actor: Some(caller.actor().to_json()),
+        at: now,
+    }
+}
+
+/// Copies the addresses and returns the number of rows.
+async fn fill(app: &App, staged: &StagedJob, upload: &Upload) -> Result<i64, ApiError> {
+    let column = upload.choice.column.and_then(|column| usize::try_from(column).ok());
+    let column = column.ok_or_else(|| ApiError::invalid("column", "choose the column that has the addresses"))?;
+    let about = Arc::new(FileFacts::of(&upload.about)?);
+    let mut texts = ColumnTexts { about, column, skip: upload.choice.header, filling: Filling::default() };
+    let (mut next, mut kept) = (0, 0);
+    while next < upload.rows {
+        let blocks = uploads::blocks(&mut app.store.read().await?, upload.org, upload.no, next, BLOCKS).await?;
+        let before = next;
+        let read = tokio::task::spawn_blocking(move || {
+            let mut full = Vec::new();
+            let next = texts.take(blocks, next, &mut full)?;
+            Ok::<_, ApiError>((texts, next, full))
+        });
+        let mut full;
+        (texts, next, full) = read.await.map_err(ApiError::server_error)??;
+        if next == before {
+            return Err(ApiError::server_error("rows of an upload are missing"));
+        }
+        if next >= upload.rows {
+            full.extend(texts.filling.take());
+        }
+        kept = staged.keep(app, kept, &mut full).await?;
+    }
+    if kept == 0 { Err(ApiError::invalid_request("the file has a header but no rows")) } else { Ok(kept) }
+}
+
+/// Packs the texts of the column into blocks of a job.
+struct ColumnTexts {
+    about: Arc<FileFacts>,
+    column: usize,
+    skip: bool,
+    filling: Filling,
+}
+
+impl ColumnTexts {
+    /// Takes stored blocks and returns the index of the next row.
+    fn take(
+        &mut self,
+        blocks: Vec<(i64, Vec<u8>)>,
+        mut next: i64,
+        full: &mut Vec<PackedBlock>,
+    ) -> Result<i64, ApiError> {
+        for (first, body) in blocks {
+            if first != next {
+                return Err(ApiError::server_error("rows of an upload are missing"));
+            }
+            for (at, row) in (first..).zip(decoded(&body)?) {
+                next = at + 1;
+                if at == 0 && self.skip {
+                    continue;
+                }
+                let text = address(&self.about, &row, self.column);
+                self.filling.push(text.as_bytes()).expect("addresses are cut, and a full block was taken");
+                if self.filling.is_full() {
+                    full.extend(self.filling.take());
+                }
+            }
+        }
+        Ok(next)
+    }
+}
+
+/// Outcome of accepting a job.
+enum StartOutcome {
+    /// Accepted now (`None`), or before, by an earlier start.
+    As(Option<JobId>),
+    /// The upload is now read in another way.
+    Changed,
+    /// Addresses that were already copied may have been erased from the upload.
+    Erasing,
+}
+
+/// Accepts the job. Returns the job that was accepted before, if any. [`NewJob::at`] is when the copy began.
+async fn accept(app: &App, new: &NewJob, upload: &Upload, rows: i64, once: &Once) -> Result<Option<JobId>, ApiError> {
+    let now = app.now();
+    let name = FileFacts::of(&upload.about)?.name;
+    let name = Some(name.trim()).filter(|name| !name.is_empty());
+    let accepted = accept_covered(app, new.org, || {
+        app.store.write(|tx| {
+            async {
+                if erasures::any_since(tx, upload.org, new.test, new.at).await? {
+                    return Ok(StartOutcome::Erasing);
+                }
+                match uploads::start(tx, (upload.org, upload.id, upload.test), (new.id, upload.choice), now).await {
+                    Err(StoreError::Conflict) => return Ok(StartOutcome::Changed),
+                    Ok(Some((_, other))) => return Ok(StartOutcome::As(Some(other))),
+                    started => drop(started?),
+                }
+                jobs::accept(tx, new, rows, None, now).await?;
+                jobs::name(tx, new.org, JobNo::of_id(new.id), name, &[]).await?;
+                once.keep(tx, &Started { id: new.id }).await?;
+                Ok(StartOutcome::As(None))
+            }
+            .scope_boxed()
+        })
+    });
+    match accepted.await? {
+        StartOutcome::As(other) => Ok(other),
+        StartOutcome::Changed => Err(changed()),
+        StartOutcome::Erasing => {
+            let message = "an erasure is removing addresses from this file; try again in a moment";
+            Err(ApiError::new(Code::ServiceUnavailable, message).retry_after(ERASING_S))
+        }
+    }
+}
